@@ -1,0 +1,107 @@
+"""Every error and warning this project raises on purpose.
+
+One root, :class:`PlacementError`, so that a planner that embeds the package can catch it all in one
+place. Bad input is also a :class:`ValueError`, because that is what a caller of a numerical library
+expects for a bad argument.
+
+Being infeasible is *not* an error: it is an answer, and comes back as a plan whose status is
+``infeasible`` with the reasons beside it. So is running out of time.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "InputError",
+    "LimitError",
+    "MissingDependencyError",
+    "PlacementError",
+    "PlacementWarning",
+    "SolverError",
+    "UnitsWarning",
+    "UnsupportedError",
+]
+
+
+class PlacementError(Exception):
+    """Root of all errors of this project."""
+
+
+class InputError(PlacementError, ValueError):
+    """Something the user gave is wrong: says where, what was found, and what was expected.
+
+    Parameters
+    ----------
+    message
+        The whole story in one sentence, without the place.
+    source
+        File (and row) the value came from; empty for values given from Python.
+    field
+        Argument, column or key.
+    value
+        The offending value, as it was given.
+    expected
+        What would have been accepted.
+
+    Examples
+    --------
+    >>> print(InputError("negative RTT", source="rtt.csv, row 3", field="rtt", value=-4.0,
+    ...                  expected="a finite number of milliseconds >= 0"))
+    rtt.csv, row 3: rtt: negative RTT: got -4.0, expected a finite number of milliseconds >= 0
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: str = "",
+        field: str = "",
+        value: object = None,
+        expected: str = "",
+    ) -> None:
+        self.message = message
+        self.source = source
+        self.field = field
+        self.value = value
+        self.expected = expected
+        text = ": ".join(part for part in (source, field, message) if part)
+        details = []
+        if value is not None:
+            details.append(f"got {value!r}")
+        if expected:
+            details.append(f"expected {expected}")
+        super().__init__(text + (": " + ", ".join(details) if details else ""))
+
+    def at(self, source: str) -> InputError:
+        """Return the same error with the file (or row) it came from."""
+        joined = f"{source}, {self.source}" if self.source else source
+        return InputError(
+            self.message,
+            source=joined,
+            field=self.field,
+            value=self.value,
+            expected=self.expected,
+        )
+
+
+class UnsupportedError(PlacementError):
+    """A method was asked for something it cannot take; the message names the reason and who can."""
+
+
+class LimitError(PlacementError):
+    """The work would exceed a limit that the user has not lifted (for instance exhaustive search)."""
+
+
+class SolverError(PlacementError):
+    """A solver failed, or said something that the evaluator refutes."""
+
+
+class MissingDependencyError(PlacementError, ImportError):
+    """An optional package is needed; the message names the extra that brings it."""
+
+
+class PlacementWarning(UserWarning):
+    """Root of all warnings of this project."""
+
+
+class UnitsWarning(PlacementWarning):
+    """The RTTs look as if they were not milliseconds."""

@@ -1,0 +1,108 @@
+"""Operations: what a client waits for, as four coefficients.
+
+Every operation of a leader-based store, and every variation on its message flow, costs (in ms)
+
+    t(c) = α·d(c, near) + β·d(near, ℓ) + γ·d(c, ℓ) + δ·q_ℓ
+
+where ``near`` is the replica closest to client c, ℓ the leader and q_ℓ the time ℓ waits for a quorum
+of votes. The five operations of Sharov et al. (PVLDB 8(12), 2015, section 2) are rows of this kind;
+users add their own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from placement.errors import InputError
+
+__all__ = [
+    "BOUNDED_READ",
+    "MULTI_GROUP",
+    "RELAYED_STRONG_READ",
+    "SINGLE_GROUP",
+    "STANDARD_OPERATIONS",
+    "STRONG_READ",
+    "WEAK_READ",
+    "Operation",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A kind of operation and the message round trips it waits for.
+
+    Parameters
+    ----------
+    name
+        What people call it; unique within an instance.
+    near
+        α, round trips from the client to its nearest replica.
+    relay
+        β, round trips from that nearest replica to the leader.
+    direct
+        γ, round trips from the client to the leader.
+    quorum
+        δ, rounds of votes the leader waits for.
+
+    Raises
+    ------
+    InputError
+        For an empty name, or a coefficient that is negative or not finite.
+
+    Examples
+    --------
+    A bounded read that finds its replica fresh enough seven times in ten:
+
+    >>> Operation("mostly fresh read", near=1, relay=0.3)
+    Operation(name='mostly fresh read', near=1.0, relay=0.3, direct=0.0, quorum=0.0)
+    """
+
+    name: str
+    near: float = 0.0
+    relay: float = 0.0
+    direct: float = 0.0
+    quorum: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise InputError(
+                "an operation needs a name",
+                field="operation",
+                value=self.name,
+                expected="a non-empty string",
+            )
+        for key, value in zip(("near", "relay", "direct", "quorum"), self.coefficients, strict=True):
+            try:
+                number = float(value)
+            except (TypeError, ValueError):
+                number = math.nan
+            if not (math.isfinite(number) and number >= 0):
+                raise InputError(
+                    f"bad coefficient of operation {self.name!r}",
+                    field=key,
+                    value=value,
+                    expected="a finite number >= 0",
+                )
+            object.__setattr__(self, key, number)
+
+    @property
+    def coefficients(self) -> tuple[float, float, float, float]:
+        """(α, β, γ, δ)."""
+        return (self.near, self.relay, self.direct, self.quorum)
+
+    @property
+    def is_transaction(self) -> bool:
+        """Whether the operation needs votes, that is, whether it changes state."""
+        return self.quorum > 0
+
+
+WEAK_READ = Operation("weak_read", near=1)
+BOUNDED_READ = Operation("bounded_read", near=1, relay=1)
+STRONG_READ = Operation("strong_read", direct=1)
+SINGLE_GROUP = Operation("single_group", direct=1, quorum=1)
+MULTI_GROUP = Operation("multi_group", direct=1, quorum=2)
+RELAYED_STRONG_READ = Operation("relayed_strong_read", near=1, relay=1)
+
+STANDARD_OPERATIONS = (WEAK_READ, BOUNDED_READ, STRONG_READ, SINGLE_GROUP, MULTI_GROUP)
+"""The five operations of the source paper, in its order."""
