@@ -72,7 +72,9 @@ class Operation:
                 value=self.name,
                 expected="a non-empty string",
             )
-        for key, value in zip(("near", "relay", "direct", "quorum"), self.coefficients, strict=True):
+        for key, value in zip(
+            ("near", "relay", "direct", "quorum"), self.coefficients, strict=True
+        ):
             try:
                 number = float(value)
             except (TypeError, ValueError):

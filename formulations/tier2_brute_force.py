@@ -1,0 +1,98 @@
+"""Tier 2 by enumeration (method ``tier2-brute-force``): every voter set, every leader in it.
+
+Algorithm 1 of Sharov et al., PVLDB 8(12), 2015, section 4. It exists as the referee of Algorithm 2
+(method ``tier2``) and shares nothing with it but the evaluator. O(C(|R|, v)·v·(C + v log v)).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from placement.configuration import Configuration
+from placement.errors import LimitError
+from placement.feasibility import violations
+from placement.methods import Method, Options, Setting, up_to_tier
+from placement.plan import Plan, objective
+from placement.problem import Problem
+from placement.score import TIE, score_many
+
+__all__ = ["METHOD", "solve"]
+
+
+def solve(problem: Problem, options: Options) -> Plan:
+    """Enumerate every V ⊆ R of the asked size and every ℓ ∈ V.
+
+    Raises
+    ------
+    LimitError
+        When there are more voter sets than the setting ``limit``.
+    """
+    rules = problem.rules
+    replicas = np.nonzero(rules.must_hold)[0].tolist()
+    sets = math.comb(len(replicas), rules.voters)
+    limit = int(str(options.settings["limit"]))
+    if sets > limit:
+        raise LimitError(
+            f"{sets:,} voter sets are more than the limit of {limit:,}; use 'tier2', or raise the "
+            "setting 'limit'"
+        )
+    feasible = [
+        Configuration.of(leader, voters, replicas)
+        for voters in itertools.combinations(replicas, rules.voters)
+        for leader in voters
+        if not violations(problem, Configuration.of(leader, voters, replicas))
+    ]
+    if not feasible:
+        return Plan.infeasible(
+            problem,
+            method=METHOD.name,
+            reasons=(f"none of the {sets} voter sets among the fixed replicas obeys all rules",),
+        )
+    values = score_many(
+        problem.demand,
+        [c.leader for c in feasible],
+        [c.voters for c in feasible],
+        [c.replicas for c in feasible],
+        rules.quorum,
+    )
+    if rules.cost_weight:
+        values = np.array([objective(problem, c) for c in feasible])
+    tied = [feasible[i] for i in np.nonzero(values <= values.min() * (1 + TIE))[0]]
+    best = min(tied, key=lambda c: (c.leader, _wait(problem, c), _closeness(problem, c)))
+    return Plan.of(
+        problem, best, method=METHOD.name, bound=objective(problem, best), stats={"sets": sets}
+    )
+
+
+def _wait(problem: Problem, configuration: Configuration) -> float:
+    """Quorum wait, so that ties are broken alike when no operation needs votes."""
+    demand = problem.demand
+    weight = demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
+    voters = list(configuration.voters)
+    waits = np.sort(demand.site_rtt[:, configuration.leader][:, voters], axis=-1)
+    return float(weight @ waits[:, problem.rules.quorum - 1])
+
+
+def _closeness(problem: Problem, configuration: Configuration) -> tuple[int, ...]:
+    """Ranks of the voters in the order in which the leader hears sites, ascending."""
+    demand = problem.demand
+    weight = demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
+    waits = weight @ demand.site_rtt[:, configuration.leader]
+    rank = np.empty(len(waits), dtype=np.intp)
+    rank[np.argsort(waits, kind="stable")] = np.arange(len(waits))
+    return tuple(sorted(rank[list(configuration.voters)].tolist()))
+
+
+METHOD = Method(
+    name="tier2-brute-force",
+    call=solve,
+    summary="tier 2: every voter set and every leader (Algorithm 1), the referee of 'tier2'",
+    exact=True,
+    refuses=up_to_tier(2),
+    settings={"limit": Setting(200_000, "most voter sets to enumerate", minimum=1)},
+    complexity="O(C(|R|, v)·v·C)",
+    reference="Sharov et al. 2015, Algorithm 1",
+)

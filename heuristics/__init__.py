@@ -1,0 +1,1 @@
+"""Fast methods: one module per algorithm of the literature, and ours."""

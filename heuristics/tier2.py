@@ -1,0 +1,58 @@
+"""Tier 2: the best voters and leader when replicas are given (method ``tier2``).
+
+Algorithm 2 of Sharov et al., PVLDB 8(12), 2015, section 4: instead of enumerating voter sets, take
+every replica ℓ as leader with the voters that answer it first,
+
+    q_ℓ = the m-th smallest d(ℓ, r), r ∈ R        score_ℓ = agg_score(ℓ, R, q_ℓ)        m = majority(v)
+
+and keep the best leader. Exact, because those voters give the smallest q_ℓ of all voter sets that
+contain ℓ. Under failure diversity on nested levels "closest first" becomes "closest first that
+still fits the caps", which is exact as well (laminar matroid); under the other rules the voters of
+each leader are found by a search: see :mod:`placement.voting`. O(|R|·(C·|R| + |R| log |R|)).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placement.configuration import Configuration
+from placement.methods import Method, Options, up_to_tier
+from placement.plan import Plan, cheapest, objective
+from placement.problem import Problem
+from placement.voting import best_voters
+
+__all__ = ["METHOD", "best_roles", "solve"]
+
+
+def best_roles(problem: Problem, replicas: list[int]) -> Configuration | None:
+    """Best leader and voters among `replicas` (site indices); None when no choice is feasible."""
+    configurations = []
+    for leader in sorted(replicas):
+        voters = best_voters(problem.demand, problem.rules, leader, replicas)
+        if voters is not None:
+            configurations.append(Configuration.of(leader, voters, replicas))
+    return cheapest(problem, configurations)
+
+
+def solve(problem: Problem, options: Options) -> Plan:
+    """Take every replica as leader with its closest voters and keep the best."""
+    del options
+    best = best_roles(problem, np.nonzero(problem.rules.must_hold)[0].tolist())
+    if best is None:
+        return Plan.infeasible(
+            problem,
+            method=METHOD.name,
+            reasons=("no choice of voters and leader among the fixed replicas obeys all rules",),
+        )
+    return Plan.of(problem, best, method=METHOD.name, bound=objective(problem, best))
+
+
+METHOD = Method(
+    name="tier2",
+    call=solve,
+    summary="tier 2: best voters and leader among given replicas (Algorithm 2)",
+    exact=True,
+    refuses=up_to_tier(2),
+    complexity="O(C·|R|²)",
+    reference="Sharov et al. 2015, Algorithm 2",
+)

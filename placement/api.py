@@ -1,0 +1,104 @@
+"""The two calls of the public face that cross from names and files to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from placement.configuration import Configuration
+from placement.instance import Instance
+from placement.plan import Plan
+from placement.plan import evaluate as evaluate_configuration
+from placement.problem import Problem
+
+__all__ = ["evaluate", "load"]
+
+
+def load(source: str | Path, *, mix: str | None = None, seed: int = 0) -> Instance:
+    """Load a bundled data set by name, or an instance from its files.
+
+    Parameters
+    ----------
+    source
+        A data set (``placement datasets`` lists them), or the path of an instance written by
+        :func:`placement.io.save_instance`: its folder or its manifest.
+    mix
+        For a data set, the operation mix of the generated workload; None: its default.
+    seed
+        For a data set, the seed of the workload.
+
+    Raises
+    ------
+    InputError
+        When there is no such data set or file, or the file is bad.
+    """
+    from placement import datasets
+    from placement.errors import InputError
+
+    if isinstance(source, str) and source in datasets.names():
+        return datasets.load(source, mix=mix, seed=seed)
+    path = Path(source)
+    if not path.exists():
+        raise InputError(
+            "no such data set or file",
+            field="instance",
+            value=str(source),
+            expected="a path, or one of " + ", ".join(datasets.names()),
+        )
+    if mix is not None:
+        raise InputError(
+            "an operation mix can be chosen for a bundled data set only", field="mix", value=mix
+        )
+    from placement.io import load_instance
+
+    return load_instance(path)
+
+
+def evaluate(
+    problem: Problem, *, leader: str, voters: Sequence[str], replicas: Sequence[str]
+) -> Plan:
+    """Score any configuration, given by names.
+
+    Parameters
+    ----------
+    problem
+        The question; the configuration may break its constraints.
+    leader, voters, replicas
+        Names of sites, ℓ ∈ V ⊆ R.
+
+    Returns
+    -------
+    Plan
+        Status ``feasible``, or ``violating`` with what it breaks in `reasons`.
+
+    Raises
+    ------
+    InputError
+        For an unknown site, or a leader or voter that holds no replica.
+    """
+    instance = problem.instance
+    chosen = Configuration.of(
+        int(instance.site_indices([leader], "leader")[0]),
+        instance.site_indices(voters, "voters").tolist(),
+        instance.site_indices(replicas, "replicas").tolist(),
+    )
+    _inside(instance, chosen.voters, chosen.replicas, "voters", "one of the replicas")
+    _inside(instance, (chosen.leader,), chosen.voters, "leader", "one of the voters")
+    return evaluate_configuration(problem, chosen)
+
+
+def _inside(
+    instance: Instance, inner: Sequence[int], outer: Sequence[int], field: str, expected: str
+) -> None:
+    from placement.errors import InputError
+
+    for site in inner:
+        if site not in outer:
+            raise InputError(
+                "not part of the configuration",
+                field=field,
+                value=instance.sites[site],
+                expected=expected,
+            )
+    if not inner:
+        raise InputError("none given", field=field, expected="at least one site")

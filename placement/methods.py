@@ -1,0 +1,378 @@
+"""Methods and how they are found: the registry, the options they get, and `solve`.
+
+A method is a :class:`Method`: a callable ``(problem, options) -> plan`` with a description of what it
+can take. Methods are *entry points* of the group ``placement.methods``, so that a method of another
+distribution (a commercial solver's, a planner's own rule) stands beside ours and is called the same
+way, and nothing is imported before a method that needs it runs.
+
+A distribution registers one in its pyproject.toml::
+
+    [project.entry-points."placement.methods"]
+    my-rule = "my_package.my_module:METHOD"
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from placement.configuration import Configuration
+from placement.errors import InputError, SolverError, UnsupportedError
+from placement.feasibility import reasons_infeasible, violations
+from placement.plan import Plan
+from placement.problem import Problem
+
+__all__ = [
+    "GROUP",
+    "Method",
+    "Options",
+    "Progress",
+    "Setting",
+    "available",
+    "describe_methods",
+    "load_method",
+    "run",
+    "solve",
+    "up_to_tier",
+]
+
+GROUP = "placement.methods"
+"""The entry-point group that methods register under."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A report from a running method.
+
+    Attributes
+    ----------
+    seconds
+        Since the method started.
+    incumbent
+        Objective of the best configuration so far; +∞ while there is none.
+    bound
+        Proven lower bound so far; −∞ while there is none.
+    done, total
+        Units of work, when the method can count them.
+    """
+
+    seconds: float
+    incumbent: float = math.inf
+    bound: float = -math.inf
+    done: int | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What every method is told beside the problem.
+
+    Attributes
+    ----------
+    time_limit
+        Seconds of wall time after which the best plan so far is returned; None: no limit.
+    gap_limit
+        Relative gap at which a search may stop; 0 asks for a proof.
+    seed
+        Of everything random.
+    threads
+        Most threads to use.
+    start
+        A feasible configuration to start from.
+    progress
+        Called now and then from the thread of the caller; must be quick.
+    settings
+        Of the one method, by name; checked against what the method declares.
+    """
+
+    time_limit: float | None = None
+    gap_limit: float = 0.0
+    seed: int = 0
+    threads: int = 1
+    start: Configuration | None = None
+    progress: Callable[[Progress], None] | None = None
+    settings: Mapping[str, object] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.time_limit is not None and not (
+            isinstance(self.time_limit, (int, float)) and self.time_limit >= 0
+        ):
+            raise InputError(
+                "out of range", field="time_limit", value=self.time_limit, expected="seconds >= 0"
+            )
+        if not (isinstance(self.gap_limit, (int, float)) and 0 <= self.gap_limit < math.inf):
+            raise InputError(
+                "out of range",
+                field="gap_limit",
+                value=self.gap_limit,
+                expected="a relative gap >= 0 (0.01 is one per cent)",
+            )
+        for field, least in (("seed", 0), ("threads", 1)):
+            value = getattr(self, field)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InputError(
+                    "out of range",
+                    field=field,
+                    value=value,
+                    expected=f"a whole number >= {least}",
+                )
+        object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
+
+    def report(self, progress: Progress) -> None:
+        """Pass a report to whoever listens."""
+        if self.progress is not None:
+            self.progress(progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of a method: its default, what it means, and how a value is checked.
+
+    Attributes
+    ----------
+    default
+        Used when nothing is given; its type is the type of the setting.
+    meaning
+        One line for `placement methods`.
+    choices
+        Allowed values; empty: any of the default's type.
+    minimum
+        Least value of a number; None: any.
+    """
+
+    default: bool | int | float | str
+    meaning: str
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+
+    def check(self, name: str, value: object) -> bool | int | float | str:
+        """Return `value` as the type of the setting, or raise InputError.
+
+        A string, as a command line gives, is converted.
+        """
+        kind = type(self.default)
+        expected = f"{kind.__name__}: {self.meaning}"
+        result: bool | int | float | str
+        try:
+            if kind is bool:
+                if str(value).lower() not in ("true", "false", "1", "0"):
+                    raise ValueError(value)
+                result = str(value).lower() in ("true", "1")
+            elif kind is int:
+                result = int(str(value))
+            elif kind is float:
+                result = float(str(value))
+            else:
+                result = str(value)
+        except ValueError:
+            raise InputError("bad setting", field=name, value=value, expected=expected) from None
+        if self.choices and result not in self.choices:
+            raise InputError(
+                "bad setting", field=name, value=value, expected="one of " + ", ".join(self.choices)
+            )
+        if self.minimum is not None and not float(result) >= self.minimum:
+            raise InputError(
+                "bad setting", field=name, value=value, expected=f">= {self.minimum:g}"
+            )
+        return result
+
+
+def _takes_everything(problem: Problem) -> str | None:
+    del problem
+    return None
+
+
+def up_to_tier(tier: int) -> Callable[[Problem], str | None]:
+    """Return a `refuses` for methods that need what higher tiers leave free to be given."""
+
+    def refuses(problem: Problem) -> str | None:
+        if problem.tier <= tier:
+            return None
+        given = "replicas and voters" if tier == 1 else "replicas"
+        return (
+            f"it is a tier {tier} method and the question is one of tier {problem.tier}; give "
+            f"{given} by name, or use a tier {problem.tier} method such as 'exact'"
+        )
+
+    return refuses
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to answer a problem.
+
+    Attributes
+    ----------
+    name
+        What users type.
+    call
+        The method itself: (problem, options) -> plan. Called only with problems that `refuses` lets
+        pass, and with every declared setting present in ``options.settings``.
+    summary
+        One line.
+    exact
+        Whether it can prove optimality.
+    refuses
+        Problem -> why this method cannot take it, or None. Nobody gets a silent approximation.
+    settings
+        Settings of its own, by name.
+    complexity, reference
+        For `placement methods` and the documentation.
+    """
+
+    name: str
+    call: Callable[[Problem, Options], Plan]
+    summary: str
+    exact: bool
+    refuses: Callable[[Problem], str | None] = _takes_everything
+    settings: Mapping[str, Setting] = dataclasses.field(default_factory=dict)
+    complexity: str = ""
+    reference: str = ""
+
+
+def available() -> tuple[str, ...]:
+    """Names of all registered methods, sorted; imports none of them."""
+    from importlib.metadata import entry_points
+
+    return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
+
+
+def load_method(name: str) -> Method:
+    """Return the method registered under a name.
+
+    Raises
+    ------
+    InputError
+        When there is none, with the closest name that there is.
+    UnsupportedError
+        When the registered object is no Method, or its module cannot be imported.
+    """
+    from importlib.metadata import entry_points
+
+    found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
+    if not found:
+        import difflib
+
+        names = available()
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"one of {', '.join(names)}" + (f" (did you mean {close[0]!r}?)" if close else "")
+        raise InputError("unknown method", field="method", value=name, expected=hint)
+    try:
+        method = found[0].load()
+    except ImportError as error:
+        raise UnsupportedError(f"method {name!r} cannot be imported: {error}") from error
+    if not isinstance(method, Method):
+        raise UnsupportedError(
+            f"the entry point {name!r} = {found[0].value!r} is a {type(method).__name__}, "
+            "not a placement.Method"
+        )
+    return method
+
+
+def describe_methods() -> tuple[Method, ...]:
+    """Return every registered method that can be imported, by name."""
+    return tuple(load_method(name) for name in available())
+
+
+def run(method: Method, problem: Problem, options: Options) -> Plan:
+    """Run one method and check what it returns.
+
+    Raises
+    ------
+    UnsupportedError
+        When the method refuses the problem.
+    InputError
+        For an unknown setting, or a start that is not feasible.
+    SolverError
+        When the plan breaks a constraint of the problem: a defect of the method, never shown as a
+        result.
+    """
+    reason = method.refuses(problem)
+    if reason is not None:
+        raise UnsupportedError(f"method {method.name!r} cannot take this problem: {reason}")
+    settings = {name: setting.default for name, setting in method.settings.items()}
+    for name, value in options.settings.items():
+        if name not in method.settings:
+            raise InputError(
+                f"method {method.name!r} has no such setting",
+                field="settings",
+                value=name,
+                expected="one of " + ", ".join(method.settings) if method.settings else "none",
+            )
+        settings[name] = method.settings[name].check(name, value)
+    if options.start is not None:
+        broken = violations(problem, options.start)
+        if broken:
+            raise InputError(
+                "the configuration to start from is not feasible: " + "; ".join(broken),
+                field="start",
+            )
+    started = time.perf_counter()
+    reasons = reasons_infeasible(problem)
+    if reasons:
+        plan = Plan.infeasible(problem, method=method.name, reasons=reasons)
+    else:
+        plan = method.call(problem, dataclasses.replace(options, settings=settings))
+    seconds = time.perf_counter() - started
+    if plan.configuration is not None:
+        broken = violations(problem, plan.configuration)
+        if broken:
+            raise SolverError(
+                f"method {method.name!r} returned a configuration that breaks the problem: "
+                + "; ".join(broken)
+            )
+    return plan.replace(seconds=seconds)
+
+
+def solve(
+    problem: Problem,
+    method: str = "exact",
+    *,
+    time_limit: float | None = None,
+    gap_limit: float = 0.0,
+    seed: int = 0,
+    threads: int = 1,
+    start: Configuration | Plan | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Plan:
+    """Answer a problem.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    method
+        Name of a registered method; :func:`available` lists them.
+    time_limit, gap_limit, seed, threads, progress, settings
+        As in :class:`Options`.
+    start
+        A configuration, or the plan of a similar problem, to start from.
+
+    Returns
+    -------
+    Plan
+        With an honest status: at a limit, or after Ctrl-C, the best configuration so far with its
+        proven bound; when there is none, the reasons.
+
+    Raises
+    ------
+    InputError, UnsupportedError, LimitError, SolverError
+        See :mod:`placement.errors`.
+    """
+    if isinstance(start, Plan):
+        start = start.configuration
+    options = Options(
+        time_limit=time_limit,
+        gap_limit=gap_limit,
+        seed=seed,
+        threads=threads,
+        start=start,
+        progress=progress,
+        settings=settings or {},
+    )
+    return run(load_method(method), problem, options)

@@ -1,0 +1,179 @@
+"""The best voters of a leader among given replicas: the inner step of every tier.
+
+For one RTT matrix and caps on nested levels the feasible voter sets are the bases of a laminar
+matroid, so that taking the closest replica that still fits gives, for every m at once, the smallest
+m-th RTT (Sharov et al., section 4, Algorithm 2 and "Failure diversity"). For minimum numbers of
+domains, crossing levels, and RTTs that vary by interval greedy is not exact, and a search decides.
+
+Among voter sets with the same wait the one whose members are closest to the leader is taken, so that
+every method names the same voters.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.choice import Choice, subsets
+from placement.constraints import Rules
+from placement.demand import Demand
+from placement.score import TIE, closest_first, quorum_latency
+
+__all__ = ["best_voters", "greedy_voters", "greedy_waits"]
+
+
+def best_voters(
+    demand: Demand, rules: Rules, leader: int, replicas: npt.ArrayLike
+) -> tuple[int, ...] | None:
+    """Voters V ∋ `leader` out of `replicas` that minimise Σ D·q_ℓ(V), in order of answer.
+
+    Parameters
+    ----------
+    demand, rules
+        Of the problem.
+    leader
+        Site index, a member of `replicas`.
+    replicas
+        Site indices of R.
+
+    Returns
+    -------
+    tuple of int, or None
+        Closest to the leader first; None when no feasible voter set exists.
+
+    Notes
+    -----
+    O(|R| log |R|) for nested caps; exponential in |V| at worst otherwise.
+    """
+    ordered = np.sort(np.asarray(replicas, dtype=np.intp))
+    if not rules.may_lead[leader] or (rules.must_vote & ~_members(rules, ordered)).any():
+        return None
+    if demand.scenarios == 1 and rules.nested_voter_caps:
+        voters, found = greedy_voters(
+            rules, demand.site_rtt[0], np.array([leader]), ordered[np.newaxis]
+        )
+        return tuple(voters[0].tolist()) if found[0] else None
+    candidates = ordered[rules.may_vote[ordered]]
+    pinned = frozenset(np.nonzero(rules.must_vote)[0].tolist()) | {leader}
+    if demand.scenarios == 1:
+        return _closest(demand.site_rtt[0, leader], rules, candidates, pinned)
+    return _least_total_wait(demand, rules, leader, candidates, pinned)
+
+
+def greedy_waits(
+    rules: Rules, site_rtt: FloatArray, leaders: IntArray, replicas: IntArray
+) -> FloatArray:
+    """q_ℓ of the best voters for many (leader, R) pairs under nested caps, infinite where none fit.
+
+    Parameters
+    ----------
+    rules
+        With `nested_voter_caps`.
+    site_rtt
+        Shape (sites, sites), ms.
+    leaders
+        Shape (n,); each is a member of its row of `replicas`.
+    replicas
+        Shape (n, r), each row ascending.
+
+    Returns
+    -------
+    ndarray
+        Shape (n,), ms.
+    """
+    if not rules.of("voters") and not rules.must_vote.any() and rules.may_vote[replicas].all():
+        waits = quorum_latency(site_rtt, leaders, replicas, rules.quorum)
+        return np.where(rules.may_lead[leaders], waits, np.inf)
+    voters, found = greedy_voters(rules, site_rtt, leaders, replicas)
+    waits = quorum_latency(site_rtt, leaders, np.where(found[:, None], voters, 0), rules.quorum)
+    return np.where(found & rules.may_lead[leaders], waits, np.inf)
+
+
+def greedy_voters(
+    rules: Rules, site_rtt: FloatArray, leaders: IntArray, replicas: IntArray
+) -> tuple[IntArray, BoolArray]:
+    """Closest-first voters under nested caps for many (leader, R) pairs at once.
+
+    Returns
+    -------
+    voters
+        Shape (n, v), closest to the leader first; meaningless where not found.
+    found
+        Whether v voters fit, shape (n,).
+
+    Notes
+    -----
+    Pins first, then by (RTT, site order), each taken if the caps still have room: O(n·r·levels).
+    """
+    count, width = replicas.shape
+    rows = np.arange(count)
+    waits = site_rtt[leaders[:, np.newaxis], replicas]
+    pinned = rules.must_vote[replicas] | (replicas == leaders[:, np.newaxis])
+    by_wait = closest_first(waits)
+    pins_first = closest_first(~np.take_along_axis(pinned, by_wait, axis=1))
+    turn = np.take_along_axis(by_wait, pins_first, axis=1)
+    groups = rules.of("voters")
+    held = [np.zeros((count, len(group.names)), dtype=np.intp) for group in groups]
+    picked = np.zeros((count, width), dtype=bool)
+    taken = np.zeros(count, dtype=np.intp)
+    # a pinned voter that lies outside R leaves no feasible set
+    found = pinned.sum(axis=1) >= int(rules.must_vote.sum()) + ~rules.must_vote[leaders]
+    for step in range(width):
+        position = turn[:, step]
+        site = replicas[rows, position]
+        fits = rules.may_vote[site] & (taken < rules.voters)
+        for group, load in zip(groups, held, strict=True):
+            if group.cap is not None:
+                fits &= load[rows, group.labels[site]] < group.cap
+        found &= fits | ~pinned[rows, position]
+        for group, load in zip(groups, held, strict=True):
+            load[rows, group.labels[site]] += fits
+        picked[rows, position] = fits
+        taken += fits
+    found &= taken == rules.voters
+    closest = closest_first(np.where(picked, waits, np.inf))[:, : rules.voters]
+    return np.take_along_axis(replicas, closest, axis=1), found
+
+
+def _members(rules: Rules, replicas: IntArray) -> BoolArray:
+    members = np.zeros(len(rules.may_hold), dtype=bool)
+    members[replicas] = True
+    return members
+
+
+def _closest(
+    waits: FloatArray, rules: Rules, candidates: IntArray, pinned: frozenset[int]
+) -> tuple[int, ...] | None:
+    """Smallest radius whose ball can give m of the v voters, then the closest such voters."""
+    order = candidates[closest_first(waits[candidates])]
+    sorted_waits = waits[order]
+    last_of_ties = np.nonzero(np.append(np.diff(sorted_waits) > 0, True))[0] + 1
+    for ball in last_of_ties:
+        if ball < rules.quorum:
+            continue
+        choice = Choice(
+            order.tolist(), rules.voters, pinned, rules.of("voters"), (int(ball), rules.quorum)
+        )
+        for voters in subsets(choice):
+            return voters
+    return None
+
+
+def _least_total_wait(
+    demand: Demand, rules: Rules, leader: int, candidates: IntArray, pinned: frozenset[int]
+) -> tuple[int, ...] | None:
+    """Enumerate voter sets and take the smallest Σ_k D_k·q_ℓk; RTTs vary by interval."""
+    weight = demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
+    mean = weight @ demand.site_rtt[:, leader, :]
+    order = candidates[closest_first(mean[candidates])].tolist()
+    best, best_voters = np.inf, None
+    for voters in subsets(Choice(order, rules.voters, pinned, rules.of("voters"))):
+        waits = [
+            quorum_latency(demand.site_rtt[k], leader, voters, rules.quorum)
+            for k in range(demand.scenarios)
+        ]
+        total = float(weight @ np.array(waits))
+        if total < best * (1 - TIE) or best_voters is None:
+            best, best_voters = total, voters
+    return best_voters
