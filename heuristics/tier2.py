@@ -3,7 +3,7 @@
 Algorithm 2 of Sharov et al., PVLDB 8(12), 2015, section 4: instead of enumerating voter sets, take
 every replica ℓ as leader with the voters that answer it first,
 
-    q_ℓ = the m-th smallest d(ℓ, r), r ∈ R        score_ℓ = agg_score(ℓ, R, q_ℓ)        m = majority(v)
+    q_ℓ = the m-th smallest d(ℓ, r), r ∈ R      score_ℓ = agg_score(ℓ, R, q_ℓ)      m = majority(v)
 
 and keep the best leader. Exact, because those voters give the smallest q_ℓ of all voter sets that
 contain ℓ. Under failure diversity on nested levels "closest first" becomes "closest first that

@@ -10,16 +10,16 @@ import numpy.typing as npt
 
 from placement.errors import InputError
 
-__all__ = ["FloatArray", "IntArray", "BoolArray", "frozen", "nonnegative", "number", "unique_names"]
+__all__ = ["BoolArray", "FloatArray", "IntArray", "frozen", "nonnegative", "number", "unique_names"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
 
-def frozen(values: object, dtype: type = np.float64) -> npt.NDArray[np.generic]:
-    """Return a read-only, C-contiguous copy of `values`."""
-    array = np.array(values, dtype=dtype, order="C")
+def frozen(values: npt.ArrayLike) -> FloatArray:
+    """Return a read-only, C-contiguous float64 copy of `values`."""
+    array = np.array(values, dtype=np.float64, order="C")
     array.flags.writeable = False
     return array
 

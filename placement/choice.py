@@ -1,7 +1,7 @@
 """Complete search for sets of sites under counts, pins, caps, minimum domains and a budget.
 
 One generator serves whoever must choose sites under rules that no greedy can handle: voters under
-crossing levels, completions of a heuristic's set, feasibility proofs. It is exact and its worst case
+crossing levels, completions of a heuristic's set, feasibility proofs. It is exact; its worst case
 is exponential; with nested levels the pruning leaves next to no dead ends.
 """
 
@@ -64,9 +64,10 @@ def subsets(choice: Choice) -> Iterator[tuple[int, ...]]:
 
     Notes
     -----
-    Depth-first over positions, take before skip. A branch dies when what is left can't fill the set,
-    the caps can't take enough of it, the missing domains outnumber the picks left or the domains
-    left, the first b positions can't give m, or the cheapest completion breaks the budget.
+    Depth-first over positions, take before skip. A branch dies when what is left can't fill the
+    set, the caps can't take enough of it, the missing domains outnumber the picks left or the
+    domains left, the first b positions can't give m, or the cheapest completion breaks the
+    budget.
     """
     order = [int(site) for site in choice.order]
     if not choice.pinned <= set(order) or len(choice.pinned) > choice.size:

@@ -89,7 +89,8 @@ def decay_weights(intervals: int, decay: float) -> FloatArray:
     age = np.arange(intervals - 1, -1, -1, dtype=np.float64)
     if math.isinf(rate):
         return (age == 0).astype(np.float64)
-    return np.asarray(rate**-age)
+    weights: FloatArray = np.power(rate, -age)
+    return weights
 
 
 def aggregate(instance: Instance, decay: float = 1.0) -> Demand:

@@ -88,7 +88,7 @@ class UnsupportedError(PlacementError):
 
 
 class LimitError(PlacementError):
-    """The work would exceed a limit that the user has not lifted (for instance exhaustive search)."""
+    """The work would exceed a limit that the user has not lifted, as in exhaustive search."""
 
 
 class SolverError(PlacementError):

@@ -127,22 +127,21 @@ class Instance:
     provenance: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        put = lambda field, value: object.__setattr__(self, field, value)  # noqa: E731 - frozen
-        put("sites", unique_names(self.sites, "sites"))
-        put("clients", unique_names(self.clients, "clients"))
+        self._put("sites", unique_names(self.sites, "sites"))
+        self._put("clients", unique_names(self.clients, "clients"))
         if not self.sites:
             raise InputError("no sites", field="sites", expected="at least one site")
         if not self.clients:
             raise InputError("no clients", field="clients", expected="at least one client")
-        put("operations", _operations(self.operations))
+        self._put("operations", _operations(self.operations))
 
         counts = np.asarray(self.counts, dtype=object if _ragged(self.counts) else None)
         if counts.ndim == 2:
             counts = counts[np.newaxis]
         periods = counts.shape[0] if counts.ndim == 3 else 1
-        put("intervals", _intervals(self.intervals, periods))
+        self._put("intervals", _intervals(self.intervals, periods))
         operation_names = [operation.name for operation in self.operations]
-        put(
+        self._put(
             "counts",
             nonnegative(
                 counts,
@@ -155,18 +154,22 @@ class Instance:
             ),
         )
 
-        put("client_rtt", self._rtt(self.client_rtt, "client_rtt", ("client", self.clients)))
-        put("site_rtt", self._rtt(self.site_rtt, "site_rtt", ("site", self.sites)))
+        self._put("client_rtt", self._rtt(self.client_rtt, "client_rtt", ("client", self.clients)))
+        self._put("site_rtt", self._rtt(self.site_rtt, "site_rtt", ("site", self.sites)))
         self._check_diagonal()
         self._check_units()
-        put("domains", _domains(self.domains, self.sites))
-        put("prices", _prices(self.prices, self.sites))
+        self._put("domains", _domains(self.domains, self.sites))
+        self._put("prices", _prices(self.prices, self.sites))
         for field, names in (
             ("site_coordinates", self.sites),
             ("client_coordinates", self.clients),
         ):
-            put(field, _coordinates(getattr(self, field), field, names))
-        put("provenance", tuple(str(sentence) for sentence in self.provenance))
+            self._put(field, _coordinates(getattr(self, field), field, names))
+        self._put("provenance", tuple(str(sentence) for sentence in self.provenance))
+
+    def _put(self, field: str, value: object) -> None:
+        """Set a field of the frozen instance while it is being built."""
+        object.__setattr__(self, field, value)
 
     def _rtt(self, values: object, field: str, rows: tuple[str, tuple[str, ...]]) -> FloatArray:
         axes = [rows, ("site", self.sites)]
@@ -483,4 +486,4 @@ def _coordinates(
             value=tuple(map(float, array[row])),
             expected="latitude within ±90 and longitude within ±180 degrees",
         )
-    return array  # type: ignore[return-value]  # float64 by construction
+    return array

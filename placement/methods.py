@@ -1,9 +1,9 @@
 """Methods and how they are found: the registry, the options they get, and `solve`.
 
-A method is a :class:`Method`: a callable ``(problem, options) -> plan`` with a description of what it
-can take. Methods are *entry points* of the group ``placement.methods``, so that a method of another
-distribution (a commercial solver's, a planner's own rule) stands beside ours and is called the same
-way, and nothing is imported before a method that needs it runs.
+A method is a :class:`Method`: a callable ``(problem, options) -> plan`` with a description of what
+it can take. Methods are *entry points* of the group ``placement.methods``, so that a method of
+another distribution (a commercial solver's, a planner's own rule) stands beside ours and is
+called the same way, and nothing is imported before a method that needs it runs.
 
 A distribution registers one in its pyproject.toml::
 

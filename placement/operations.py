@@ -4,9 +4,9 @@ Every operation of a leader-based store, and every variation on its message flow
 
     t(c) = α·d(c, near) + β·d(near, ℓ) + γ·d(c, ℓ) + δ·q_ℓ
 
-where ``near`` is the replica closest to client c, ℓ the leader and q_ℓ the time ℓ waits for a quorum
-of votes. The five operations of Sharov et al. (PVLDB 8(12), 2015, section 2) are rows of this kind;
-users add their own.
+where ``near`` is the replica closest to client c, ℓ the leader and q_ℓ the time ℓ waits for a
+quorum of votes. The five operations of Sharov et al. (PVLDB 8(12), 2015, section 2) are rows of
+this kind; users add their own.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class QuorumMember:
-    """A voter in the order of its answers: RTT from the leader in ms, and whether it is waited for."""
+    """A voter in order of answer: RTT from the leader in ms, and whether it is waited for."""
 
     voter: str
     rtt: float

@@ -206,6 +206,8 @@ def _whole(value: object, field: str, minimum: int = 1) -> int:
 
 def _range(value: object) -> tuple[int, int]:
     """Inclusive range of |R| from a number, a pair or a Python range."""
+    low: object
+    high: object
     if isinstance(value, range):
         if len(value) == 0 or abs(value.step) != 1:
             raise InputError(
@@ -222,7 +224,7 @@ def _range(value: object) -> tuple[int, int]:
             )
         low, high = value
     else:
-        low = high = value
+        low, high = value, value
     least, most = _whole(low, "replicas"), _whole(high, "replicas")
     if least > most:
         raise InputError(

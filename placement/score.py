@@ -6,8 +6,9 @@
     q_ℓ(V)   = the m-th smallest of { d(ℓ, x) : x ∈ V }, the leader's own 0 included
     m        = majority(|V|) = ⌈(|V| + 1)/2⌉, unless a flexible quorum says otherwise
 
-(Sharov et al., PVLDB 8(12), 2015, sections 3 and 4; with RTTs that vary by interval the sum runs over
-the scenarios too.) Everything works on site indices; names are crossed in the problem and the plan.
+(Sharov et al., PVLDB 8(12), 2015, sections 3 and 4; with RTTs that vary by interval the sum runs
+over the scenarios too.) Everything works on site indices; names are crossed in the problem and
+the plan.
 
 All terms are non-negative and the sums are pairwise, so that two ways to the same score differ by a
 few units in the last place; `TIE` is far above that and far below anything a user could care for.
@@ -70,12 +71,12 @@ def first_best(scores: npt.ArrayLike, axis: int = -1) -> IntArray:
     """
     array = np.asarray(scores, dtype=np.float64)
     best = array.min(axis=axis, keepdims=True)
-    return np.asarray((array <= best * (1 + TIE)).argmax(axis=axis))
+    return np.asarray((array <= best * (1 + TIE)).argmax(axis=axis), dtype=np.intp)
 
 
 def closest_first(distances: FloatArray) -> IntArray:
     """Order of sites by (RTT, site order) along the last axis: the strict order ⪯ of the model."""
-    return np.argsort(distances, axis=-1, kind="stable")
+    return np.asarray(np.argsort(distances, axis=-1, kind="stable"), dtype=np.intp)
 
 
 def nearest(client_rtt: FloatArray, replicas: npt.ArrayLike) -> IntArray:
@@ -90,7 +91,7 @@ def nearest(client_rtt: FloatArray, replicas: npt.ArrayLike) -> IntArray:
     """
     ordered = np.sort(np.asarray(replicas, dtype=np.intp))
     # argmin takes the first of equals, and the columns stand in site order: that is the tie rule.
-    return ordered[client_rtt[..., ordered].argmin(axis=-1)]
+    return np.asarray(ordered[client_rtt[..., ordered].argmin(axis=-1)], dtype=np.intp)
 
 
 def quorum_latency(

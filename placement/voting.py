@@ -5,8 +5,8 @@ matroid, so that taking the closest replica that still fits gives, for every m a
 m-th RTT (Sharov et al., section 4, Algorithm 2 and "Failure diversity"). For minimum numbers of
 domains, crossing levels, and RTTs that vary by interval greedy is not exact, and a search decides.
 
-Among voter sets with the same wait the one whose members are closest to the leader is taken, so that
-every method names the same voters.
+Among voter sets with the same wait the one whose members are closest to the leader is taken, so
+that every method names the same voters.
 """
 
 from __future__ import annotations
