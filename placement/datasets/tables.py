@@ -1,0 +1,148 @@
+"""The bundled tables: cloud regions and world metropolitan areas, as frozen records.
+
+Nothing here needs more than the standard library, so that listing what is bundled costs nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TypeVar
+
+from placement.errors import InputError
+
+__all__ = ["CONTINENTS", "PROVIDERS", "City", "Region", "cities", "regions"]
+
+Record = TypeVar("Record")
+
+PROVIDERS = ("aws", "gcp", "azure")
+"""Providers whose regions are bundled."""
+
+CONTINENTS = ("Africa", "Asia", "Europe", "North America", "Oceania", "South America")
+"""Labels of the failure-domain level ``continent``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A region of a cloud provider.
+
+    Parameters
+    ----------
+    provider
+        One of :data:`PROVIDERS`.
+    id
+        What the provider calls it; unique over all providers.
+    city, country, continent
+        Where it is; the country as ISO 3166-1 alpha-2.
+    lat, lon
+        Degrees, WGS 84.
+    geography
+        The provider's data-residency boundary; empty where the provider has no such thing.
+    """
+
+    provider: str
+    id: str
+    city: str
+    country: str
+    continent: str
+    lat: float
+    lon: float
+    geography: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class City:
+    """A metropolitan area with the people online in it.
+
+    Parameters
+    ----------
+    city, country, continent
+        Name (unique), country as ISO 3166-1 alpha-2, continent.
+    lat, lon
+        Degrees, WGS 84.
+    population_millions
+        People of the metropolitan area, in millions, about 2025.
+    timezone
+        IANA zone.
+    online
+        Share of the country's people that use the internet, 0 to 1.
+    """
+
+    city: str
+    country: str
+    continent: str
+    lat: float
+    lon: float
+    population_millions: float
+    timezone: str
+    online: float
+
+    @property
+    def users(self) -> float:
+        """People online, in millions."""
+        return self.population_millions * self.online
+
+
+def regions(provider: str) -> tuple[Region, ...]:
+    """Return the regions of one provider, in the order of the bundled table.
+
+    Raises
+    ------
+    InputError
+        For a provider that is not bundled.
+    """
+    if provider not in PROVIDERS:
+        raise InputError(
+            "unknown provider",
+            field="provider",
+            value=provider,
+            expected="one of " + ", ".join(PROVIDERS),
+        )
+    return _regions(provider)
+
+
+@cache
+def cities() -> tuple[City, ...]:
+    """Return the bundled metropolitan areas, in the order of the table."""
+    return tuple(_rows("cities.csv", _city))
+
+
+@cache
+def _regions(provider: str) -> tuple[Region, ...]:
+    return tuple(_rows(f"{provider}.csv", _region))
+
+
+def _city(row: dict[str, str]) -> City:
+    return City(
+        city=row["city"],
+        country=row["country"],
+        continent=row["continent"],
+        lat=float(row["lat"]),
+        lon=float(row["lon"]),
+        population_millions=float(row["population_millions"]),
+        timezone=row["timezone"],
+        online=float(row["online"]),
+    )
+
+
+def _region(row: dict[str, str]) -> Region:
+    return Region(
+        provider=row["provider"],
+        id=row["id"],
+        city=row["city"],
+        country=row["country"],
+        continent=row["continent"],
+        lat=float(row["lat"]),
+        lon=float(row["lon"]),
+        geography=row.get("geography", ""),
+    )
+
+
+def _rows(name: str, record: Callable[[dict[str, str]], Record]) -> Iterator[Record]:
+    text = resources.files("placement.datasets").joinpath(name).read_text(encoding="utf-8")
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    for row in csv.DictReader(lines):
+        yield record(row)

@@ -1,0 +1,101 @@
+"""Writing a generated workload to Parquet, block by block."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from placement.errors import InputError, MissingDependencyError
+from placement.operations import STANDARD_OPERATIONS
+from placement.workloads.calendar import Timeline
+from placement.workloads.footprints import Clients
+from placement.workloads.generate import Block
+
+__all__ = ["write_parquet"]
+
+
+def write_parquet(
+    path: str | os.PathLike[str], blocks: Iterable[Block], clients: Clients, timeline: Timeline
+) -> int:
+    """Write blocks as one table: database, interval, client, and a column per operation.
+
+    A row per database, interval and client in which anything was issued; rows of zeros are left
+    out. `interval` is the begin of the interval, UTC. One row group per block, so the memory
+    is that of one block. The file appears whole or not at all.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without pyarrow (``pip install replica-placement[parquet]``).
+    InputError
+        For a block whose shape is not that of `clients` and `timeline`.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingDependencyError(
+            "writing Parquet needs pyarrow: pip install 'replica-placement[parquet]'"
+        ) from error
+
+    moments = np.array(
+        [moment.replace(tzinfo=None) for moment in timeline.starts], dtype="datetime64[s]"
+    )
+    names = [operation.name for operation in STANDARD_OPERATIONS]
+    text = pa.dictionary(pa.int32(), pa.string())
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
+    rows = 0
+    try:
+        with os.fdopen(handle, "wb") as sink:
+            writer = None
+            for block in blocks:
+                expected = (len(block.databases), len(moments), len(clients), len(names))
+                if block.counts.shape != expected:
+                    raise InputError(
+                        "a block of another workload",
+                        field="counts",
+                        value=block.counts.shape,
+                        expected=str(expected),
+                    )
+                number_type = pa.from_numpy_dtype(block.counts.dtype)
+                schema = pa.schema(
+                    [
+                        ("database", text),
+                        ("interval", pa.timestamp("s", tz="UTC")),
+                        ("client", text),
+                        *((name, number_type) for name in names),
+                    ]
+                )
+                if writer is None:
+                    writer = pq.ParquetWriter(sink, schema)
+                database, interval, client = np.nonzero(block.counts.any(axis=-1))
+                table = block.counts[database, interval, client]
+                labels = [each.name for each in block.databases]
+                columns = [
+                    pa.DictionaryArray.from_arrays(database.astype(np.int32), labels),
+                    pa.array(moments[interval], type=schema.field("interval").type),
+                    pa.DictionaryArray.from_arrays(client.astype(np.int32), list(clients.names)),
+                    *(pa.array(np.ascontiguousarray(column)) for column in table.T),
+                ]
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+                rows += len(database)
+            if writer is None:
+                raise InputError("nothing to write", field="blocks", expected="at least one block")
+            writer.close()
+            sink.flush()
+            os.fsync(sink.fileno())
+        os.replace(temporary, target)
+    except BaseException:  # whatever happened, Ctrl-C included, no half file stays behind
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return rows
