@@ -1,0 +1,1 @@
+"""Tests; a package, so that its modules can share strategies and references."""
