@@ -1,0 +1,219 @@
+/* Primal side: exact scores, swap descent with best and second-best bookkeeping, a first feasible set. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel.h"
+
+/* Score of a complete set under the current leader; BIG when it breaks a constraint. */
+double score_of(context *x, const int *replicas, int count, double *radius)
+{
+    const problem *p = &x->p;
+    double total = x->current < 0 ? 0.0 : p->direct[x->current];
+    int *rank = x->enum_rank;
+    double *cost = x->enum_cost;
+    if (count < p->replicas_min || count > p->replicas_max)
+        return BIG;
+    if (p->replica_caps.count && !caps_allow(&p->replica_caps, replicas, count, x->counts))
+        return BIG;
+    *radius = 0.0;
+    if (x->current >= 0) {
+        if (!quorum_radius(x, x->current, replicas, count, radius))
+            return BIG;
+    } else if (any_leader(x, replicas, count) < 0)
+        return BIG;
+    for (int c = 0; c < p->padded; c++)
+        rank[c] = INT_MAX;
+    for (int i = 0; i < count; i++) {
+        const int *r = p->rank + (size_t)replicas[i] * p->padded;
+        const double *w = x->costs + (size_t)replicas[i] * p->padded;
+        for (int c = 0; c < p->padded; c++)
+            if (r[c] < rank[c]) {
+                rank[c] = r[c];
+                cost[c] = w[c];
+            }
+    }
+    for (int c = 0; c < p->clients; c++)
+        total += cost[c];
+    if (p->price) {
+        const double *price = p->price + (size_t)(x->current < 0 ? 0 : x->current) * p->sites;
+        for (int i = 0; i < count; i++)
+            total += price[replicas[i]];
+    }
+    x->work += 2.0 * count * p->padded;
+    return total + p->quorum_weight * *radius;
+}
+
+/* Take a configuration as incumbent when it is better. */
+void offer(context *x, double score, const int *replicas, int count)
+{
+    if (score >= x->score)
+        return;
+    x->score = score;
+    x->leader = x->current;
+    x->replica_count = count;
+    memcpy(x->replicas, replicas, (size_t)count * sizeof(int));
+    x->cutoff = score - x->tolerance * score;
+    if (x->p.granularity > 0.0) {
+        double whole = score - x->p.granularity * (1.0 - 1e-6);
+        if (whole > x->cutoff)
+            x->cutoff = whole;
+    }
+}
+
+/* Best-improvement swaps from `replicas` (changed in place) under the current leader.
+ *
+ * delta(in s, out r) = gain[s] + loss[r] + extra[s][r]: one pass over (site, client) prices the whole
+ * neighbourhood (Resende and Werneck 2007, here with closest assignment, so gains may be negative). */
+double descend(context *x, int *replicas, int count, int limit)
+{
+    const problem *p = &x->p;
+    int padded = p->padded, sites = p->sites, leader = x->current;
+    double radius, score = score_of(x, replicas, count, &radius);
+    int *first = x->enum_rank, *second = first + padded, *owner = second + padded;
+    double *w1 = x->enum_cost, *w2 = w1 + padded;
+    double *loss = x->key, *extra = loss + sites;
+    double cheapest_radius = 0.0;
+    if (score >= BIG)
+        return BIG;
+    const double *price =
+        p->price ? p->price + (size_t)(leader < 0 ? 0 : leader) * sites : NULL;
+    for (int round = 0; round < limit; round++) {
+        for (int c = 0; c < padded; c++) {
+            first[c] = second[c] = INT_MAX;
+            owner[c] = 0;
+            w1[c] = w2[c] = 0.0;
+        }
+        for (int i = 0; i < count; i++) {
+            const int *r = p->rank + (size_t)replicas[i] * padded;
+            const double *w = x->costs + (size_t)replicas[i] * padded;
+            for (int c = 0; c < p->clients; c++)
+                if (r[c] < first[c]) {
+                    second[c] = first[c];
+                    w2[c] = w1[c];
+                    first[c] = r[c];
+                    w1[c] = w[c];
+                    owner[c] = i;
+                } else if (r[c] < second[c]) {
+                    second[c] = r[c];
+                    w2[c] = w[c];
+                }
+        }
+        for (int i = 0; i < count; i++)
+            loss[i] = price ? -price[replicas[i]] : 0.0;
+        for (int c = 0; c < p->clients; c++)
+            loss[owner[c]] += w2[c] - w1[c];
+        double best = -1e-12 * score, best_score = score;
+        int best_in = -1, best_out = -1;
+        for (int s = 0; s < sites; s++) {
+            int member = !p->may_hold[s];
+            for (int i = 0; i < count && !member; i++)
+                member = replicas[i] == s;
+            if (member)
+                continue;
+            const int *r = p->rank + (size_t)s * padded;
+            const double *w = x->costs + (size_t)s * padded;
+            double gain = price ? price[s] : 0.0;
+            for (int i = 0; i < count; i++)
+                extra[i] = 0.0;
+            for (int c = 0; c < p->clients; c++)
+                if (r[c] < second[c]) {
+                    if (r[c] < first[c]) {
+                        gain += w[c] - w1[c];
+                        extra[owner[c]] -= w2[c] - w1[c];
+                    } else
+                        extra[owner[c]] += w[c] - w2[c];
+                }
+            for (int i = 0; i < count; i++) {
+                int out = replicas[i];
+                double delta = gain + loss[i] + extra[i];
+                if (out == leader || p->must_hold[out])
+                    continue;
+                if (delta + p->quorum_weight * (cheapest_radius - radius) >= best)
+                    continue;
+                if (p->quorum_weight > 0.0 || !p->plain_voters || p->replica_caps.count || leader < 0) {
+                    double q = 0.0;
+                    int ok;
+                    replicas[i] = s;
+                    ok = !p->replica_caps.count ||
+                         caps_allow(&p->replica_caps, replicas, count, x->counts);
+                    if (ok && leader >= 0)
+                        ok = quorum_radius(x, leader, replicas, count, &q);
+                    else if (ok)
+                        ok = any_leader(x, replicas, count) >= 0;
+                    replicas[i] = out;
+                    if (!ok)
+                        continue;
+                    delta += p->quorum_weight * (q - radius);
+                }
+                if (delta < best) {
+                    best = delta;
+                    best_in = s;
+                    best_out = i;
+                }
+            }
+        }
+        x->work += 2.0 * (double)sites * padded;
+        if (best_in < 0)
+            break;
+        int old = replicas[best_out];
+        replicas[best_out] = best_in;
+        double changed = score_of(x, replicas, count, &radius);
+        if (changed >= best_score) {      /* rounding only */
+            replicas[best_out] = old;
+            break;
+        }
+        score = changed;
+    }
+    offer(x, score, replicas, count);
+    return score;
+}
+
+/* A feasible set for the current leader, closest-first and cheapest-first; its size, or 0. */
+int first_set(context *x, int *replicas)
+{
+    const problem *p = &x->p;
+    int count = 0, leader = x->current, votes = 0, sites = p->sites;
+    double radius;
+    int *vote = x->selected;
+    for (int s = 0; s < sites; s++)
+        if (s == leader || p->must_hold[s]) {
+            replicas[count++] = s;
+            if (s == leader || p->must_vote[s])
+                vote[votes++] = s;
+        }
+    if (count > p->replicas_max)
+        return 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int t = 0; t < sites; t++) {
+            int s = leader < 0 ? t : x->near_order[t], known = 0;
+            int enough = pass == 0 ? votes >= p->voters
+                                   : count >= p->replicas_min && count >= p->voters;
+            if (enough || (count >= p->replicas_max && pass == 1))
+                break;
+            for (int i = 0; i < count; i++)
+                known |= replicas[i] == s;
+            if (pass == 0) {
+                int already = 0;
+                for (int i = 0; i < votes; i++)
+                    already |= vote[i] == s;
+                if (already || !p->may_vote[s] || (!known && count >= p->replicas_max))
+                    continue;
+                vote[votes] = s;
+                if (p->voter_caps.count && !caps_allow(&p->voter_caps, vote, votes + 1, x->counts))
+                    continue;
+            }
+            if (!known) {
+                if (!p->may_hold[s])
+                    continue;
+                replicas[count] = s;
+                if (p->replica_caps.count &&
+                    !caps_allow(&p->replica_caps, replicas, count + 1, x->counts))
+                    continue;
+                count++;
+            }
+            if (pass == 0)
+                votes++;
+        }
+    return score_of(x, replicas, count, &radius) < BIG ? count : 0;
+}

@@ -1,0 +1,400 @@
+/* The inner problem: which sites minimise reduced costs plus the price of the quorum.
+ *
+ * For one quorum radius it is a minimum-weight basis of a matroid; the minimum over the radii is exact
+ * (no caps, everybody may vote) or the largest of up to three valid relaxations (see certificate.py). */
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel.h"
+
+static double distance_of(const context *x, int leader, int site)
+{
+    return site == leader ? 0.0 : x->p.site_rtt[(size_t)leader * x->p.sites + site];
+}
+
+static void clear(radius_answer *a)
+{
+    for (int k = 0; k < 3; k++) {
+        a->base[k] = -BIG;
+        a->top[k] = -BIG;
+        a->next[k] = BIG;
+        a->size[k] = 0;
+    }
+}
+
+/* The `limit` smallest keys of the free positions, ascending (ties: earlier position). */
+static int smallest(const double *key, int n, int limit, int *out)
+{
+    int found = 0;
+    if (limit <= 0)
+        return 0;
+    for (int i = 0; i < n; i++) {
+        double k = key[i];
+        if (found == limit && k >= key[out[found - 1]])
+            continue;
+        int at = found < limit ? found++ : limit - 1;
+        while (at > 0 && key[out[at - 1]] > k) {
+            out[at] = out[at - 1];
+            at--;
+        }
+        out[at] = i;
+    }
+    return found;
+}
+
+typedef struct { double key; int position; } keyed;
+
+static int by_key(const void *a, const void *b)
+{
+    const keyed *p = a, *q = b;
+    if (p->key != q->key)
+        return p->key < q->key ? -1 : 1;
+    return p->position - q->position;
+}
+
+/* Nothing but numbers to choose, and every site may vote: scan the radii, all of it exact. */
+static double plain_minimum(context *x, frame *f, int lo, int hi, int all, double slack, int *count)
+{
+    const problem *p = &x->p;
+    const double *rho = x->rho;
+    int n = f->free_count, leader = x->current;
+    int *list = x->pick, *inside = x->order;
+    int kept = smallest(rho, n, hi + 1 < n ? hi + 1 : n, list);
+    double loose = 0.0;
+    int loose_size = 0;
+    while (loose_size < hi && loose_size < kept && (loose_size < lo || rho[list[loose_size]] < 0.0))
+        loose += rho[list[loose_size++]];
+    x->radius_count = 0;
+    double best = BIG;
+    *count = 0;
+    if (leader < 0 || p->quorum_weight == 0.0 || p->quorum <= 1) {
+        radius_answer *a = &x->radii[0];
+        clear(a);
+        a->value = a->base[0] = loose;
+        a->size[0] = loose_size;
+        if (loose_size)
+            a->top[0] = rho[list[loose_size - 1]];
+        if (loose_size < kept)
+            a->next[0] = rho[list[loose_size]];
+        x->radius_count = 1;
+        memcpy(x->selected, list, (size_t)loose_size * sizeof(int));
+        *count = loose_size;
+        return loose;
+    }
+    int m = p->quorum, fixed_inside = 0, pool = 0, pool_total = 0;
+    /* positions of the free sites, looked up by site */
+    int *where = x->near_free;
+    for (int i = 0; i < n; i++)
+        where[f->free_site[i]] = i;
+    for (int t = 0; t < p->sites;) {
+        double d = distance_of(x, leader, x->near_order[t]);
+        for (; t < p->sites && distance_of(x, leader, x->near_order[t]) == d; t++) {
+            int s = x->near_order[t];
+            if (f->state[s] == IN)
+                fixed_inside++;
+            else if (f->state[s] == FREE) {
+                int i = where[s];
+                double k = rho[i];
+                int at = pool < m ? pool : m;
+                while (at > 0 && rho[inside[at - 1]] > k) {
+                    if (at < m)
+                        inside[at] = inside[at - 1];
+                    at--;
+                }
+                if (at < m)
+                    inside[at] = i;
+                if (pool < m)
+                    pool++;
+                pool_total++;
+            }
+        }
+        if (fixed_inside + pool_total < m)
+            continue;
+        double floor_value = p->quorum_weight * d + loose;
+        if (floor_value >= (all ? slack : best))
+            break;
+        int need = m > fixed_inside ? m - fixed_inside : 0;
+        if (need > hi)
+            continue;
+        radius_answer answer;
+        clear(&answer);
+        double value = 0.0, top = -BIG, next = BIG;
+        int size = 0, last = need == 0;
+        int *chosen = x->selected + 2 * p->sites;
+        for (int i = 0; i < need; i++) {
+            chosen[size++] = inside[i];
+            value += rho[inside[i]];
+            if (rho[inside[i]] > top)
+                top = rho[inside[i]];
+        }
+        int skipped = 0;
+        for (int i = 0; i < kept; i++) {
+            int j = list[i], taken = 0;
+            for (int k = 0; k < need; k++)
+                taken |= inside[k] == j;
+            if (taken) {
+                skipped++;
+                continue;
+            }
+            if (size < hi && (size < lo || rho[j] < 0.0)) {
+                chosen[size++] = j;
+                value += rho[j];
+                if (rho[j] > top)
+                    top = rho[j];
+            } else {
+                next = rho[j];
+                break;
+            }
+        }
+        if (size < lo)
+            continue;
+        if (!last && size == loose_size) {
+            int inside_loose = 0;
+            for (int i = 0; i < loose_size; i++)
+                inside_loose += distance_of(x, leader, f->free_site[list[i]]) <= d;
+            last = inside_loose >= need;
+        }
+        answer.base[0] = answer.value = p->quorum_weight * d + value;
+        answer.top[0] = top;
+        answer.next[0] = next;
+        answer.size[0] = size;
+        if (all)
+            x->radii[x->radius_count++] = answer;
+        if (answer.value < best) {
+            best = answer.value;
+            memcpy(x->selected, chosen, (size_t)size * sizeof(int));
+            *count = size;
+        }
+        if (last)
+            break;
+    }
+    return best;
+}
+
+/* Greedy for "contains `need` independent voters of the sites flagged eligible, `lo`..`hi` in all".
+ * Returns 0 when impossible.  `counts` already holds the votes that are given. */
+static int spanning(context *x, frame *f, const keyed *sorted, int n, const unsigned char *eligible,
+                    int need, int lo, int hi, int *counts, int stride, radius_answer *a, int k,
+                    int *chosen, int *chosen_count)
+{
+    const problem *p = &x->p;
+    int slots_lo = lo - need > 0 ? lo - need : 0, slots_hi = hi - need, size = 0, other = 0;
+    double value = 0.0, top = -BIG, next = BIG;
+    if (slots_hi < 0)
+        return 0;
+    for (int i = 0; i < n; i++) {
+        int j = sorted[i].position, s = f->free_site[j], take = 0;
+        double key = sorted[i].key;
+        if (need > 0 && eligible[s]) {
+            int room = 1;
+            for (int v = 0; v < p->voter_caps.count && room; v++)
+                room = counts[v * stride + p->voter_caps.label[v][s]] < p->voter_caps.cap[v];
+            if (room) {
+                for (int v = 0; v < p->voter_caps.count; v++)
+                    counts[v * stride + p->voter_caps.label[v][s]]++;
+                need--;
+                take = 1;
+            }
+        }
+        if (!take && other < slots_hi && (other < slots_lo || key < 0.0)) {
+            other++;
+            take = 1;
+        }
+        if (take) {
+            chosen[size++] = j;
+            value += key;
+            if (key > top)
+                top = key;
+        } else if (key < next)
+            next = key;
+    }
+    if (need > 0 || other < slots_lo)
+        return 0;
+    a->base[k] = value;
+    a->top[k] = top;
+    a->next[k] = next;
+    a->size[k] = size;
+    *chosen_count = size;
+    return 1;
+}
+
+/* Greedy over the replica caps alone. */
+static int capped(context *x, frame *f, const keyed *sorted, int n, int lo, int hi, radius_answer *a,
+                  int *chosen, int *chosen_count)
+{
+    const problem *p = &x->p;
+    int stride = p->sites, size = 0, *counts = x->counts;
+    double value = 0.0, top = -BIG, next = BIG;
+    memset(counts, 0, (size_t)MAX_LEVELS * (size_t)stride * sizeof(int));
+    for (int i = 0; i < f->in_count; i++)
+        for (int k = 0; k < p->replica_caps.count; k++)
+            if (++counts[k * stride + p->replica_caps.label[k][f->in_site[i]]] > p->replica_caps.cap[k])
+                return 0;
+    for (int i = 0; i < n; i++) {
+        int j = sorted[i].position, s = f->free_site[j], room = 1;
+        for (int k = 0; k < p->replica_caps.count && room; k++)
+            room = counts[k * stride + p->replica_caps.label[k][s]] < p->replica_caps.cap[k];
+        if (room && size < hi && (size < lo || sorted[i].key < 0.0)) {
+            for (int k = 0; k < p->replica_caps.count; k++)
+                counts[k * stride + p->replica_caps.label[k][s]]++;
+            chosen[size++] = j;
+            value += sorted[i].key;
+            if (sorted[i].key > top)
+                top = sorted[i].key;
+        } else if (sorted[i].key < next)
+            next = sorted[i].key;
+    }
+    if (size < lo)
+        return 0;
+    a->base[1] = value;
+    a->top[1] = top;
+    a->next[1] = next;
+    a->size[1] = size;
+    *chosen_count = size;
+    return 1;
+}
+
+/* Caps or voter restrictions: the largest of three relaxations, for every radius. */
+static double capped_minimum(context *x, frame *f, int lo, int hi, int all, double slack, int *count)
+{
+    const problem *p = &x->p;
+    int n = f->free_count, leader = x->current, stride = p->sites;
+    keyed *sorted = (keyed *)x->key;
+    int *whole = x->selected + p->sites, *votes = x->selected + 2 * p->sites;
+    int *trial = x->selected + 3 * p->sites;
+    int whole_count = 0, votes_count = 0, trial_count = 0, given = 0, rank = 0;
+    unsigned char *eligible = (unsigned char *)x->near_free;
+    radius_answer common;
+    clear(&common);
+    x->radius_count = 0;
+    *count = 0;
+    for (int i = 0; i < n; i++) {
+        sorted[i].key = x->rho[i];
+        sorted[i].position = i;
+    }
+    qsort(sorted, (size_t)n, sizeof(keyed), by_key);
+    if (!capped(x, f, sorted, n, lo, hi, &common, whole, &whole_count))
+        return BIG;
+    /* relaxation 2: enough voters of any distance */
+    int *base_counts = x->counts + MAX_LEVELS * stride;
+    memset(base_counts, 0, (size_t)MAX_LEVELS * (size_t)stride * sizeof(int));
+    for (int i = 0; i < f->in_count; i++) {
+        int s = f->in_site[i];
+        if (s != leader && !p->must_vote[s])
+            continue;
+        given++;
+        for (int k = 0; k < p->voter_caps.count; k++)
+            if (++base_counts[k * stride + p->voter_caps.label[k][s]] > p->voter_caps.cap[k])
+                return BIG;
+    }
+    if (given > p->voters)
+        return BIG;
+    int *counts = x->counts;
+    size_t bytes = (size_t)MAX_LEVELS * (size_t)stride * sizeof(int);
+    memcpy(counts, base_counts, bytes);
+    for (int i = 0; i < f->in_count; i++) {
+        int s = f->in_site[i], room = p->may_vote[s] && s != leader && !p->must_vote[s];
+        for (int k = 0; k < p->voter_caps.count && room; k++)
+            room = counts[k * stride + p->voter_caps.label[k][s]] < p->voter_caps.cap[k];
+        if (room) {
+            rank++;
+            for (int k = 0; k < p->voter_caps.count; k++)
+                counts[k * stride + p->voter_caps.label[k][s]]++;
+        }
+    }
+    for (int i = 0; i < n; i++)
+        eligible[f->free_site[i]] = p->may_vote[f->free_site[i]];
+    int need = p->voters - given - rank;
+    if (!spanning(x, f, sorted, n, eligible, need > 0 ? need : 0, lo, hi, counts, stride, &common, 2,
+                  votes, &votes_count))
+        return BIG;
+    double best = BIG;
+    int single = leader < 0 || p->quorum_weight == 0.0 || p->quorum <= 1;
+    double floor_value = common.base[1] > common.base[2] ? common.base[1] : common.base[2];
+    for (int i = 0; i < n; i++)
+        eligible[f->free_site[i]] = 0;
+    for (int t = 0; single || t < p->sites;) {
+        double d = 0.0;
+        radius_answer answer = common;
+        int own = 0;
+        if (!single) {
+            d = distance_of(x, leader, x->near_order[t]);
+            for (; t < p->sites && distance_of(x, leader, x->near_order[t]) == d; t++)
+                if (f->state[x->near_order[t]] == FREE)
+                    eligible[x->near_order[t]] = p->may_vote[x->near_order[t]];
+            if (p->quorum_weight * d + floor_value >= (all ? slack : best))
+                break;
+            int inside_given = 0, inside_rank = 0, ok = 1;
+            memcpy(counts, base_counts, bytes);
+            for (int i = 0; i < f->in_count; i++) {
+                int s = f->in_site[i];
+                if (distance_of(x, leader, s) > d)
+                    continue;
+                if (s == leader || p->must_vote[s]) {
+                    inside_given++;
+                    continue;
+                }
+                int room = p->may_vote[s];
+                for (int k = 0; k < p->voter_caps.count && room; k++)
+                    room = counts[k * stride + p->voter_caps.label[k][s]] < p->voter_caps.cap[k];
+                if (room) {
+                    inside_rank++;
+                    for (int k = 0; k < p->voter_caps.count; k++)
+                        counts[k * stride + p->voter_caps.label[k][s]]++;
+                }
+            }
+            if (p->quorum - inside_given > p->voters - given)
+                ok = 0;
+            need = p->quorum - inside_given - inside_rank;
+            if (!ok || !spanning(x, f, sorted, n, eligible, need > 0 ? need : 0, lo, hi, counts, stride,
+                                 &answer, 0, trial, &trial_count))
+                continue;
+            own = 1;
+        }
+        int k = 1;
+        if (answer.base[2] > answer.base[k])
+            k = 2;
+        if (own && answer.base[0] > answer.base[k])
+            k = 0;
+        double price = single ? 0.0 : p->quorum_weight * d;
+        for (int r = 0; r < 3; r++)
+            if (answer.base[r] > -BIG)
+                answer.base[r] += price;
+        answer.value = answer.base[k];
+        if (all || single)
+            x->radii[x->radius_count++] = answer;
+        if (answer.value < best) {
+            const int *source = k == 0 ? trial : k == 1 ? whole : votes;
+            int size = k == 0 ? trial_count : k == 1 ? whole_count : votes_count;
+            best = answer.value;
+            memcpy(x->selected, source, (size_t)size * sizeof(int));
+            *count = size;
+        }
+        if (single)
+            break;
+    }
+    return best;
+}
+
+/* The inner minimum at the reduced costs in x->rho; the positions selected are in x->selected.
+ * With `all_radii` the answers of every radius below `slack` are kept in x->radii. BIG: infeasible. */
+double inner_minimum(context *x, frame *f, int all_radii, double slack, int *count)
+{
+    const problem *p = &x->p;
+    int lo = p->replicas_min, hi = p->replicas_max - f->in_count;
+    if (lo < p->voters)
+        lo = p->voters;
+    lo -= f->in_count;
+    if (lo < 0)
+        lo = 0;
+    if (hi > f->free_count)
+        hi = f->free_count;
+    *count = 0;
+    x->radius_count = 0;
+    if (hi < 0 || lo > hi)
+        return BIG;
+    if (p->plain_voters && p->replica_caps.count == 0)
+        return plain_minimum(x, f, lo, hi, all_radii, slack, count);
+    return capped_minimum(x, f, lo, hi, all_radii, slack, count);
+}

@@ -1,0 +1,158 @@
+/* Shared declarations of the compiled kernel of the exact engine.
+ *
+ * The mathematics is written down once, in ../certificate.py (bound, inner problem, tree) and in
+ * ../descent.py (swap search); the C code is the same thing made fast.  Conventions:
+ *
+ * - matrices over (site, client) are stored one *site* after another, each row padded to a multiple of
+ *   PAD clients, so that one pass over a column of the model is one contiguous, vectorisable loop;
+ *   padding clients have weight zero and multiplier zero and add exactly 0 to every sum;
+ * - clients are ordered by `rank`: rank[j][c] < rank[k][c] says that c prefers j to k (RTT, then site
+ *   order), so ties need no special case anywhere;
+ * - leader -1 stands for "the leader does not matter" (no relayed, direct or quorum demand).
+ */
+#ifndef EXACT_KERNEL_H
+#define EXACT_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PAD 8
+#define BIG 1e300
+#define MAX_LEVELS 16
+#define UNIT_ROUNDOFF 1.1102230246251565e-16
+
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+#define VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define VECTORISED
+#endif
+
+enum { FREE = 0, IN = 1, OUT = 2 };
+
+typedef struct {
+    int count;                 /* number of levels */
+    int cap[MAX_LEVELS];
+    int labels[MAX_LEVELS];    /* number of different labels */
+    int *label[MAX_LEVELS];    /* site -> 0..labels-1 */
+} levels;
+
+typedef struct {
+    int clients, padded, sites;
+    double *rtt;               /* sites x padded */
+    int *rank;                 /* sites x padded */
+    double *near_weight;       /* A, padded */
+    double *relay_weight;      /* B, padded */
+    double *site_rtt;          /* sites x sites, row = the waiting side */
+    double *direct;            /* sites: sum of G d(c, leader) */
+    double quorum_weight;      /* D */
+    double *price;             /* sites x sites (row = leader) or NULL */
+    int replicas_min, replicas_max, voters, quorum;
+    unsigned char *may_hold, *must_hold, *may_vote, *must_vote, *may_lead;
+    levels replica_caps, voter_caps;
+    int plain_voters;          /* 1: every site may vote, none must, no voter caps */
+    double granularity;        /* every score is a multiple of it; 0 when unknown */
+} problem;
+
+/* One answer of the inner problem for one quorum radius (or for all of them when D = 0). */
+typedef struct {
+    double value;              /* D * radius + sum of the selected reduced costs */
+    double top[3];             /* largest selected reduced cost, per relaxation */
+    double next[3];            /* smallest reduced cost left out, per relaxation */
+    double base[3];            /* value of the relaxation, D * radius included */
+    int size[3];               /* how many free sites it selects */
+} radius_answer;
+
+typedef struct frame {
+    unsigned char *state;      /* sites: FREE, IN, OUT */
+    int free_count;
+    int *free_site;            /* sites that are still free */
+    double **column;           /* their cost columns, BIG where the client has a nearer fixed replica */
+    double *block;             /* memory of the columns */
+    int in_count;
+    int *in_site;
+    double *fixed_cost;        /* padded: cost at the nearest fixed replica, BIG if none */
+    int *fixed_rank;           /* padded: its rank, INT_MAX if none */
+    double *u;                 /* padded: best multipliers so far */
+    double *frequency;         /* sites: how often selected, exponentially smoothed */
+    double bound;              /* proven lower bound of everything below this frame */
+    double constant;           /* direct demand and prices of the fixed replicas */
+    int fresh;                 /* 1: not bounded yet */
+    int root;
+} frame;
+
+typedef struct {
+    double *data;
+    size_t length, capacity;
+    int failed;
+} stream;
+
+typedef struct {
+    problem p;
+    /* incumbent */
+    double score;
+    int leader, *replicas, replica_count;
+    double cutoff;             /* a node whose bound reaches it is closed */
+    double tolerance;
+    /* leader under work */
+    int current;
+    double *costs;             /* sites x padded: A d(c, j) + B d(j, leader) */
+    int *near_order;           /* sites by distance from the leader */
+    int *near_free;            /* scratch */
+    frame *stack;
+    int depth, stack_size;
+    double closed;             /* least bound at which something was closed */
+    double work;               /* elementary operations spent */
+    long nodes, iterations, leaves;
+    int recording;
+    stream record;
+    /* scratch */
+    double *rho, *trial, *direction, *best_u;
+    int *selected, *pick, *order;
+    double *key;
+    radius_answer *radii;
+    int radius_count;
+    int *counts;
+    double *enum_cost;
+    int *enum_rank;
+    int stop;
+    double served;             /* sum of min(u, fixed_cost) at the last evaluation */
+} context;
+
+/* bound.c */
+void costs_for_leader(context *x, int leader);
+void frame_root(context *x, frame *f, int leader);
+void frame_copy(context *x, frame *child, const frame *parent, int site);
+void frame_release(frame *f);
+void frame_fix_in(context *x, frame *f, int site);
+void frame_drop(frame *f, int position);
+int frame_alloc(context *x, frame *f, int columns);
+double evaluate_bound(context *x, frame *f, const double *u, int all_radii, int *count, double *error);
+double improve_bound(context *x, frame *f, int iterations, double *error);
+int fix_by_reduced_cost(context *x, frame *f, double base, double error);
+double cutoff_of(const context *x);
+
+/* inner.c */
+double inner_minimum(context *x, frame *f, int all_radii, double slack, int *count);
+
+/* voters.c */
+int quorum_radius(context *x, int leader, const int *replicas, int count, double *radius);
+int caps_allow(const levels *caps, const int *sites, int count, int *scratch);
+int any_leader(context *x, const int *replicas, int count);
+
+/* descent.c */
+double score_of(context *x, const int *replicas, int count, double *radius);
+double descend(context *x, int *replicas, int count, int limit);
+void offer(context *x, double score, const int *replicas, int count);
+int first_set(context *x, int *replicas);
+
+/* tree.c */
+void tree_open(context *x, int leader, const double *u);
+int tree_run(context *x, double work);
+double tree_bound(const context *x);
+
+/* record of the proof */
+void record_event(context *x, double kind, double value);
+void record_vector(context *x, const double *u);
+void record_number(context *x, double value);
+
+#endif

@@ -1,0 +1,192 @@
+"""Exact tests on the few replica sets that pass the screening: every scenario, on integer ranks.
+
+Latencies are ranks in the grid of all values a threshold can take. For each candidate and each
+client with requests they are gathered once, for normal operation, for the loss of each of its N
+replicas ("P6": one look-up), and for the client's own site being lost where requests are redirected;
+"within limits" is then one comparison and one matrix product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from formulations.quorumstore.screen import Side
+from formulations.quorumstore.tables import Geometry, SetBlock
+from placement.checks import FloatArray, IntArray
+
+__all__ = ["Candidates", "RankLimits"]
+
+Ranks = npt.NDArray[np.unsignedinteger]
+
+
+@dataclass(frozen=True, slots=True)
+class RankLimits:
+    """Limits as numbers of grid values that are allowed: a latency is within if its rank is less."""
+
+    normal_read: int
+    normal_write: int
+    worst_read: int
+    worst_write: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SideRanks:
+    """Ranks of the latencies of one side for m candidates; c clients have requests.
+
+    Attributes
+    ----------
+    side
+        Requests.
+    normal
+        Shape (c, m).
+    lost
+        After losing each replica in turn, redirection included; shape (N, c, m), or None.
+    moved
+        Of a client whose own site is lost but holds no replica; shape (c, m), or None.
+    """
+
+    side: Side
+    normal: Ranks
+    lost: Ranks | None
+    moved: Ranks | None
+
+    def within(self, normal_limit: int, worst_limit: int) -> npt.NDArray[np.bool_]:
+        """Which candidates have enough requests within the limits in every scenario."""
+        needed, counts = self.side.needed, self.side.counts
+        if self.lost is None or normal_limit < worst_limit:
+            good = counts @ (self.normal < normal_limit) >= needed
+            if self.lost is None:
+                return np.asarray(good)
+        inside = self.normal < worst_limit
+        covered = counts @ inside
+        kept = covered >= needed
+        if normal_limit < worst_limit:
+            kept &= good
+        kept &= (counts @ (self.lost < worst_limit) >= needed).all(axis=0)
+        if self.moved is not None:
+            # One client's latency changes per scenario. Where its site also holds a replica this
+            # is weaker than the test on `lost`, hence harmless.
+            change = ((self.moved < worst_limit).astype(np.int8) - inside) * counts[:, np.newaxis]
+            kept &= covered + change.min(axis=0) >= needed
+        return np.asarray(kept)
+
+    def normal_threshold(self) -> IntArray:
+        """Rank of the weighted percentile in normal operation, shape (m,); -1 if none is needed."""
+        if self.side.needed == 0:
+            return np.full(self.normal.shape[1], -1, dtype=np.intp)
+        clients = len(self.side.counts)
+        bits = max(1, (clients - 1).bit_length())
+        packed = (self.normal.T.astype(np.uint32) << bits) | np.arange(clients, dtype=np.uint32)
+        packed.sort(axis=1)
+        weights = self.side.counts.take(packed & ((1 << bits) - 1))
+        place = np.argmax(np.cumsum(weights, axis=1) >= self.side.needed, axis=1)
+        return (packed[np.arange(len(packed)), place] >> bits).astype(np.intp)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """Replica sets of one block under one (R, W), with the ranks of all their latencies."""
+
+    index: IntArray
+    reads: _SideRanks
+    writes: _SideRanks
+
+    @classmethod
+    def of(
+        cls,
+        geometry: Geometry,
+        block: SetBlock,
+        index: IntArray,
+        sides: tuple[Side, Side],
+        quorums: tuple[int, int],
+        *,
+        losses: bool,
+    ) -> Candidates:
+        """Gather the ranks of the sets `index` of `block`. O(N·n) per set."""
+        read, write = (
+            _gather(geometry, block, index, side, quorum, losses=losses)
+            for side, quorum in zip(sides, quorums, strict=True)
+        )
+        return cls(index, read, write)
+
+    def within(self, limits: RankLimits) -> npt.NDArray[np.bool_]:
+        """Which candidates obey the limits in every scenario."""
+        kept = np.ones(len(self.index), dtype=bool)
+        if self.reads.side.needed:
+            kept &= self.reads.within(limits.normal_read, limits.worst_read)
+        if self.writes.side.needed:
+            kept &= self.writes.within(limits.normal_write, limits.worst_write)
+        return kept
+
+    def take(self, chosen: IntArray) -> Candidates:
+        """Return the candidates `chosen` (indices or a mask) only."""
+        return Candidates(
+            self.index[chosen], _taken(self.reads, chosen), _taken(self.writes, chosen)
+        )
+
+    def normal_thresholds(self, geometry: Geometry) -> tuple[FloatArray, FloatArray]:
+        """T_r and T_w in normal operation, ms, shape (m,)."""
+        values = np.append(geometry.grid, 0.0)  # rank -1: nothing is needed, threshold 0
+        return (
+            values[self.reads.normal_threshold()],
+            values[self.writes.normal_threshold()],
+        )
+
+
+def _taken(ranks: _SideRanks, chosen: IntArray) -> _SideRanks:
+    return _SideRanks(
+        ranks.side,
+        ranks.normal[:, chosen],
+        None if ranks.lost is None else ranks.lost[:, :, chosen],
+        None if ranks.moved is None else ranks.moved[:, chosen],
+    )
+
+
+def _gather(
+    geometry: Geometry,
+    block: SetBlock,
+    index: IntArray,
+    side: Side,
+    quorum: int,
+    *,
+    losses: bool,
+) -> _SideRanks:
+    clients = side.clients
+    column = clients[:, np.newaxis]
+    grid = np.ix_(clients, index)
+    table = geometry.near_rank_small
+    place = block.place[quorum - 1][grid]
+    normal = table[column, place]
+    if not losses:
+        return _SideRanks(side, normal, None, None)
+
+    next_rank = table[column, block.place[quorum][grid]]
+    members = block.sets[index].T
+    lost = np.empty((block.size, *normal.shape), dtype=normal.dtype)
+    positions = geometry.position_small[clients]
+    for number, member in enumerate(members):
+        hit = positions.take(member, axis=1) <= place
+        lost[number] = np.where(hit, next_rank, normal)
+    if (geometry.survivor == np.arange(len(geometry.survivor))).all():
+        return _SideRanks(side, normal, lost, None)
+
+    moved_place = block.place[quorum - 1][np.ix_(geometry.survivor[clients], index)]
+    moved = geometry.moved_rank_small[column, moved_place]
+    row_of = np.full(len(geometry.order), -1, dtype=np.intp)
+    row_of[clients] = np.arange(len(clients))
+    for number, member in enumerate(members):
+        # The member's own clients, if it has any, are served by its closest survivor.
+        rows = row_of[member]
+        some = np.flatnonzero(rows >= 0)
+        if not some.size:
+            continue
+        site, which = member[some].astype(np.intp), index[some]
+        survivor = geometry.survivor[site]
+        kept_place = block.place[quorum - 1][survivor, which]
+        hit = geometry.position_small[survivor, site] <= kept_place
+        after = np.where(hit, block.place[quorum][survivor, which], kept_place)
+        lost[number, rows[some], some] = geometry.moved_rank_small[site, after]
+    return _SideRanks(side, normal, lost, moved)
