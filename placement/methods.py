@@ -201,7 +201,7 @@ def up_to_tier(tier: int) -> Callable[[Problem], str | None]:
     return refuses
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Method:
     """A way to answer a problem.
 

@@ -314,6 +314,19 @@ def _compile(problem: Problem) -> Rules:
             )
     least = max(least, int(must_hold.sum()))
 
+    # What follows from the counts alone is said outright, so that every method sees it.
+    if int(must_vote.sum()) == count:
+        may_vote = must_vote.copy()
+    elif int(may_vote.sum()) == count:
+        must_vote = may_vote.copy()
+        must_hold = must_hold | must_vote
+    if int(must_hold.sum()) == most:
+        may_hold = must_hold.copy()
+    elif int(may_hold.sum()) == least:
+        must_hold = may_hold.copy()
+    may_vote = may_vote & may_hold
+    may_lead = may_lead & may_vote
+
     return Rules(
         replicas_min=least,
         replicas_max=most,

@@ -1,0 +1,135 @@
+"""The registry and `run`: what reaches a method, and what of its answer reaches the user."""
+
+import dataclasses
+
+import pytest
+
+import placement
+from placement.errors import InputError, SolverError, UnsupportedError
+from placement.methods import Method, Options, Setting, load_method, run
+from placement.plan import Plan
+from placement.status import Status
+from placement.testing import ConformanceError, check_method, random_instance, worlds
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return placement.Problem(random_instance(3), replicas=4, voters=3)
+
+
+def liar(change):
+    """Exhaustive search whose plan is changed before it is returned."""
+    honest = load_method("exhaustive")
+    return dataclasses.replace(honest, call=lambda p, o: change(p, honest.call(p, o)))
+
+
+def test_unknown_method_suggests_the_closest():
+    with pytest.raises(InputError, match="did you mean 'exhaustive'"):
+        load_method("exhaustiv")
+
+
+def test_tier_methods_refuse_with_the_way_out(problem):
+    with pytest.raises(UnsupportedError, match="give replicas by name"):
+        placement.solve(problem, method="tier2")
+    with pytest.raises(UnsupportedError, match="give replicas and voters by name"):
+        placement.solve(problem, method="leader")
+
+
+def test_settings_are_checked(problem):
+    with pytest.raises(InputError, match="limit: bad setting: got 'many', expected int"):
+        placement.solve(problem, method="exhaustive", settings={"limit": "many"})
+    with pytest.raises(InputError, match="no such setting: got 'limitt', expected one of"):
+        placement.solve(problem, method="exhaustive", settings={"limitt": 5})
+    assert Setting(0.5, "share", minimum=0).check("share", "0.25") == 0.25
+    assert Setting(True, "flag").check("flag", "false") is False
+    with pytest.raises(InputError, match="one of a, b"):
+        Setting("a", "kind", choices=("a", "b")).check("kind", "c")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("time_limit", -1), ("gap_limit", -0.1), ("seed", -1), ("threads", 0), ("seed", 1.5)],
+)
+def test_options_are_checked(field, value):
+    with pytest.raises(InputError, match=field):
+        Options(**{field: value})
+
+
+def test_a_plan_that_breaks_the_problem_never_reaches_the_user(problem):
+    def lose_a_voter(p, plan):
+        c = plan.configuration
+        return plan.replace(configuration=dataclasses.replace(c, voters=c.voters[:2]))
+
+    with pytest.raises(SolverError, match="2 voters instead of 3"):
+        run(liar(lose_a_voter), problem, Options())
+
+
+def test_a_bound_above_the_score_is_an_error(problem):
+    best = placement.solve(problem, method="exhaustive")
+    with pytest.raises(SolverError, match="claims the bound"):
+        Plan.of(problem, best.configuration, method="liar", bound=best.score * 1.01)
+
+
+def test_start_must_be_feasible(problem):
+    other = placement.solve(problem.replace(replicas=5), method="exhaustive")
+    with pytest.raises(InputError, match="5 replicas instead of 4"):
+        placement.solve(problem, method="exhaustive", start=other)
+
+
+def test_optimal_is_said_only_with_a_bound(problem):
+    best = placement.solve(problem, method="exhaustive")
+    assert best.status is Status.OPTIMAL
+    assert Plan.of(problem, best.configuration, method="m").status is Status.FEASIBLE
+    almost = Plan.of(problem, best.configuration, method="m", bound=best.score * (1 - 1e-8))
+    assert almost.status is Status.FEASIBLE
+    assert almost.gap == pytest.approx(1e-8, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("defect", "message"),
+    [
+        (lambda p, plan: Plan.of(p, plan.configuration, method="x"), "exact, but says feasible"),
+        (
+            lambda p, plan: plan.replace(bound=plan.bound * 1.001) if plan.found else plan,
+            "above the optimum",
+        ),
+        (
+            lambda p, plan: Plan.infeasible(p, method="x", reasons=("no",)),
+            "says infeasible, but a plan exists",
+        ),
+        (
+            lambda p, plan: plan if plan.found else plan.replace(reasons=()),
+            "without a reason",
+        ),
+    ],
+)
+def test_the_conformance_suite_finds_liars(defect, message):
+    with pytest.raises(ConformanceError, match=message):
+        check_method(liar(defect))
+
+
+def test_the_conformance_suite_finds_a_second_rate_optimum():
+    """A method that says optimal at the second best configuration is caught."""
+    from placement.testing import every_configuration
+
+    def second_best(p, o):
+        from placement.plan import objective
+
+        ranked = sorted(every_configuration(p), key=lambda c: objective(p, c))
+        if not ranked:
+            return Plan.infeasible(p, method="x", reasons=("none at all",))
+        chosen = ranked[min(1, len(ranked) - 1)]
+        return Plan.of(p, chosen, method="x", bound=objective(p, chosen))
+
+    with pytest.raises(ConformanceError, match=r"above the optimum|says optimal"):
+        check_method(Method(name="x", call=second_best, summary="second best", exact=True))
+
+
+def test_worlds_are_of_every_kind():
+    kinds = [world.problem for world in worlds(0)]
+    assert any(len(p.instance.sites) == 1 for p in kinds)
+    assert any(p.demand.scenarios > 1 for p in kinds)
+    assert any(not p.rules.nested_voter_caps for p in kinds)
+    assert any(not p.rules.nested_replica_caps for p in kinds)
+    assert any(p.rules.budget is not None for p in kinds)
+    assert any(p.rules.replicas_min < p.rules.replicas_max for p in kinds)

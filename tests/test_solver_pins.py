@@ -1,0 +1,44 @@
+"""highspy and ortools live in one process, in both import orders (pins: see pyproject.toml)."""
+
+import subprocess
+import sys
+
+import pytest
+
+HIGHS = """
+import highspy
+h = highspy.Highs()
+h.setOptionValue("output_flag", False)
+x, y = h.addBinary(), h.addBinary()
+h.addConstr(x + y <= 1)
+h.maximize(2 * x + 3 * y)
+assert h.getModelStatus() == highspy.HighsModelStatus.kOptimal
+assert abs(h.getInfo().objective_function_value - 3) < 1e-9
+"""
+
+ORTOOLS = """
+from ortools.sat.python import cp_model
+m = cp_model.CpModel()
+a, b = m.new_bool_var("a"), m.new_bool_var("b")
+m.add_at_most_one(a, b)
+m.maximize(2 * a + 3 * b)
+s = cp_model.CpSolver()
+assert s.solve(m) == cp_model.OPTIMAL
+assert s.objective_value == 3
+"""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        HIGHS + ORTOOLS,
+        ORTOOLS + HIGHS,
+        "import highspy\nimport ortools.sat.python.cp_model\n" + ORTOOLS + HIGHS,
+    ],
+    ids=["highspy first", "ortools first", "both imported, then both solve"],
+)
+def test_both_solvers_solve_in_one_process(script):
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
