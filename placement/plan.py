@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.configuration import Configuration, configuration_cost
+from placement.errors import InputError
+from placement.failures import Failures, failures
 from placement.feasibility import violations
 from placement.problem import Problem
 from placement.score import (
@@ -372,6 +374,19 @@ class Plan:
                 _quorum(self.problem, self.configuration),
             )
         )
+
+    @cached_property
+    def failures(self) -> Failures:
+        """Latency under the loss of each single site, and the order in which voters take over.
+
+        Raises
+        ------
+        InputError
+            When nothing was found: there is no plan to lose a site of.
+        """
+        if self.configuration is None:
+            raise InputError("there is no configuration to evaluate", field="plan")
+        return failures(self.problem, self.configuration)
 
     # --- faces ----------------------------------------------------------------------------
 
