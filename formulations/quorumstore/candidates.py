@@ -53,25 +53,54 @@ class _SideRanks:
     lost: Ranks | None
     moved: Ranks | None
 
-    def within(self, normal_limit: int, worst_limit: int) -> npt.NDArray[np.bool_]:
-        """Which candidates have enough requests within the limits in every scenario."""
+    def within_normal(self, limit: int) -> npt.NDArray[np.bool_]:
+        """Which candidates have enough requests within the limit in normal operation."""
+        return np.asarray(self.side.counts @ (self.normal < limit) >= self.side.needed)
+
+    def within_worst(self, limit: int | IntArray) -> npt.NDArray[np.bool_]:
+        """Which have so in every scenario; the limit may differ by candidate, shape (m,)."""
         needed, counts = self.side.needed, self.side.counts
-        if self.lost is None or normal_limit < worst_limit:
-            good = counts @ (self.normal < normal_limit) >= needed
-            if self.lost is None:
-                return np.asarray(good)
-        inside = self.normal < worst_limit
+        inside = self.normal < limit
         covered = counts @ inside
         kept = covered >= needed
-        if normal_limit < worst_limit:
-            kept &= good
-        kept &= (counts @ (self.lost < worst_limit) >= needed).all(axis=0)
+        if self.lost is not None:
+            kept &= (counts @ (self.lost < limit) >= needed).all(axis=0)
         if self.moved is not None:
             # One client's latency changes per scenario. Where its site also holds a replica this
             # is weaker than the test on `lost`, hence harmless.
-            change = ((self.moved < worst_limit).astype(np.int8) - inside) * counts[:, np.newaxis]
+            change = ((self.moved < limit).astype(np.int8) - inside) * counts[:, np.newaxis]
             kept &= covered + change.min(axis=0) >= needed
         return np.asarray(kept)
+
+    def within(self, normal_limit: int, worst_limit: int) -> npt.NDArray[np.bool_]:
+        """Which obey both limits; without losses only the normal one counts."""
+        if self.lost is None:
+            return self.within_normal(normal_limit)
+        kept = self.within_worst(worst_limit)
+        # The worst scenario includes normal operation, so an equal limit has been tested already.
+        return kept & self.within_normal(normal_limit) if normal_limit < worst_limit else kept
+
+    def worst_threshold(self, values: int) -> IntArray:
+        """Rank of the largest percentile over all scenarios, by bisection per candidate.
+
+        Parameters
+        ----------
+        values
+            Number of grid values.
+
+        Returns
+        -------
+        Shape (m,); -1 if nothing is needed.
+        """
+        width = self.normal.shape[1]
+        if self.side.needed == 0:
+            return np.full(width, -1, dtype=np.intp)
+        low, high = np.zeros(width, dtype=np.intp), np.full(width, values, dtype=np.intp)
+        while (high - low > 1).any():
+            middle = (low + high) // 2
+            good = self.within_worst(middle)
+            high, low = np.where(good, middle, high), np.where(good, low, middle)
+        return high - 1
 
     def normal_threshold(self) -> IntArray:
         """Rank of the weighted percentile in normal operation, shape (m,); -1 if none is needed."""
@@ -125,6 +154,14 @@ class Candidates:
         """Return the candidates `chosen` (indices or a mask) only."""
         return Candidates(
             self.index[chosen], _taken(self.reads, chosen), _taken(self.writes, chosen)
+        )
+
+    def worst_thresholds(self, geometry: Geometry) -> tuple[FloatArray, FloatArray]:
+        """T_r and T_w in the worst scenario, ms, shape (m,)."""
+        values = np.append(geometry.grid, 0.0)
+        return (
+            values[self.reads.worst_threshold(len(geometry.grid))],
+            values[self.writes.worst_threshold(len(geometry.grid))],
         )
 
     def normal_thresholds(self, geometry: Geometry) -> tuple[FloatArray, FloatArray]:

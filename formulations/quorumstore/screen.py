@@ -154,9 +154,8 @@ class _SideTest:
             lost = side.counts[within_worst[side.clients] < quorum]
             # A redirected client may escape in the one scenario that loses its own site.
             slack = side.slack - (lost.sum() - lost.max(initial=0.0))
-        return cls(
-            geometry, side, quorum, within, within_worst, moved_within, side.counts > slack
-        )
+        must = (side.counts > slack) & ~hopeless
+        return cls(geometry, side, quorum, within, within_worst, moved_within, must)
 
     def must_cover(self, block: SetBlock, kept: IntArray | None) -> IntArray | None:
         """Condition 1."""

@@ -199,6 +199,11 @@ class SetTables:
                 tables.kept[size] = tuple(tables.build(size))
         return tables
 
+    @classmethod
+    def empty(cls, problem: QuorumProblem) -> SetTables:
+        """Tables without any set, for problems whose rules leave none."""
+        return cls(problem, Geometry.of(problem), {})
+
     def blocks(self, size: int) -> Iterator[SetBlock]:
         """Blocks of all allowed sets of `size` replicas, in lexicographic order."""
         yield from self.kept[size] if size in self.kept else self.build(size)

@@ -1,0 +1,227 @@
+"""Proven-optimal configurations by enumerating all replica sets: the production method for N <= 5.
+
+Every admissible (R, W) with R + W = N + 1 and every replica set is accounted for, either by a
+screening condition that refutes it or by its exact thresholds. That is the proof of optimality;
+the same pass yields all optimal configurations, which are many (hundreds for a typical key), and the
+tie rule (:func:`placement.quorumstore.tie_order`) picks one.
+
+Complexity: O(n^N) sets per key in the worst case. With the screening, a key among 27 sites with
+N <= 5 takes a few milliseconds (``python -m benchmarks.quorumstore_speed``).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from formulations.quorumstore.candidates import Candidates
+from formulations.quorumstore.screen import sides_of
+from formulations.quorumstore.search import Search, Ties, restart
+from formulations.quorumstore.tables import SetBlock, SetTables
+from placement.checks import IntArray
+from placement.quorumstore import (
+    Limits,
+    Metrics,
+    QuorumConfiguration,
+    QuorumPlan,
+    QuorumProblem,
+    Target,
+    metrics,
+    stages,
+    structural_reasons,
+    tie_order_of_equals,
+)
+from placement.quorumstore.goal import second_key
+
+__all__ = ["METHOD", "Enumeration", "solve"]
+
+METHOD = "enumeration"
+
+_POOL = 24
+"""Recently optimal sets remembered per size, to start the next key from a good incumbent."""
+
+
+@dataclass(slots=True)
+class Enumeration:
+    """Solves keys of one store one after the other, with shared tables.
+
+    Parameters
+    ----------
+    tables
+        Built by :meth:`SetTables.of` from any problem of the store; problems given to
+        :meth:`solve` must share its RTTs, regions and rules.
+
+    Notes
+    -----
+    Optimal sets of earlier keys start the search of the next one. That changes how long it takes,
+    never what comes out.
+    """
+
+    tables: SetTables
+    recent: dict[int, list[tuple[SetBlock, int]]] = field(default_factory=dict)
+
+    def solve(self, problem: QuorumProblem) -> QuorumPlan:
+        """Return the optimal configuration of `problem` under the tie rule.
+
+        Infeasible problems give a plan with status ``infeasible``; its reasons name the rules that
+        conflict, or are left to :func:`formulations.quorumstore.unreachable.explain` for bounds.
+        """
+        start = time.perf_counter()
+        reasons = structural_reasons(problem)
+        if reasons:
+            return QuorumPlan.of(problem, None, method=METHOD, bound=math.inf, reasons=reasons)
+        value, ties = self.optima(problem, lexicographic=True)
+        if not ties:
+            return QuorumPlan.of(
+                problem,
+                None,
+                method=METHOD,
+                bound=math.inf,
+                seconds=time.perf_counter() - start,
+            )
+        configuration = self._best(problem, ties)
+        return QuorumPlan.of(
+            problem,
+            configuration,
+            method=METHOD,
+            bound=value,
+            seconds=time.perf_counter() - start,
+        )
+
+    def optima(
+        self, problem: QuorumProblem, *, lexicographic: bool = False
+    ) -> tuple[float, list[Ties]]:
+        """Return the optimal value of the goal and all configurations that reach it.
+
+        Parameters
+        ----------
+        problem
+            The key.
+        lexicographic
+            Whether ties of ``READS`` and ``WRITES`` are cut down by the other side's threshold.
+
+        Returns
+        -------
+        (+∞, []) when no configuration obeys rules and bounds.
+        """
+        first, *others = stages(problem.goal, problem.rules.contingency)
+        search = Search(problem, first, self.tables.geometry)
+        self._warm(search)
+        search.run(self._everything(problem))
+        value, ties, caps = search.value, search.ties, Limits()
+        for goal in others:
+            # The stage on normal operation is key 3 of the tie rule, which `_best` applies anyway.
+            if lexicographic and goal.target is not Target.THRESHOLD and ties:
+                caps = caps.meet(search.goal.limits(search.value, problem.rules.contingency))
+                search = Search(problem, goal, self.tables.geometry, caps)
+                search.run(restart(ties))
+                ties = search.ties
+        return value, ties
+
+    def _everything(
+        self, problem: QuorumProblem
+    ) -> Iterator[tuple[SetBlock, IntArray | None, int, int]]:
+        for total, read, write in problem.pairs:
+            for block in self.tables.blocks(total):
+                yield block, None, read, write
+
+    def _warm(self, search: Search) -> None:
+        for total, read, write in search.problem.pairs:
+            by_block: dict[int, tuple[SetBlock, list[int]]] = {}
+            for block, index in self.recent.get(total, []):
+                by_block.setdefault(id(block), (block, []))[1].append(index)
+            for block, members in by_block.values():
+                search.probe(block, np.array(sorted(members), dtype=np.intp), read, write)
+
+    def _remember(self, block: SetBlock, index: int) -> None:
+        pool = [entry for entry in self.recent.get(block.size, []) if entry[1] != index]
+        self.recent[block.size] = [(block, index), *pool][:_POOL]
+
+    def _best(self, problem: QuorumProblem, ties: Sequence[Ties]) -> QuorumConfiguration:
+        """Apply the tie rule to configurations that are equal in value."""
+        shortlist = _shortlist(problem, self.tables, ties)
+        width = max(group.block.size for group in shortlist)
+        figures, sets, sizes, reads = [], [], [], []
+        for group in shortlist:
+            rows = group.sets
+            figures.append(metrics(problem, rows, group.read, group.write, losses=False))
+            sets.append(np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=-1))
+            sizes.append(np.full(len(rows), rows.shape[1]))
+            reads.append(np.full(len(rows), group.read))
+        order = tie_order_of_equals(
+            _joined(figures), np.concatenate(sets), np.concatenate(sizes), np.concatenate(reads)
+        )
+        place = int(order[0])
+        for group in shortlist:
+            if place < len(group.index):
+                self._remember(group.block, int(group.index[place]))
+                return QuorumConfiguration(
+                    tuple(group.sets[place].tolist()), group.read, group.write
+                )
+            place -= len(group.index)
+        raise AssertionError("the order has as many entries as the shortlist")
+
+
+def _shortlist(
+    problem: QuorumProblem, tables: SetTables, ties: Sequence[Ties]
+) -> list[Ties]:
+    """Ties with the least key 2 (where not yet equal), then keys 3 and 4 of the tie rule."""
+    contingency = problem.rules.contingency
+    ranked = []
+    for group in ties:
+        found = Candidates.of(
+            tables.geometry,
+            group.block,
+            group.index,
+            sides_of(problem),
+            (group.read, group.write),
+            losses=False,
+        )
+        read, write = found.normal_thresholds(tables.geometry)
+        keys = [np.maximum(read, write), read + write]
+        if not problem.goal.monotone(contingency):
+            second = second_key(
+                problem.goal, metrics(problem, group.sets, group.read, group.write), contingency
+            )
+            keys = keys if second is None else [second, *keys]
+        ranked.append((group, keys))
+    for level in range(len(ranked[0][1])):
+        least = min(keys[level].min() for _, keys in ranked)
+        shorter = []
+        for group, keys in ranked:
+            chosen = np.flatnonzero(keys[level] == least)
+            if chosen.size:
+                part = Ties(group.block, group.index[chosen], group.read, group.write)
+                shorter.append((part, [key[chosen] for key in keys]))
+        ranked = shorter
+    return [group for group, _ in ranked]
+
+
+def _joined(parts: Sequence[Metrics]) -> Metrics:
+    return Metrics(
+        np.concatenate([part.normal_read for part in parts]),
+        np.concatenate([part.normal_write for part in parts]),
+        np.concatenate([part.worst_read for part in parts]),
+        np.concatenate([part.worst_write for part in parts]),
+        np.concatenate([part.mean for part in parts]),
+        np.concatenate([part.cost for part in parts]),
+    )
+
+
+def solve(problem: QuorumProblem, tables: SetTables | None = None) -> QuorumPlan:
+    """Return the proven optimum of one key; see :meth:`Enumeration.solve`.
+
+    Examples
+    --------
+    >>> rtt = [[1, 20, 90, 60], [20, 1, 80, 50], [90, 80, 1, 40], [60, 50, 40, 1]]
+    >>> plan = solve(QuorumProblem(rtt, [5, 3, 1, 1], [1, 0, 0, 0], sites=["a", "b", "c", "d"]))
+    >>> plan.replicas, plan.read_quorum, plan.write_quorum, plan.value
+    (('a', 'b', 'd'), 2, 2, 50.0)
+    """
+    if tables is None and structural_reasons(problem):
+        tables = SetTables.empty(problem)
+    return Enumeration(tables or SetTables.of(problem)).solve(problem)

@@ -1,0 +1,57 @@
+"""Leaderless quorum stores (Dynamo, Cassandra): the question, its evaluator and its answer.
+
+The model is that of Shankaranarayanan P N, Sivakumar, Rao, Tawarmalani, "Performance sensitive
+replication in geo-distributed cloud datastores", DSN 2014: per key, choose replica sites and
+N, R, W so that a percentile of read and write latency is smallest, in normal operation (BA) or in
+the worst case over the loss of any one site (N-1C). Exact methods live in
+``formulations.quorumstore``, fast ones in ``heuristics.quorumstore``.
+"""
+
+from placement.quorumstore.explain import structural_reasons
+from placement.quorumstore.goal import (
+    Goal,
+    Limits,
+    Metrics,
+    Target,
+    stages,
+    tie_order,
+    tie_order_of_equals,
+)
+from placement.quorumstore.latency import SortedSets, loss_thresholds, metrics, threshold
+from placement.quorumstore.plan import (
+    LossEffect,
+    QuorumConfiguration,
+    QuorumPlan,
+    SiteLatency,
+    evaluate,
+)
+from placement.quorumstore.prices import TrafficPrices, message_prices
+from placement.quorumstore.problem import QuorumProblem, from_instance
+from placement.quorumstore.rules import Loss, Redirect, StoreRules
+
+__all__ = [
+    "Goal",
+    "Limits",
+    "Loss",
+    "LossEffect",
+    "Metrics",
+    "QuorumConfiguration",
+    "QuorumPlan",
+    "QuorumProblem",
+    "Redirect",
+    "SiteLatency",
+    "SortedSets",
+    "StoreRules",
+    "Target",
+    "TrafficPrices",
+    "evaluate",
+    "from_instance",
+    "loss_thresholds",
+    "message_prices",
+    "metrics",
+    "stages",
+    "structural_reasons",
+    "threshold",
+    "tie_order",
+    "tie_order_of_equals",
+]

@@ -1,0 +1,223 @@
+"""Latency of configurations in normal operation and under every loss: the one evaluator.
+
+Everything is vectorised over k replica sets of one size N. Let v_1 <= … <= v_N be the sorted RTTs
+of client i to the set (ties by site index). The R-th smallest after losing the replica at f is
+
+    v_{R+1} if f is among the R nearest, else v_R                      ("P6", no sorting again)
+
+and for larger losses the R-th survivor in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import FloatArray, IntArray
+from placement.quorumstore.goal import Metrics
+from placement.quorumstore.problem import CountArray, QuorumProblem
+from placement.quorumstore.rules import Redirect
+
+__all__ = ["SortedSets", "loss_thresholds", "metrics", "threshold"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SortedSets:
+    """RTTs of every client to k replica sets, nearest first.
+
+    Parameters
+    ----------
+    rtt
+        Sorted RTTs, shape (clients, k, N).
+    site
+        Which replica that is, same shape.
+    """
+
+    rtt: FloatArray
+    site: IntArray
+
+    @classmethod
+    def of(cls, problem: QuorumProblem, sets: IntArray) -> SortedSets:
+        """Sort `sets` (rows of increasing site indices, shape (k, N)) for every client.
+
+        O(n·k·N log N).
+        """
+        raw = problem.rtt[:, sets]
+        order = np.argsort(raw, axis=2, kind="stable")
+        shape = raw.shape
+        return cls(
+            np.take_along_axis(raw, order, axis=2),
+            np.take_along_axis(np.broadcast_to(sets, shape), order, axis=2),
+        )
+
+    def normal(self, quorum: int) -> FloatArray:
+        """L_i for each client and set: the `quorum`-th smallest RTT, shape (clients, k)."""
+        if quorum > self.rtt.shape[2]:
+            return np.full(self.rtt.shape[:2], np.inf)
+        return self.rtt[:, :, quorum - 1]
+
+    def after(self, quorum: int, lost: Sequence[int]) -> FloatArray:
+        """The same once the sites `lost` hold no replica; infinite where too few survive."""
+        size = self.rtt.shape[2]
+        if len(lost) == 1 and quorum < size:
+            hit = (self.site[:, :, :quorum] == lost[0]).any(axis=2)
+            return np.where(hit, self.rtt[:, :, quorum], self.rtt[:, :, quorum - 1])
+        alive = np.cumsum(~np.isin(self.site, lost), axis=2)
+        place = np.argmax(alive >= quorum, axis=2)
+        value = np.take_along_axis(self.rtt, place[:, :, np.newaxis], axis=2)[:, :, 0]
+        return np.where(alive[:, :, -1] >= quorum, value, np.inf)
+
+
+def threshold(latency: FloatArray, counts: CountArray, needed: int) -> FloatArray:
+    """Weighted percentile: smallest T that at least `needed` requests lie within.
+
+    Parameters
+    ----------
+    latency
+        Shape (clients, k).
+    counts
+        Requests per client, shape (clients,).
+    needed
+        Requests that must be within T; 0 makes T = 0.
+
+    Returns
+    -------
+    Shape (k,); always an element of `latency`, or 0.
+
+    Notes
+    -----
+    O(k · n log n). All requests of a client have the same latency, so a client is within T or not
+    as a whole.
+    """
+    if needed == 0:
+        return np.zeros(latency.shape[1])
+    active = np.flatnonzero(counts)
+    rows = latency[active]
+    order = np.argsort(rows, axis=0, kind="stable")
+    covered = np.cumsum(counts[active][order], axis=0)
+    place = np.argmax(covered >= needed, axis=0)
+    picked = np.take_along_axis(order, place[np.newaxis], axis=0)
+    return np.take_along_axis(rows, picked, axis=0)[0]
+
+
+def scenario_latency(
+    problem: QuorumProblem, ordered: SortedSets, quorum: int, lost: Sequence[int]
+) -> FloatArray:
+    """Latency of every client once `lost` is down, with redirection; shape (clients, k)."""
+    latency = ordered.after(quorum, lost)
+    if not problem.redirects:
+        return latency
+    latency = latency.copy()
+    rows = {site: problem.closest_survivor(site, lost) for site in lost}
+    moved = {site: latency[survivor].copy() for site, survivor in rows.items()}
+    for site, survivor in rows.items():
+        hop = problem.rtt[site, survivor] if problem.rules.redirect is Redirect.HOP else 0.0
+        latency[site] = hop + moved[site]
+    return latency
+
+
+def loss_thresholds(
+    problem: QuorumProblem, sets: IntArray, read: int, write: int
+) -> tuple[FloatArray, FloatArray]:
+    """T_r and T_w of each set in normal operation (row 0) and under each loss (rows 1, 2, …).
+
+    Parameters
+    ----------
+    sets
+        Rows of increasing site indices, shape (k, N).
+    read, write
+        R and W.
+
+    Returns
+    -------
+    Two arrays of shape (1 + len(problem.losses), k), infinite where no quorum survives for enough
+    requests.
+    """
+    ordered = SortedSets.of(problem, sets)
+    reads, writes = [], []
+    for lost in ((), *problem.losses):
+        for side, quorum, counts, needed in (
+            (reads, read, problem.reads, problem.needed_reads),
+            (writes, write, problem.writes, problem.needed_writes),
+        ):
+            latency = (
+                scenario_latency(problem, ordered, quorum, lost)
+                if lost
+                else ordered.normal(quorum)
+            )
+            side.append(threshold(latency, counts, needed))
+    return np.stack(reads), np.stack(writes)
+
+
+def metrics(
+    problem: QuorumProblem,
+    sets: npt.ArrayLike,
+    read: int,
+    write: int,
+    *,
+    losses: bool | None = None,
+) -> Metrics:
+    """Figures of k replica sets of one size under one (R, W).
+
+    Parameters
+    ----------
+    sets
+        Rows of increasing site indices, shape (k, N).
+    read, write
+        R and W.
+    losses
+        Whether the worst scenario is computed; None: only where the rules ask for contingency.
+
+    Notes
+    -----
+    O(k·n·N log N) without losses, O(k·n log n) more per loss. Sums run over clients in index order,
+    so the bits do not depend on k.
+    """
+    rows = np.asarray(sets, dtype=np.intp)
+    ordered = SortedSets.of(problem, rows)
+    read_latency, write_latency = ordered.normal(read), ordered.normal(write)
+    normal_read = threshold(read_latency, problem.reads, problem.needed_reads)
+    normal_write = threshold(write_latency, problem.writes, problem.needed_writes)
+    worst_read, worst_write = normal_read, normal_write
+    if problem.rules.contingency if losses is None else losses:
+        every_read, every_write = loss_thresholds(problem, rows, read, write)
+        worst_read, worst_write = every_read.max(axis=0), every_write.max(axis=0)
+    return Metrics(
+        normal_read,
+        normal_write,
+        worst_read,
+        worst_write,
+        _mean(problem, read_latency, write_latency),
+        costs(problem, rows, ordered, read),
+    )
+
+
+def _mean(problem: QuorumProblem, read: FloatArray, write: FloatArray) -> FloatArray:
+    total = np.zeros(read.shape[1])
+    for client in range(len(problem.sites)):
+        if problem.reads[client]:
+            total = total + problem.reads[client] * read[client]
+        if problem.writes[client]:
+            total = total + problem.writes[client] * write[client]
+    return total / (problem.total_reads + problem.total_writes)
+
+
+def costs(problem: QuorumProblem, sets: IntArray, ordered: SortedSets, read: int) -> FloatArray:
+    """C of :mod:`placement.quorumstore.prices` for each set, shape (k,); zero without prices."""
+    total = np.zeros(len(sets))
+    prices = problem.prices
+    if prices is None:
+        return total
+    fixed = prices.fixed(problem.writes.astype(np.float64))
+    for column in sets.T:
+        total = total + fixed[column]
+    for client in np.flatnonzero(problem.reads):
+        one = np.zeros(len(sets))
+        for rank in range(min(read, sets.shape[1])):
+            size = prices.object_gb if rank == 0 else prices.digest_gb
+            one = one + size * prices.traffic[ordered.site[client, :, rank], client]
+        total = total + problem.reads[client] * one
+    return total

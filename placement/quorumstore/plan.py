@@ -1,0 +1,287 @@
+"""What comes out for one key: replica set, quorums, thresholds, proof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from placement.errors import InputError, SolverError
+from placement.quorumstore.explain import structural_reasons
+from placement.quorumstore.goal import Metrics
+from placement.quorumstore.latency import SortedSets, loss_thresholds, metrics
+from placement.quorumstore.problem import QuorumProblem
+from placement.status import Status, Termination, relative_gap, status_of
+
+__all__ = ["LossEffect", "QuorumConfiguration", "QuorumPlan", "SiteLatency", "evaluate"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class QuorumConfiguration:
+    """Replica sites (increasing indices) with their read and write quorum sizes."""
+
+    replicas: tuple[int, ...]
+    read: int
+    write: int
+
+    @property
+    def size(self) -> int:
+        """N."""
+        return len(self.replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteLatency:
+    """Requests of one site and their latency (ms) in normal operation."""
+
+    site: str
+    reads: int
+    writes: int
+    read_latency: float
+    write_latency: float
+
+
+@dataclass(frozen=True, slots=True)
+class LossEffect:
+    """Thresholds (ms) once some sites are down; no sites: normal operation."""
+
+    lost: tuple[str, ...]
+    read_threshold: float
+    write_threshold: float
+
+    @property
+    def threshold(self) -> float:
+        """max(T_r, T_w)."""
+        return max(self.read_threshold, self.write_threshold)
+
+
+@dataclass(frozen=True, eq=False)
+class QuorumPlan:
+    """The answer to a :class:`QuorumProblem`.
+
+    Build one with :meth:`QuorumPlan.of`: every figure is then the evaluator's, and the status
+    follows from value and bound.
+
+    Attributes
+    ----------
+    problem
+        The question.
+    configuration
+        None when nothing was found.
+    value, bound
+        Value of the goal and its proven lower bound; +∞ for both when infeasible.
+    status, termination, method, seconds
+        What is known, why and how.
+    reasons
+        Why there is no configuration, with the numbers that make it so.
+    notes
+        What the reader should know about how the plan came about.
+    """
+
+    problem: QuorumProblem
+    configuration: QuorumConfiguration | None
+    value: float
+    bound: float
+    status: Status
+    termination: Termination
+    method: str
+    seconds: float = 0.0
+    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        problem: QuorumProblem,
+        configuration: QuorumConfiguration | None,
+        *,
+        method: str,
+        bound: float = -math.inf,
+        termination: Termination = Termination.FINISHED,
+        seconds: float = 0.0,
+        reasons: Sequence[str] = (),
+        notes: Sequence[str] = (),
+    ) -> QuorumPlan:
+        """Evaluate `configuration` and say what is known about it.
+
+        Raises
+        ------
+        SolverError
+            When the configuration breaks the rules or bounds of the problem, or has a value below
+            `bound`: then the method that produced it is wrong.
+        """
+        value = math.inf
+        if configuration is not None:
+            value = _value(problem, configuration)
+            if not math.isfinite(value):
+                raise SolverError(f"{method} returned {configuration}, which breaks the bounds")
+            if value < bound and relative_gap(value, bound) == 0 and bound - value > 1e-9 * bound:
+                raise SolverError(f"{method} claims the bound {bound} above the value {value}")
+        return cls(
+            problem,
+            configuration,
+            value,
+            bound,
+            status_of(configuration is not None, value, bound),
+            termination,
+            method,
+            seconds,
+            tuple(reasons),
+            tuple(notes),
+        )
+
+    @property
+    def gap(self) -> float:
+        """(value − bound)/value."""
+        return relative_gap(self.value, self.bound)
+
+    @property
+    def replicas(self) -> tuple[str, ...]:
+        """Names of the replica sites, in site order."""
+        return tuple(self.problem.sites[site] for site in self._found.replicas)
+
+    @property
+    def read_quorum(self) -> int:
+        """R."""
+        return self._found.read
+
+    @property
+    def write_quorum(self) -> int:
+        """W."""
+        return self._found.write
+
+    @cached_property
+    def losses(self) -> tuple[LossEffect, ...]:
+        """Normal operation first, then every loss, under the problem's redirection."""
+        found = self._found
+        sets = np.array([found.replicas], dtype=np.intp)
+        reads, writes = loss_thresholds(self.problem, sets, found.read, found.write)
+        names = [
+            tuple(self.problem.sites[site] for site in lost) for lost in ((), *self.problem.losses)
+        ]
+        return tuple(
+            LossEffect(lost, float(read), float(write))
+            for lost, read, write in zip(names, reads[:, 0], writes[:, 0], strict=True)
+        )
+
+    @property
+    def normal(self) -> LossEffect:
+        """Thresholds in normal operation."""
+        return self.losses[0]
+
+    @property
+    def worst(self) -> LossEffect:
+        """The scenario with the largest max(T_r, T_w); the first one where several tie."""
+        return max(self.losses, key=lambda effect: effect.threshold)
+
+    def most_critical_replica(self, *, reads: bool = True) -> LossEffect:
+        """Loss of one replica site that hurts reads (or writes) most; first of equals.
+
+        Only losses that take a replica count, and only the side asked for: the maximum for a plot
+        of reads is over read thresholds, not over max(T_r, T_w).
+        """
+        holding = set(self.replicas)
+        hit = [effect for effect in self.losses[1:] if holding & set(effect.lost)]
+        if not hit:
+            raise InputError("no loss is considered", field="failures", value=0, expected=">= 1")
+        if reads:
+            return max(hit, key=lambda effect: effect.read_threshold)
+        return max(hit, key=lambda effect: effect.write_threshold)
+
+    @cached_property
+    def per_site(self) -> tuple[SiteLatency, ...]:
+        """Latency of every site that has requests, in normal operation."""
+        found, problem = self._found, self.problem
+        ordered = SortedSets.of(problem, np.array([found.replicas], dtype=np.intp))
+        read, write = ordered.normal(found.read)[:, 0], ordered.normal(found.write)[:, 0]
+        return tuple(
+            SiteLatency(name, int(reads), int(writes), float(read[index]), float(write[index]))
+            for index, (name, reads, writes) in enumerate(
+                zip(problem.sites, problem.reads, problem.writes, strict=True)
+            )
+            if reads or writes
+        )
+
+    @property
+    def mean_latency(self) -> float:
+        """Mean over all reads and writes in normal operation, ms."""
+        return float(self._metrics.mean[0])
+
+    @property
+    def cost(self) -> float:
+        """Price of traffic and storage; 0 without prices."""
+        return float(self._metrics.cost[0])
+
+    @cached_property
+    def _metrics(self) -> Metrics:
+        found = self._found
+        return metrics(self.problem, [found.replicas], found.read, found.write, losses=False)
+
+    @property
+    def _found(self) -> QuorumConfiguration:
+        if self.configuration is None:
+            raise InputError(
+                f"the plan is {self.status}: it has no configuration",
+                field="plan",
+                expected="a plan with a configuration",
+            )
+        return self.configuration
+
+
+def evaluate(
+    problem: QuorumProblem, replicas: Sequence[str], read: int, write: int
+) -> QuorumPlan:
+    """Score a configuration somebody else chose.
+
+    Its bound is unknown; the status is ``violating`` with the reasons where it breaks the rules
+    of the problem, else ``feasible``.
+
+    Raises
+    ------
+    InputError
+        For unknown or repeated sites, or quorums outside 1..N.
+    """
+    known = {name: index for index, name in enumerate(problem.sites)}
+    for name in replicas:
+        if name not in known:
+            raise InputError(
+                "unknown site", field="replicas", value=name, expected=f"one of {problem.sites}"
+            )
+    sites = tuple(sorted({known[name] for name in replicas}))
+    if len(sites) != len(replicas) or not sites:
+        raise InputError(
+            "replicas must be distinct sites", field="replicas", value=tuple(replicas)
+        )
+    for field, quorum in (("read_quorum", read), ("write_quorum", write)):
+        if not 1 <= quorum <= len(sites):
+            raise InputError(
+                "quorum out of range", field=field, value=quorum, expected=f"1..{len(sites)}"
+            )
+    configuration = QuorumConfiguration(sites, read, write)
+    value = _value(problem, configuration)
+    reasons = structural_reasons(problem, configuration.size, read, write)
+    rows = np.array([sites], dtype=np.intp)
+    if not problem.admissible(rows, max(read, write))[0]:
+        reasons += ("the replicas break the regional rules",)
+    if not math.isfinite(value):
+        reasons += ("a threshold or the cost exceeds its bound, or no quorum survives some loss",)
+    status = Status.VIOLATING if reasons else Status.FEASIBLE
+    return QuorumPlan(
+        problem,
+        configuration,
+        value,
+        -math.inf,
+        status,
+        Termination.FINISHED,
+        "evaluate",
+        reasons=reasons,
+    )
+
+
+def _value(problem: QuorumProblem, found: QuorumConfiguration) -> float:
+    rows = np.array([found.replicas], dtype=np.intp)
+    figures = metrics(problem, rows, found.read, found.write)
+    return float(problem.goal.values(figures, problem.rules.contingency)[0])

@@ -1,0 +1,123 @@
+"""Enumeration against exhaustive search written from the definitions."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from formulations.quorumstore.enumerate import Enumeration, solve
+from formulations.quorumstore.tables import SetTables
+from placement.quorumstore import (
+    Goal,
+    Loss,
+    QuorumProblem,
+    StoreRules,
+    Target,
+    TrafficPrices,
+)
+from placement.status import Status
+from tests.quorumstore.instances import random_problem, random_rules
+from tests.quorumstore.referee import value_and_ties
+
+
+def assert_same(problem: QuorumProblem) -> None:
+    value, ties = value_and_ties(problem)
+    plan = solve(problem)
+    if not ties:
+        assert plan.status is Status.INFEASIBLE
+        return
+    found = plan.configuration
+    assert plan.status is Status.OPTIMAL
+    assert plan.value == pytest.approx(value, rel=1e-12)
+    assert (found.replicas, found.read, found.write) == ties[0]
+
+
+@pytest.mark.parametrize("seed", range(250))
+def test_default_goal(seed):
+    """BA and N-1C, all redirections and percentiles: same value, same configuration by the tie rule."""
+    assert_same(random_problem(np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize("seed", range(160))
+def test_other_goals(seed):
+    """Reads first, writes first, weighted, bounded, normal against worst."""
+    rng = np.random.default_rng([1, seed])
+    problem = random_problem(rng)
+    bounds = {}
+    if rng.integers(2):
+        bounds[str(rng.choice(["read_bound", "write_bound"]))] = float(rng.choice(problem.rtt.ravel()))
+    if problem.rules.contingency and rng.integers(2):
+        weights = [(1.0, 0.0), (1.0, 0.5), (0.25, 2.0)][rng.integers(3)]
+        bounds |= {"normal_weight": weights[0], "worst_weight": weights[1]}
+    target = [Target.THRESHOLD, Target.READS, Target.WRITES, Target.WEIGHTED][seed % 4]
+    if target is Target.WEIGHTED:
+        bounds |= {"read_weight": float(rng.integers(0, 3)), "write_weight": 1.5}
+    assert_same(problem.with_goal(Goal(target, **bounds)))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_costs(seed):
+    """Cost as objective under bounds, and as a budget. Whole prices keep the sums exact."""
+    rng = np.random.default_rng([2, seed])
+    problem = random_problem(rng, sites=5)
+    prices = TrafficPrices(
+        rng.integers(0, 5, (5, 5)) * (1 - np.eye(5)),
+        rng.integers(0, 9, 5),
+        object_gb=4.0,
+        digest_gb=1.0,
+    )
+    problem = dataclasses.replace(problem, prices=prices)
+    if seed % 2:
+        bound = float(rng.choice(problem.rtt.ravel()))
+        goal = Goal(Target.COST, read_bound=bound, write_bound=math.inf)
+    else:
+        goal = Goal(cost_bound=float(rng.integers(50, 800)))
+    assert_same(problem.with_goal(goal))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_rules(seed):
+    """Fixed N, R, W; two failures; none; regions lost or kept apart."""
+    rng = np.random.default_rng([3, seed])
+    kind = seed % 6
+    options = [
+        {"replicas": 4},
+        {"read_quorum": 2, "max_replicas": 5},
+        {"replicas": 5, "read_quorum": 4, "write_quorum": 3},
+        {"failures": 2, "max_replicas": 5},
+        {"failures": 0, "max_replicas": 3},
+        {"distinct_regions": bool(rng.integers(2)), "loss": [Loss.SITE, Loss.REGION][seed % 4 // 2]},
+    ][kind]
+    problem = random_problem(rng, sites=6, rules=random_rules(rng, **options))
+    regions = tuple(rng.choice(["x", "y", "z", "u"], 6))
+    assert_same(dataclasses.replace(problem, regions=regions))
+
+
+def test_order_of_keys_does_not_matter():
+    """The pool of earlier optima changes the speed, never the answer."""
+    rng = np.random.default_rng(5)
+    first = random_problem(rng, sites=6, rules=StoreRules(True))
+    keys = [
+        first.with_demand(rng.integers(0, 9, 6) + (np.arange(6) == 0), rng.integers(0, 9, 6))
+        for _ in range(20)
+    ]
+    tables = SetTables.of(first)
+    forwards, backwards = Enumeration(tables), Enumeration(tables)
+    one = [forwards.solve(key).configuration for key in keys]
+    other = [backwards.solve(key).configuration for key in reversed(keys)]
+    assert one == other[::-1]
+    assert one == [solve(key).configuration for key in keys]
+
+
+def test_all_ties_are_returned():
+    """With one RTT for all pairs every tight configuration is optimal, and all are listed once."""
+    problem = QuorumProblem(np.full((6, 6), 5.0), [1] * 6, [1] * 6, rules=StoreRules(True))
+    value, ties = Enumeration(SetTables.of(problem)).optima(problem)
+    listed = [
+        (tuple(row), group.read, group.write) for group in ties for row in group.sets.tolist()
+    ]
+    assert value == 10.0
+    assert len(listed) == len(set(listed)) == 20 * 1 + 15 * 2 + 6 * 3
