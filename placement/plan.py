@@ -12,20 +12,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.breakdown import (
+    Alternative,
+    ClientLatency,
+    OperationLatency,
+    QuorumMember,
+    by_client,
+    by_leader,
+    by_operation,
+    by_voter,
+    objective,
+    value,
+)
 from placement.configuration import Configuration, configuration_cost
 from placement.errors import InputError
 from placement.failures import Failures, failures
 from placement.feasibility import violations
 from placement.problem import Problem
-from placement.score import (
-    closest_first,
-    first_best,
-    majority,
-    nearest,
-    operation_latency,
-    quorum_latency,
-    score,
-)
+from placement.score import first_best
 from placement.status import Status, Termination, relative_gap, status_of
 
 if TYPE_CHECKING:
@@ -41,58 +45,6 @@ __all__ = [
     "evaluate",
     "objective",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class ClientLatency:
-    """How one client fares under a plan.
-
-    Attributes
-    ----------
-    client, nearest
-        Names of the client and of its nearest replica (of the last scenario when RTTs vary).
-    operations
-        Operations it issued, weighted by the decay.
-    to_nearest, to_leader, latency
-        RTT to the nearest replica, RTT to the leader, mean latency of its operations; ms. The
-        latency of a client that issued nothing is NaN.
-    """
-
-    client: str
-    nearest: str
-    operations: float
-    to_nearest: float
-    to_leader: float
-    latency: float
-
-
-@dataclass(frozen=True, slots=True)
-class OperationLatency:
-    """How one kind of operation fares: weighted count, share of all, mean latency in ms."""
-
-    operation: str
-    operations: float
-    share: float
-    latency: float
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """A voter as leader, everything else unchanged: score, mean latency in ms, overhead in %."""
-
-    leader: str
-    score: float
-    mean_latency: float
-    overhead: float
-
-
-@dataclass(frozen=True, slots=True)
-class QuorumMember:
-    """A voter in order of answer: RTT from the leader in ms, and whether it is waited for."""
-
-    voter: str
-    rtt: float
-    counted: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,23 +122,23 @@ class Plan:
             then one of the two is wrong.
         """
         if configuration is not None:
-            value = objective(problem, configuration)
-            if bound > value:
-                if bound > value + 1e-6 * abs(value) + 1e-9:
+            worth = objective(problem, configuration)
+            if bound > worth:
+                if bound > worth + 1e-6 * abs(worth) + 1e-9:
                     from placement.errors import SolverError
 
                     raise SolverError(
                         f"method {method!r} claims the bound {bound!r}, but its own configuration "
-                        f"has the objective {value!r}"
+                        f"has the objective {worth!r}"
                     )
-                bound = value
+                bound = worth
         else:
-            value = math.inf
+            worth = math.inf
         return cls(
             problem=problem,
             configuration=configuration,
             bound=float(bound),
-            status=status_of(configuration is not None, value, bound),
+            status=status_of(configuration is not None, worth, bound),
             termination=termination,
             method=method,
             seconds=seconds,
@@ -244,7 +196,7 @@ class Plan:
     @cached_property
     def score(self) -> float:
         """Eq. 1, ms times operations; +∞ when nothing was found."""
-        return math.inf if self.configuration is None else _score(self.problem, self.configuration)
+        return math.inf if self.configuration is None else value(self.problem, self.configuration)
 
     @cached_property
     def cost(self) -> float:
@@ -275,105 +227,27 @@ class Plan:
     @cached_property
     def per_client(self) -> tuple[ClientLatency, ...]:
         """How each client fares, in client order."""
-        if self.configuration is None:
-            return ()
-        demand, configuration = self.problem.demand, self.configuration
-        latency = _latency(self.problem, configuration)
-        issued = demand.counts.sum(axis=(0, 2))
-        total = (latency * demand.counts).sum(axis=(0, 2))
-        mean = np.divide(total, issued, out=np.full_like(total, math.nan), where=issued > 0)
-        last = demand.client_rtt[-1]
-        near = nearest(last, configuration.replicas)
-        return tuple(
-            ClientLatency(
-                client,
-                self._name(int(near[c])),
-                float(issued[c]),
-                float(last[c, near[c]]),
-                float(last[c, configuration.leader]),
-                float(mean[c]),
-            )
-            for c, client in enumerate(self.problem.instance.clients)
-        )
+        return () if self.configuration is None else by_client(self.problem, self.configuration)
 
     @cached_property
     def per_operation(self) -> tuple[OperationLatency, ...]:
         """How each kind of operation fares, in the order of the instance."""
-        if self.configuration is None:
-            return ()
-        demand = self.problem.demand
-        latency = _latency(self.problem, self.configuration)
-        issued = demand.counts.sum(axis=(0, 1))
-        total = (latency * demand.counts).sum(axis=(0, 1))
-        mean = np.divide(total, issued, out=np.full_like(total, math.nan), where=issued > 0)
-        return tuple(
-            OperationLatency(
-                operation.name,
-                float(issued[o]),
-                float(issued[o] / demand.operations),
-                float(mean[o]),
-            )
-            for o, operation in enumerate(self.problem.instance.operations)
-        )
+        return () if self.configuration is None else by_operation(self.problem, self.configuration)
 
     @cached_property
     def leaders(self) -> tuple[Alternative, ...]:
-        """Every voter that may lead, as leader, best first (Sharov et al., Figure 2).
-
-        Replicas and voters stay as they are; `overhead` is in percent of the best of them.
-        """
-        if self.configuration is None:
-            return ()
-        configuration, rules = self.configuration, self.problem.rules
-        candidates = [s for s in sorted(configuration.voters) if rules.may_lead[s]]
-        if configuration.leader not in candidates:
-            candidates = sorted([*candidates, configuration.leader])
-        scores = np.array(
-            [
-                _score(self.problem, dataclasses.replace(configuration, leader=site))
-                for site in candidates
-            ]
-        )
-        best = float(scores[first_best(scores)])
-        return tuple(
-            Alternative(
-                self._name(candidates[i]),
-                float(scores[i]),
-                float(scores[i] / self.problem.demand.operations),
-                100 * (float(scores[i]) / best - 1) if best else 0.0,
-            )
-            for i in closest_first(scores)
-        )
+        """Every voter that may lead, as leader, best first (Sharov et al., Figure 2)."""
+        return () if self.configuration is None else by_leader(self.problem, self.configuration)
 
     @cached_property
     def quorum_members(self) -> tuple[QuorumMember, ...]:
-        """Voters in the order in which their answers arrive; the first `quorum` are waited for.
-
-        With RTTs that vary by interval, those of the last scenario.
-        """
-        if self.configuration is None:
-            return ()
-        voters = np.sort(np.array(self.configuration.voters, dtype=np.intp))
-        rtt = self.problem.demand.site_rtt[-1][self.configuration.leader, voters]
-        quorum = _quorum(self.problem, self.configuration)
-        return tuple(
-            QuorumMember(self._name(int(voters[i])), float(rtt[i]), rank < quorum)
-            for rank, i in enumerate(closest_first(rtt))
-        )
+        """Voters in the order in which their answers arrive."""
+        return () if self.configuration is None else by_voter(self.problem, self.configuration)
 
     @property
     def quorum_wait(self) -> float:
         """q_ℓ(V) in ms (of the last scenario when RTTs vary); NaN when nothing was found."""
-        if self.configuration is None:
-            return math.nan
-        return float(
-            quorum_latency(
-                self.problem.demand.site_rtt[-1],
-                self.configuration.leader,
-                self.configuration.voters,
-                _quorum(self.problem, self.configuration),
-            )
-        )
+        return max((m.rtt for m in self.quorum_members if m.counted), default=math.nan)
 
     @cached_property
     def failures(self) -> Failures:
@@ -419,14 +293,6 @@ class Plan:
         )
 
 
-def objective(problem: Problem, configuration: Configuration) -> float:
-    """Score plus cost_weight times cost: what every method minimises."""
-    value = _score(problem, configuration)
-    if problem.rules.cost_weight:
-        value += problem.rules.cost_weight * configuration_cost(problem.instance, configuration)
-    return value
-
-
 def cheapest(problem: Problem, configurations: Iterable[Configuration]) -> Configuration | None:
     """Return the feasible configuration of least objective; of those that tie, the first given."""
     feasible = [c for c in configurations if not violations(problem, c)]
@@ -440,30 +306,3 @@ def evaluate(problem: Problem, configuration: Configuration, *, method: str = "e
     plan = Plan.of(problem, configuration, method=method)
     broken = violations(problem, configuration)
     return plan.replace(status=Status.VIOLATING, reasons=broken) if broken else plan
-
-
-def _quorum(problem: Problem, configuration: Configuration) -> int:
-    voters = len(configuration.voters)
-    if voters == problem.rules.voters:
-        return problem.rules.quorum
-    return majority(voters) if problem.quorum is None else min(problem.quorum, voters)
-
-
-def _score(problem: Problem, configuration: Configuration) -> float:
-    return score(
-        problem.demand,
-        configuration.leader,
-        configuration.voters,
-        configuration.replicas,
-        _quorum(problem, configuration),
-    )
-
-
-def _latency(problem: Problem, configuration: Configuration) -> np.ndarray:
-    return operation_latency(
-        problem.demand,
-        configuration.leader,
-        configuration.voters,
-        configuration.replicas,
-        _quorum(problem, configuration),
-    )

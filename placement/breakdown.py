@@ -1,0 +1,200 @@
+"""The numbers behind a plan: its value, and how clients, operations, leaders and voters fare."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.configuration import Configuration, configuration_cost
+from placement.problem import Problem
+from placement.score import (
+    closest_first,
+    first_best,
+    majority,
+    nearest,
+    operation_latency,
+    score,
+)
+
+__all__ = [
+    "Alternative",
+    "ClientLatency",
+    "OperationLatency",
+    "QuorumMember",
+    "by_client",
+    "by_leader",
+    "by_operation",
+    "by_voter",
+    "objective",
+    "quorum_size",
+    "value",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLatency:
+    """How one client fares under a plan.
+
+    Attributes
+    ----------
+    client, nearest
+        Names of the client and of its nearest replica (of the last scenario when RTTs vary).
+    operations
+        Operations it issued, weighted by the decay.
+    to_nearest, to_leader, latency
+        RTT to the nearest replica, RTT to the leader, mean latency of its operations; ms. The
+        latency of a client that issued nothing is NaN.
+    """
+
+    client: str
+    nearest: str
+    operations: float
+    to_nearest: float
+    to_leader: float
+    latency: float
+
+
+@dataclass(frozen=True, slots=True)
+class OperationLatency:
+    """How one kind of operation fares: weighted count, share of all, mean latency in ms."""
+
+    operation: str
+    operations: float
+    share: float
+    latency: float
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A voter as leader, everything else unchanged: score, mean latency in ms, overhead in %."""
+
+    leader: str
+    score: float
+    mean_latency: float
+    overhead: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumMember:
+    """A voter in order of answer: RTT from the leader in ms, and whether it is waited for."""
+
+    voter: str
+    rtt: float
+    counted: bool
+
+
+def quorum_size(problem: Problem, configuration: Configuration) -> int:
+    """M of a configuration: the problem's, or, with another number of voters, their majority."""
+    voters = len(configuration.voters)
+    if voters == problem.rules.voters:
+        return problem.rules.quorum
+    return majority(voters) if problem.quorum is None else min(problem.quorum, voters)
+
+
+def value(problem: Problem, configuration: Configuration) -> float:
+    """Eq. 1 of a configuration, ms times operations."""
+    return score(
+        problem.demand,
+        configuration.leader,
+        configuration.voters,
+        configuration.replicas,
+        quorum_size(problem, configuration),
+    )
+
+
+def objective(problem: Problem, configuration: Configuration) -> float:
+    """Score plus cost_weight times cost: what every method minimises."""
+    total = value(problem, configuration)
+    if problem.rules.cost_weight:
+        total += problem.rules.cost_weight * configuration_cost(problem.instance, configuration)
+    return total
+
+
+def _means(
+    problem: Problem, configuration: Configuration, axes: tuple[int, int]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Operations issued and their mean latency, summed over two axes of (scenario, client, op)."""
+    demand = problem.demand
+    latency = operation_latency(
+        demand,
+        configuration.leader,
+        configuration.voters,
+        configuration.replicas,
+        quorum_size(problem, configuration),
+    )
+    issued = demand.counts.sum(axis=axes)
+    total = (latency * demand.counts).sum(axis=axes)
+    mean = np.divide(total, issued, out=np.full_like(total, math.nan), where=issued > 0)
+    return issued, mean
+
+
+def by_client(problem: Problem, configuration: Configuration) -> tuple[ClientLatency, ...]:
+    """How each client fares, in client order."""
+    issued, mean = _means(problem, configuration, (0, 2))
+    last = problem.demand.client_rtt[-1]
+    near = nearest(last, configuration.replicas)
+    return tuple(
+        ClientLatency(
+            client,
+            problem.instance.sites[int(near[c])],
+            float(issued[c]),
+            float(last[c, near[c]]),
+            float(last[c, configuration.leader]),
+            float(mean[c]),
+        )
+        for c, client in enumerate(problem.instance.clients)
+    )
+
+
+def by_operation(problem: Problem, configuration: Configuration) -> tuple[OperationLatency, ...]:
+    """How each kind of operation fares, in the order of the instance."""
+    issued, mean = _means(problem, configuration, (0, 1))
+    return tuple(
+        OperationLatency(
+            operation.name,
+            float(issued[o]),
+            float(issued[o] / problem.demand.operations),
+            float(mean[o]),
+        )
+        for o, operation in enumerate(problem.instance.operations)
+    )
+
+
+def by_leader(problem: Problem, configuration: Configuration) -> tuple[Alternative, ...]:
+    """Every voter that may lead, as leader, best first (Sharov et al., Figure 2).
+
+    Replicas and voters stay as they are; `overhead` is in percent of the best of them.
+    """
+    candidates = {s for s in configuration.voters if problem.rules.may_lead[s]}
+    order = sorted(candidates | {configuration.leader})
+    scores = np.array(
+        [value(problem, dataclasses.replace(configuration, leader=site)) for site in order]
+    )
+    best = float(scores[first_best(scores)])
+    return tuple(
+        Alternative(
+            problem.instance.sites[order[i]],
+            float(scores[i]),
+            float(scores[i] / problem.demand.operations),
+            100 * (float(scores[i]) / best - 1) if best else 0.0,
+        )
+        for i in closest_first(scores)
+    )
+
+
+def by_voter(problem: Problem, configuration: Configuration) -> tuple[QuorumMember, ...]:
+    """Voters in the order in which their answers arrive; the first m are waited for.
+
+    With RTTs that vary by interval, those of the last scenario.
+    """
+    voters = np.sort(np.array(configuration.voters, dtype=np.intp))
+    rtt = problem.demand.site_rtt[-1][configuration.leader, voters]
+    quorum = quorum_size(problem, configuration)
+    return tuple(
+        QuorumMember(problem.instance.sites[int(voters[i])], float(rtt[i]), rank < quorum)
+        for rank, i in enumerate(closest_first(rtt))
+    )
