@@ -173,7 +173,9 @@ def read_matrix(path: Path, *, drop: tuple[str, ...] = ()) -> Matrix:
         destination, a value that is no RTT, a pair that is missing in both directions.
     """
     with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
+        reader = csv.reader(file)
+        lines = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+    rows = [row for _, row in lines]
     if not rows:
         raise InputError("an empty table", source=str(path), expected="a header and rows of RTTs")
     header = [cell.strip() for cell in rows[0][1:]]
@@ -200,7 +202,7 @@ def read_matrix(path: Path, *, drop: tuple[str, ...] = ()) -> Matrix:
         )
     column = {name: i for i, name in enumerate(header)}
     rtt = np.full((len(names), len(names)), np.nan)
-    for number, row in enumerate(rows[1:], start=2):
+    for number, row in lines[1:]:
         name = row[0].strip()
         if name in drop:
             continue

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from placement.operations import STANDARD_OPERATIONS
 from placement.workloads.calendar import Timeline
 from placement.workloads.footprints import Clients
 from placement.workloads.generate import Block
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["write_parquet"]
 
@@ -40,58 +44,32 @@ def write_parquet(
         For a block whose shape is not that of `clients` and `timeline`.
     """
     try:
-        import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingDependencyError(
             "writing Parquet needs pyarrow: pip install 'replica-placement[parquet]'"
         ) from error
 
-    moments = np.array(
-        [moment.replace(tzinfo=None) for moment in timeline.starts], dtype="datetime64[s]"
-    )
-    names = [operation.name for operation in STANDARD_OPERATIONS]
-    text = pa.dictionary(pa.int32(), pa.string())
     target = Path(path)
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
     rows = 0
     try:
         with os.fdopen(handle, "wb") as sink:
             writer = None
-            for block in blocks:
-                expected = (len(block.databases), len(moments), len(clients), len(names))
-                if block.counts.shape != expected:
-                    raise InputError(
-                        "a block of another workload",
-                        field="counts",
-                        value=block.counts.shape,
-                        expected=str(expected),
-                    )
-                number_type = pa.from_numpy_dtype(block.counts.dtype)
-                schema = pa.schema(
-                    [
-                        ("database", text),
-                        ("interval", pa.timestamp("s", tz="UTC")),
-                        ("client", text),
-                        *((name, number_type) for name in names),
-                    ]
-                )
+            try:
+                for block in blocks:
+                    table = _table(block, clients, timeline)
+                    if writer is None:
+                        writer = pq.ParquetWriter(sink, table.schema)
+                    writer.write_table(table)
+                    rows += table.num_rows
                 if writer is None:
-                    writer = pq.ParquetWriter(sink, schema)
-                database, interval, client = np.nonzero(block.counts.any(axis=-1))
-                table = block.counts[database, interval, client]
-                labels = [each.name for each in block.databases]
-                columns = [
-                    pa.DictionaryArray.from_arrays(database.astype(np.int32), labels),
-                    pa.array(moments[interval], type=schema.field("interval").type),
-                    pa.DictionaryArray.from_arrays(client.astype(np.int32), list(clients.names)),
-                    *(pa.array(np.ascontiguousarray(column)) for column in table.T),
-                ]
-                writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-                rows += len(database)
-            if writer is None:
-                raise InputError("nothing to write", field="blocks", expected="at least one block")
-            writer.close()
+                    raise InputError(
+                        "nothing to write", field="blocks", expected="at least one block"
+                    )
+            finally:
+                if writer is not None:
+                    writer.close()
             sink.flush()
             os.fsync(sink.fileno())
         os.replace(temporary, target)
@@ -99,3 +77,37 @@ def write_parquet(
         Path(temporary).unlink(missing_ok=True)
         raise
     return rows
+
+
+def _table(block: Block, clients: Clients, timeline: Timeline) -> pa.Table:
+    """Return the rows of a block in which anything was issued."""
+    import pyarrow as pa
+
+    names = [operation.name for operation in STANDARD_OPERATIONS]
+    expected = (len(block.databases), timeline.intervals, len(clients), len(names))
+    if block.counts.shape != expected:
+        raise InputError(
+            "a block of another workload",
+            field="counts",
+            value=block.counts.shape,
+            expected=str(expected),
+        )
+    moments = np.array(
+        [moment.replace(tzinfo=None) for moment in timeline.starts], dtype="datetime64[s]"
+    )
+    text = pa.dictionary(pa.int32(), pa.string())
+    when = pa.timestamp("s", tz="UTC")
+    kind = pa.from_numpy_dtype(block.counts.dtype)
+    schema = pa.schema(
+        [("database", text), ("interval", when), ("client", text), *((n, kind) for n in names)]
+    )
+    database, interval, client = np.nonzero(block.counts.any(axis=-1))
+    issued = block.counts[database, interval, client]
+    labels = [each.name for each in block.databases]
+    columns = [
+        pa.DictionaryArray.from_arrays(database.astype(np.int32), labels),
+        pa.array(moments[interval], type=when),
+        pa.DictionaryArray.from_arrays(client.astype(np.int32), list(clients.names)),
+        *(pa.array(np.ascontiguousarray(column)) for column in issued.T),
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)

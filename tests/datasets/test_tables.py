@@ -1,0 +1,227 @@
+"""The bundled tables against independent facts: boxes, zone tables, national shares."""
+
+from __future__ import annotations
+
+import csv
+import re
+from importlib import resources
+from pathlib import Path
+from zoneinfo import available_timezones
+
+import numpy as np
+import pytest
+
+from placement import datasets, geo
+from placement.datasets.tables import CONTINENTS, PROVIDERS, Region
+from placement.errors import InputError
+
+SHARED = Path(__file__).resolve().parents[2] / "../shared/data"
+
+CONTINENT_BOXES = {
+    # south, north, west, east
+    "Africa": (-35, 38, -18, 52),
+    "Asia": (-11, 56, 26, 146),
+    "Europe": (34, 72, -25, 60),
+    "North America": (7, 72, -168, -52),
+    "Oceania": (-48, 0, 112, 180),
+    "South America": (-56, 13, -82, -34),
+}
+
+COUNTRY_BOXES = {
+    "AE": (22.5, 26.5, 51, 57),
+    "AT": (46.3, 49.1, 9.5, 17.2),
+    "AU": (-44, -10, 112, 154),
+    "BE": (49.4, 51.6, 2.5, 6.5),
+    "BH": (25.5, 26.4, 50.3, 50.8),
+    "BR": (-34, 5.5, -74, -34),
+    "CA": (41.6, 83, -141, -52),
+    "CH": (45.8, 47.9, 5.9, 10.6),
+    "CL": (-56, -17, -76, -66),
+    "DE": (47.2, 55.1, 5.8, 15.1),
+    "ES": (36, 43.9, -9.4, 4.4),
+    "FI": (59.7, 70.2, 20.5, 31.6),
+    "FR": (41.3, 51.2, -5.2, 9.7),
+    "GB": (49.8, 60.9, -8.7, 1.8),
+    "HK": (22.1, 22.6, 113.8, 114.5),
+    "ID": (-11.1, 6.1, 95, 141.1),
+    "IE": (51.4, 55.5, -10.7, -5.9),
+    "IL": (29.4, 33.4, 34.2, 35.9),
+    "IN": (6.7, 35.6, 68, 97.5),
+    "IT": (35.4, 47.2, 6.6, 18.6),
+    "JP": (24, 45.6, 122.9, 146),
+    "KR": (33.1, 38.7, 125.8, 129.7),
+    "MX": (14.5, 32.8, -117.2, -86.6),
+    "MY": (0.8, 7.4, 99.6, 119.3),
+    "NL": (50.7, 53.6, 3.3, 7.3),
+    "NO": (57.9, 71.3, 4.5, 31.2),
+    "NZ": (-47.4, -34.3, 166.3, 178.6),
+    "PL": (49, 54.9, 14.1, 24.2),
+    "QA": (24.4, 26.2, 50.7, 51.7),
+    "SA": (16.3, 32.2, 34.5, 55.7),
+    "SE": (55.3, 69.1, 10.9, 24.2),
+    "SG": (1.1, 1.5, 103.6, 104.1),
+    "TH": (5.6, 20.5, 97.3, 105.7),
+    "TW": (21.8, 25.4, 119.9, 122.1),
+    "US": (24.4, 49.4, -125, -66.9),
+    "ZA": (-34.9, -22.1, 16.4, 33),
+}
+
+IDS = {
+    "aws": r"(us|ca|mx|sa|eu|il|me|ap|af)-(north|south|east|west|central)+-\d",
+    "gcp": r"(us|northamerica|southamerica|europe|me|asia|australia|africa)"
+    r"-(north|south|east|west|central)+\d{1,2}",
+    "azure": r"[A-Z][A-Za-z]+( [A-Z][A-Za-z]+)*( [23])?",
+}
+
+EXPECTED_NUMBERS = {"aws": (33, 36), "gcp": (40, 44), "azure": (50, 60)}
+
+
+def inside(lat: float, lon: float, box: tuple[float, float, float, float]) -> bool:
+    south, north, west, east = box
+    return south <= lat <= north and west <= lon <= east
+
+
+def all_regions() -> list[Region]:
+    return [region for provider in PROVIDERS for region in datasets.regions(provider)]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_regions_are_plausible(provider):
+    rows = datasets.regions(provider)
+    low, high = EXPECTED_NUMBERS[provider]
+    assert low <= len(rows) <= high
+    for row in rows:
+        assert row.provider == provider
+        assert re.fullmatch(IDS[provider], row.id), row
+        assert row.continent in CONTINENTS, row
+        assert inside(row.lat, row.lon, CONTINENT_BOXES[row.continent]), row
+        assert inside(row.lat, row.lon, COUNTRY_BOXES[row.country]), row
+        assert bool(row.geography) == (provider == "azure"), row
+
+
+def test_region_ids_are_unique_over_all_providers():
+    ids = [region.id for region in all_regions()]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_every_continent_has_a_region(provider):
+    assert {region.continent for region in datasets.regions(provider)} == set(CONTINENTS)
+
+
+def test_unknown_provider_is_refused_by_name():
+    with pytest.raises(InputError, match="unknown provider: got 'ibm', expected one of aws, gcp"):
+        datasets.regions("ibm")
+
+
+def test_cities_are_plausible():
+    rows = datasets.cities()
+    assert 140 <= len(rows) <= 200
+    assert len({row.city for row in rows}) == len(rows)
+    points = np.array([(row.lat, row.lon) for row in rows])
+    km = geo.great_circle_km(points, points)
+    np.fill_diagonal(km, np.inf)
+    assert km.min() > 20, "two metropolitan areas in one place"
+    for row in rows:
+        assert re.fullmatch(r"[A-Z]{2}", row.country), row
+        assert inside(row.lat, row.lon, CONTINENT_BOXES[row.continent]), row
+        if row.country in COUNTRY_BOXES:
+            assert inside(row.lat, row.lon, COUNTRY_BOXES[row.country]), row
+        assert 0.1 <= row.population_millions <= 40, row
+        assert 0 < row.online <= 0.99, row
+        assert row.users == row.population_millions * row.online
+    assert 900 < sum(row.population_millions for row in rows) < 1400
+    assert {row.continent for row in rows} == set(CONTINENTS)
+
+
+def test_facts_of_a_country_do_not_depend_on_the_city():
+    continent: dict[str, str] = {}
+    online: dict[str, float] = {}
+    for row in datasets.cities():
+        assert continent.setdefault(row.country, row.continent) == row.continent
+        assert online.setdefault(row.country, row.online) == row.online
+    for region in all_regions():
+        assert continent.setdefault(region.country, region.continent) == region.continent
+
+
+def test_one_city_is_in_one_place():
+    place: dict[tuple[str, str], tuple[float, float]] = {}
+    for row in datasets.cities():
+        place[row.city, row.country] = (row.lat, row.lon)
+    for region in all_regions():
+        known = place.setdefault((region.city, region.country), (region.lat, region.lon))
+        assert known == (region.lat, region.lon), region
+
+
+def zone_table() -> dict[str, tuple[set[str], float, float]]:
+    """Zone -> countries, latitude, longitude, from the tables of the time zone database."""
+    tzdata = pytest.importorskip("tzdata", reason="the zone table is in the package tzdata")
+    found: dict[str, tuple[set[str], float, float]] = {}
+    for name in ("zone1970.tab", "zone.tab"):
+        text = resources.files(tzdata).joinpath("zoneinfo", name).read_text(encoding="utf-8")
+        for line in text.splitlines():
+            if line.startswith("#"):
+                continue
+            countries, position, zone = line.split("\t")[:3]
+            parts = re.fullmatch(r"([+-]\d+)([+-]\d+)", position)
+            assert parts is not None
+            lat, lon = (degrees(part) for part in parts.groups())
+            known = found.get(zone, (set(), lat, lon))[0]
+            found[zone] = (known | set(countries.split(",")), lat, lon)
+    return found
+
+
+def degrees(text: str) -> float:
+    """±DDMM[SS] or ±DDDMM[SS] as degrees."""
+    sign, digits = (-1 if text[0] == "-" else 1), text[1:]
+    whole = len(digits) - (4 if len(digits) >= 6 else 2)
+    minutes, seconds = int(digits[whole : whole + 2]), int(digits[whole + 2 :] or 0)
+    return sign * (int(digits[:whole]) + minutes / 60 + seconds / 3600)
+
+
+def test_degrees_reads_the_notation_of_the_zone_table():
+    assert degrees("+404251") == pytest.approx(40.7142, abs=1e-4)
+    assert degrees("-0740023") == pytest.approx(-74.0064, abs=1e-4)
+    assert degrees("+5130") == 51.5
+    assert degrees("-00007") == pytest.approx(-7 / 60)
+
+
+def test_zones_are_those_of_the_country_and_near_the_city():
+    zones = zone_table()
+    for row in datasets.cities():
+        assert row.timezone in available_timezones(), row
+        countries, lat, lon = zones[row.timezone]
+        assert row.country in countries, row
+        km = geo.great_circle_km([(row.lat, row.lon)], [(lat, lon)])[0, 0]
+        # the zone's reference city: far off only where one zone spans a subcontinent
+        assert km < (2600 if row.country in {"CN", "IN", "US", "BR", "AU"} else 1300), (row, km)
+
+
+def test_national_shares_agree_with_a_published_table():
+    path = SHARED / "workload/internet_users_by_country_latest.csv"
+    if not path.is_file():
+        pytest.skip(f"no {path}: the published shares are not part of the project")
+    with path.open(encoding="utf-8") as file:
+        published = {row["iso2"]: row["pct"] for row in csv.DictReader(file)}
+    for row in datasets.cities():
+        assert row.online == pytest.approx(float(published[row.country]) / 100, abs=0.03), row
+
+
+def test_headers_state_provenance_and_year():
+    for name in ("aws", "gcp", "azure", "cities"):
+        text = resources.files("placement.datasets").joinpath(f"{name}.csv").read_text("utf-8")
+        head = " ".join(line for line in text.splitlines() if line.startswith("#"))
+        assert "public facts" in head
+        assert "2025" in head
+        assert "Coordinates" in head
+
+
+def test_listing_needs_no_numpy():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from placement import datasets; datasets.names(); datasets.cities();"
+        "assert 'numpy' not in sys.modules and 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
