@@ -9,15 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.configuration import Configuration, configuration_cost
+from placement.configuration import Configuration
+from placement.objectives import quorum_size, score_of
 from placement.problem import Problem
 from placement.score import (
     closest_first,
     first_best,
-    majority,
     nearest,
     operation_latency,
-    score,
 )
 
 __all__ = [
@@ -30,8 +29,6 @@ __all__ = [
     "by_operation",
     "by_voter",
     "objective",
-    "quorum_size",
-    "value",
 ]
 
 
@@ -87,31 +84,9 @@ class QuorumMember:
     counted: bool
 
 
-def quorum_size(problem: Problem, configuration: Configuration) -> int:
-    """M of a configuration: the problem's, or, with another number of voters, their majority."""
-    voters = len(configuration.voters)
-    if voters == problem.rules.voters:
-        return problem.rules.quorum
-    return majority(voters) if problem.quorum is None else min(problem.quorum, voters)
-
-
-def value(problem: Problem, configuration: Configuration) -> float:
-    """Eq. 1 of a configuration, ms times operations."""
-    return score(
-        problem.demand,
-        configuration.leader,
-        configuration.voters,
-        configuration.replicas,
-        quorum_size(problem, configuration),
-    )
-
-
 def objective(problem: Problem, configuration: Configuration) -> float:
-    """Score plus cost_weight times cost: what every method minimises."""
-    total = value(problem, configuration)
-    if problem.rules.cost_weight:
-        total += problem.rules.cost_weight * configuration_cost(problem.instance, configuration)
-    return total
+    """Value of a configuration under the problem's objective: what every method minimises."""
+    return problem.objective.value(problem, configuration)
 
 
 def _means(
@@ -172,7 +147,7 @@ def by_leader(problem: Problem, configuration: Configuration) -> tuple[Alternati
     candidates = {s for s in configuration.voters if problem.rules.may_lead[s]}
     order = sorted(candidates | {configuration.leader})
     scores = np.array(
-        [value(problem, dataclasses.replace(configuration, leader=site)) for site in order]
+        [score_of(problem, dataclasses.replace(configuration, leader=site)) for site in order]
     )
     best = float(scores[first_best(scores)])
     return tuple(

@@ -35,6 +35,7 @@ __all__ = [
     "available",
     "describe_methods",
     "load_method",
+    "refusal",
     "run",
     "solve",
     "up_to_tier",
@@ -218,6 +219,8 @@ class Method:
         Whether it can prove optimality.
     refuses
         Problem -> why this method cannot take it, or None. Nobody gets a silent approximation.
+    objectives
+        Kinds of objective it can minimise; see :mod:`placement.objectives`.
     settings
         Settings of its own, by name.
     complexity, reference
@@ -229,6 +232,7 @@ class Method:
     summary: str
     exact: bool
     refuses: Callable[[Problem], str | None] = _takes_everything
+    objectives: tuple[str, ...] = ("mean",)
     settings: Mapping[str, Setting] = dataclasses.field(default_factory=dict)
     complexity: str = ""
     reference: str = ""
@@ -278,6 +282,17 @@ def describe_methods() -> tuple[Method, ...]:
     return tuple(load_method(name) for name in available())
 
 
+def refusal(method: Method, problem: Problem) -> str | None:
+    """Return why a method cannot take a problem, or None."""
+    kind = problem.objective.kind
+    if kind not in method.objectives:
+        return (
+            f"it minimises {' or '.join(method.objectives)} latency, and the objective "
+            f"asked for is of the kind {kind!r}"
+        )
+    return method.refuses(problem)
+
+
 def run(method: Method, problem: Problem, options: Options) -> Plan:
     """Run one method and check what it returns.
 
@@ -291,7 +306,7 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
         When the plan breaks a constraint of the problem: a defect of the method, never shown as a
         result.
     """
-    reason = method.refuses(problem)
+    reason = refusal(method, problem)
     if reason is not None:
         raise UnsupportedError(f"method {method.name!r} cannot take this problem: {reason}")
     settings = {name: setting.default for name, setting in method.settings.items()}

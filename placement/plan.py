@@ -22,12 +22,12 @@ from placement.breakdown import (
     by_operation,
     by_voter,
     objective,
-    value,
 )
 from placement.configuration import Configuration, configuration_cost
 from placement.errors import InputError
 from placement.failures import Failures, failures
 from placement.feasibility import violations
+from placement.objectives import score_of
 from placement.problem import Problem
 from placement.score import first_best
 from placement.status import Status, Termination, relative_gap, status_of
@@ -196,7 +196,9 @@ class Plan:
     @cached_property
     def score(self) -> float:
         """Eq. 1, ms times operations; +∞ when nothing was found."""
-        return math.inf if self.configuration is None else value(self.problem, self.configuration)
+        return (
+            math.inf if self.configuration is None else score_of(self.problem, self.configuration)
+        )
 
     @cached_property
     def cost(self) -> float:
@@ -207,7 +209,7 @@ class Plan:
 
     @cached_property
     def objective(self) -> float:
-        """What is minimised: score + cost_weight · cost."""
+        """What is minimised: score + cost_weight · cost, unless the problem says otherwise."""
         if self.configuration is None:
             return math.inf
         return objective(self.problem, self.configuration)

@@ -14,6 +14,7 @@ from placement.constraints import Diversity, GroupRule, Rules, group_rule, mask
 from placement.demand import Demand, aggregate, decay_weights
 from placement.errors import InputError
 from placement.instance import Instance
+from placement.objectives import MEAN_LATENCY, Objective
 from placement.score import majority
 
 __all__ = ["Problem"]
@@ -60,6 +61,8 @@ class Problem:
         Largest cost of the replicas (needs prices in the instance).
     cost_weight
         Weight of the cost in the objective, in ms·operations per unit of cost.
+    objective
+        What is minimised; the mean latency unless given.
 
     Raises
     ------
@@ -84,6 +87,7 @@ class Problem:
     decay: float = 1.0
     budget: float | None = None
     cost_weight: float = 0.0
+    objective: Objective = MEAN_LATENCY
 
     def __post_init__(self) -> None:
         if not isinstance(self.instance, Instance):
@@ -112,6 +116,13 @@ class Problem:
             value = getattr(self, field)
             if isinstance(value, Iterable) and not isinstance(value, (range, str)):
                 object.__setattr__(self, field, tuple(value))
+        if not isinstance(self.objective, Objective):
+            raise InputError(
+                "not an objective",
+                field="objective",
+                value=self.objective,
+                expected="one of placement.objectives",
+            )
         decay_weights(1, self.decay)
         if self.budget is not None:
             number(self.budget, "budget")
@@ -183,6 +194,8 @@ def describe(problem: Problem) -> str:
         parts.append(f"budget {rules.budget:g}")
     if rules.cost_weight:
         parts.append(f"cost weight {rules.cost_weight:g}")
+    if problem.objective.describe():
+        parts.append(problem.objective.describe())
     if problem.decay != 1:
         parts.append(f"decay {problem.decay:g}")
     return ", ".join(parts)

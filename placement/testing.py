@@ -32,7 +32,7 @@ from placement.constraints import Diversity
 from placement.errors import InputError, PlacementError, UnsupportedError
 from placement.feasibility import reasons_infeasible, violations
 from placement.instance import Instance, Prices
-from placement.methods import Method, Options, Progress, load_method, run
+from placement.methods import Method, Options, Progress, load_method, refusal, run
 from placement.plan import Plan, objective
 from placement.problem import Problem
 from placement.status import Status, Termination
@@ -292,7 +292,7 @@ def _lowered(method: Method, seed: int) -> tuple[World, ...]:
     taken = []
     for world in worlds(seed):
         for problem in (world.problem, *_with_less_freedom(world.problem)):
-            if method.refuses(problem) is None:
+            if refusal(method, problem) is None:
                 taken.append(World(f"{world.name} (tier {problem.tier})", problem))
                 break
     return tuple(taken)
@@ -366,7 +366,7 @@ def check_takes_something(method: Method, seed: int = 0) -> None:
 def check_refusals_have_reasons(method: Method, seed: int = 0) -> None:
     """What a method refuses it refuses with a reason, as an UnsupportedError."""
     for world in worlds(seed):
-        reason = method.refuses(world.problem)
+        reason = refusal(method, world.problem)
         if reason is None:
             continue
         _demand(len(reason.split()) >= 3, method, world, f"refuses with the reason {reason!r}")
