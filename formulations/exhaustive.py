@@ -1,33 +1,32 @@
 """Tier 3 by enumeration (method ``exhaustive``): every replica set, and tier 2 for each.
 
 The brute force of Sharov et al., PVLDB 8(12), 2015, section 5, and the referee of every other exact
-method: simple on purpose, vectorised over replica sets. Voters come from Algorithm 2 where greedy is
-exact (one RTT matrix, caps on nested levels) and from :func:`placement.voting.best_voters` elsewhere.
-O(C(|S|, |R|)·|R|·C).
+method: simple on purpose, vectorised over replica sets (:mod:`formulations.replica_sets`). Every
+leader of every set is scored with the m-th closest replica as its quorum wait. Where rules bind
+the voters, or RTTs vary by interval, that is a lower bound, and the leaders that it does not
+exclude get their true voters from :mod:`placement.voting`, best bound first.
+O(C(|S|, |R|)·(C + |R|²·m)).
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 
 import numpy as np
 
+from formulations.replica_sets import ReplicaSets, SetEvaluator, replica_sets
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.configuration import Configuration, site_costs
+from placement.configuration import Configuration
 from placement.errors import LimitError
 from placement.methods import Method, Options, Progress, Setting
-from placement.plan import Plan, objective
+from placement.plan import Plan
 from placement.problem import Problem
-from placement.score import TIE, score_many
+from placement.score import TIE, quorum_latency
 from placement.status import Termination
 from placement.voting import best_voters, greedy_waits
 
-__all__ = ["METHOD", "combinations", "count_sets", "solve"]
-
-_BLOCK = 20_000
-"""Replica sets evaluated at a time: enough to amortise NumPy, few enough for Ctrl-C."""
+__all__ = ["METHOD", "count_sets", "solve"]
 
 
 def count_sets(problem: Problem) -> int:
@@ -39,64 +38,68 @@ def count_sets(problem: Problem) -> int:
     )
 
 
-def combinations(items: IntArray, size: int, block: int = _BLOCK) -> Iterator[IntArray]:
-    """Yield all subsets of `size` in lexicographic order, in arrays of at most about `block` rows."""
-    count = len(items)
-    if size > count:
-        return
-    # Extend prefixes one item at a time while they are few, then finish each block on its own.
-    yield from _extend(items, np.zeros((1, 0), dtype=np.intp), size, block)
-
-
-def _extend(items: IntArray, chosen: IntArray, size: int, block: int) -> Iterator[IntArray]:
-    """Depth-first extension of the position prefixes `chosen` to full subsets, in order."""
-    length = chosen.shape[1]
-    if length == size:
-        yield items[chosen]
-        return
-    last = chosen[:, -1] if length else np.full(len(chosen), -1, dtype=np.intp)
-    stop = len(items) - (size - length) + 1
-    widths = stop - (last + 1)
-    rows = np.repeat(np.arange(len(chosen)), widths)
-    offsets = np.arange(len(rows)) - np.repeat(np.cumsum(widths) - widths, widths)
-    longer = np.column_stack([chosen[rows], last[rows] + 1 + offsets])
-    if len(longer) > block:
-        parts = np.array_split(longer, -(-len(longer) // block))
-    else:
-        parts = [longer]
-    for part in parts:
-        yield from _extend(items, part, size, block)
-
-
 class _Search:
-    """Best configuration so far, and how far the enumeration has come."""
+    """Best (leader, replicas) so far; ties go to the lower leader, then the smaller, lower R."""
 
     def __init__(self, problem: Problem) -> None:
+        rules = problem.rules
         self.problem = problem
         self.value = math.inf
-        self.best: Configuration | None = None
+        self.best: tuple[int, int, tuple[int, ...]] | None = None
+        self.free_votes = (
+            problem.demand.scenarios == 1
+            and not rules.of("voters")
+            and bool(rules.may_vote[rules.may_hold].all())
+            and not (rules.must_vote & ~rules.may_lead).any()
+            and int(rules.must_vote.sum()) <= 1
+            and (not rules.must_vote.any() or int(rules.may_lead.sum()) == 1)
+        )
 
-    def offer(self, leaders: IntArray, replicas: IntArray, values: FloatArray) -> None:
-        """Take the best of many (leader, R) pairs; ties to the lower leader, then the lower R."""
-        least = float(values.min(initial=math.inf))
-        if not least <= self.value * (1 + TIE) or math.isinf(least):
+    def look_at(self, evaluator: SetEvaluator, sets: ReplicaSets) -> None:
+        """Take the best leader of a block of sets if it is the best so far."""
+        bounds, waits = evaluator.scores(sets)
+        bounds[:, ~_obey(self.problem, sets.members)] = math.inf
+        if not bounds.min() <= self.value * (1 + TIE) or math.isinf(bounds.min()):
             return
-        tied = np.nonzero(values <= least * (1 + TIE))[0]
-        keys = np.column_stack([leaders[tied], replicas[tied]])
-        first = tied[np.lexsort(keys.T[::-1])[0]]
-        leader, row = int(leaders[first]), replicas[first]
-        if self.best is not None and least >= self.value * (1 - TIE):
-            # A tie with an earlier block: lexicographic, with the shorter set first.
-            if (leader, len(row), tuple(row)) >= (
-                self.best.leader,
-                len(self.best.replicas),
-                self.best.replicas,
-            ):
-                return
-        voters = best_voters(self.problem.demand, self.problem.rules, leader, row)
+        if self.free_votes:
+            place, row = np.nonzero(bounds <= bounds.min() * (1 + TIE))
+            self._offer(place, row, bounds, sets.members)
+            return
+        # Few leaders of a block pass their bound once a good configuration is known: take the most
+        # promising first, and more at a time as long as they fail.
+        place, row = np.nonzero(bounds <= self.value * (1 + TIE))
+        order = np.argsort(bounds[place, row], kind="stable")
+        place, row = place[order], row[order]
+        done, width = 0, 8
+        while done < len(row) and bounds[place[done], row[done]] <= self.value * (1 + TIE):
+            p, n = place[done : done + width], row[done : done + width]
+            true = _true_waits(self.problem, sets.members[n, p], sets.members[n])
+            bounds[p, n] += true - waits[p, n]
+            self._offer(p, n, bounds, sets.members)
+            done, width = done + width, min(2 * width, 4096)
+
+    def _offer(self, place: IntArray, row: IntArray, values: FloatArray, members: IntArray) -> None:
+        offered = values[place, row]
+        least = float(offered.min())
+        if math.isinf(least) or not least <= self.value * (1 + TIE):
+            return
+        tied = offered <= min(least, self.value) * (1 + TIE)
+        first = min(
+            (int(members[n, p]), members.shape[1], tuple(members[n].tolist()))
+            for p, n in zip(place[tied], row[tied], strict=True)
+        )
+        if self.best is None or least < self.value * (1 - TIE) or first < self.best:
+            self.best = first
+        self.value = min(self.value, least)
+
+    def configuration(self) -> Configuration | None:
+        """Return the best configuration so far, with its voters."""
+        if self.best is None:
+            return None
+        leader, _, replicas = self.best
+        voters = best_voters(self.problem.demand, self.problem.rules, leader, replicas)
         assert voters is not None  # its value is finite
-        self.best = Configuration.of(leader, voters, row.tolist())
-        self.value = objective(self.problem, self.best)
+        return Configuration.of(leader, voters, replicas)
 
 
 def solve(problem: Problem, options: Options) -> Plan:
@@ -117,17 +120,14 @@ def solve(problem: Problem, options: Options) -> Plan:
         )
     started = time.perf_counter()
     search = _Search(problem)
+    evaluator = SetEvaluator.of(problem)
     termination = Termination.FINISHED
     done = 0
-    pinned = np.nonzero(rules.must_hold)[0]
-    free = np.nonzero(rules.may_hold & ~rules.must_hold)[0]
     try:
         for size in range(rules.replicas_min, rules.replicas_max + 1):
-            for block in combinations(free, size - len(pinned)):
-                fixed = np.broadcast_to(pinned, (len(block), len(pinned)))
-                replicas = np.sort(np.hstack([block, fixed]), axis=1)
-                _evaluate(problem, replicas, search)
-                done += len(block)
+            for sets in replica_sets(evaluator, rules.may_hold, rules.must_hold, size):
+                search.look_at(evaluator, sets)
+                done += len(sets.members)
                 seconds = time.perf_counter() - started
                 options.report(Progress(seconds, search.value, -math.inf, done, total))
                 if options.time_limit is not None and seconds > options.time_limit and done < total:
@@ -136,8 +136,9 @@ def solve(problem: Problem, options: Options) -> Plan:
         termination = Termination.TIME_LIMIT
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
+    best = search.configuration()
     finished = termination is Termination.FINISHED
-    if search.best is None and finished:
+    if best is None and finished:
         return Plan.infeasible(
             problem,
             method=METHOD.name,
@@ -145,7 +146,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         )
     return Plan.of(
         problem,
-        search.best,
+        best,
         method=METHOD.name,
         bound=search.value if finished else -math.inf,
         termination=termination,
@@ -153,60 +154,22 @@ def solve(problem: Problem, options: Options) -> Plan:
     )
 
 
-def _evaluate(problem: Problem, replicas: IntArray, search: _Search) -> None:
-    """Offer the best of a block of replica sets (rows ascending) to the search."""
+def _true_waits(problem: Problem, leaders: IntArray, replicas: IntArray) -> FloatArray:
+    """Σ D·q_ℓ of the best voters of many (leader, R) pairs; infinite where none are feasible."""
     rules, demand = problem.rules, problem.demand
-    replicas = replicas[_obey(problem, replicas)]
-    if not len(replicas):
-        return
-    size = replicas.shape[1]
-    rows = np.repeat(replicas, size, axis=0)
-    leaders = replicas.reshape(-1)
-    allowed = rules.may_lead[leaders]
-    rows, leaders = rows[allowed], leaders[allowed]
-    if not len(leaders):
-        return
     if demand.scenarios == 1 and rules.nested_voter_caps:
-        waits = greedy_waits(rules, demand.site_rtt[0], leaders, rows)
+        waits = greedy_waits(rules, demand.site_rtt[0], leaders, replicas)
         found = np.isfinite(waits)
-        # The voters enter Eq. 1 only by their wait: one voter that answers after it stands for all.
-        values = _values_from_waits(problem, leaders, rows, np.where(found, waits, 0.0))
-    else:
-        voters = [
-            best_voters(demand, rules, int(ell), row)
-            for ell, row in zip(leaders, rows, strict=True)
-        ]
-        found = np.array([chosen is not None for chosen in voters])
-        stand_in = (0,) * rules.voters
-        values = score_many(
-            demand,
-            leaders,
-            [chosen if chosen is not None else stand_in for chosen in voters],
-            rows,
-            rules.quorum,
-        )
-    values = values + _money(problem, leaders, rows)
-    search.offer(leaders, rows, np.where(found, values, math.inf))
-
-
-def _values_from_waits(
-    problem: Problem, leaders: IntArray, rows: IntArray, waits: FloatArray
-) -> FloatArray:
-    """Eq. 1 with known quorum waits: the wait-free score plus D·q."""
-    demand = problem.demand
-    alone = score_many(demand, leaders, leaders[:, np.newaxis], rows, 1)  # q = d(ℓ, ℓ) = 0
-    return np.asarray(alone + demand.quorum[0] * waits)
-
-
-def _money(problem: Problem, leaders: IntArray, rows: IntArray) -> FloatArray:
-    """cost_weight · cost, infinite above the budget."""
-    rules = problem.rules
-    if rules.budget is None and not rules.cost_weight:
-        return np.zeros(len(leaders))
-    costs = np.array([site_costs(problem.instance, ell) for ell in range(len(rules.may_hold))])
-    total = costs[leaders[:, np.newaxis], rows].sum(axis=1)
-    budget = math.inf if rules.budget is None else rules.budget + 1e-9 * (1 + rules.budget)
-    return np.where(total <= budget, rules.cost_weight * total, math.inf)
+        return np.where(found, demand.quorum[0] * np.where(found, waits, 0.0), math.inf)
+    total = np.full(len(leaders), math.inf)
+    for i, (leader, row) in enumerate(zip(leaders.tolist(), replicas, strict=True)):
+        voters = best_voters(demand, rules, leader, row)
+        if voters is not None:
+            total[i] = sum(
+                weight * float(quorum_latency(rtt, leader, voters, rules.quorum))
+                for weight, rtt in zip(demand.quorum.tolist(), demand.site_rtt, strict=True)
+            )
+    return total
 
 
 def _obey(problem: Problem, replicas: IntArray) -> BoolArray:
@@ -229,6 +192,6 @@ METHOD = Method(
     summary="every replica set with its best roles: the referee",
     exact=True,
     settings={"limit": Setting(20_000_000, "most replica sets to enumerate", minimum=1)},
-    complexity="O(C(|S|, |R|)·|R|·C)",
+    complexity="O(C(|S|, |R|)·(C + |R|²·|V|))",
     reference="Sharov et al. 2015, section 5",
 )

@@ -12,12 +12,12 @@ import os
 from hypothesis import HealthCheck, settings
 
 # An instance with its constraints is a large draw, and no test here asserts a time.
-COMMON = {
-    "deadline": None,
-    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
-    "print_blob": True,
-}
+COMMON = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    print_blob=True,
+)
 
-settings.register_profile("ordinary", max_examples=100, derandomize=True, **COMMON)
-settings.register_profile("long", max_examples=3000, **COMMON)
+settings.register_profile("ordinary", COMMON, max_examples=100, derandomize=True)
+settings.register_profile("long", COMMON, max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ordinary"))

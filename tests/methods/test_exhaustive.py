@@ -1,0 +1,229 @@
+"""Exhaustive search against a reference that shares nothing with it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations import replica_sets
+from formulations.exhaustive import METHOD, count_sets
+from placement import (
+    Diversity,
+    Instance,
+    LimitError,
+    Operation,
+    Options,
+    Problem,
+    Status,
+    Termination,
+    solve,
+)
+from placement.methods import Progress, run
+from placement.score import score_many
+from tests import reference
+from tests.strategies import ALL, NESTED, SIMPLE, problems
+
+
+def agrees_with_reference(problem: Problem) -> None:
+    plan = run(METHOD, problem, Options())
+    expected = reference.solve(problem)
+    if expected is None:
+        assert plan.status is Status.INFEASIBLE
+        assert plan.reasons
+        return
+    assert plan.status is Status.OPTIMAL
+    assert plan.objective == pytest.approx(expected.objective, rel=1e-11, abs=1e-11)
+    assert plan.gap <= 1e-11
+    chosen = plan.configuration
+    assert chosen is not None
+    assert (chosen.leader, chosen.replicas) == (expected.leader, expected.replicas)
+    if not problem.instance.varying_rtt:
+        assert chosen.voters == expected.voters
+
+
+@given(problems(kinds=ALL, max_sites=6))
+def test_agrees_with_the_reference(problem: Problem) -> None:
+    agrees_with_reference(problem)
+
+
+@given(problems(kinds=SIMPLE, max_sites=6, max_kinds=2))
+def test_agrees_with_the_reference_where_bounds_are_exact(problem: Problem) -> None:
+    agrees_with_reference(problem)
+
+
+@given(problems(kinds=NESTED | {"range", "replica_caps"}, min_sites=4, max_sites=6, max_kinds=6))
+def test_agrees_with_the_reference_under_many_rules(problem: Problem) -> None:
+    agrees_with_reference(problem)
+
+
+@given(problems(kinds=ALL, min_sites=3, max_sites=6), st.integers(1, 5))
+def test_agrees_with_the_reference_in_small_blocks(problem: Problem, block: int) -> None:
+    """Ties and incumbents must survive the passage from one block to the next."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replica_sets, "BLOCK", block)
+        agrees_with_reference(problem)
+
+
+@pytest.mark.slow
+@settings(max_examples=5000)
+@given(problems(kinds=ALL, max_sites=6, max_kinds=5))
+def test_agrees_with_the_reference_on_thousands(problem: Problem) -> None:
+    agrees_with_reference(problem)
+
+
+@given(
+    problems(kinds={"forbidden", "pinned", "pinned_voters", "leader", "range"}, max_sites=9),
+    st.integers(1, 7),
+)
+def test_every_set_once_and_in_order(problem: Problem, block: int) -> None:
+    rules = problem.rules
+    evaluator = replica_sets.SetEvaluator.of(problem)
+    may, must = (set(np.nonzero(m)[0].tolist()) for m in (rules.may_hold, rules.must_hold))
+    total = 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replica_sets, "BLOCK", block)
+        for size in range(rules.replicas_min, rules.replicas_max + 1):
+            blocks = list(
+                replica_sets.replica_sets(evaluator, rules.may_hold, rules.must_hold, size)
+            )
+            assert all(0 < len(sets.members) <= max(block, 1) for sets in blocks)
+            found = [tuple(row) for sets in blocks for row in sets.members.tolist()]
+            wanted = [s for s in itertools.combinations(sorted(may), size) if must <= set(s)]
+            assert found == wanted
+            total += len(wanted)
+    assert total == count_sets(problem)
+
+
+@given(problems(kinds={"quorum", "forbidden", "leaders", "decay", "varying_rtt"}, max_sites=8))
+def test_block_scores_are_the_evaluator_s(problem: Problem) -> None:
+    """With all replicas voting the scores of a block are no bounds but Eq. 1 itself."""
+    rules, demand = problem.rules, problem.demand
+    evaluator = replica_sets.SetEvaluator.of(problem)
+    size = rules.replicas_max
+    everyone = np.ones_like(rules.may_hold)
+    for sets in replica_sets.replica_sets(evaluator, everyone, ~everyone, size):
+        scores, waits = evaluator.scores(sets)
+        assert (waits >= 0).all()
+        for place in range(size):
+            leaders = sets.members[:, place]
+            exact = score_many(demand, leaders, sets.members, sets.members, rules.quorum)
+            expected = np.where(rules.may_lead[leaders], exact, np.inf)
+            np.testing.assert_allclose(scores[place], expected, rtol=1e-13, atol=1e-13)
+
+
+def world(sites: int, clients: int, seed: int = 0) -> Instance:
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(0, 150, (sites, 2))
+    homes = rng.uniform(0, 150, (clients, 2))
+    return Instance(
+        sites=[f"s{i}" for i in range(sites)],
+        clients=[f"k{i}" for i in range(clients)],
+        client_rtt=np.linalg.norm(homes[:, None] - points, axis=-1),
+        site_rtt=np.linalg.norm(points[:, None] - points, axis=-1),
+        counts=rng.integers(0, 100, (clients, 5)),
+        domains={"country": [f"c{i % 4}" for i in range(sites)]},
+    )
+
+
+def test_by_hand() -> None:
+    """Four sites on a line at 0, 10, 20 and 100 ms; clients in a (60 reads), c (30), d (10 writes).
+
+    One voter, two replicas: q = 0. A write costs d(d, leader), a weak read d(client, nearest).
+        R = {a, d}, leader d: 60·0 + 30·20 + 10·0  = 600      (c is 20 from a, 80 from d)
+        R = {c, d}, leader d: 60·20 + 30·0 + 10·0  = 1200
+        R = {b, d}, leader d: 60·10 + 30·10 + 10·0 = 900
+        R = {a, c}, leader c: 60·0 + 30·0 + 10·80  = 800; and any other pair is worse
+    Two voters on {a, d}: the leader waits 100 for the other's vote, 600 + 10·100 = 1600; on {a, c}
+    with leader c it waits 20: 800 + 10·20 = 1000, on {b, c} 600 + 0 + 800 + 100 = 1500. So the
+    optimum moves to {a, c} when two must vote.
+    """
+    at = np.array([0.0, 10.0, 20.0, 100.0])
+    between = np.abs(at[:, None] - at)
+    instance = Instance(
+        sites=["a", "b", "c", "d"],
+        clients=["in a", "in c", "in d"],
+        client_rtt=between[[0, 2, 3]],
+        site_rtt=between,
+        counts=[[60, 0], [30, 0], [0, 10]],
+        operations=[Operation("read", near=1), Operation("write", direct=1, quorum=1)],
+    )
+    one = solve(Problem(instance, replicas=2, voters=1), "exhaustive")
+    assert (one.leader, one.replicas, one.score) == ("d", ("a", "d"), 600.0)
+    two = solve(Problem(instance, replicas=2, voters=2), "exhaustive")
+    assert (two.leader, two.voters, two.score) == ("c", ("c", "a"), 1000.0)
+    assert two.mean_latency == 10.0
+
+
+def test_ties_go_to_the_first_leader_then_the_first_replicas() -> None:
+    """All RTTs equal: every configuration scores the same."""
+    between = 5.0 * (1 - np.eye(5))
+    instance = Instance(
+        sites=list("abcde"),
+        clients=["k"],
+        client_rtt=np.full((1, 5), 7.0),
+        site_rtt=between,
+        counts=[[1, 1, 1, 1, 1]],
+    )
+    plan = solve(Problem(instance, replicas=(2, 4), voters=2, forbidden=["b"]), "exhaustive")
+    assert (plan.leader, plan.voters, plan.replicas) == ("a", ("a", "c"), ("a", "c"))
+
+
+def test_refuses_more_sets_than_its_limit() -> None:
+    problem = Problem(world(12, 3), replicas=5, voters=3)
+    with pytest.raises(LimitError, match=r"792 replica sets .* limit of 791"):
+        solve(problem, "exhaustive", settings={"limit": 791})
+    assert solve(problem, "exhaustive", settings={"limit": 792}).status is Status.OPTIMAL
+
+
+def test_a_time_limit_keeps_the_best_so_far() -> None:
+    problem = Problem(world(24, 24), replicas=7, voters=3)
+    plan = solve(problem, "exhaustive", time_limit=0.0)
+    assert plan.termination is Termination.TIME_LIMIT
+    assert plan.status is Status.FEASIBLE
+    assert plan.bound == -math.inf
+    assert 0 < int(plan.stats["sets"]) < int(plan.stats["of"]) == math.comb(24, 7)
+
+
+def test_an_interrupt_keeps_the_best_so_far() -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.done is not None and progress.done > 5000:
+            raise KeyboardInterrupt
+
+    problem = Problem(world(24, 24), replicas=7, voters=3)
+    plan = solve(problem, "exhaustive", progress=interrupt)
+    assert plan.termination is Termination.INTERRUPTED
+    assert plan.status is Status.FEASIBLE
+    assert plan.score < math.inf
+
+
+def test_says_infeasible_only_after_looking_at_every_set() -> None:
+    """Countries x and y are served by provider p alone: one voter each of three can't be had."""
+    instance = world(5, 4).replace(
+        domains={"country": ["x", "y", "z", "z", "y"], "provider": ["p", "p", "q", "r", "p"]}
+    )
+    rules = [Diversity("country"), Diversity("provider")]
+    problem = Problem(instance, replicas=4, voters=3, diversity=rules)
+    plan = solve(problem, "exhaustive")
+    assert plan.status is Status.INFEASIBLE
+    assert plan.bound == math.inf
+    assert plan.reasons == ("none of the 5 replica sets obeys all rules",)
+    assert solve(problem.replace(voters=2), "exhaustive").status is Status.OPTIMAL
+
+
+def test_agrees_with_the_evaluator_at_full_size() -> None:
+    """A world too large for the reference: no sampled configuration is better."""
+    problem = Problem(world(20, 31, seed=3), replicas=6, voters=5, survive="country")
+    plan = solve(problem, "exhaustive")
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        replicas = tuple(np.sort(rng.choice(20, 6, replace=False)).tolist())
+        for voters in itertools.combinations(replicas, 5):
+            for leader in voters:
+                if reference.obeys(problem, leader, voters, replicas):
+                    value = score_many(problem.demand, [leader], [voters], [replicas], 3)[0]
+                    assert value >= plan.score * (1 - 1e-12)
