@@ -41,7 +41,7 @@ __all__ = ["METHOD", "Enumeration", "solve"]
 
 METHOD = "enumeration"
 
-_POOL = 24
+_POOL = 12
 """Recently optimal sets remembered per size, to start the next key from a good incumbent."""
 
 

@@ -1,6 +1,6 @@
 """Screening: which replica sets of a block can still lie within given limits.
 
-Three necessary conditions, cheapest first, each on small-integer tables (see `tables`):
+Four necessary conditions, cheapest first, each on small-integer tables (see `tables`):
 
 1. A client whose requests exceed the slack A − ⌈pA⌉ must be within the threshold itself. Under N-1C
    it must be so after any loss: if exactly R replicas were within the limit, the loss of one of them
@@ -13,6 +13,7 @@ Three necessary conditions, cheapest first, each on small-integer tables (see `t
        Σ_i a_i · ( (N−R)·[fewer than R within] + (R−e)·[fewer than R+1 within] ) <= N · slack ,
 
    with e = 1 when clients of a lost site are redirected (they may escape in that one scenario).
+4. N-1C, for each lost replica by itself ("P6"), the redirected client of its site counted as within.
 
 All of them hold for every set that obeys the limits, so nothing is lost.
 """
@@ -32,6 +33,9 @@ __all__ = ["Side", "screen", "sides_of"]
 
 _FEW = 4096
 """Sets up to which all clients are looked at together, by one matrix product."""
+
+_SPARSE = 0.4
+"""Share of sets left at which the others are dropped from the arrays."""
 
 _LANES = 8
 """Clients whose misses are packed into one byte, to be weighed by one table look-up."""
@@ -118,6 +122,9 @@ def screen(
         kept = test.must_cover(block, kept)
     for test in tests:
         kept = test.misses(block, kept)
+    if losses:
+        for test in tests:
+            kept = test.each_loss(block, kept)
     return np.arange(block.sets.shape[0]) if kept is None else kept
 
 
@@ -136,6 +143,11 @@ class _SideTest:
     """Sites within the limit of the clients of a lost site, after redirection."""
     must: npt.NDArray[np.bool_]
     """Which of the side's clients must be within the limit."""
+
+    @property
+    def redirected(self) -> bool:
+        """Whether clients of a lost site are served by another one."""
+        return bool((self.geometry.survivor != np.arange(len(self.within))).any())
 
     @classmethod
     def of(
@@ -188,15 +200,51 @@ class _SideTest:
         """Conditions 2 and 3."""
         # Clients of `must` miss nothing any more; those with all sites within the limit never do.
         rest = ~self.must & (self.within[self.side.clients] < len(self.within))
-        kept = self._weigh(block, kept, rest, (self.quorum - 1,), self.within, (1.0,), 1.0)
+        # Condition 3 is much the stronger one; 2 is worth its time only where its limit is tighter.
+        if self.within_worst is None or (self.within < self.within_worst).any():
+            kept = self._weigh(block, kept, rest, (self.quorum - 1,), self.within, (1.0,), 1.0)
         if self.within_worst is None:
             return kept
         rest = ~self.must & (self.within_worst[self.side.clients] < len(self.within))
         size = block.size
-        escapes = 0 if (self.geometry.survivor == np.arange(len(self.within))).all() else 1
+        escapes = 1 if self.redirected else 0
         weights = (float(size - self.quorum), float(self.quorum - escapes))
         levels = (self.quorum - 1, self.quorum)
         return self._weigh(block, kept, rest, levels, self.within_worst, weights, float(size))
+
+    def each_loss(self, block: SetBlock, kept: IntArray | None) -> IntArray | None:
+        """Condition 4, one lost replica after the other, on what is left."""
+        if self.within_worst is None:
+            return kept
+        rest = ~self.must & (self.within_worst[self.side.clients] < len(self.within))
+        clients, counts = self.side.clients[rest], self.side.counts[rest]
+        bounds = self.within_worst[clients][:, np.newaxis]
+        position = self.geometry.position_small[clients]
+        row_of = np.full(len(self.within), -1, dtype=np.intp)
+        if self.redirected:
+            row_of[clients] = np.arange(len(clients))
+        for number in range(block.size):
+            index = np.arange(block.sets.shape[0]) if kept is None else kept
+            if not index.size:
+                return index
+            if number == 0:
+                lanes = np.ix_(clients, index)
+                last = block.place[self.quorum - 1][lanes]
+                following = block.place[self.quorum][lanes] >= bounds
+                missing = last >= bounds
+            member = block.sets[index, number]
+            uncovered = missing | (following & (position.take(member, axis=1) <= last))
+            missed = counts @ uncovered
+            own = row_of[member]
+            some = np.flatnonzero(own >= 0)
+            missed[some] -= counts[own[some]] * uncovered[own[some], some]
+            alive = np.flatnonzero(missed <= self.side.slack)
+            if len(alive) < len(index):
+                kept = index.take(alive)
+                last, following, missing = (
+                    array.take(alive, axis=1) for array in (last, following, missing)
+                )
+        return kept
 
     def _weigh(
         self,
@@ -210,6 +258,9 @@ class _SideTest:
     ) -> IntArray | None:
         """Keep the sets with Σ_levels weight · Σ_i counts_i · [place >= within] <= scale · slack."""
         clients, counts = self.side.clients[which], self.side.counts[which]
+        # Those who are likely to miss most requests first: most sets die early.
+        order = np.argsort(-counts * (len(within) - within[clients]), kind="stable")
+        clients, counts = clients[order], counts[order]
         budget = scale * self.side.slack
         width = block.sets.shape[0] if kept is None else len(kept)
         missed = np.zeros(width)
@@ -224,12 +275,15 @@ class _SideTest:
                     missed += (weight * heavy) @ (part >= within[some][:, np.newaxis])
                 else:
                     missed += _packed_misses(lanes, some, weight * heavy, kept, within)
-            alive = np.flatnonzero(missed <= budget)
-            if len(alive) < width:
-                kept = alive if kept is None else kept.take(alive)
-                missed = missed.take(alive)
-                width = len(alive)
             done += step
+            alive = missed <= budget
+            left = int(np.count_nonzero(alive))
+            # Reading whole rows is faster than picking most of them one by one.
+            if left < width and (left < _SPARSE * width or done >= len(clients)):
+                chosen = np.flatnonzero(alive)
+                kept = chosen if kept is None else kept.take(chosen)
+                missed = missed.take(chosen)
+                width = left
         return kept
 
 

@@ -137,19 +137,17 @@ def loss_thresholds(
     requests.
     """
     ordered = SortedSets.of(problem, sets)
-    reads, writes = [], []
-    for lost in ((), *problem.losses):
-        for side, quorum, counts, needed in (
-            (reads, read, problem.reads, problem.needed_reads),
-            (writes, write, problem.writes, problem.needed_writes),
-        ):
-            latency = (
-                scenario_latency(problem, ordered, quorum, lost)
-                if lost
-                else ordered.normal(quorum)
-            )
-            side.append(threshold(latency, counts, needed))
-    return np.stack(reads), np.stack(writes)
+    every = []
+    for quorum, counts, needed in (
+        (read, problem.reads, problem.needed_reads),
+        (write, problem.writes, problem.needed_writes),
+    ):
+        latency = [ordered.normal(quorum)]
+        latency += [scenario_latency(problem, ordered, quorum, lost) for lost in problem.losses]
+        # All scenarios side by side: one percentile for each column.
+        values = threshold(np.concatenate(latency, axis=1), counts, needed)
+        every.append(values.reshape(len(latency), len(sets)))
+    return every[0], every[1]
 
 
 def metrics(

@@ -48,7 +48,9 @@ def test_other_goals(seed):
     problem = random_problem(rng)
     bounds = {}
     if rng.integers(2):
-        bounds[str(rng.choice(["read_bound", "write_bound"]))] = float(rng.choice(problem.rtt.ravel()))
+        bounds[str(rng.choice(["read_bound", "write_bound"]))] = float(
+            rng.choice(problem.rtt.ravel())
+        )
     if problem.rules.contingency and rng.integers(2):
         weights = [(1.0, 0.0), (1.0, 0.5), (0.25, 2.0)][rng.integers(3)]
         bounds |= {"normal_weight": weights[0], "worst_weight": weights[1]}
@@ -89,7 +91,10 @@ def test_rules(seed):
         {"replicas": 5, "read_quorum": 4, "write_quorum": 3},
         {"failures": 2, "max_replicas": 5},
         {"failures": 0, "max_replicas": 3},
-        {"distinct_regions": bool(rng.integers(2)), "loss": [Loss.SITE, Loss.REGION][seed % 4 // 2]},
+        {
+            "distinct_regions": bool(rng.integers(2)),
+            "loss": [Loss.SITE, Loss.REGION][seed % 4 // 2],
+        },
     ][kind]
     problem = random_problem(rng, sites=6, rules=random_rules(rng, **options))
     regions = tuple(rng.choice(["x", "y", "z", "u"], 6))
