@@ -3,7 +3,7 @@
 A modelled RTT between two points x thousand km apart is built in four steps:
 
 1. **Distance.** ``min(local + near·x, a + b·x)`` ms: the long line is a least-squares fit to a
-   measured cloud (:data:`FITS`); below about 2,000 km, where such a fit overrates RTTs because
+   measured cloud (:data:`FITS`); below about 2,500 km, where such a fit overrates RTTs because
    of its intercept, a steeper line through the intra-region figure takes over.
 2. **Route inflation.** A lognormal factor per pair, of log standard deviation `spread`. The normal
    scores are those of a Gaussian random field on pairs of places: what two routes have in common
@@ -13,8 +13,8 @@ A modelled RTT between two points x thousand km apart is built in four steps:
    pair's own draw, it is taken. A share `detours` of the pairs keeps its own draw whatever the way
    round would cost; these are the triples that break the triangle inequality, as in real networks.
 
-Measured on the regions of AWS (2025) and Azure (2025), the median error of one draw against the
-measured matrix is about 20 %, and 2 to 6 % of ordered triples (i, j, k) have
+On the regions of AWS and Azure (2025), the median error of one draw against the measured matrix is
+about 19 % (16 to 23 % over 30 seeds), and 2 to 5 % of ordered triples (i, j, k) have
 RTT(i, k) > RTT(i, j) + RTT(j, k), against 2.6 % and 1.6 % in the measurements themselves.
 """
 
@@ -93,8 +93,9 @@ class RouteModel:
     local_ms
         RTT within a region, ms.
     near_ms_per_1000_km
-        Slope of the short line. 27 ms per 1,000 km is what measured pairs of regions closer than
-        1,500 km show; it meets the default fit at about 2,100 km.
+        Slope of the short line: the median slope, from 1 ms, of measured pairs of regions closer
+        than 1,500 km is 24.7 (AWS 2025) and 24.6 (Azure 2025). It meets the default fit at about
+        2,500 km.
     spread
         Standard deviation of the log of the route inflation.
     correlation_km
@@ -117,12 +118,12 @@ class RouteModel:
 
     fit: DistanceFit = FITS["aws-2025"]
     local_ms: float = 1.0
-    near_ms_per_1000_km: float = 27.0
+    near_ms_per_1000_km: float = 25.0
     spread: float = 0.25
     correlation_km: float = 2000.0
     own: float = 0.1
     floor: float = 1.2
-    detours: float = 0.25
+    detours: float = 0.2
     decimals: int = 2
 
     def __post_init__(self) -> None:

@@ -169,7 +169,7 @@ def modelled(
         provenance=(
             f"RTTs are modelled, not measured: {model.fit.intercept_ms:g} ms + "
             f"{model.fit.slope_ms_per_1000_km:g} ms per 1,000 km of great circle (fitted to "
-            f"{model.fit.source}), less below about 2,000 km, times a seeded lognormal route "
+            f"{model.fit.source}), less below about 2,500 km, times a seeded lognormal route "
             f"inflation (seed {route_seed}); expect a median error of 20 % against real networks.",
             "Sites are regions of cloud providers as announced up to the end of 2025.",
             demand.sentence,

@@ -59,3 +59,5 @@ def test_the_distance_model_is_that_of_the_package(page):
     assert line in page
     assert f"log standard deviation {model.spread:g}" in page
     assert f"below {model.floor:g} times light" in page
+    assert model.detours == 1 / 5
+    assert "except for a fifth of the pairs" in page

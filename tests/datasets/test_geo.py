@@ -224,7 +224,7 @@ def test_the_short_line_beats_the_long_one_on_near_pairs(name):
     model = geo.RouteModel()
     error = np.median(np.abs(model.expected_ms(km) - rtt)[near] / rtt[near])
     plain = np.median(np.abs(model.fit(km) - rtt)[near] / rtt[near])
-    assert error < 0.35
+    assert error < 0.25
     assert error < plain / 2
 
 
