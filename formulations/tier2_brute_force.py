@@ -17,7 +17,7 @@ from placement.feasibility import violations
 from placement.methods import Method, Options, Setting, up_to_tier
 from placement.plan import Plan, objective
 from placement.problem import Problem
-from placement.score import TIE, score_many
+from placement.score import cutoff, score_many
 
 __all__ = ["METHOD", "solve"]
 
@@ -60,30 +60,31 @@ def solve(problem: Problem, options: Options) -> Plan:
     )
     if rules.cost_weight:
         values = np.array([objective(problem, c) for c in feasible])
-    tied = [feasible[i] for i in np.nonzero(values <= values.min() * (1 + TIE))[0]]
-    best = min(tied, key=lambda c: (c.leader, _wait(problem, c), _closeness(problem, c)))
+    best = _first(problem, [feasible[i] for i in np.nonzero(values <= cutoff(values.min()))[0]])
     return Plan.of(
         problem, best, method=METHOD.name, bound=objective(problem, best), stats={"sets": sets}
     )
 
 
-def _wait(problem: Problem, configuration: Configuration) -> float:
-    """Quorum wait, so that ties are broken alike when no operation needs votes."""
-    demand = problem.demand
-    weight = demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
-    voters = list(configuration.voters)
-    waits = np.sort(demand.site_rtt[:, configuration.leader][:, voters], axis=-1)
-    return float(weight @ waits[:, problem.rules.quorum - 1])
+def _first(problem: Problem, tied: list[Configuration]) -> Configuration:
+    """Of configurations that tie: lowest leader, then shortest wait, then the closest voters.
 
-
-def _closeness(problem: Problem, configuration: Configuration) -> tuple[int, ...]:
-    """Ranks of the voters in the order in which the leader hears sites, ascending."""
-    demand = problem.demand
+    The wait decides although the score ties because no operation may need votes. It is the wait of
+    the operations, D-weighted over the scenarios, and the plain sum when nobody votes.
+    """
+    demand, quorum = problem.demand, problem.rules.quorum
     weight = demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
-    waits = weight @ demand.site_rtt[:, configuration.leader]
-    rank = np.empty(len(waits), dtype=np.intp)
-    rank[np.argsort(waits, kind="stable")] = np.arange(len(waits))
-    return tuple(sorted(rank[list(configuration.voters)].tolist()))
+    leader = min(c.leader for c in tied)
+    rtt = demand.site_rtt[:, leader]
+    order = np.argsort(rtt[0] if demand.scenarios == 1 else weight @ rtt, kind="stable").tolist()
+    mine = [c for c in tied if c.leader == leader]
+    waits = [float(weight @ np.sort(rtt[:, list(c.voters)])[:, quorum - 1]) for c in mine]
+    ranks = [
+        sorted(map(order.index, c.voters))
+        for c, wait in zip(mine, waits, strict=True)
+        if wait <= cutoff(min(waits))
+    ]
+    return Configuration.of(leader, [order[rank] for rank in min(ranks)], mine[0].replicas)
 
 
 METHOD = Method(

@@ -12,6 +12,7 @@ from placement.configuration import Configuration
 from placement.methods import Method, Options, up_to_tier
 from placement.plan import Plan, cheapest, objective
 from placement.problem import Problem
+from placement.voting import in_order_of_answer
 
 __all__ = ["METHOD", "solve"]
 
@@ -24,7 +25,11 @@ def solve(problem: Problem, options: Options) -> Plan:
     voters = np.nonzero(rules.must_vote)[0].tolist()
     best = cheapest(
         problem,
-        [Configuration.of(ell, voters, replicas) for ell in voters if rules.may_lead[ell]],
+        [
+            Configuration.of(ell, in_order_of_answer(problem.demand, ell, voters), replicas)
+            for ell in voters
+            if rules.may_lead[ell]
+        ],
     )
     if best is None:
         return Plan.infeasible(

@@ -20,7 +20,7 @@ from placement.constraints import Rules
 from placement.demand import Demand
 from placement.score import TIE, closest_first, quorum_latency
 
-__all__ = ["best_voters", "greedy_voters", "greedy_waits"]
+__all__ = ["best_voters", "greedy_voters", "greedy_waits", "in_order_of_answer"]
 
 
 def best_voters(
@@ -59,6 +59,19 @@ def best_voters(
     if demand.scenarios == 1:
         return _closest(demand.site_rtt[0, leader], rules, candidates, pinned)
     return _least_total_wait(demand, rules, leader, candidates, pinned)
+
+
+def in_order_of_answer(demand: Demand, leader: int, sites: npt.ArrayLike) -> tuple[int, ...]:
+    """Order sites by how soon they answer a leader, ties by site order.
+
+    With RTTs that vary by interval, by the mean over the scenarios weighted with D, the rounds of
+    votes in each (evenly when nobody votes).
+    """
+    ordered = np.sort(np.asarray(sites, dtype=np.intp))
+    waits = demand.site_rtt[0, leader]
+    if demand.scenarios > 1:
+        waits = _scenario_weights(demand) @ demand.site_rtt[:, leader]
+    return tuple(ordered[closest_first(waits[ordered])].tolist())
 
 
 def greedy_waits(
@@ -136,6 +149,11 @@ def greedy_voters(
     return np.take_along_axis(replicas, closest, axis=1), found
 
 
+def _scenario_weights(demand: Demand) -> FloatArray:
+    """D of each scenario, or ones when nobody votes: what a wait in each is worth."""
+    return demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
+
+
 def _members(rules: Rules, replicas: IntArray) -> BoolArray:
     members = np.zeros(len(rules.may_hold), dtype=bool)
     members[replicas] = True
@@ -164,9 +182,8 @@ def _least_total_wait(
     demand: Demand, rules: Rules, leader: int, candidates: IntArray, pinned: frozenset[int]
 ) -> tuple[int, ...] | None:
     """Enumerate voter sets and take the smallest Σ_k D_k·q_ℓk; RTTs vary by interval."""
-    weight = demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
-    mean = weight @ demand.site_rtt[:, leader, :]
-    order = candidates[closest_first(mean[candidates])].tolist()
+    weight = _scenario_weights(demand)
+    order = in_order_of_answer(demand, leader, candidates)
     best, best_voters = np.inf, None
     for voters in subsets(Choice(order, rules.voters, pinned, rules.of("voters"))):
         waits = [
