@@ -151,6 +151,8 @@ def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...
         cost = configuration_cost(problem.instance, configuration)
         if cost > rules.budget + 1e-9 * (1 + abs(rules.budget)):
             broken.append(f"the cost {cost:g} is above the budget {rules.budget:g}")
+    if not broken:
+        broken.extend(problem.objective.violations(problem, configuration))
     return tuple(broken)
 
 
@@ -174,6 +176,7 @@ def reasons_infeasible(problem: Problem) -> tuple[str, ...]:
         found.append("no site may lead: every leader candidate is forbidden or may not vote")
     for group in rules.groups:
         found.extend(_group_reasons(group, rules, instance))
+    found.extend(problem.objective.reasons_infeasible(problem))
     found.extend(_budget_reasons(problem))
     return tuple(found)
 

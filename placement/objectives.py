@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from placement.configuration import Configuration, configuration_cost
+from placement.constraints import Diversity
 from placement.score import majority, score
 
 if TYPE_CHECKING:
@@ -31,6 +32,22 @@ class Objective(Protocol):
 
     def value(self, problem: Problem, configuration: Configuration) -> float:
         """Value of a configuration, in ms times operations; infinite where it has none."""
+        ...
+
+    def tie_break(self, problem: Problem, configuration: Configuration) -> float:
+        """Second criterion among configurations of equal value; 0 when there is none."""
+        ...
+
+    def violations(self, problem: Problem, configuration: Configuration) -> tuple[str, ...]:
+        """What makes a configuration unacceptable under this objective, in words."""
+        ...
+
+    def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:
+        """Diversity rules that every acceptable configuration obeys."""
+        ...
+
+    def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
+        """Numbers that show that no configuration is acceptable, in words."""
         ...
 
     def describe(self) -> str:
@@ -53,6 +70,26 @@ class MeanLatency:
         if problem.rules.cost_weight:
             total += problem.rules.cost_weight * configuration_cost(problem.instance, configuration)
         return total
+
+    def tie_break(self, problem: Problem, configuration: Configuration) -> float:
+        """Return 0: there is no second criterion."""
+        del problem, configuration
+        return 0.0
+
+    def violations(self, problem: Problem, configuration: Configuration) -> tuple[str, ...]:
+        """Return nothing: every configuration has a mean latency."""
+        del problem, configuration
+        return ()
+
+    def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:
+        """Return no rules."""
+        del voters, quorum
+        return ()
+
+    def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
+        """Return nothing."""
+        del problem
+        return ()
 
     def describe(self) -> str:
         """Return the empty string: the default goes without saying."""

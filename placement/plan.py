@@ -29,7 +29,7 @@ from placement.failures import Failures, failures
 from placement.feasibility import violations
 from placement.objectives import score_of
 from placement.problem import Problem
-from placement.score import first_best
+from placement.score import cutoff, first_best
 from placement.status import Status, Termination, relative_gap, status_of
 
 if TYPE_CHECKING:
@@ -300,7 +300,10 @@ def cheapest(problem: Problem, configurations: Iterable[Configuration]) -> Confi
     feasible = [c for c in configurations if not violations(problem, c)]
     if not feasible:
         return None
-    return feasible[int(first_best(np.array([objective(problem, c) for c in feasible])))]
+    values = np.array([objective(problem, c) for c in feasible])
+    tied = [c for c, worth in zip(feasible, values, strict=True) if worth <= cutoff(values.min())]
+    seconds = np.array([problem.objective.tie_break(problem, c) for c in tied])
+    return tied[int(first_best(seconds))]
 
 
 def evaluate(problem: Problem, configuration: Configuration, *, method: str = "evaluate") -> Plan:

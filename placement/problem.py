@@ -360,7 +360,7 @@ def _groups(
     problem: Problem, voters: int, quorum: int, may_hold: np.ndarray, may_vote: np.ndarray
 ) -> tuple[GroupRule, ...]:
     groups = []
-    for rule in problem.diversity:
+    for rule in (*problem.diversity, *problem.objective.diversity(voters, quorum)):
         words = []
         if rule.cap is not None:
             words.append(f"at most {rule.cap} of the {rule.role} per {rule.level}")

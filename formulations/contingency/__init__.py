@@ -1,0 +1,1 @@
+"""Exact methods for leader-based placement under the loss of sites: see placement.contingency."""
