@@ -1,0 +1,263 @@
+"""Exact optimum by bisection over thresholds, one covering question per step.
+
+Every threshold is one of the numbers E^f[i, j] ("P1") and feasibility only grows with it, so the
+least value of a goal is found by at most ⌈log2 of the number of distinct values⌉ questions per
+(R, W). The incumbent makes it fewer: each (R, W) is first asked for anything better than the best
+so far and is dropped if there is nothing; each answer is evaluated, which usually lands well below
+the value that was asked for.
+
+The tie rule's first keys (:func:`placement.quorumstore.stages`) are optimised one after the other;
+among configurations equal in those, the solver's choice stands.
+
+Goals that mix two thresholds (α·T_r + β·T_w, or normal against worst) are solved by walking down the
+staircase of their Pareto front (:mod:`formulations.quorumstore.pareto`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from formulations.quorumstore.covering import CoveringModel, covering_model, scenario_rtt
+from placement.checks import FloatArray
+from placement.errors import SolverError, UnsupportedError
+from placement.quorumstore import (
+    Goal,
+    Limits,
+    QuorumConfiguration,
+    QuorumPlan,
+    QuorumProblem,
+    Target,
+    metrics,
+    stages,
+    structural_reasons,
+)
+from placement.status import Termination
+
+__all__ = ["Bisection", "Covering", "Step", "solve", "threshold_values"]
+
+
+class Covering(Protocol):
+    """What answers covering questions: HiGHS or CP-SAT."""
+
+    method: str
+    notes: list[str]
+
+    def __call__(self, model: CoveringModel, seconds: float = ...) -> tuple[int, ...] | None:
+        """Return a replica set, or None when there is none; TimeoutError when time runs out."""
+
+
+def threshold_values(problem: QuorumProblem) -> FloatArray:
+    """All values a threshold of the problem can take, increasing, 0 first.
+
+    These are the RTTs of clients with requests and, under contingency, the latencies of redirected
+    clients; 0 stands for "nothing is needed".
+    """
+    active = np.flatnonzero(problem.reads + problem.writes)
+    values = [np.zeros(1), problem.rtt[active].ravel()]
+    if problem.rules.contingency and problem.redirects:
+        for lost in problem.losses:
+            moved = [site for site in lost if site in set(active.tolist())]
+            if moved:
+                after = scenario_rtt(problem, lost)[moved]
+                values.append(after[np.isfinite(after)])
+    return np.unique(np.concatenate(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Outcome of one minimisation: configuration (or None), its value, the proven bound."""
+
+    configuration: QuorumConfiguration | None
+    value: float
+    bound: float
+
+
+@dataclass(slots=True)
+class Bisection:
+    """Minimises monotone goals of one key.
+
+    Attributes
+    ----------
+    problem
+        The key.
+    covering
+        The solver.
+    deadline
+        ``time.perf_counter()`` at which to stop.
+    questions
+        How many covering questions have been asked.
+    termination
+        Why the last minimisation stopped.
+    """
+
+    problem: QuorumProblem
+    covering: Covering
+    deadline: float = math.inf
+    questions: int = 0
+    termination: Termination = Termination.FINISHED
+    values: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.values = threshold_values(self.problem)
+
+    def minimise(
+        self,
+        goal: Goal,
+        caps: Limits = Limits(),  # noqa: B008 - frozen, and the same as no limits
+        start: QuorumConfiguration | None = None,
+    ) -> Step:
+        """Return the least value of a monotone `goal` under `caps`, with its proof.
+
+        Parameters
+        ----------
+        goal
+            One with :meth:`Goal.monotone`.
+        caps
+            Limits besides those of the goal.
+        start
+            A configuration known to obey goal and caps.
+
+        Notes
+        -----
+        When time runs out or Ctrl-C is pressed the bound is the least value not yet refuted.
+        """
+        best, value = start, math.inf if start is None else self.value(goal, start)
+        # Least step (index into `values`) not refuted, per (R, W).
+        open_steps = {pair: self._first_step(goal, pair) for pair in self.problem.pairs}
+        try:
+            for pair in self.problem.pairs:
+                low, high = open_steps[pair], self._step(value)
+                middle = high - 1  # first of all: is there anything better?
+                while low < high:
+                    found = self._ask(goal, caps, pair, float(self.values[middle]))
+                    if found is None:
+                        low = middle + 1
+                        open_steps[pair] = low
+                    else:
+                        best, value = found, self.value(goal, found)
+                        high = self._step(value)
+                    middle = (low + high) // 2
+        except TimeoutError:
+            self.termination = Termination.TIME_LIMIT
+        except KeyboardInterrupt:
+            self.termination = Termination.INTERRUPTED
+        refuted = min((step for step in open_steps.values()), default=len(self.values))
+        bound = float(self.values[refuted]) if refuted < len(self.values) else math.inf
+        if self.termination is Termination.FINISHED or bound > value:
+            bound = value
+        return Step(best, value, bound)
+
+    def _step(self, value: float) -> int:
+        """Index of `value`; one past the end while there is no incumbent."""
+        return int(np.searchsorted(self.values, value))
+
+    def _first_step(self, goal: Goal, pair: tuple[int, int, int]) -> int:
+        """Step of a lower bound: the value if every site held a replica ("P3")."""
+        _, read, write = pair
+        everywhere = np.arange(len(self.problem.sites))[np.newaxis]
+        figures = metrics(self.problem, everywhere, read, write)
+        unbounded = Goal(
+            goal.target, normal_weight=goal.normal_weight, worst_weight=goal.worst_weight
+        )
+        value = float(unbounded.values(figures, self.problem.rules.contingency)[0])
+        return self._step(value)
+
+    def value(self, goal: Goal, found: QuorumConfiguration) -> float:
+        """Value of a configuration, from the evaluator."""
+        figures = metrics(self.problem, [found.replicas], found.read, found.write)
+        return float(goal.values(figures, self.problem.rules.contingency)[0])
+
+    def _ask(
+        self, goal: Goal, caps: Limits, pair: tuple[int, int, int], value: float
+    ) -> QuorumConfiguration | None:
+        total, read, write = pair
+        limits = goal.limits(value, self.problem.rules.contingency).meet(caps)
+        model = covering_model(self.problem, total, read, write, limits)
+        self.questions += 1
+        left = self.deadline - time.perf_counter()
+        if left <= 0:
+            raise TimeoutError
+        found = self.covering(model, left)
+        if found is None:
+            return None
+        configuration = QuorumConfiguration(found, read, write)
+        if not model.holds(found) or self.value(goal, configuration) > value:
+            raise SolverError(f"{self.covering.method} returned {found}, which misses its limits")
+        return configuration
+
+
+def solve(
+    problem: QuorumProblem, covering: Covering, *, time_limit: float = math.inf
+) -> QuorumPlan:
+    """Return the proven optimum of one key.
+
+    Parameters
+    ----------
+    problem
+        The key. Goals: ``THRESHOLD``, ``READS``, ``WRITES`` on normal operation or the worst
+        scenario, and mixtures of two thresholds.
+    covering
+        :class:`~formulations.quorumstore.covering_milp.HighsCovering` or
+        :class:`~formulations.quorumstore.covering_cpsat.CpSatCovering`.
+    time_limit
+        Seconds.
+
+    Raises
+    ------
+    UnsupportedError
+        For goals with a cost: enumeration takes those.
+    """
+    from formulations.quorumstore.pareto import walk_weighted
+
+    began = time.perf_counter()
+    goal, contingency = problem.goal, problem.rules.contingency
+    if goal.target is Target.COST or math.isfinite(goal.cost_bound):
+        raise UnsupportedError(
+            "bisection is over thresholds and knows no cost; solve this goal by enumeration"
+        )
+    reasons = structural_reasons(problem)
+    if reasons:
+        return QuorumPlan.of(
+            problem, None, method=covering.method, bound=math.inf, reasons=reasons
+        )
+    bisection = Bisection(problem, covering, began + time_limit)
+    if not goal.monotone(contingency):
+        step = walk_weighted(bisection, goal)
+    else:
+        step = _lexicographic(bisection, stages(goal, contingency))
+    return QuorumPlan.of(
+        problem,
+        step.configuration,
+        method=covering.method,
+        bound=step.bound,
+        termination=bisection.termination,
+        seconds=time.perf_counter() - began,
+        notes=(
+            f"{bisection.questions} covering questions",
+            *dict.fromkeys(covering.notes),
+            *(
+                ("ties beyond the first keys of the tie rule are the solver's choice",)
+                if step.configuration
+                else ()
+            ),
+        ),
+    )
+
+
+def _lexicographic(bisection: Bisection, goals: Sequence[Goal]) -> Step:
+    """Minimise the goals one after the other; value and bound are those of the first."""
+    contingency = bisection.problem.rules.contingency
+    first = bisection.minimise(goals[0])
+    step, caps = first, Limits()
+    for before, goal in zip(goals, goals[1:], strict=False):
+        if step.configuration is None or bisection.termination is not Termination.FINISHED:
+            break
+        caps = caps.meet(before.limits(step.value, contingency))
+        step = bisection.minimise(goal, caps, step.configuration)
+    return Step(step.configuration, first.value, first.bound)

@@ -1,0 +1,120 @@
+"""The covering model as a MILP: Pyomo and HiGHS, with every "infeasible" confirmed.
+
+HiGHS with presolve has been seen to call a feasible model of this family infeasible (a hull form with
+continuous y, several versions up to 1.15; see ERGO-Code/HiGHS #2432, #2585, #3090 for kin). So an
+"infeasible" ends a step only once it is confirmed with presolve off, and a "feasible" only if the
+rounded point passes the exact check of the model; otherwise CP-SAT, which works on integers,
+decides. Either event is kept in `notes`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+from formulations.quorumstore.covering import CoveringModel
+from formulations.quorumstore.covering_cpsat import CpSatCovering
+from placement.errors import SolverError
+
+__all__ = ["HighsCovering", "build"]
+
+
+def build(model: CoveringModel) -> Any:
+    """Return the Pyomo model of `model`: binary x and y, compact rows, nothing to minimise."""
+    import pyomo.environ as pyo
+
+    mip = pyo.ConcreteModel(name="covering")
+    mip.x = pyo.Var(range(model.sites), domain=pyo.Binary, doc="replica at site")
+    mip.y = pyo.Var(range(len(model.covers)), domain=pyo.Binary, doc="client within threshold")
+    mip.cardinality = pyo.Constraint(expr=pyo.quicksum(mip.x.values()) == model.replicas)
+    mip.quorum = pyo.ConstraintList(doc="Σ_{j ∈ ball} x_j >= quorum · y")
+    for index, cover in enumerate(model.covers):
+        mip.quorum.add(pyo.quicksum(mip.x[j] for j in cover.ball) >= cover.quorum * mip.y[index])
+    mip.percentile = pyo.ConstraintList(doc="Σ count · y >= needed")
+    for demand in model.demands:
+        # Dividing by the total keeps the rows of busy keys within the solver's tolerances.
+        total = sum(count for _, count in demand.terms)
+        left = pyo.quicksum(count / total * mip.y[index] for index, count in demand.terms)
+        # Half a request less than needed: sums are whole, and rounding must not cut any off.
+        mip.percentile.add(left >= (demand.needed - 0.5) / total)
+    mip.caps = pyo.ConstraintList(doc="regional rules")
+    for members, cap in model.caps:
+        mip.caps.add(pyo.quicksum(mip.x[j] for j in members) <= cap)
+    mip.nothing = pyo.Objective(expr=0.0)
+    return mip
+
+
+class HighsCovering:
+    """Answers covering questions with HiGHS.
+
+    Parameters
+    ----------
+    presolve
+        Whether HiGHS presolves; the confirmation never does.
+    """
+
+    method = "milp bisection"
+
+    def __init__(self, presolve: bool = True) -> None:
+        self.presolve = presolve
+        self.notes: list[str] = []
+
+    def __call__(self, model: CoveringModel, seconds: float = math.inf) -> tuple[int, ...] | None:
+        """Return a replica set that answers `model`, or None: there is none.
+
+        Raises
+        ------
+        TimeoutError
+            When `seconds` pass without an answer.
+        SolverError
+            When HiGHS fails.
+        """
+        if model.hopeless:
+            return None
+        start = time.perf_counter()
+        mip = build(model)
+        for presolve in (True, False) if self.presolve else (False,):
+            left = seconds - (time.perf_counter() - start)
+            found = self._ask(mip, model, presolve, left)
+            if found is not None:
+                if not presolve and self.presolve:
+                    self.notes.append("HiGHS with presolve called a feasible model infeasible")
+                if model.holds(found):
+                    return found
+                self.notes.append("a point of HiGHS failed the exact check; CP-SAT decided")
+                return CpSatCovering()(model, left)
+        return None
+
+    def _ask(
+        self, mip: Any, model: CoveringModel, presolve: bool, seconds: float
+    ) -> tuple[int, ...] | None:
+        import pyomo.environ as pyo
+        from pyomo.contrib.appsi.base import TerminationCondition
+        from pyomo.contrib.appsi.solvers import Highs
+
+        if seconds <= 0:
+            raise TimeoutError("no time left for HiGHS")
+        solver = Highs()
+        solver.config.load_solution = False
+        solver.config.stream_solver = False
+        if math.isfinite(seconds):
+            solver.config.time_limit = seconds
+        solver.highs_options = {
+            "presolve": "on" if presolve else "off",
+            "threads": 1,
+            "output_flag": False,
+        }
+        results = solver.solve(mip)
+        condition = results.termination_condition
+        if condition == TerminationCondition.optimal:
+            results.solution_loader.load_vars()
+            return tuple(j for j in range(model.sites) if pyo.value(mip.x[j]) > 0.5)
+        if condition in (
+            TerminationCondition.infeasible,
+            TerminationCondition.infeasibleOrUnbounded,
+        ):
+            return None
+        if condition == TerminationCondition.maxTimeLimit:
+            raise TimeoutError("HiGHS ran out of time")
+        raise SolverError(f"HiGHS ended with {condition}")
