@@ -1,0 +1,75 @@
+"""The one-shot MILPs against exhaustive search, and the strength of their relaxations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+
+from formulations.quorumstore.oneshot import (
+    assignment_model,
+    radius_model,
+    solve_assignment,
+    solve_radius,
+)
+from placement.errors import LimitError, UnsupportedError
+from placement.quorumstore import Goal, QuorumProblem, StoreRules, Target
+from placement.status import Status
+from tests.quorumstore.instances import random_problem, random_rules
+from tests.quorumstore.referee import value_and_ties
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_radius_equals_exhaustive(seed):
+    """The unary threshold gives the optimum for BA and N-1C."""
+    problem = random_problem(np.random.default_rng([20, seed]), sites=5)
+    value, _ = value_and_ties(problem)
+    plan = solve_radius(problem)
+    assert plan.value == pytest.approx(value)
+    assert plan.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_assignment_equals_exhaustive(seed):
+    """The assignment form, with R and W as decisions, gives the optimum too."""
+    rules = random_rules(np.random.default_rng([21, seed]), contingency=seed % 3 == 0)
+    problem = random_problem(np.random.default_rng([22, seed]), sites=5, rules=rules)
+    value, _ = value_and_ties(problem)
+    plan = solve_assignment(problem)
+    assert plan.value == pytest.approx(value)
+    assert plan.status is Status.OPTIMAL
+
+
+def relaxed(mip) -> float:
+    pyo.TransformationFactory("core.relax_integer_vars").apply_to(mip)
+    pyo.SolverFactory("appsi_highs").solve(mip)
+    return float(pyo.value(mip.objective))
+
+
+def test_radius_relaxation_is_stronger():
+    """On metric instances with one (R, W) the radius form never has the weaker LP bound."""
+    rng = np.random.default_rng(23)
+    stronger = 0
+    for _ in range(5):
+        points = rng.uniform(0, 100, (8, 2))
+        rtt = np.linalg.norm(points[:, None] - points[None], axis=2) + 0.5
+        problem = QuorumProblem(
+            rtt, rng.integers(1, 9, 8), rng.integers(1, 9, 8), rules=StoreRules(replicas=3)
+        )
+        optimum = solve_radius(problem).value
+        weak = relaxed(assignment_model(problem))
+        strong = relaxed(radius_model(problem, 3, 2, 2))
+        assert weak <= strong + 1e-6
+        assert strong <= optimum + 1e-6
+        stronger += strong > 1.5 * weak
+    assert stronger >= 3
+
+
+def test_refusals():
+    """Other goals and large models are refused, and say who takes them."""
+    problem = QuorumProblem(np.ones((6, 6)), [1] * 6, [1] * 6).with_goal(Goal(Target.READS))
+    with pytest.raises(UnsupportedError, match="enumeration"):
+        solve_radius(problem)
+    large = QuorumProblem(np.ones((40, 40)), [1] * 40, [1] * 40, rules=StoreRules(True))
+    with pytest.raises(LimitError, match="bisection"):
+        solve_assignment(large)
