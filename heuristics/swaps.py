@@ -1,0 +1,281 @@
+"""The swap neighbourhood of many (leader, replica set) pairs at once.
+
+For a replica set R with leader ℓ a move takes one replica out, brings one site in, or both.
+Following Resende and Werneck, "On the implementation of a swap-based local search procedure for
+the p-median problem", ALENEX 2003, the value of every move comes from two replicas per client
+alone: the nearest and the second nearest. With s_ℓ(c, r) of :mod:`heuristics.terms`,
+
+    T[out, in] = gain(in) + correction(out, in)
+    gain(in)            = Σ_c s_ℓ(c, in if in ⪯_c near(c) else near(c))
+    correction(out, in) = Σ_{c: near(c) = out} s_ℓ(c, in if in ⪯_c second(c) else second(c))
+                                             − s_ℓ(c, in if in ⪯_c near(c) else near(c))
+
+⪯_c is the client's strict order by RTT, not by cost: a closer replica takes a client over even
+where relaying through it is dearer, so that a replica can harm and gains may be negative. The
+quorum wait follows in closed form: when x joins a set whose (m−1)-th and m-th smallest RTTs from
+ℓ are lo and hi, the m-th smallest becomes min(max(x, lo), hi).
+
+All moves of B pairs cost O(B·C·S) and one matrix product of B·|R|·C·S.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from heuristics.terms import Terms
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.configuration import site_costs
+from placement.problem import Problem
+
+__all__ = ["Neighbourhood", "Pairs"]
+
+Ranks = npt.NDArray[np.int32]
+
+
+@dataclass
+class Pairs:
+    """A batch of B (leader, replica set) pairs, changed in place by searches.
+
+    Attributes
+    ----------
+    leaders
+        ℓ, shape (B,).
+    replicas
+        Sites of R in any order, shape (B, W), W > |R|; the places left over hold the number of
+        sites, which stands for "none".
+    """
+
+    leaders: IntArray
+    replicas: IntArray
+
+    def __len__(self) -> int:
+        return len(self.leaders)
+
+    def take(self, rows: IntArray | BoolArray) -> Pairs:
+        """Copy some of the pairs."""
+        return Pairs(self.leaders[rows], self.replicas[rows])
+
+    @staticmethod
+    def join(parts: list[Pairs]) -> Pairs:
+        """Put batches of the same width one after another."""
+        return Pairs(
+            np.concatenate([part.leaders for part in parts]),
+            np.concatenate([part.replicas for part in parts]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """Values of moves for one problem.
+
+    Attributes
+    ----------
+    problem
+        The question.
+    terms
+        Of the problem.
+    """
+
+    problem: Problem
+    terms: Terms
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether the waits in the table are those of the best voters, not merely a lower bound."""
+        rules = self.problem.rules
+        pins = int(rules.must_vote.sum())
+        only_leader = pins == 1 and bool((rules.may_lead == rules.must_vote).all())
+        return (
+            self.problem.demand.scenarios == 1
+            and not rules.of("voters")
+            and (pins == 0 or only_leader)
+        )
+
+    @cached_property
+    def _ranks(self) -> Ranks:
+        """Ranks by site, shape (sites + 1, rows); "none" comes after every site."""
+        rank = self.terms.rank
+        none = np.full((len(rank), 1), self.terms.sites)
+        return np.ascontiguousarray(np.hstack([rank, none]).T.astype(np.int32))
+
+    @cached_property
+    def _sites_by_rank(self) -> IntArray:
+        """Site of every rank, shape (rows, sites + 1)."""
+        none = np.full((len(self.terms.order), 1), self.terms.sites)
+        return np.hstack([self.terms.order, none])
+
+    @cached_property
+    def _near_cost(self) -> FloatArray:
+        """A[c]·d(c, r), shape (sites + 1, rows)."""
+        cost = self.terms.near * self.terms.rtt.T
+        return np.vstack([cost, np.zeros((1, cost.shape[1]))])
+
+    @cached_property
+    def _relay_rtt(self) -> FloatArray:
+        """d(r, ℓ) as each row sees it, shape (leaders, sites + 1, scenarios)."""
+        rtt = self.terms.site_rtt.transpose(2, 1, 0)
+        return np.concatenate([rtt, np.zeros((rtt.shape[0], 1, rtt.shape[2]))], axis=1)
+
+    @cached_property
+    def _waits(self) -> FloatArray:
+        """RTT from ℓ to what may vote, else infinite: shape (scenarios, leaders, sites + 1)."""
+        rtt = np.where(self.problem.rules.may_vote, self.terms.site_rtt, np.inf)
+        none = np.full((*rtt.shape[:2], 1), np.inf)
+        return np.concatenate([rtt, none], axis=2)
+
+    @cached_property
+    def _prices(self) -> FloatArray | None:
+        """Price of each site under each leader, shape (leaders, sites + 1); None: no budget."""
+        if self.problem.rules.budget is None:
+            return None
+        rows = [site_costs(self.problem.instance, ell) for ell in range(self.terms.sites)]
+        return np.array([np.append(row, 0.0) for row in rows if row is not None])
+
+    def summands(self, leaders: IntArray) -> FloatArray:
+        """s_ℓ(c, r) for each leader, shape (B, sites + 1, rows)."""
+        relayed = self._relay_rtt[leaders][:, :, self.terms.scenario]
+        return np.asarray(self._near_cost + relayed * self.terms.relay)
+
+    def moves(self, pairs: Pairs, summands: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Value of every move without the quorum wait: (values now, table of values after).
+
+        Parameters
+        ----------
+        pairs
+            B pairs.
+        summands
+            Of their leaders, from :meth:`summands`.
+
+        Returns
+        -------
+        now
+            Objective of the pairs less D·q, shape (B,), to rounding.
+        table
+            The same after each move, shape (B, W, sites + 1) as [pair, place that is vacated, site
+            that comes in]; the first place that holds "none" vacates nothing, site number `sites`
+            brings nothing in. Infinite for moves that break a rule that can be read off counts.
+        """
+        now, table = self._client_part(pairs, summands)
+        if self.problem.rules.cost_weight:
+            self._add_money(pairs, now, table)
+        constant = self.terms.direct[pairs.leaders]
+        now += constant
+        table += constant[:, np.newaxis, np.newaxis]
+        table[~self.allowed(pairs)] = np.inf
+        return now, table
+
+    def waits(self, pairs: Pairs) -> tuple[FloatArray, FloatArray]:
+        """D·q of the m voters that answer first, now and after each move: shapes as in `moves`.
+
+        The wait of the best voter set where :attr:`exact` holds, a lower bound on it elsewhere.
+        """
+        m = self.problem.rules.quorum
+        count, width = pairs.replicas.shape
+        now = np.zeros(count)
+        table = np.zeros((count, width, self.terms.sites + 1))
+        rows = np.arange(count)[:, np.newaxis]
+        for k, votes in enumerate(self.terms.votes.tolist()):
+            if not votes:
+                continue
+            waits = self._waits[k][pairs.leaders]  # (B, sites + 1)
+            held = np.take_along_axis(waits, pairs.replicas, axis=1)
+            turn = np.argsort(held, axis=1, kind="stable")
+            place = np.empty_like(turn)
+            np.put_along_axis(place, turn, np.arange(width)[np.newaxis], axis=1)
+            ordered = np.take_along_axis(held, turn, axis=1)
+            ordered = np.hstack([ordered, np.full((count, 1), np.inf)])
+            # the (m−1)-th and the m-th smallest that are left when a place is vacated
+            high = ordered[rows, np.where(place < m, m, m - 1)]
+            low = ordered[rows, np.where(place < m - 1, m - 1, m - 2)] if m > 1 else 0.0 * place
+            now += votes * ordered[:, m - 1]
+            after = np.maximum(waits[:, np.newaxis, :], low[:, :, np.newaxis])
+            table += votes * np.minimum(after, high[:, :, np.newaxis])
+        return now, table
+
+    def _client_part(self, pairs: Pairs, summands: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Σ_c s_ℓ(c, ·) now and after each move, from nearest and second nearest replicas."""
+        held = self._ranks[pairs.replicas]  # (B, W, rows)
+        place = held.argmin(axis=1)[:, np.newaxis]
+        first = np.take_along_axis(held, place, axis=1)
+        np.put_along_axis(held, place, self.terms.sites, axis=1)
+        second = held.min(axis=1, keepdims=True)
+        rows = np.arange(first.shape[2])
+        at_first = np.take_along_axis(summands, self._sites_by_rank[rows, first], axis=1)
+        at_second = np.take_along_axis(summands, self._sites_by_rank[rows, second], axis=1)
+        joined = np.where(self._ranks < first, summands, at_first)
+        changed = np.where(self._ranks < second, summands, at_second)
+        changed -= joined
+        served = (place == np.arange(pairs.replicas.shape[1])[:, np.newaxis]).astype(np.float64)
+        table = served @ changed.transpose(0, 2, 1)
+        gain = joined.sum(axis=2)
+        table += gain[:, np.newaxis, :]
+        return at_first.sum(axis=(1, 2)), table
+
+    def _add_money(self, pairs: Pairs, now: FloatArray, table: FloatArray) -> None:
+        money = np.hstack([self.terms.money, np.zeros((self.terms.sites, 1))])[pairs.leaders]
+        held = np.take_along_axis(money, pairs.replicas, axis=1)
+        now += held.sum(axis=1)
+        table += (held.sum(axis=1)[:, np.newaxis] - held)[:, :, np.newaxis]
+        table += money[:, np.newaxis, :]
+
+    def allowed(self, pairs: Pairs) -> BoolArray:
+        """Moves that keep pins, |R|, the rules for replicas, the budget and enough voters."""
+        rules, none = self.problem.rules, self.terms.sites
+        count, width = pairs.replicas.shape
+        real = pairs.replicas < none
+        size = real.sum(axis=1)
+        may_leave = np.append(~rules.must_hold, False)[pairs.replicas]
+        may_leave &= pairs.replicas != pairs.leaders[:, np.newaxis]
+        members = np.zeros((count, none + 1), dtype=bool)
+        np.put_along_axis(members, pairs.replicas, True, axis=1)
+        may_join = np.append(rules.may_hold, True) & ~members
+        may_join[:, none] = size > rules.replicas_min
+        # one "none" is enough to say that nothing is vacated
+        first_none = (np.arange(width) == size[:, np.newaxis]) & ~real
+        first_none |= (~real) & (np.cumsum(~real, axis=1) == 1)
+        grows = first_none & (size < rules.replicas_max)[:, np.newaxis]
+        allowed: BoolArray = (may_leave | grows)[:, :, np.newaxis] & may_join[:, np.newaxis, :]
+        allowed[:, :, none] &= may_leave
+        if not (rules.may_vote | ~rules.may_hold).all():
+            votes = np.append(rules.may_vote, False)
+            held = votes[pairs.replicas]
+            left = held.sum(axis=1)[:, np.newaxis] - held
+            allowed &= left[:, :, np.newaxis] + votes >= rules.voters
+        for group in rules.of("replicas"):
+            allowed &= _group_allows(pairs, members, group.labels, group.cap, group.min_domains)
+        if self._prices is not None and rules.budget is not None:
+            prices = self._prices[pairs.leaders]
+            held_prices = np.take_along_axis(prices, pairs.replicas, axis=1)
+            rest = held_prices.sum(axis=1)[:, np.newaxis] - held_prices
+            total = rest[:, :, np.newaxis] + prices[:, np.newaxis, :]
+            allowed &= total <= rules.budget + 1e-9 * (1 + abs(rules.budget))
+        return allowed
+
+
+def _group_allows(
+    pairs: Pairs, members: BoolArray, labels: IntArray, cap: int | None, least: int | None
+) -> BoolArray:
+    """Moves after which a rule on the domains of replicas holds, shape (B, W, sites + 1)."""
+    domains = int(labels.max()) + 1
+    domain = np.append(labels, domains)  # "none" is a domain that no rule counts
+    held = members.astype(np.float64) @ np.eye(domains + 1)[domain]
+    held[:, domains] = 0
+    vacated = domain[pairs.replicas]  # (B, W)
+    rest = np.take_along_axis(held, vacated, axis=1)[:, :, np.newaxis]
+    same = vacated[:, :, np.newaxis] == domain
+    joined = np.take_along_axis(held, np.broadcast_to(domain, (len(pairs), len(domain))), axis=1)
+    after = joined[:, np.newaxis, :] - same  # sites in the newcomer's domain beside it
+    brings = domain < domains
+    allowed: BoolArray = np.ones(same.shape, dtype=bool)
+    if cap is not None:
+        allowed &= (after < cap) | ~brings
+    if least is not None:
+        present = (held > 0).sum(axis=1)[:, np.newaxis, np.newaxis]
+        lost = ((rest == 1) & (vacated < domains)[:, :, np.newaxis]).astype(np.intp)
+        won = ((after == 0) & brings).astype(np.intp)
+        allowed &= present - lost + won >= least
+    return allowed
