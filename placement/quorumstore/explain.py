@@ -82,7 +82,14 @@ def structural_reasons(
                     f"{letter} = {quorum}, but R + W >= N + 1 with the other quorum <= N − {failures} "
                     f"takes {letter} >= {failures + 1}"
                 )
-    return tuple(found) if found else _regional_reasons(problem, size, reading, writing)
+    if found:
+        return tuple(found)
+    if not problem.pairs:
+        return (
+            f"no N, R, W with {given} = {largest} obeys both R + W >= N + 1 and "
+            f"R, W <= N − {failures} under the quorums that are fixed",
+        )
+    return _regional_reasons(problem, size, reading, writing)
 
 
 def _regional_reasons(
