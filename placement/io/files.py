@@ -21,10 +21,53 @@ from pathlib import Path
 
 from placement.errors import InputError
 
-__all__ = ["Manifest", "write_file", "write_folder"]
+__all__ = ["Manifest", "check_file", "check_folder", "write_file", "write_folder"]
 
 Manifest = Callable[[Mapping[str, str]], bytes]
 """Makes the manifest's bytes from where each table went: plain name -> name in the folder."""
+
+
+def check_file(path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Check that a file could be written, before the work whose result goes there.
+
+    Returns
+    -------
+    Path
+        The file itself, with symbolic links followed: not the link is replaced, but its target.
+
+    Raises
+    ------
+    InputError
+        As :func:`write_file`.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise InputError("a folder stands at this path", source=str(path), expected="a file name")
+    _need_parent(target, path)
+    if target.exists() and not force:
+        raise _exists(path)
+    return target
+
+
+def check_folder(folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Check that a folder could be written, as :func:`check_file` does for a file.
+
+    Raises
+    ------
+    InputError
+        As :func:`write_folder`.
+    """
+    target = Path(os.path.realpath(folder))
+    _need_parent(target, folder)
+    if target.exists() and not target.is_dir():
+        raise InputError(
+            "something other than a folder stands at this path",
+            source=str(folder),
+            expected="a folder, or a path that does not exist",
+        )
+    if target.exists() and any(target.iterdir()) and not force:
+        raise _exists(folder)
+    return target
 
 
 def write_file(path: str | os.PathLike[str], data: bytes, *, force: bool = False) -> Path:
@@ -50,13 +93,7 @@ def write_file(path: str | os.PathLike[str], data: bytes, *, force: bool = False
         When the file exists and `force` is false, the folder does not exist, or the path is one of
         a folder. Nothing is written then.
     """
-    # Through a symbolic link the file it points at is replaced, not the link.
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise InputError("a folder stands at this path", source=str(path), expected="a file name")
-    _need_parent(target, path)
-    if target.exists() and not force:
-        raise _exists(path)
+    target = check_file(path, force=force)
     _replace(target, data)
     _sync_folder(target.parent)
     return Path(path)
@@ -100,18 +137,9 @@ def write_folder(
         When the folder exists, holds anything, and `force` is false; or when something other than a
         folder stands there. Nothing is written then.
     """
-    target = Path(os.path.realpath(folder))
-    _need_parent(target, folder)
-    if target.exists() and not target.is_dir():
-        raise InputError(
-            "something other than a folder stands at this path",
-            source=str(folder),
-            expected="a folder, or a path that does not exist",
-        )
+    target = check_folder(folder, force=force)
     if not target.exists() or not any(target.iterdir()):
         _new_folder(target, tables, manifest_name, manifest)
-    elif not force:
-        raise _exists(folder)
     else:
         _renew_folder(target, tables, manifest_name, manifest, stale)
     return Path(folder) / manifest_name

@@ -1,0 +1,11 @@
+"""The command line: ``placement VERB …``.
+
+One module per verb, each with ``add_parser(verbs)`` and ``run(args) -> exit code``; nothing heavy
+is imported before a verb runs, so that ``placement --help`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from placement.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,9 @@
+"""``python -m placement.cli`` is the same as ``placement``."""
+
+from __future__ import annotations
+
+import sys
+
+from placement.cli.main import main
+
+sys.exit(main())

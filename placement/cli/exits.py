@@ -1,0 +1,26 @@
+"""Exit codes."""
+
+from __future__ import annotations
+
+__all__ = ["BAD_INPUT", "BROKEN_PIPE", "FOUND", "INFEASIBLE", "INTERRUPTED", "NOTHING", "SOLVER"]
+
+FOUND = 0
+"""The answer was found; for a plan, its gap says how good it is proven to be."""
+
+BAD_INPUT = 1
+"""Something the user gave is wrong, or a method cannot take it; nothing was written."""
+
+INFEASIBLE = 2
+"""Proven that no plan obeys all constraints, or an evaluated configuration breaks one."""
+
+NOTHING = 3
+"""A limit was reached before any plan was found or ruled out."""
+
+SOLVER = 4
+"""A solver failed or contradicted the evaluator: a defect, not the user's mistake."""
+
+INTERRUPTED = 130
+"""Ctrl-C where there was nothing to return yet (128 + SIGINT, as shells report it)."""
+
+BROKEN_PIPE = 141
+"""The reader of the output went away (128 + SIGPIPE)."""

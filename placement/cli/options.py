@@ -1,0 +1,332 @@
+"""Options that several verbs share, and the objects they become."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from placement.errors import InputError
+
+if TYPE_CHECKING:
+    from placement.constraints import Diversity
+    from placement.instance import Instance
+    from placement.io.plan import Reference
+    from placement.problem import Problem
+
+__all__ = [
+    "DEFAULT_METHOD",
+    "add_constraints",
+    "add_instance",
+    "add_method",
+    "add_output",
+    "count_or_names",
+    "instance_from",
+    "names",
+    "problem_from",
+    "reference_from",
+    "settings_from",
+]
+
+DEFAULT_METHOD = "exact"
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_RANGE = re.compile(r"(\d+)\s*\.\.\s*(\d+)")
+
+
+# --- adding them -----------------------------------------------------------------------------
+
+
+def add_instance(parser: argparse.ArgumentParser) -> None:
+    """Add the instance: a data set or a path."""
+    group = parser.add_argument_group("instance")
+    group.add_argument(
+        "instance", metavar="INSTANCE", help="a bundled data set (placement datasets), or a path"
+    )
+    group.add_argument("--mix", help="operation mix of a data set's workload")
+    group.add_argument(
+        "--workload-seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="seed of a data set's workload (default 0)",
+    )
+
+
+def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = False) -> None:
+    """Add what a plan must obey.
+
+    Parameters
+    ----------
+    parser
+        Of the verb.
+    configuration
+        Whether leader, voters and replicas are a configuration to score (``evaluate``) instead of
+        constraints.
+    """
+    parser.epilog = (
+        "Sites are given by name; lists are separated by commas, and an option may be repeated. A "
+        "name that contains a comma is taken whole when it stands alone in its option."
+    )
+    if configuration:
+        group = parser.add_argument_group("configuration")
+        group.add_argument("--leader", required=True, metavar="SITE", help="the leader")
+        group.add_argument(
+            "--voters", required=True, action="append", metavar="SITES", help="all voters"
+        )
+        group.add_argument(
+            "--replicas", required=True, action="append", metavar="SITES", help="all replicas"
+        )
+        group = parser.add_argument_group("constraints to hold it against")
+    else:
+        group = parser.add_argument_group("question")
+        group.add_argument(
+            "--replicas",
+            required=True,
+            action="append",
+            metavar="N|LO..HI|SITES",
+            help="how many, or which",
+        )
+        group.add_argument(
+            "--voters",
+            required=True,
+            action="append",
+            metavar="N|SITES",
+            help="how many of them vote, or which",
+        )
+        group = parser.add_argument_group("constraints")
+        group.add_argument("--leader", metavar="SITE", help="the site that must lead")
+    group.add_argument(
+        "--quorum", type=int, metavar="M", help="votes a commit waits for (default: a majority)"
+    )
+    for option, text in (
+        ("--leaders", "candidate leaders"),
+        ("--pin", "sites that must hold a replica"),
+        ("--pin-voter", "sites that must vote"),
+        ("--forbid", "sites that may not hold a replica"),
+        ("--no-vote", "sites that may hold a replica but not vote"),
+    ):
+        group.add_argument(option, action="append", metavar="SITES", help=text)
+    group.add_argument(
+        "--survive", metavar="LEVEL", help="a level any one domain of which may be lost"
+    )
+    group.add_argument(
+        "--cap",
+        action="append",
+        default=[],
+        metavar="LEVEL=K[:replicas]",
+        help="at most K voters (replicas) per domain of a level",
+    )
+    group.add_argument(
+        "--distinct",
+        action="append",
+        default=[],
+        metavar="LEVEL=K[:replicas]",
+        help="voters (replicas) in at least K domains of a level",
+    )
+    group.add_argument(
+        "--decay", type=float, default=1.0, metavar="T", help="decay of older intervals, T >= 1"
+    )
+    group.add_argument("--budget", type=float, metavar="X", help="largest cost of the replicas")
+    group.add_argument(
+        "--cost-weight",
+        type=float,
+        default=0.0,
+        metavar="W",
+        help="ms·operations that one unit of cost is worth",
+    )
+
+
+def add_method(parser: argparse.ArgumentParser) -> None:
+    """Add the method and its limits."""
+    group = parser.add_argument_group("method")
+    group.add_argument(
+        "--method",
+        default=DEFAULT_METHOD,
+        metavar="NAME",
+        help=f"placement methods lists them (default {DEFAULT_METHOD})",
+    )
+    group.add_argument("--time-limit", type=float, metavar="S", help="seconds")
+    group.add_argument(
+        "--gap",
+        type=float,
+        default=0.0,
+        metavar="G",
+        help="relative gap that is good enough (default 0: prove the optimum)",
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="of the method")
+    group.add_argument("--threads", type=int, default=1, metavar="N")
+    group.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the method",
+    )
+    group.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="a line on stderr (default: when that is a terminal)",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser, *, plan: bool) -> None:
+    """Add ``--json`` and, for verbs that make a plan, where to write it."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    if plan:
+        group.add_argument("-o", "--output", metavar="FILE", help="write the plan as JSON")
+        group.add_argument("--force", action="store_true", help="replace an existing file")
+        group.add_argument(
+            "--embed",
+            action="store_true",
+            help="put the instance into the plan's file, instead of saying where it is",
+        )
+
+
+# --- reading them ----------------------------------------------------------------------------
+
+
+def instance_from(args: argparse.Namespace) -> Instance:
+    """Load the instance of :func:`add_instance`."""
+    from placement.api import load
+
+    source: str = args.instance
+    return load(source, mix=args.mix, seed=args.workload_seed)
+
+
+def reference_from(args: argparse.Namespace) -> Reference:
+    """Say where the instance came from."""
+    from placement.io.plan import Reference
+
+    return Reference(args.instance, args.mix, args.workload_seed)
+
+
+def names(values: Iterable[str] | None, known: Sequence[str]) -> tuple[str, ...]:
+    """Split lists of names at commas, save for a value that is a name as it stands.
+
+    Examples
+    --------
+    >>> names(["Paris, Rome", "Washington, DC"], ["Paris", "Rome", "Washington, DC"])
+    ('Paris', 'Rome', 'Washington, DC')
+    """
+    found: list[str] = []
+    for value in values or ():
+        if value in known:
+            found.append(value)
+        else:
+            found.extend(part.strip() for part in value.split(",") if part.strip())
+    return tuple(found)
+
+
+def count_or_names(
+    values: Sequence[str], known: Sequence[str]
+) -> int | tuple[int, int] | tuple[str, ...]:
+    """Read ``5``, ``3..7`` or a list of names; one number with a comma is a list.
+
+    Examples
+    --------
+    >>> count_or_names(["5"], []), count_or_names(["3..7"], []), count_or_names(["a,b"], [])
+    (5, (3, 7), ('a', 'b'))
+    """
+    if len(values) == 1:
+        text = values[0].strip()
+        if _NUMBER.fullmatch(text):
+            # a fraction goes on as it is: the problem then says what it expects
+            return int(text) if "." not in text else float(text)  # type: ignore[return-value]  # refused there
+        span = _RANGE.fullmatch(text)
+        if span:
+            return int(span[1]), int(span[2])
+    return names(values, known)
+
+
+def problem_from(
+    args: argparse.Namespace, instance: Instance, *, configuration: bool = False
+) -> Problem:
+    """Build the question from the options of :func:`add_constraints`.
+
+    Parameters
+    ----------
+    args
+        Parsed.
+    instance
+        The world.
+    configuration
+        Whether leader, voters and replicas are a configuration to hold against the question: then
+        only their numbers are part of it.
+    """
+    from placement.problem import Problem
+
+    known = instance.sites
+    replicas: int | tuple[int, int] | tuple[str, ...]
+    voters: int | tuple[int, int] | tuple[str, ...]
+    if configuration:
+        replicas, voters = len(names(args.replicas, known)), len(names(args.voters, known))
+    else:
+        replicas = count_or_names(args.replicas, known)
+        voters = count_or_names(args.voters, known)
+    if isinstance(voters, tuple) and not all(isinstance(voter, str) for voter in voters):
+        raise InputError(
+            "a range", field="--voters", value=args.voters[0], expected="a number, or sites by name"
+        )
+    return Problem(
+        instance,
+        replicas=replicas,
+        voters=voters,  # type: ignore[arg-type]  # no range, checked above
+        leader=None if configuration else args.leader,
+        quorum=args.quorum,
+        leaders=names(args.leaders, known) if args.leaders else None,
+        pinned=names(args.pin, known),
+        pinned_voters=names(args.pin_voter, known),
+        forbidden=names(args.forbid, known),
+        non_voters=names(args.no_vote, known),
+        diversity=diversity_from(args),
+        survive=args.survive,
+        decay=args.decay,
+        budget=args.budget,
+        cost_weight=args.cost_weight,
+    )
+
+
+def diversity_from(args: argparse.Namespace) -> tuple[Diversity, ...]:
+    """Read ``--cap`` and ``--distinct``."""
+    from placement.constraints import Diversity
+
+    rules = []
+    for option, values in (("--cap", args.cap), ("--distinct", args.distinct)):
+        for text in values:
+            level, equals, rest = text.rpartition("=")
+            number, colon, role = rest.partition(":")
+            if (
+                not equals
+                or not level
+                or not number.isdecimal()
+                or (colon and role not in ("voters", "replicas"))
+            ):
+                raise InputError(
+                    "not a rule", field=option, value=text, expected="LEVEL=K or LEVEL=K:replicas"
+                )
+            rules.append(
+                Diversity(
+                    level,
+                    role="replicas" if role == "replicas" else "voters",
+                    cap=int(number) if option == "--cap" else None,
+                    min_domains=int(number) if option == "--distinct" else None,
+                )
+            )
+    return tuple(rules)
+
+
+def settings_from(args: argparse.Namespace) -> dict[str, object]:
+    """Read ``--set``; the method checks and converts the values."""
+    settings: dict[str, object] = {}
+    for text in args.set:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise InputError("not a setting", field="--set", value=text, expected="NAME=VALUE")
+        if name.strip() in settings:
+            raise InputError("set twice", field="--set", value=name.strip(), expected="once")
+        settings[name.strip()] = value
+    return settings

@@ -1,0 +1,36 @@
+"""argparse with the manners of this command line."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn, Protocol, TypeAlias
+
+from placement.errors import InputError
+
+__all__ = ["Parser", "Subparsers", "Verb"]
+
+Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - argparse has no public name for it
+"""What ``add_subparsers()`` returns."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are InputErrors: exit code 1, since 2 means infeasible here."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # An abbreviation that is unique today means something else after the next release.
+        kwargs.setdefault("allow_abbrev", False)
+        super().__init__(*args, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing usage and exiting with code 2."""
+        raise InputError(f"{message} (see {self.prog} --help)")
+
+
+class Verb(Protocol):
+    """What the module of a verb offers."""
+
+    def add_parser(self, verbs: Subparsers) -> None:
+        """Add the verb's options; the parser's default ``run`` is the function below."""
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do it and return an exit code."""
