@@ -9,7 +9,7 @@ import sys
 
 from setuptools import Extension, setup
 
-SOURCES = ["module", "bound", "inner", "voters", "descent", "tree"]
+SOURCES = ["module", "bound", "inner", "voters", "descent", "tighten", "tree"]
 FLAGS = [] if sys.platform == "win32" else ["-O3", "-fno-math-errno", "-ffp-contract=off"]
 
 setup(

@@ -6,9 +6,22 @@
 
 #include "kernel.h"
 
-double cutoff_of(const context *x)
+/* Steps of the plain bound; found by measuring, none of them matters for correctness. */
+#define PLAIN_MOMENTUM 0.7
+#define PLAIN_PATIENCE 6
+#define PLAIN_SHRINK 0.6
+#define PLAIN_STEP_ROOT 1.0
+#define PLAIN_STEP 0.9
+#define WORK_BETWEEN_PAUSES 1e7
+
+/* Has the caller's limit been reached? Asked between evaluations, answered now and then. */
+int must_pause(context *x)
 {
-    return x->cutoff;
+    if (!x->paused && x->pause && x->work > x->next_pause) {
+        x->next_pause = x->work + WORK_BETWEEN_PAUSES;
+        x->paused = x->pause(x);
+    }
+    return x->paused;
 }
 
 /* costs[j][c] = A_c d(c, j) + B_c d(j, leader). */
@@ -46,25 +59,31 @@ void costs_for_leader(context *x, int leader)
         }
 }
 
+/* Make room for `columns` columns; a frame keeps its memory when it leaves the stack. */
 int frame_alloc(context *x, frame *f, int columns)
 {
     size_t sites = (size_t)x->p.sites, padded = (size_t)x->p.padded;
-    memset(f, 0, sizeof(*f));
-    f->state = malloc(sites);
-    f->free_site = malloc(sites * sizeof(int));
-    f->in_site = malloc(sites * sizeof(int));
-    f->column = malloc(sites * sizeof(double *));
-    f->block = malloc((columns > 0 ? (size_t)columns : 1) * padded * sizeof(double));
-    f->fixed_cost = malloc(padded * sizeof(double));
-    f->fixed_rank = malloc(padded * sizeof(int));
-    f->u = malloc(padded * sizeof(double));
-    f->frequency = malloc(sites * sizeof(double));
-    if (!f->state || !f->free_site || !f->in_site || !f->column || !f->block || !f->fixed_cost ||
-        !f->fixed_rank || !f->u || !f->frequency) {
-        frame_release(f);
-        return 0;
+    size_t wanted = (columns > 0 ? (size_t)columns : 1) * padded + 1;
+    if (!f->state) {
+        f->state = malloc(sites);
+        f->free_site = malloc(sites * sizeof(int));
+        f->in_site = malloc(sites * sizeof(int));
+        f->column = malloc(sites * sizeof(double *));
+        f->fixed_cost = malloc(padded * sizeof(double) + 8);
+        f->fixed_rank = malloc(padded * sizeof(int) + 8);
+        f->u = malloc(padded * sizeof(double) + 8);
+        f->offset = malloc(padded * sizeof(double) + 8);
+        f->frequency = malloc(sites * sizeof(double));
+        f->base = malloc(sites * sizeof(double));
     }
-    return 1;
+    if (f->capacity < wanted) {
+        free(f->block);
+        f->block = malloc(wanted * sizeof(double) + 8);
+        f->capacity = f->block ? wanted : 0;
+    }
+    f->beta = NULL;
+    return f->state && f->free_site && f->in_site && f->column && f->block && f->fixed_cost &&
+           f->fixed_rank && f->u && f->offset && f->frequency && f->base;
 }
 
 void frame_release(frame *f)
@@ -77,16 +96,70 @@ void frame_release(frame *f)
     free(f->fixed_cost);
     free(f->fixed_rank);
     free(f->u);
+    free(f->offset);
     free(f->frequency);
+    free(f->base);
+    free(f->own_beta);
     memset(f, 0, sizeof(*f));
 }
 
-void frame_drop(frame *f, int position)
+/* value[c] -= beta[c] where the client ranks the dropped site before the one in `rank`. */
+VECTORISED static void without(double *value, const int *rank, const int *dropped, const double *beta,
+                               int padded)
 {
-    int last = --f->free_count;
-    f->state[f->free_site[position]] = OUT;
+    for (int c = 0; c < padded; c++)
+        value[c] -= rank[c] > dropped[c] ? beta[c] : 0.0;
+}
+
+/* Take the site at `position` off the free list; its own multipliers beta leave every sum. */
+void frame_drop(context *x, frame *f, int position, int adjust)
+{
+    int last = --f->free_count, site = f->free_site[position], padded = x->p.padded;
+    f->state[site] = OUT;
     f->free_site[position] = f->free_site[last];
     f->column[position] = f->column[last];
+    f->base[position] = f->base[last];
+    if (!f->beta || !adjust)
+        return;
+    const double *beta = f->beta + (size_t)site * padded;
+    const int *rank = x->p.rank + (size_t)site * padded;
+    for (int i = 0; i < f->free_count; i++)
+        without(f->column[i], x->p.rank + (size_t)f->free_site[i] * padded, rank, beta, padded);
+    without(f->fixed_cost, f->fixed_rank, rank, beta, padded);
+    without(f->offset, f->fixed_rank, rank, beta, padded);
+}
+
+/* Clients whose nearest fixed replica was farther than `site` now stop at it. */
+VECTORISED static void stop_at(const int *rank, const double *cost, int padded, int *fixed_rank,
+                               double *fixed_cost, double *offset)
+{
+    for (int c = 0; c < padded; c++) {
+        fixed_cost[c] = rank[c] < fixed_rank[c] ? cost[c] : fixed_cost[c];
+        offset[c] = rank[c] < fixed_rank[c] ? 0.0 : offset[c];
+        fixed_rank[c] = rank[c] < fixed_rank[c] ? rank[c] : fixed_rank[c];
+    }
+}
+
+VECTORISED static void mask(double *column, const int *rank, const int *fixed_rank, int padded)
+{
+    for (int c = 0; c < padded; c++)
+        column[c] = rank[c] > fixed_rank[c] ? BIG : column[c];
+}
+
+/* Sum of beta over the clients that may still use the site; adds it to their offsets where `fresh`. */
+VECTORISED static double remaining(const double *beta, const int *rank, const int *fixed_rank,
+                                   const int *site_rank, int padded, double *fixed_cost, double *offset)
+{
+    double sum[PAD] = {0};
+    for (int c = 0; c < padded; c += PAD)
+        for (int k = 0; k < PAD; k++) {
+            double b = rank[c + k] < fixed_rank[c + k] ? beta[c + k] : 0.0;
+            double moved = fixed_rank[c + k] == site_rank[c + k] ? b : 0.0;
+            sum[k] += b;
+            offset[c + k] += moved;
+            fixed_cost[c + k] += moved;
+        }
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
 /* A replica at `site` is certain: every client looks no farther than it. */
@@ -97,23 +170,20 @@ void frame_fix_in(context *x, frame *f, int site)
     const double *cost = x->costs + (size_t)site * p->padded;
     for (int i = 0; i < f->free_count; i++)
         if (f->free_site[i] == site) {
-            frame_drop(f, i);
+            frame_drop(x, f, i, 0);
             break;
         }
     f->state[site] = IN;
     f->in_site[f->in_count++] = site;
     if (p->price)
         f->constant += p->price[(size_t)(x->current < 0 ? 0 : x->current) * p->sites + site];
-    for (int c = 0; c < p->padded; c++)
-        if (rank[c] < f->fixed_rank[c]) {
-            f->fixed_rank[c] = rank[c];
-            f->fixed_cost[c] = cost[c];
-        }
+    stop_at(rank, cost, p->padded, f->fixed_rank, f->fixed_cost, f->offset);
     for (int i = 0; i < f->free_count; i++) {
         const int *other = p->rank + (size_t)f->free_site[i] * p->padded;
-        double *column = f->column[i];
-        for (int c = 0; c < p->padded; c++)
-            column[c] = other[c] > rank[c] ? BIG : column[c];
+        mask(f->column[i], other, f->fixed_rank, p->padded);
+        if (f->beta)
+            f->base[i] = remaining(f->beta + (size_t)f->free_site[i] * p->padded, other, f->fixed_rank,
+                                   rank, p->padded, f->fixed_cost, f->offset);
     }
     for (int c = 0; c < p->padded; c++)
         if (f->u[c] > f->fixed_cost[c])
@@ -128,15 +198,18 @@ void frame_root(context *x, frame *f, int leader)
     f->free_count = f->in_count = 0;
     f->constant = leader < 0 ? 0.0 : p->direct[leader];
     f->bound = 0.0;
+    f->beta = NULL;
     f->fresh = f->root = 1;
     for (int c = 0; c < p->padded; c++) {
         f->fixed_cost[c] = c < p->clients ? BIG : 0.0;
         f->fixed_rank[c] = INT_MAX;
+        f->offset[c] = 0.0;
     }
     for (int j = 0; j < p->sites; j++) {
         int fixed = j == leader || p->must_hold[j];
         f->state[j] = OUT;
         f->frequency[j] = 0.5;
+        f->base[j] = 0.0;
         if (fixed || !p->may_hold[j])
             continue;
         f->state[j] = FREE;
@@ -166,6 +239,9 @@ void frame_copy(context *x, frame *child, const frame *parent, int site)
     memcpy(child->fixed_rank, parent->fixed_rank, padded * sizeof(int));
     memcpy(child->u, parent->u, padded * sizeof(double));
     memcpy(child->frequency, parent->frequency, sites * sizeof(double));
+    memcpy(child->base, parent->base, (size_t)parent->free_count * sizeof(double));
+    child->beta = parent->beta;
+    memcpy(child->offset, parent->offset, padded * sizeof(double));
     child->bound = parent->bound;
     child->constant = parent->constant;
     child->fresh = 1;
@@ -186,6 +262,15 @@ VECTORISED static void gains(double *const *column, int n, const double *u, int 
             }
         rho[i] = ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
     }
+}
+
+static double total(const double *value, int padded)
+{
+    double sum[PAD] = {0};
+    for (int c = 0; c < padded; c += PAD)
+        for (int k = 0; k < PAD; k++)
+            sum[k] += value[c + k];
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
 VECTORISED static double paid(const double *u, const double *fixed, int padded)
@@ -227,6 +312,17 @@ VECTORISED static void move(const double *from, double *to, const double *g, dou
     }
 }
 
+/* What rounding can add to a bound computed in doubles: every sum has at most clients + sites terms,
+ * every cost carries at most `sites` multipliers, and `magnitude` bounds the sum of absolute values. */
+double bound_error(const context *x, const frame *f, double served, double least, int count)
+{
+    double magnitude = f->constant + served + fabs(least);
+    for (int i = 0; i < count; i++)
+        magnitude += 2.0 * fabs(x->rho[x->selected[i]]) + f->base[x->selected[i]];
+    double terms = x->p.clients + x->p.sites + 24.0, depth = f->beta ? x->p.sites : 0.0;
+    return 2.0 * UNIT_ROUNDOFF * (terms * magnitude + (6.0 + depth) * (count + 2.0) * served);
+}
+
 /* L(u) for this frame; the rounding error it may carry is at most *error. */
 double evaluate_bound(context *x, frame *f, const double *u, int all_radii, int *count, double *error)
 {
@@ -237,22 +333,22 @@ double evaluate_bound(context *x, frame *f, const double *u, int all_radii, int 
         for (int i = 0; i < f->free_count; i++)
             x->rho[i] += price[f->free_site[i]];
     }
+    if (f->beta)
+        for (int i = 0; i < f->free_count; i++)
+            x->rho[i] += f->base[i];
     double served = paid(u, f->fixed_cost, p->padded), slack = BIG;
-    x->served = served;
+    double offset = f->beta ? total(f->offset, p->padded) : 0.0;
+    x->served = served - offset;
     if (all_radii && x->cutoff < BIG)
-        slack = x->cutoff * (1.0 + 1e-9) - served - f->constant;
+        slack = x->cutoff * (1.0 + 1e-9) - x->served - f->constant;
     double least = inner_minimum(x, f, all_radii, slack, count);
     x->work += (double)f->free_count * p->padded * 0.3 + p->padded * (*count + 6.0) + 200.0;
     x->iterations++;
     *error = 0.0;
     if (least >= BIG)
         return BIG;
-    double magnitude = f->constant + served + fabs(least);
-    for (int i = 0; i < *count; i++)
-        magnitude += 2.0 * fabs(x->rho[x->selected[i]]);
-    *error = 2.0 * UNIT_ROUNDOFF *
-             ((p->clients + p->sites + 24.0) * magnitude + 6.0 * (*count + 2.0) * served);
-    return f->constant + served + least;
+    *error = bound_error(x, f, served + offset, least, *count);
+    return f->constant + x->served + least;
 }
 
 /* Subgradient steps from f->u; leaves the best multipliers there and returns their bound. */
@@ -260,7 +356,7 @@ double improve_bound(context *x, frame *f, int iterations, double *error)
 {
     const problem *p = &x->p;
     size_t bytes = (size_t)p->padded * sizeof(double);
-    double best = -BIG, lambda = f->root ? 1.0 : 0.7, best_error = 0.0;
+    double best = -BIG, lambda = f->root ? PLAIN_STEP_ROOT : PLAIN_STEP, best_error = 0.0;
     double *u = x->trial, *g = x->best_u;
     int stall = 0, count;
     memcpy(u, f->u, bytes);
@@ -275,7 +371,7 @@ double improve_bound(context *x, frame *f, int iterations, double *error)
             memcpy(f->u, u, bytes);
         } else
             stall++;
-        if (best >= x->cutoff || value >= BIG)
+        if (best >= x->cutoff || value >= BIG || it + 1 == iterations || must_pause(x))
             break;
         for (int i = 0; i < f->free_count; i++)
             f->frequency[f->free_site[i]] *= 0.9;
@@ -290,12 +386,12 @@ double improve_bound(context *x, frame *f, int iterations, double *error)
             break;
         double target = x->cutoff < BIG ? x->cutoff : 2.0 * fabs(value) + 1.0;
         target += 0.05 * (target - best);
-        if (stall >= (f->root ? 8 : 4)) {
+        if (stall >= PLAIN_PATIENCE) {
             stall = 0;
-            lambda *= 0.6;
+            lambda *= PLAIN_SHRINK;
             memcpy(u, f->u, bytes);
         }
-        move(u, u, g, x->direction, 0.5, lambda * (target - value) / norm, f->fixed_cost, p->padded);
+        move(u, u, g, x->direction, PLAIN_MOMENTUM, lambda * (target - value) / norm, f->fixed_cost, p->padded);
     }
     *error = best_error;
     return best;
@@ -365,7 +461,9 @@ int fix_by_reduced_cost(context *x, frame *f, double base, double error)
             record_number(x, taken[i]);
     }
     for (int i = out - 1; i >= 0; i--)
-        frame_drop(f, dropped[i]);
+        frame_drop(x, f, dropped[i], out <= 6);
+    if (out > 6)
+        frame_rebuild(x, f);
     for (int i = 0; i < in; i++)
         frame_fix_in(x, f, taken[i]);
     return out + in;

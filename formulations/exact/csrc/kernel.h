@@ -19,6 +19,7 @@
 #define PAD 8
 #define BIG 1e300
 #define MAX_LEVELS 16
+#define MAX_ENUMERATED 6      /* sites still to choose when a leaf may be enumerated */
 #define UNIT_ROUNDOFF 1.1102230246251565e-16
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
@@ -75,7 +76,13 @@ typedef struct frame {
     double *u;                 /* padded: best multipliers so far */
     double *frequency;         /* sites: how often selected, exponentially smoothed */
     double bound;              /* proven lower bound of everything below this frame */
+    double *base;              /* sites: sum of beta of each free column */
+    const double *beta;        /* sites x padded; NULL: none. Shared with the parent ... */
+    double *own_beta;          /* ... unless improved here */
+    double *offset;            /* padded: sum of the beta in force */
+    size_t capacity;           /* doubles in `block` */
     double constant;           /* direct demand and prices of the fixed replicas */
+    long tightened;            /* node count when beta was last improved here */
     int fresh;                 /* 1: not bounded yet */
     int root;
 } frame;
@@ -114,7 +121,20 @@ typedef struct {
     int *counts;
     double *enum_cost;
     int *enum_rank;
+    double *level_cost;        /* (MAX_ENUMERATED + 1) x padded */
+    int *level_rank;
     int stop;
+    int *by_client;            /* clients x sites: sites in each client's order */
+    double *item_cost, *item_beta, *item_move, *item_best;
+    int *item_free, *item_site, *item_start;
+    signed char *item_step;
+    int paused;                /* 1: the limit was reached in the middle of something */
+    double next_pause;         /* ask `pause` when `work` passes this */
+    int (*pause)(void *);
+    void *thread;              /* saved by the binding while the kernel runs */
+    double deadline;
+    int raised;
+    int relays;                /* 1: closest-assignment multipliers can matter */
     double served;             /* sum of min(u, fixed_cost) at the last evaluation */
 } context;
 
@@ -124,12 +144,18 @@ void frame_root(context *x, frame *f, int leader);
 void frame_copy(context *x, frame *child, const frame *parent, int site);
 void frame_release(frame *f);
 void frame_fix_in(context *x, frame *f, int site);
-void frame_drop(frame *f, int position);
+void frame_drop(context *x, frame *f, int position, int adjust);
 int frame_alloc(context *x, frame *f, int columns);
 double evaluate_bound(context *x, frame *f, const double *u, int all_radii, int *count, double *error);
 double improve_bound(context *x, frame *f, int iterations, double *error);
 int fix_by_reduced_cost(context *x, frame *f, double base, double error);
-double cutoff_of(const context *x);
+int must_pause(context *x);
+
+double bound_error(const context *x, const frame *f, double served, double least, int count);
+
+/* tighten.c */
+void frame_rebuild(context *x, frame *f);
+double tighten(context *x, frame *f, int iterations, double *error);
 
 /* inner.c */
 double inner_minimum(context *x, frame *f, int all_radii, double slack, int *count);
@@ -153,6 +179,7 @@ double tree_bound(const context *x);
 /* record of the proof */
 void record_event(context *x, double kind, double value);
 void record_vector(context *x, const double *u);
+void record_beta(context *x, const double *beta);
 void record_number(context *x, double value);
 
 #endif

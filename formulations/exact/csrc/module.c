@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "kernel.h"
 
@@ -21,8 +22,8 @@ static void context_free(context *x)
 {
     problem *p = &x->p;
     if (x->stack)
-        while (x->depth > 0)
-            frame_release(&x->stack[--x->depth]);
+        for (int i = 0; i < x->stack_size; i++)
+            frame_release(&x->stack[i]);
     free(p->rtt);
     free(p->rank);
     free(p->near_weight);
@@ -51,6 +52,17 @@ static void context_free(context *x)
     free(x->counts);
     free(x->enum_cost);
     free(x->enum_rank);
+    free(x->level_cost);
+    free(x->level_rank);
+    free(x->by_client);
+    free(x->item_cost);
+    free(x->item_beta);
+    free(x->item_move);
+    free(x->item_best);
+    free(x->item_free);
+    free(x->item_site);
+    free(x->item_start);
+    free(x->item_step);
     free(x);
 }
 
@@ -176,7 +188,8 @@ static PyObject *create(PyObject *self, PyObject *args)
     x->replicas = malloc(S * sizeof(int));
     x->costs = malloc(S * P * 8 + 8);
     x->near_order = malloc(S * sizeof(int));
-    x->near_free = malloc((2 * S + 8) * sizeof(int));
+    x->near_free = malloc((3 * S + 8) * sizeof(int));
+    x->by_client = malloc((S * (size_t)clients + 1) * sizeof(int));
     x->stack = calloc((size_t)x->stack_size, sizeof(frame));
     x->rho = malloc(S * 8);
     x->trial = malloc(P * 8 + 8);
@@ -190,12 +203,19 @@ static PyObject *create(PyObject *self, PyObject *args)
     x->counts = malloc(2 * (size_t)MAX_LEVELS * S * sizeof(int));
     x->enum_cost = malloc(2 * P * 8 + 8);
     x->enum_rank = malloc(3 * P * sizeof(int) + 8);
-    if (!x->replicas || !x->costs || !x->near_order || !x->near_free || !x->stack || !x->rho ||
+    x->level_cost = malloc((MAX_ENUMERATED + 1) * P * 8 + 8);
+    x->level_rank = malloc((MAX_ENUMERATED + 1) * P * sizeof(int) + 8);
+    if (!x->level_cost || !x->level_rank || !x->by_client || !x->replicas || !x->costs || !x->near_order || !x->near_free || !x->stack || !x->rho ||
         !x->trial || !x->direction || !x->best_u || !x->selected || !x->pick || !x->order ||
         !x->key || !x->radii || !x->counts || !x->enum_cost || !x->enum_rank) {
         context_free(x);
         return PyErr_NoMemory();
     }
+    for (int j = 0; j < sites; j++)
+        for (int c = 0; c < clients; c++)
+            x->by_client[(size_t)c * S + (size_t)p->rank[(size_t)j * P + (size_t)c]] = j;
+    for (int c = 0; c < clients; c++)
+        x->relays |= p->relay_weight[c] > 0.0;
     PyObject *capsule = PyCapsule_New(x, NAME, capsule_free);
     if (!capsule)
         context_free(x);
@@ -254,16 +274,58 @@ static void start_multipliers(context *x, frame *f, const int *set, int count)
     }
 }
 
-PyDoc_STRVAR(scan_doc, "scan(context, leader, u, iterations, swaps, warm) -> proven lower bound\n\n"
+/* Called by the kernel between evaluations: signals pending, or the deadline passed? */
+static int pause_now(void *pointer)
+{
+    context *x = pointer;
+    struct timespec now;
+    int raised;
+    PyEval_RestoreThread((PyThreadState *)x->thread);
+    raised = PyErr_CheckSignals() != 0;
+    x->thread = PyEval_SaveThread();
+    if (raised) {
+        x->raised = 1;
+        return 1;
+    }
+    timespec_get(&now, TIME_UTC);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec > x->deadline;
+}
+
+static void enter(context *x, double seconds)
+{
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    x->deadline = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec + seconds;
+    x->pause = pause_now;
+    x->paused = x->raised = 0;
+    x->thread = PyEval_SaveThread();
+}
+
+/* 0 when a signal handler raised or memory ran out (the exception is set). */
+static int leave(context *x)
+{
+    PyEval_RestoreThread((PyThreadState *)x->thread);
+    if (x->raised)
+        return 0;
+    if (x->stop || x->record.failed) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    return 1;
+}
+
+PyDoc_STRVAR(scan_doc, "scan(context, leader, u, iterations, swaps, warm, seconds) -> proven lower bound\n\n"
                        "Descend to a good set for the leader, then bound the leader; u is overwritten.");
 
 static PyObject *scan(PyObject *self, PyObject *args)
 {
     PyObject *capsule, *buffer;
     int leader, iterations, swaps, warm;
+    double seconds;
     Py_buffer view;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OiOiip", &capsule, &leader, &buffer, &iterations, &swaps, &warm))
+    if (!PyArg_ParseTuple(args, "OiOiipd", &capsule, &leader, &buffer, &iterations, &swaps, &warm,
+                          &seconds))
         return NULL;
     context *x = context_of(capsule);
     if (!x)
@@ -276,14 +338,14 @@ static PyObject *scan(PyObject *self, PyObject *args)
         return NULL;
     }
     double bound = 0.0, error;
-    PyThreadState *thread = PyEval_SaveThread();
+    enter(x, seconds);
     tree_open(x, leader, warm ? view.buf : NULL);
     if (!x->stop) {
         frame *f = &x->stack[0];
         int *set = x->near_free + x->p.sites, count = 0;
         if (swaps > 0) {
             count = start_set(x, set);
-            if (count)
+            if (count && swaps > 1)
                 descend(x, set, count, swaps);
         }
         if (!warm && count)
@@ -294,14 +356,11 @@ static PyObject *scan(PyObject *self, PyObject *args)
             record_vector(x, f->u);
         }
         memcpy(view.buf, f->u, (size_t)x->p.clients * 8);
-        frame_release(&x->stack[0]);
         x->depth = 0;
     }
-    PyEval_RestoreThread(thread);
+    int fine = leave(x);
     PyBuffer_Release(&view);
-    if (x->stop)
-        return PyErr_NoMemory();
-    return PyFloat_FromDouble(bound);
+    return fine ? PyFloat_FromDouble(bound) : NULL;
 }
 
 PyDoc_STRVAR(open_doc, "open(context, leader, u): put the leader's tree on the stack");
@@ -331,24 +390,32 @@ static PyObject *open_leader(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(run_doc, "run(context, work) -> (finished, lower bound of the open leader)");
+PyDoc_STRVAR(run_doc, "run(context, work, seconds) -> (finished, lower bound of the open leader)");
 
 static PyObject *run(PyObject *self, PyObject *args)
 {
     PyObject *capsule;
-    double work;
+    double work, seconds;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Od", &capsule, &work))
+    if (!PyArg_ParseTuple(args, "Odd", &capsule, &work, &seconds))
         return NULL;
     context *x = context_of(capsule);
     if (!x)
         return NULL;
-    PyThreadState *thread = PyEval_SaveThread();
+    enter(x, seconds);
     int done = tree_run(x, work);
-    PyEval_RestoreThread(thread);
-    if (x->stop || x->record.failed)
-        return PyErr_NoMemory();
+    if (!leave(x))
+        return NULL;
     return Py_BuildValue("(id)", done, tree_bound(x));
+}
+
+PyDoc_STRVAR(bound_doc, "bound(context) -> lower bound of the open leader, BIG when none is open");
+
+static PyObject *bound_of(PyObject *self, PyObject *capsule)
+{
+    (void)self;
+    context *x = context_of(capsule);
+    return x ? PyFloat_FromDouble(tree_bound(x)) : NULL;
 }
 
 PyDoc_STRVAR(incumbent_doc, "incumbent(context) -> (score, leader, replicas)");
@@ -427,10 +494,12 @@ static PyObject *record(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
+
     {"create", create, METH_VARARGS, create_doc},
     {"scan", scan, METH_VARARGS, scan_doc},
     {"open", open_leader, METH_VARARGS, open_doc},
     {"run", run, METH_VARARGS, run_doc},
+    {"bound", bound_of, METH_O, bound_doc},
     {"incumbent", incumbent, METH_O, incumbent_doc},
     {"propose", propose, METH_VARARGS, propose_doc},
     {"stats", stats, METH_O, stats_doc},

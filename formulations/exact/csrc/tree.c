@@ -6,6 +6,17 @@
 
 #include "kernel.h"
 
+/* Found by measuring on modelled and measured networks; none of them matters for correctness. */
+#define ROOT_STEPS 120
+#define NODE_STEPS 7
+#define TIGHT_ROOT_STEPS 200
+#define TIGHT_NODE_STEPS 15
+#define TIGHT_DEPTH 3
+#define TIGHT_EVERY 60
+#define BRANCH_FREQUENCY 0.7
+#define BRANCH_WEIGHT 0.7
+#define ENUMERATE_PER_SITE 3.0
+
 /* ---- record of the proof: a flat list of numbers, decoded by certificate.py ---- */
 
 void record_number(context *x, double value)
@@ -38,14 +49,67 @@ void record_vector(context *x, const double *u)
         record_number(x, u[c]);
 }
 
+void record_beta(context *x, const double *beta)
+{
+    size_t at = x->record.length + 1;
+    double entries = 0.0;
+    record_event(x, 5.0, 0.0);
+    for (int j = 0; j < x->p.sites; j++)
+        for (int c = 0; c < x->p.clients; c++) {
+            double value = beta[(size_t)j * (size_t)x->p.padded + (size_t)c];
+            if (value > 0.0) {
+                record_number(x, j);
+                record_number(x, c);
+                record_number(x, value);
+                entries++;
+            }
+        }
+    if (!x->record.failed)
+        x->record.data[at] = entries;
+}
+
 /* ---- leaves that are enumerated ---- */
 
+/* Cost of the clients when `site` joins a set whose nearest ranks and costs are given. */
+VECTORISED static double joined_cost(const int *rank, const double *cost, const int *nearest,
+                                     const double *paid, int padded)
+{
+    double sum[PAD] = {0};
+    for (int c = 0; c < padded; c += PAD)
+        for (int k = 0; k < PAD; k++)
+            sum[k] += rank[c + k] < nearest[c + k] ? cost[c + k] : paid[c + k];
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+VECTORISED static void join(const int *rank, const double *cost, const int *nearest, const double *paid,
+                            int padded, int *nearest_out, double *paid_out)
+{
+    for (int c = 0; c < padded; c++) {
+        paid_out[c] = rank[c] < nearest[c] ? cost[c] : paid[c];
+        nearest_out[c] = rank[c] < nearest[c] ? rank[c] : nearest[c];
+    }
+}
+
+/* Every way to complete the frame, by depth-first search over positions; the score is only computed in
+ * full where the clients' part alone could still win. */
 static void enumerate(context *x, frame *f, int lo, int hi)
 {
-    int n = f->free_count, depth = 0;
-    int *set = x->near_free, *at = x->order;
-    double radius;
+    const problem *p = &x->p;
+    int n = f->free_count, depth = 0, padded = p->padded;
+    int *set = x->near_free, at[MAX_ENUMERATED + 2], *nearest = x->level_rank;
+    double radius, prices[MAX_ENUMERATED + 2], *paid = x->level_cost;
+    const double *price = p->price ? p->price + (size_t)(x->current < 0 ? 0 : x->current) * p->sites : NULL;
     memcpy(set, f->in_site, (size_t)f->in_count * sizeof(int));
+    memcpy(nearest, f->fixed_rank, (size_t)padded * sizeof(int));
+    for (int c = 0; c < padded; c++)
+        paid[c] = c < p->clients ? BIG : 0.0;
+    for (int i = 0; i < f->in_count; i++) {
+        const int *rank = p->rank + (size_t)f->in_site[i] * padded;
+        const double *cost = x->costs + (size_t)f->in_site[i] * padded;
+        for (int c = 0; c < p->clients; c++)
+            paid[c] = rank[c] == nearest[c] ? cost[c] : paid[c];
+    }
+    prices[0] = f->constant;
     at[0] = 0;
     if (lo <= 0)
         offer(x, score_of(x, set, f->in_count, &radius), set, f->in_count);
@@ -57,18 +121,28 @@ static void enumerate(context *x, frame *f, int lo, int hi)
                 at[depth]++;
             continue;
         }
-        int size = f->in_count + depth + 1;
-        set[size - 1] = f->free_site[at[depth]];
+        int site = f->free_site[at[depth]], size = f->in_count + depth + 1;
+        const int *rank = p->rank + (size_t)site * padded;
+        const double *cost = x->costs + (size_t)site * padded;
+        set[size - 1] = site;
+        prices[depth + 1] = prices[depth] + (price ? price[site] : 0.0);
         if (depth + 1 >= lo) {
-            double score = score_of(x, set, size, &radius);
-            if (score < x->score)
-                offer(x, score, set, size);
+            double part = prices[depth + 1] + joined_cost(rank, cost, nearest + (size_t)depth * padded,
+                                                          paid + (size_t)depth * padded, padded);
+            if (part < x->score) {
+                double score = score_of(x, set, size, &radius);
+                if (score < x->score)
+                    offer(x, score, set, size);
+            }
         }
         if (depth + 1 < hi) {
+            join(rank, cost, nearest + (size_t)depth * padded, paid + (size_t)depth * padded, padded,
+                 nearest + (size_t)(depth + 1) * padded, paid + (size_t)(depth + 1) * padded);
             at[depth + 1] = at[depth] + 1;
             depth++;
         } else
             at[depth]++;
+        x->work += 0.5 * padded;
     }
 }
 
@@ -95,12 +169,13 @@ static void push(context *x, const frame *parent, int site)
         return;
     }
     frame_copy(x, f, parent, site);
+    f->tightened = x->nodes;
     x->depth++;
 }
 
 static void pop(context *x)
 {
-    frame_release(&x->stack[--x->depth]);
+    --x->depth;
 }
 
 void tree_open(context *x, int leader, const double *u)
@@ -118,15 +193,19 @@ void tree_open(context *x, int leader, const double *u)
     if (u)
         memcpy(f->u, u, (size_t)x->p.clients * sizeof(double));
     frame_root(x, f, leader);
+    f->tightened = x->nodes;
     x->depth = 1;
 }
 
-static int branch_site(const frame *f)
+static int branch_site(const context *x, const frame *f)
 {
     int best = 0;
-    double least = BIG;
+    double least = BIG, deepest = -1e-300;
+    for (int i = 0; i < f->free_count; i++)
+        if (x->rho[i] < deepest)
+            deepest = x->rho[i];
     for (int i = 0; i < f->free_count; i++) {
-        double v = fabs(f->frequency[f->free_site[i]] - 0.55);
+        double v = fabs(f->frequency[f->free_site[i]] - BRANCH_FREQUENCY) - BRANCH_WEIGHT * x->rho[i] / deepest;
         if (v < least) {
             least = v;
             best = i;
@@ -153,7 +232,7 @@ static void visit(context *x)
 {
     frame *f = &x->stack[x->depth - 1];
     const problem *p = &x->p;
-    int rounds = f->root ? 6 : 3, iterations = f->root ? 120 : 24, count;
+    int rounds = f->root ? 6 : 3, iterations = f->root ? ROOT_STEPS : NODE_STEPS, count;
     double error, base_error;
     x->nodes++;
     for (int round = 0; round < rounds; round++) {
@@ -163,7 +242,7 @@ static void visit(context *x)
             lo = 0;
         if (hi > f->free_count)
             hi = f->free_count;
-        if (hi >= lo && hi >= 0 && completions(f->free_count, lo, hi) <= 12.0 + 3.0 * f->free_count) {
+        if (hi >= lo && hi >= 0 && hi <= MAX_ENUMERATED && completions(f->free_count, lo, hi) <= 12.0 + ENUMERATE_PER_SITE * f->free_count) {
             enumerate(x, f, lo, hi);
             if (x->recording)
                 record_event(x, 3.0, 0.0);
@@ -172,14 +251,24 @@ static void visit(context *x)
             return;
         }
         double value = improve_bound(x, f, iterations, &error);
+        if (x->relays && value < x->cutoff && round == 0 && !x->paused &&
+            (f->root || (f->fresh && f->in_count <= TIGHT_DEPTH) ||
+             x->nodes - f->tightened >= TIGHT_EVERY)) {
+            f->tightened = x->nodes;
+            double tight = tighten(x, f, f->root ? TIGHT_ROOT_STEPS : TIGHT_NODE_STEPS, &error);
+            if (tight > value)
+                value = tight;
+        }
         if (value > f->bound)
             f->bound = value < x->cutoff ? value : x->cutoff;
         if (value >= x->cutoff) {
             close_frame(x, value);
             return;
         }
+        if (x->paused)
+            return;
         double again = evaluate_bound(x, f, f->u, 1, &count, &base_error);
-        if (f->root && again < BIG) {
+        if (f->root && round == 0 && again < BIG) {
             /* a primal solution from the selection at the best multipliers */
             int *set = x->near_free, size = f->in_count;
             memcpy(set, f->in_site, (size_t)size * sizeof(int));
@@ -207,21 +296,21 @@ static void visit(context *x)
         /* handled by the enumeration above on the next visit */
         return;
     }
-    int i = branch_site(f), site = f->free_site[i];
-    frame_drop(f, i);
+    int i = branch_site(x, f), site = f->free_site[i];
+    frame_drop(x, f, i, 1);
     f->state[site] = FREE;
     if (x->recording)
         record_event(x, 4.0, site);
     push(x, f, site);
     f->state[site] = OUT;
-    f->root = 0;
+    f->root = f->fresh = 0;
 }
 
 /* Work on the open leader; 1 when its tree is finished. */
 int tree_run(context *x, double work)
 {
     double stop = x->work + work;
-    while (x->depth > 0 && !x->stop && x->work < stop)
+    while (x->depth > 0 && !x->stop && x->work < stop && !must_pause(x))
         visit(x);
     return x->depth == 0;
 }

@@ -1,0 +1,226 @@
+/* Closest-assignment multipliers: the part of the bound that sees that a near replica can harm.
+ *
+ * Row (c, j):  sum of x[c][k] over sites k farther than j  +  y[j]  <=  1   (Wagner and Falkson 1975),
+ * multiplier beta[c][j] >= 0.  With u it gives, for one frame,
+ *
+ *   L(u, beta) = constant + sum_c ( min(u_c, w_cf + T_c) - T_c ) + inner minimum of
+ *                rho_j = price_j + sum_c ( beta_cj + min(0, w_cj + P_cj - u_c) )
+ *
+ * over the free sites j nearer to c than its nearest fixed replica f; P_cj sums beta over the free
+ * sites nearer than j, T_c over all of them.
+ */
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel.h"
+
+/* Many multipliers, few of them active: small steps and a long memory of directions (measured). */
+#define TIGHT_STEP 0.2
+#define TIGHT_PATIENCE 20
+#define TIGHT_MOMENTUM 0.95
+
+/* Columns, base prices and offsets of a frame from its multipliers beta (after they changed). */
+void frame_rebuild(context *x, frame *f)
+{
+    const problem *p = &x->p;
+    size_t padded = (size_t)p->padded, sites = (size_t)p->sites;
+    if (!f->beta)
+        return;
+    int *where = x->near_free;
+    for (int i = 0; i < f->free_count; i++) {
+        where[f->free_site[i]] = i;
+        f->base[i] = 0.0;
+    }
+    for (int c = 0; c < p->clients; c++) {
+        const int *order = x->by_client + (size_t)c * sites;
+        double sum = 0.0;
+        for (int t = 0; t < p->sites; t++) {
+            int j = order[t];
+            if (f->state[j] == IN) {
+                f->fixed_cost[c] = x->costs[(size_t)j * padded + c] + sum;
+                break;
+            }
+            if (f->state[j] != FREE)
+                continue;
+            int i = where[j];
+            double beta = f->beta[(size_t)j * padded + c];
+            f->column[i][c] = x->costs[(size_t)j * padded + c] + sum;
+            f->base[i] += beta;
+            sum += beta;
+        }
+        f->offset[c] = sum;
+        if (f->u[c] > f->fixed_cost[c])
+            f->u[c] = f->fixed_cost[c];
+    }
+}
+
+static int reserve(context *x)
+{
+    size_t n = (size_t)x->p.clients * (size_t)x->p.sites;
+    if (x->item_cost)
+        return 1;
+    x->item_cost = malloc(n * sizeof(double) + 8);
+    x->item_beta = malloc(n * sizeof(double) + 8);
+    x->item_move = malloc(n * sizeof(double) + 8);
+    x->item_best = malloc(n * sizeof(double) + 8);
+    x->item_free = malloc(n * sizeof(int) + 8);
+    x->item_site = malloc(n * sizeof(int) + 8);
+    x->item_step = malloc(n + 8);
+    x->item_start = malloc(((size_t)x->p.clients + 1) * sizeof(int));
+    return x->item_cost && x->item_beta && x->item_move && x->item_best && x->item_free && x->item_site &&
+           x->item_step && x->item_start;
+}
+
+/* Subgradient on (u, beta) for this frame; keeps the best pair in the frame. Returns its bound. */
+double tighten(context *x, frame *f, int iterations, double *error)
+{
+    const problem *p = &x->p;
+    size_t sites = (size_t)p->sites, padded = (size_t)p->padded;
+    if (!reserve(x)) {
+        x->stop = 1;
+        return -BIG;
+    }
+    int *where = x->near_free + sites, total = 0, count;
+    double *u = x->trial, *g = x->best_u, *direction = x->direction, *limit = x->enum_cost;
+    unsigned char *chosen = (unsigned char *)(x->near_free + sites);
+    const double *price = p->price ? p->price + (size_t)(x->current < 0 ? 0 : x->current) * sites : NULL;
+    for (int i = 0; i < f->free_count; i++)
+        where[f->free_site[i]] = i;
+    for (int c = 0; c < p->clients; c++) {
+        const int *order = x->by_client + (size_t)c * sites;
+        x->item_start[c] = total;
+        double last = 0.0;
+        for (int t = 0; t < p->sites; t++) {
+            int j = order[t];
+            if (f->state[j] == IN) {
+                last = x->costs[(size_t)j * padded + c];
+                break;
+            }
+            last = BIG;
+            if (f->state[j] != FREE)
+                continue;
+            x->item_cost[total] = x->costs[(size_t)j * padded + c];
+            x->item_beta[total] = f->beta ? f->beta[(size_t)j * padded + c] : 0.0;
+            x->item_move[total] = 0.0;
+            x->item_free[total] = where[j];
+            x->item_site[total++] = j;
+        }
+        limit[c] = last;
+        direction[c] = 0.0;
+        u[c] = f->u[c];
+    }
+    x->item_start[p->clients] = total;
+    memset(chosen, 0, (size_t)f->free_count + 1);
+    double best = -BIG, lambda = TIGHT_STEP;
+    int stall = 0, improved = 0;
+    for (int it = 0; it < iterations; it++) {
+        double served = 0.0, offset = 0.0;
+        for (int i = 0; i < f->free_count; i++)
+            x->rho[i] = price ? price[f->free_site[i]] : 0.0;
+        for (int c = 0; c < p->clients; c++) {
+            double sum = 0.0, uc = u[c];
+            for (int k = x->item_start[c]; k < x->item_start[c + 1]; k++) {
+                double b = x->item_beta[k], t = x->item_cost[k] + sum - uc;
+                x->rho[x->item_free[k]] += b + (t < 0.0 ? t : 0.0);
+                sum += b;
+            }
+            served += uc < limit[c] + sum ? uc : limit[c] + sum;
+            offset += sum;
+        }
+        double least = inner_minimum(x, f, 0, BIG, &count);
+        x->work += 3.0 * total + 300.0;
+        x->iterations++;
+        if (least >= BIG) {
+            *error = 0.0;
+            return BIG;
+        }
+        double value = f->constant + served - offset + least, e = bound_error(x, f, served + offset, least, count);
+        if (value - e > best) {
+            if (value - e > best + 1e-4 * fabs(best))
+                stall = 0;
+            best = value - e;
+            *error = e;
+            improved = 1;
+            memcpy(f->u, u, (size_t)p->clients * sizeof(double));
+            memcpy(x->item_best, x->item_beta, (size_t)total * sizeof(double));
+        } else
+            stall++;
+        if (best >= x->cutoff || it + 1 == iterations || must_pause(x))
+            break;
+        for (int i = 0; i < f->free_count; i++)
+            f->frequency[f->free_site[i]] *= 0.9;
+        for (int i = 0; i < count; i++) {
+            f->frequency[f->free_site[x->selected[i]]] += 0.1;
+            chosen[x->selected[i]] = 1;
+        }
+        double norm = 0.0;
+        for (int c = 0; c < p->clients; c++) {
+            int first = x->item_start[c], last = x->item_start[c + 1], cover = 0;
+            double sum = 0.0, uc = u[c];
+            for (int k = first; k < last; k++) {
+                int on = chosen[x->item_free[k]] && x->item_cost[k] + sum < uc;
+                x->item_step[k] = (signed char)on;
+                cover += on;
+                sum += x->item_beta[k];
+            }
+            int after = cover == 0 && uc >= limit[c] + sum;
+            g[c] = 1.0 - cover - after;
+            norm += g[c] * g[c];
+            for (int k = last - 1; k >= first; k--) {
+                int on = x->item_step[k], step = after + chosen[x->item_free[k]] - 1;
+                after += on;
+                if (step < 0 && x->item_beta[k] <= 0.0)
+                    step = 0;
+                x->item_step[k] = (signed char)step;
+                norm += (double)(step * step);
+            }
+        }
+        for (int i = 0; i < count; i++)
+            chosen[x->selected[i]] = 0;
+        if (norm == 0.0)
+            break;
+        double target = x->cutoff < BIG ? x->cutoff : 2.0 * fabs(value) + 1.0;
+        target += 0.05 * (target - best);
+        if (stall >= TIGHT_PATIENCE) {
+            stall = 0;
+            lambda *= 0.6;
+            memcpy(u, f->u, (size_t)p->clients * sizeof(double));
+            memcpy(x->item_beta, x->item_best, (size_t)total * sizeof(double));
+        }
+        double step = lambda * (target - value) / norm, keep = TIGHT_MOMENTUM;
+        for (int c = 0; c < p->clients; c++) {
+            double sum = 0.0;
+            for (int k = x->item_start[c]; k < x->item_start[c + 1]; k++) {
+                double d = x->item_step[k] + keep * x->item_move[k], b = x->item_beta[k] + step * d;
+                x->item_move[k] = d;
+                b = b > 0.0 ? b : 0.0;
+                x->item_beta[k] = b;
+                sum += b;
+            }
+            double d = g[c] + keep * direction[c], v = u[c] + step * d;
+            direction[c] = d;
+            v = v < 0.0 ? 0.0 : v;
+            u[c] = v < limit[c] + sum ? v : limit[c] + sum;
+        }
+    }
+    if (improved) {
+        size_t bytes = sites * padded * sizeof(double);
+        if (!f->own_beta)
+            f->own_beta = malloc(bytes + 8);
+        if (!f->own_beta) {
+            x->stop = 1;
+            return -BIG;
+        }
+        memset(f->own_beta, 0, bytes);
+        f->beta = f->own_beta;
+        for (int c = 0; c < p->clients; c++)
+            for (int k = x->item_start[c]; k < x->item_start[c + 1]; k++)
+                f->own_beta[(size_t)x->item_site[k] * padded + (size_t)c] = x->item_best[k];
+        frame_rebuild(x, f);
+        if (x->recording)
+            record_beta(x, f->own_beta);
+    }
+    return best;
+}
