@@ -33,9 +33,8 @@ def count_sets(problem: Problem) -> int:
     """Return how many replica sets exhaustive search looks at."""
     rules = problem.rules
     free, pinned = int((rules.may_hold & ~rules.must_hold).sum()), int(rules.must_hold.sum())
-    return sum(
-        math.comb(free, size - pinned) for size in range(rules.replicas_min, rules.replicas_max + 1)
-    )
+    sizes = range(max(rules.replicas_min, pinned), rules.replicas_max + 1)
+    return sum(math.comb(free, size - pinned) for size in sizes)
 
 
 class _Search:

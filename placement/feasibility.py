@@ -172,6 +172,14 @@ def reasons_infeasible(problem: Problem) -> tuple[str, ...]:
         )
     if voters < rules.voters:
         found.append(f"{rules.voters} voters are asked for, but only {voters} sites may vote")
+    needed = np.nonzero(rules.must_hold)[0]
+    if len(needed) > rules.replicas_max:
+        # Each pin is possible alone; together with voters that have no choice they are too many.
+        names = ", ".join(instance.sites[s] for s in needed)
+        found.append(
+            f"{len(needed)} sites must hold a replica, pinned or as the only ones that may vote "
+            f"({names}), but at most {rules.replicas_max} may be placed"
+        )
     if not rules.may_lead.any():
         found.append("no site may lead: every leader candidate is forbidden or may not vote")
     for group in rules.groups:

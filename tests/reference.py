@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, combinations
 from typing import NamedTuple
 
-from placement import Instance, Problem
+from placement import Diversity, Instance, Problem
 
 
 class Answer(NamedTuple):
@@ -62,31 +62,44 @@ def cost(problem: Problem, leader: int, replicas: Iterable[int]) -> float:
     return float(sum(prices.storage[r] for r in replicas) + prices.written_gb * sum(shipped))
 
 
-def obeys(problem: Problem, leader: int, voters: Sequence[int], replicas: Sequence[int]) -> bool:
-    """Whether a configuration with ℓ ∈ V ⊆ R obeys everything that was asked."""
+def votes_obey(problem: Problem, leader: int, voters: Sequence[int]) -> bool:
+    """Whether voters and leader obey what was asked of them, wherever the replicas are."""
     sites, domains = problem.instance.sites, problem.instance.domains
-    held, votes = {sites[r] for r in replicas}, {sites[v] for v in voters}
-    asked, voting = problem.replicas, problem.voters
-    if isinstance(asked, tuple) and isinstance(asked[0], str):
-        good = held == set(asked)
-    else:
-        low, high = asked if isinstance(asked, tuple) else (asked, asked)
-        good = low <= len(held) <= high
-    good &= votes == set(voting) if isinstance(voting, tuple) else len(votes) == voting
-    good &= problem.leader in (None, sites[leader])
+    votes, asked = {sites[v] for v in voters}, problem.voters
+    good = votes == set(asked) if isinstance(asked, tuple) else len(votes) == asked
+    good &= leader in voters and problem.leader in (None, sites[leader])
     good &= problem.leaders is None or sites[leader] in problem.leaders
-    good &= held >= set(problem.pinned) and votes >= set(problem.pinned_voters)
-    good &= not held & set(problem.forbidden) and not votes & set(problem.non_voters)
-    for rule in problem.diversity:
-        chosen = voters if rule.role == "voters" else replicas
-        labels = [sites[s] if rule.level == "site" else domains[rule.level][s] for s in chosen]
-        good &= rule.cap is None or all(labels.count(x) <= rule.cap for x in labels)
-        good &= rule.min_domains is None or len(set(labels)) >= rule.min_domains
+    good &= votes >= set(problem.pinned_voters) and not votes & set(problem.non_voters)
+    good &= all(spread(problem, r, voters) for r in problem.diversity if r.role == "voters")
     if problem.survive is not None:
         quorum = quorum_of(problem, len(voters))
         enough = max(quorum, len(voters) - quorum + 1)  # to commit, and to elect a leader
         labels = [domains[problem.survive][s] for s in voters]
         good &= all(len(voters) - labels.count(x) >= enough for x in labels)
+    return bool(good)
+
+
+def spread(problem: Problem, rule: Diversity, chosen: Sequence[int]) -> bool:
+    """Whether sites obey the cap and the minimum of domains of a rule."""
+    instance = problem.instance
+    known = instance.sites if rule.level == "site" else instance.domains[rule.level]
+    labels = [known[s] for s in chosen]
+    good = rule.cap is None or all(labels.count(x) <= rule.cap for x in labels)
+    return good and (rule.min_domains is None or len(set(labels)) >= rule.min_domains)
+
+
+def obeys(problem: Problem, leader: int, voters: Sequence[int], replicas: Sequence[int]) -> bool:
+    """Whether a configuration obeys everything that was asked, and ℓ ∈ V ⊆ R."""
+    sites, asked = problem.instance.sites, problem.replicas
+    held = {sites[r] for r in replicas}
+    if isinstance(asked, tuple) and isinstance(asked[0], str):
+        good = held == set(asked)
+    else:
+        low, high = asked if isinstance(asked, tuple) else (asked, asked)
+        good = low <= len(held) <= high
+    good &= votes_obey(problem, leader, voters) and set(voters) <= set(replicas)
+    good &= held >= set(problem.pinned) and not held & set(problem.forbidden)
+    good &= all(spread(problem, r, replicas) for r in problem.diversity if r.role == "replicas")
     if problem.budget is not None:
         good &= cost(problem, leader, replicas) <= problem.budget * (1 + 1e-9) + 1e-9
     return bool(good)

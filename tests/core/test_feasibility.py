@@ -1,0 +1,211 @@
+"""Completeness of the searches for feasible plans, and the check of constraints."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations.exhaustive import count_sets
+from placement import (
+    Configuration,
+    Diversity,
+    Instance,
+    LimitError,
+    Problem,
+    Status,
+    solve,
+)
+from placement.choice import Choice, subsets
+from placement.feasibility import complete, find_feasible, reasons_infeasible, violations
+from tests import reference
+from tests.score.test_score import configurations
+from tests.strategies import ALL, problems
+
+
+def check_complete(problem: Problem, prefer: list[int]) -> None:
+    admitted = list(reference.configurations(problem))
+    for leader in range(len(problem.instance.sites)):
+        for size in (None, *range(problem.rules.replicas_min, problem.rules.replicas_max + 1)):
+            exists = [
+                replicas
+                for chief, _, replicas in admitted
+                if chief == leader and size in (None, len(replicas))
+            ]
+            found = complete(problem, leader, prefer, size)
+            assert (found is not None) == bool(exists)
+            if found is None:
+                continue
+            assert found.leader == leader
+            assert reference.obeys(problem, leader, found.voters, found.replicas)
+            # The smallest size that works, unless one is asked for.
+            assert len(found.replicas) == (size or min(map(len, exists)))
+    anything = find_feasible(problem, prefer)
+    assert (anything is not None) == bool(admitted)
+    if anything is not None:
+        assert reference.obeys(problem, anything.leader, anything.voters, anything.replicas)
+        first = [*dict.fromkeys([*prefer, *range(len(problem.instance.sites))])]
+        leaders = {leader for leader, _, _ in admitted}
+        assert anything.leader == next(s for s in first if s in leaders)
+
+
+@given(st.data(), problems(kinds=ALL - {"varying_rtt"}, max_sites=6))
+def test_a_plan_is_found_if_and_only_if_there_is_one(data: st.DataObject, problem: Problem) -> None:
+    sites = range(len(problem.instance.sites))
+    check_complete(problem, data.draw(st.lists(st.sampled_from(sites), unique=True)))
+
+
+@pytest.mark.slow
+@settings(max_examples=4000)
+@given(st.data(), problems(kinds=ALL - {"decay", "quorum"}, max_sites=6, max_kinds=6))
+def test_a_plan_is_found_if_and_only_if_there_is_one_on_thousands(
+    data: st.DataObject, problem: Problem
+) -> None:
+    sites = range(len(problem.instance.sites))
+    check_complete(problem, data.draw(st.lists(st.sampled_from(sites), unique=True)))
+
+
+@given(st.data(), problems(kinds=ALL, max_sites=6))
+def test_violations_are_found_if_and_only_if_there_are_some(
+    data: st.DataObject, problem: Problem
+) -> None:
+    """On configurations of any size, most of which break something."""
+    for _ in range(10):
+        leader, voters, replicas = data.draw(configurations(len(problem.instance.sites)))
+        broken = violations(problem, Configuration.of(leader, voters, replicas))
+        assert (not broken) == reference.obeys(problem, leader, voters, replicas)
+
+
+@given(problems(kinds=ALL, max_sites=5, max_kinds=5))
+def test_violations_of_every_configuration_of_the_size_asked_for(problem: Problem) -> None:
+    rules, sites = problem.rules, range(len(problem.instance.sites))
+    for replicas in itertools.combinations(sites, rules.replicas_max):
+        for voters in itertools.combinations(replicas, rules.voters):
+            for leader in voters:
+                broken = violations(problem, Configuration.of(leader, voters, replicas))
+                assert (not broken) == reference.obeys(problem, leader, voters, replicas)
+
+
+@given(problems(kinds=ALL, max_sites=5, max_kinds=5))
+def test_a_reason_given_for_infeasibility_is_a_proof(problem: Problem) -> None:
+    if reasons_infeasible(problem):
+        assert next(iter(reference.configurations(problem)), None) is None
+
+
+def test_what_is_broken_is_said() -> None:
+    instance = Instance(
+        sites=list("abcd"),
+        clients=["k"],
+        client_rtt=np.ones((1, 4)),
+        site_rtt=1 - np.eye(4),
+        counts=[[1, 0, 0, 0, 0]],
+        domains={"bank": ["n", "n", "s", "s"]},
+    )
+    problem = Problem(
+        instance,
+        replicas=3,
+        voters=2,
+        diversity=[Diversity("bank")],
+        pinned=["d"],
+        non_voters=["c"],
+        leaders=["a"],
+    )
+    assert violations(problem, Configuration.of(0, [0, 3], [0, 1, 3])) == ()
+    broken = violations(problem, Configuration.of(1, [1, 0], [0, 1]))
+    assert broken == (
+        "2 replicas instead of 3",
+        "a replica is required at d",
+        "no leader is allowed at b",
+        "at most 1 of the voters per bank does not hold",
+    )
+    broken = violations(problem, Configuration.of(0, [1, 2], [0, 1, 3]))
+    assert "the leader a is not a voter" in broken
+    assert "the voter c is not a replica" in broken
+    assert "no vote is allowed at c" in broken
+    assert "a site is listed twice" in violations(problem, Configuration.of(0, [0, 0], [0, 0, 3]))
+
+
+def test_a_pin_that_may_not_vote_can_leave_no_place_for_a_voter() -> None:
+    """One replica, pinned at a, where none may vote: the only voter would be a second replica."""
+    instance = Instance(
+        sites=["a", "b"],
+        clients=["k"],
+        client_rtt=[[3, 2]],
+        site_rtt=[[0, 1], [1, 0]],
+        counts=[[1, 0, 0, 0, 0]],
+    )
+    problem = Problem(instance, replicas=1, voters=1, pinned=["a"], non_voters=["a"])
+    assert reasons_infeasible(problem) == (
+        "2 sites must hold a replica, pinned or as the only ones that may vote (a, b), but at most "
+        "1 may be placed",
+    )
+    assert find_feasible(problem) is None
+    assert count_sets(problem) == 0
+    for method in ("exhaustive", "tier2-brute-force", "tier2"):
+        fixed = problem if method == "exhaustive" else problem.replace(replicas=["a"], pinned=())
+        assert solve(fixed, method).status is Status.INFEASIBLE
+
+
+@given(st.data(), st.integers(1, 8))
+def test_completion_takes_what_is_preferred(data: st.DataObject, sites: int) -> None:
+    """Without rules a completion holds the leader and the first of the preferred sites."""
+    instance = Instance(
+        sites=[f"s{i}" for i in range(sites)],
+        clients=["k"],
+        client_rtt=np.ones((1, sites)),
+        site_rtt=1 - np.eye(sites),
+        counts=[[1, 0, 0, 0, 0]],
+    )
+    size = data.draw(st.integers(1, sites))
+    problem = Problem(instance, replicas=size, voters=data.draw(st.integers(1, size)))
+    prefer = data.draw(st.permutations(range(sites)))
+    leader = data.draw(st.integers(0, sites - 1))
+    found = complete(problem, leader, prefer)
+    others = [s for s in prefer if s != leader][: size - 1]
+    assert found is not None
+    assert set(found.replicas) == {leader, *others}
+
+
+def brute_force(choice: Choice) -> Iterator[tuple[int, ...]]:
+    """All sets that a choice admits, by positions in its order."""
+    first, wanted = choice.near
+    for chosen in itertools.combinations(choice.order, choice.size):
+        good = choice.pinned <= set(chosen)
+        good &= sum(1 for s in chosen if s in list(choice.order)[:first]) >= wanted
+        if choice.cost is not None:
+            good &= sum(choice.cost[s] for s in chosen) <= choice.budget + 1e-9
+        for group in choice.groups:
+            labels = [group.labels[s] for s in chosen]
+            good &= group.cap is None or all(labels.count(x) <= group.cap for x in labels)
+            good &= group.min_domains is None or len(set(labels)) >= group.min_domains
+        if good:
+            yield chosen
+
+
+@given(
+    st.data(),
+    problems(kinds={"nested_caps", "crossing", "min_domains", "replica_caps"}, max_sites=8),
+)
+def test_every_subset_once_and_in_order(data: st.DataObject, problem: Problem) -> None:
+    sites = range(len(problem.instance.sites))
+    order = data.draw(st.permutations(sites))[: data.draw(st.integers(1, len(sites)))]
+    size = data.draw(st.integers(0, len(order)))
+    pinned = data.draw(st.sets(st.sampled_from(sites), max_size=2))
+    near = (data.draw(st.integers(0, len(order))), data.draw(st.integers(0, size)))
+    costs = np.array([float(data.draw(st.integers(0, 5))) for _ in sites])
+    budget = float(data.draw(st.integers(0, 20)))
+    for cost, limit in ((None, np.inf), (costs, budget)):
+        groups = problem.rules.groups if size else ()
+        choice = Choice(order, size, frozenset(pinned), groups, near, cost, limit)
+        expected = list(brute_force(choice)) if pinned <= set(order) else []
+        assert list(subsets(choice)) == expected
+
+
+def test_a_hopeless_search_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placement.choice.NODE_LIMIT", 10)
+    with pytest.raises(LimitError, match="more than 10 nodes"):
+        list(subsets(Choice(range(10), 5)))

@@ -1,0 +1,157 @@
+"""Best voters of a leader against all voter sets there are."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from placement import Diversity, Instance, Problem
+from placement.demand import Demand
+from placement.score import TIE
+from placement.voting import best_voters, greedy_voters, greedy_waits, in_order_of_answer
+from tests import reference
+from tests.strategies import ALL, NESTED, problems
+
+VOTING = ALL - {"budget", "cost_weight", "replica_caps"}
+
+
+def some_replicas(data: st.DataObject, problem: Problem) -> tuple[int, ...]:
+    """R between the sites that must and those that may hold a replica."""
+    must, may = problem.rules.must_hold, problem.rules.may_hold
+    sizes = range(problem.rules.replicas_min, problem.rules.replicas_max + 1)
+    needed = int(must.sum())
+    free = np.nonzero(may & ~must)[0].tolist()
+    possible = [n for n in sizes if needed <= n <= needed + len(free)]
+    assume(possible)
+    size = data.draw(st.sampled_from(possible))
+    chosen = data.draw(st.permutations(free))[: size - needed]
+    return tuple(sorted([*np.nonzero(must)[0].tolist(), *chosen]))
+
+
+def total_wait(demand: Demand, leader: int, voters: tuple[int, ...], quorum: int) -> float:
+    weights = demand.quorum.tolist() if demand.quorum.any() else [1.0] * demand.scenarios
+    return sum(
+        weight * sorted(rtt[leader][x] for x in voters)[quorum - 1]
+        for weight, rtt in zip(weights, demand.site_rtt.tolist(), strict=True)
+    )
+
+
+def check_best_voters(problem: Problem, replicas: tuple[int, ...]) -> None:
+    demand, rules = problem.demand, problem.rules
+    for leader in replicas:
+        admitted = [
+            voters
+            for voters in itertools.combinations(replicas, rules.voters)
+            if reference.votes_obey(problem, leader, voters)
+        ]
+        found = best_voters(demand, rules, leader, replicas)
+        if not admitted:
+            assert found is None
+            continue
+        assert found is not None
+        assert tuple(sorted(found)) in admitted
+        waits = [total_wait(demand, leader, voters, rules.quorum) for voters in admitted]
+        mine = total_wait(demand, leader, found, rules.quorum)
+        assert mine <= min(waits) * (1 + TIE)
+        assert found == in_order_of_answer(demand, leader, found)
+        if demand.scenarios == 1:
+            # Of those with this wait the closest: lowest ranks in the leader's order of sites.
+            row = demand.site_rtt[0, leader].tolist()
+            ranked = [sorted((row[x], x) for x in voters) for voters in admitted]
+            best = min(r for r, w in zip(ranked, waits, strict=True) if w == min(waits))
+            assert found == tuple(x for _, x in best)
+
+
+@given(st.data(), problems(kinds=VOTING, min_sites=2))
+def test_no_voters_are_better(data: st.DataObject, problem: Problem) -> None:
+    check_best_voters(problem, some_replicas(data, problem))
+
+
+@given(
+    st.data(),
+    problems(kinds={"crossing", "min_domains", "pinned_voters", "quorum"}, min_sites=5),
+)
+def test_no_voters_are_better_where_greedy_fails(data: st.DataObject, problem: Problem) -> None:
+    check_best_voters(problem, some_replicas(data, problem))
+
+
+@pytest.mark.slow
+@settings(max_examples=5000)
+@given(st.data(), problems(kinds=VOTING, min_sites=2, max_sites=8, max_kinds=5))
+def test_no_voters_are_better_on_thousands(data: st.DataObject, problem: Problem) -> None:
+    check_best_voters(problem, some_replicas(data, problem))
+
+
+@given(st.data(), problems(kinds=NESTED, min_sites=3, max_sites=9, max_kinds=5))
+def test_greedy_for_many_pairs_is_greedy_for_one(data: st.DataObject, problem: Problem) -> None:
+    rules, rtt = problem.rules, problem.instance.site_rtt
+    assert rules.nested_voter_caps
+    size = rules.replicas_max
+    allowed = np.nonzero(rules.may_hold)[0].tolist()
+    assume(len(allowed) >= size)
+    pairs = [
+        (leader, replicas)
+        for replicas in itertools.combinations(allowed, size)
+        for leader in replicas
+    ]
+    leaders = np.array([leader for leader, _ in pairs])
+    rows = np.array([replicas for _, replicas in pairs])
+    waits = greedy_waits(rules, rtt, leaders, rows)
+    voters, found = greedy_voters(rules, rtt, leaders, rows)
+    for i in range(0, len(pairs), data.draw(st.integers(1, 7))):
+        leader, replicas = pairs[i]
+        best = best_voters(problem.demand, rules, leader, replicas)
+        assert np.isfinite(waits[i]) == (best is not None)
+        if best is not None:
+            assert found[i]
+            assert tuple(voters[i].tolist()) == best
+            assert waits[i] == sorted(rtt[leader, list(best)])[rules.quorum - 1]
+
+
+def test_greedy_is_not_exact_where_levels_cross() -> None:
+    """Why crossing levels need a search: from the leader l, sites a, b, c answer after 1, 2, 3.
+
+    Providers: l P, a Q, b R, c Q; regions: l X, a Y, b Y, c Z. Three voters, one per provider and
+    per region. Closest first takes a, whose region then shuts b out and whose provider c: stuck.
+    The only set is {l, b, c}, with b's answer at 2 as the majority.
+    """
+    rtt = np.array([[0, 1, 2, 3], [1, 0, 1, 1], [2, 1, 0, 1], [3, 1, 1, 0]], dtype=float)
+    instance = Instance(
+        sites=["l", "a", "b", "c"],
+        clients=["k"],
+        client_rtt=[[0, 1, 2, 3]],
+        site_rtt=rtt,
+        counts=[[0, 0, 0, 1, 0]],
+        domains={"provider": ["P", "Q", "R", "Q"], "region": ["X", "Y", "Y", "Z"]},
+    )
+    rules = [Diversity("provider"), Diversity("region")]
+    problem = Problem(instance, replicas=["l", "a", "b", "c"], voters=3, diversity=rules)
+    assert not problem.rules.nested_voter_caps
+    assert best_voters(problem.demand, problem.rules, 0, [0, 1, 2, 3]) == (0, 2, 3)
+    _, found = greedy_voters(problem.rules, rtt, np.array([0]), np.array([[0, 1, 2, 3]]))
+    assert not found[0]
+
+
+def test_the_closest_in_every_interval_is_not_the_best_overall() -> None:
+    """Two intervals, one vote beside the leader's: a answers after 1 and 9, b after 4 and 4.
+
+    Two votes of two: {l, a} waits 10 in all, {l, b} 8. The closest in the first interval is a.
+    """
+    rtt = np.zeros((2, 3, 3))
+    rtt[0, 0], rtt[1, 0] = [0, 1, 4], [0, 9, 4]
+    instance = Instance(
+        sites=["l", "a", "b"],
+        clients=["k"],
+        client_rtt=np.ones((1, 3)),
+        site_rtt=rtt,
+        counts=np.array([[[0, 0, 0, 1, 0]], [[0, 0, 0, 1, 0]]]),
+    )
+    problem = Problem(instance, replicas=["l", "a", "b"], voters=2)
+    assert best_voters(problem.demand, problem.rules, 0, [0, 1, 2]) == (0, 2)
+    # Under an infinite decay only the last interval counts: b again; with its counts elsewhere, a.
+    first = problem.replace(instance=instance.replace(counts=instance.counts * [[[1]], [[0.1]]]))
+    assert best_voters(first.demand, first.rules, 0, [0, 1, 2]) == (0, 1)

@@ -1,0 +1,251 @@
+"""The evaluator against the reference, and its vectorised forms against each other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement import Instance, Operation, Problem
+from placement.demand import Demand, aggregate
+from placement.score import (
+    TIE,
+    closest_first,
+    cutoff,
+    first_best,
+    leader_scores,
+    majority,
+    nearest,
+    operation_latency,
+    quorum_latency,
+    score,
+    score_many,
+    score_terms,
+)
+from tests import reference
+from tests.strategies import instances
+
+DECAYS = [1.0, 1.5, 2.0, math.inf]
+WORLDS = st.one_of(
+    instances(max_sites=9, max_clients=12),
+    instances(max_intervals=4),
+    instances(max_intervals=3, varying_rtt=True),
+)
+
+
+@st.composite
+def configurations(
+    draw: st.DrawFn, sites: int, replicas: int | None = None, voters: int | None = None
+) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """Draw (leader, voters, replicas) in any order."""
+    size = replicas or draw(st.sampled_from(range(1, sites + 1)))
+    shuffled = draw(st.permutations(range(sites)))
+    held = tuple(shuffled[:size])
+    votes = held[: voters or draw(st.integers(1, size))]
+    leader = draw(st.sampled_from(votes))
+    return leader, votes, tuple(reversed(held))
+
+
+@st.composite
+def many_configurations(
+    draw: st.DrawFn, sites: int
+) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
+    """Draw several (leader, voters, replicas) of the same sizes."""
+    replicas = draw(st.sampled_from(range(1, sites + 1)))
+    voters = draw(st.integers(1, replicas))
+    one = configurations(sites, replicas, voters)
+    return draw(st.lists(one, min_size=1, max_size=20))
+
+
+@given(st.data(), WORLDS, st.sampled_from(DECAYS))
+def test_score_is_eq_1(data: st.DataObject, instance: Instance, decay: float) -> None:
+    demand = aggregate(instance, decay)
+    leader, voters, replicas = data.draw(configurations(len(instance.sites)))
+    quorum = data.draw(st.integers(1, len(voters)))
+    expected = reference.score(instance, leader, voters, replicas, quorum, decay)
+    found = score(demand, leader, voters, replicas, quorum)
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-300)
+
+
+@given(st.data(), WORLDS, st.sampled_from(DECAYS), st.sampled_from([1, 7, 100, 4_000_000]))
+def test_one_and_many_agree_to_the_last_bit(
+    data: st.DataObject, instance: Instance, decay: float, chunk: int
+) -> None:
+    demand = aggregate(instance, decay)
+    chosen = data.draw(many_configurations(len(instance.sites)))
+    quorum = data.draw(st.integers(1, len(chosen[0][1])))
+    one = [score(demand, *each, quorum) for each in chosen]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("placement.score._CHUNK", chunk)
+        many = score_many(demand, *map(list, zip(*chosen, strict=True)), quorum)
+    assert [value.hex() for value in one] == [float(value).hex() for value in many]
+
+
+def test_one_and_many_agree_to_the_last_bit_with_many_clients() -> None:
+    """Pairwise summation works in blocks of 128, whatever the number of rows."""
+    rng = np.random.default_rng(7)
+    for clients in (127, 128, 129, 1000, 2049):
+        instance = random_world(rng, 11, clients)
+        demand = aggregate(instance)
+        replicas = np.array([rng.choice(11, 5, replace=False) for _ in range(40)])
+        many = score_many(demand, replicas[:, 0], replicas[:, :3], replicas, 2)
+        for row, value in zip(replicas, many, strict=True):
+            assert score(demand, row[0], row[:3], row, 2) == value
+
+
+def random_world(rng: np.random.Generator, sites: int, clients: int) -> Instance:
+    between = rng.uniform(1, 200, (sites, sites))
+    np.fill_diagonal(between, 0)
+    return Instance(
+        sites=[f"s{i}" for i in range(sites)],
+        clients=[f"k{i}" for i in range(clients)],
+        client_rtt=rng.uniform(1, 200, (clients, sites)),
+        site_rtt=between,
+        counts=rng.exponential(50, (clients, 5)),
+    )
+
+
+@given(st.data(), instances(max_sites=8, max_clients=12))
+def test_leader_scores_agree(data: st.DataObject, instance: Instance) -> None:
+    """One matrix product for all leaders and several workloads gives Eq. 1 of each."""
+    demand = aggregate(instance)
+    _, voters, replicas = data.draw(configurations(len(instance.sites)))
+    quorum = data.draw(st.integers(1, len(voters)))
+    waits = quorum_latency(instance.site_rtt, voters, [voters] * len(voters), quorum)
+    shares = np.array([1.0, 0.0, 0.5])
+    table = leader_scores(
+        demand.near * shares[:, np.newaxis],
+        demand.relay * shares[:, np.newaxis],
+        demand.direct * shares[:, np.newaxis],
+        demand.quorum * shares,
+        instance.client_rtt,
+        instance.site_rtt,
+        replicas,
+        voters,
+        waits,
+    )
+    exact = np.array([score(demand, leader, voters, replicas, quorum) for leader in voters])
+    np.testing.assert_allclose(table, shares[:, np.newaxis] * exact, rtol=1e-12, atol=1e-300)
+
+
+@given(st.data(), WORLDS, st.sampled_from(DECAYS))
+def test_operation_latencies_add_up(data: st.DataObject, instance: Instance, decay: float) -> None:
+    demand = aggregate(instance, decay)
+    leader, voters, replicas = data.draw(configurations(len(instance.sites)))
+    quorum = data.draw(st.integers(1, len(voters)))
+    latency = operation_latency(demand, leader, voters, replicas, quorum)
+    assert latency.shape == demand.counts.shape
+    total = float((latency * demand.counts).sum())
+    expected = score(demand, leader, voters, replicas, quorum)
+    assert total == pytest.approx(expected, rel=1e-12, abs=1e-300)
+
+
+@given(st.data(), instances(max_sites=8))
+def test_score_terms_are_the_definitions(data: st.DataObject, instance: Instance) -> None:
+    demand = aggregate(instance)
+    leader, voters, replicas = data.draw(configurations(len(instance.sites)))
+    quorum = data.draw(st.integers(1, len(voters)))
+    near, relay, direct, waits = score_terms(demand, leader, voters, replicas, quorum)
+    closest = nearest(instance.client_rtt, replicas)
+    for c, row in enumerate(instance.client_rtt.tolist()):
+        chosen = min(replicas, key=lambda r: (row[r], r))
+        assert closest[c] == chosen
+        assert near[0, c] == row[chosen]
+        assert relay[0, c] == instance.site_rtt[chosen, leader]
+        assert direct[0, c] == row[leader]
+    wait = sorted(float(instance.site_rtt[leader, x]) for x in voters)[quorum - 1]
+    assert waits.tolist() == [wait]
+    assert (waits[0] == 0) or quorum > 1
+
+
+@pytest.mark.slow
+@settings(max_examples=5000)
+@given(st.data(), WORLDS, st.sampled_from(DECAYS))
+def test_all_forms_agree_on_thousands(
+    data: st.DataObject, instance: Instance, decay: float
+) -> None:
+    demand = aggregate(instance, decay)
+    chosen = data.draw(many_configurations(len(instance.sites)))
+    quorum = data.draw(st.integers(1, len(chosen[0][1])))
+    many = score_many(demand, *map(list, zip(*chosen, strict=True)), quorum)
+    for each, value in zip(chosen, many, strict=True):
+        assert score(demand, *each, quorum) == value
+        expected = reference.score(instance, *each, quorum, decay)
+        assert value == pytest.approx(expected, rel=1e-12, abs=1e-300)
+
+
+def by_hand() -> tuple[Instance, Demand]:
+    """Two clients and three sites; d(c, r) and d(r, s) as written."""
+    instance = Instance(
+        sites=["x", "y", "z"],
+        clients=["p", "q"],
+        client_rtt=[[10, 40, 70], [60, 20, 20]],
+        site_rtt=[[0, 30, 80], [35, 0, 50], [90, 45, 0]],
+        counts=[[3, 1, 0, 2, 0], [0, 4, 1, 0, 1]],
+    )
+    return instance, aggregate(instance)
+
+
+def test_by_hand() -> None:
+    """R = {x, y}, V = {x, y}, leader y, majority(2) = 2, so q_y = d(y, x) = 35.
+
+    p: nearest x at 10, x to y 30, p to y 40.
+       3 weak reads at 10 = 30, 1 bounded read at 10 + 30 = 40, 2 transactions at 40 + 35 = 150
+    q: nearest y at 20, y to y 0, q to y 20.
+       4 bounded reads at 20 = 80, 1 strong read at 20, 1 two-group transaction at 20 + 2·35 = 90
+    Together 220 + 190 = 410 over 12 operations.
+    """
+    instance, demand = by_hand()
+    assert score(demand, 1, [0, 1], [0, 1], 2) == 410.0
+    assert demand.operations == 12.0
+    plan_leader = Problem(instance, replicas=["x", "y"], voters=["x", "y"], leader="y")
+    assert plan_leader.rules.quorum == majority(2) == 2
+
+
+def test_nearest_ties_go_to_the_first_site_whatever_the_order_of_replicas() -> None:
+    """Client q is 20 from y and from z; its bounded reads go by way of y, the first of them.
+
+    R = {x, y, z}, leader x alone votes: p 3·10 + 10 + 2·10 = 60;
+    q: 4 bounded at 20 + d(y, x) = 55 are 220, strong 60, two-group transaction 60 + 0 = 60: 340.
+    """
+    _, demand = by_hand()
+    assert score(demand, 0, [0], [0, 1, 2], 1) == 400.0
+    assert score(demand, 0, [0], [2, 1, 0], 1) == 400.0
+    assert nearest(demand.client_rtt[0], [2, 1]).tolist() == [1, 1]
+
+
+def test_coefficients_weigh_each_round_trip() -> None:
+    """One client, one odd operation (1, 0.25, 0.5, 2) issued 8 times, R = V = {x, z}, leader z.
+
+    near x at 10, x to z 80, direct 70, q_z = d(z, x) = 90:
+    8·(10 + 0.25·80 + 0.5·70 + 2·90) = 8·245 = 1960.
+    """
+    instance, _ = by_hand()
+    odd = instance.replace(operations=(Operation("odd", 1, 0.25, 0.5, 2),), counts=[[8.0], [0.0]])
+    assert score(aggregate(odd), 2, [0, 2], [0, 2], 2) == 1960.0
+
+
+@pytest.mark.parametrize(
+    ("voters", "votes"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3), (6, 4), (7, 4)]
+)
+def test_majority(voters: int, votes: int) -> None:
+    assert majority(voters) == votes == math.ceil((voters + 1) / 2)
+
+
+def test_quorum_wait_of_an_even_number_of_voters_is_an_order_statistic() -> None:
+    """Voters at 0, 10, 20, 100 from the first: a majority is 3, the third answer comes at 20."""
+    rtt = np.array([[0.0, 100.0, 10.0, 20.0]] * 4)
+    assert quorum_latency(rtt, 0, [0, 1, 2, 3], majority(4)) == 20
+    assert quorum_latency(rtt, [0, 0], [[0, 1], [0, 3]], 2).tolist() == [100, 20]
+
+
+def test_ties() -> None:
+    assert first_best([2.0, 1.0 + TIE / 2, 1.0]) == 1
+    assert first_best([2.0, 1.0 + 3 * TIE, 1.0]) == 2
+    assert first_best([[0.0, 0.0], [1.0, 0.0]]).tolist() == [0, 1]
+    assert cutoff(0.0) == 0.0
+    assert cutoff(4.0) == 4.0 * (1 + TIE)
+    assert closest_first(np.array([2.0, 1.0, 1.0, 0.0])).tolist() == [3, 1, 2, 0]
