@@ -17,9 +17,28 @@ from placement.errors import InputError
 __all__ = ["FRIDAY_SATURDAY", "LocalTime", "Timeline", "local_time"]
 
 FRIDAY_SATURDAY = frozenset(
-    {"BD", "BH", "DZ", "EG", "IL", "IQ", "JO", "KW", "LY", "OM", "QA", "SA", "SD", "SY", "YE"}
+    {
+        "AF",
+        "BD",
+        "BH",
+        "DZ",
+        "EG",
+        "IL",
+        "IQ",
+        "IR",
+        "JO",
+        "KW",
+        "LY",
+        "OM",
+        "QA",
+        "SA",
+        "SD",
+        "SY",
+        "YE",
+    }
 )
-"""Countries whose weekend is Friday and Saturday (2025); Saturday and Sunday elsewhere."""
+"""Countries taken to rest on Friday and Saturday (2025; in AF and IR, Friday is the fixed day); the
+others rest on Saturday and Sunday."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,13 +23,29 @@ __all__ = ["write_parquet"]
 
 
 def write_parquet(
-    path: str | os.PathLike[str], blocks: Iterable[Block], clients: Clients, timeline: Timeline
+    path: str | os.PathLike[str],
+    blocks: Iterable[Block],
+    clients: Clients,
+    timeline: Timeline,
+    *,
+    force: bool = False,
 ) -> int:
     """Write blocks as one table: database, interval, client, and a column per operation.
 
     A row per database, interval and client in which anything was issued; rows of zeros are left
     out. `interval` is the begin of the interval, UTC. One row group per block, so the memory
     is that of one block. The file appears whole or not at all.
+
+    Parameters
+    ----------
+    path
+        Where; the folder must exist.
+    blocks
+        From :func:`placement.workloads.generate`, of one law.
+    clients, timeline
+        Those the blocks were generated with.
+    force
+        Replace an existing file; it stays as it is until the new one is complete.
 
     Returns
     -------
@@ -41,7 +57,8 @@ def write_parquet(
     MissingDependencyError
         Without pyarrow (``pip install replica-placement[parquet]``).
     InputError
-        For a block whose shape is not that of `clients` and `timeline`.
+        When the file exists and `force` is false, the folder does not exist, there is no block,
+        or a block's shape is not that of `clients` and `timeline`. Nothing is written then.
     """
     try:
         import pyarrow.parquet as pq
@@ -50,11 +67,24 @@ def write_parquet(
             "writing Parquet needs pyarrow: pip install 'replica-placement[parquet]'"
         ) from error
 
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
+    target = Path(os.path.realpath(path))
+    if target.exists() and not force:
+        raise InputError(
+            "exists already",
+            source=os.fspath(path),
+            expected="a new path, or force=True to replace it",
+        )
+    if not target.parent.is_dir():
+        raise InputError(
+            "the folder to write into does not exist",
+            source=os.fspath(path),
+            value=str(target.parent),
+            expected="an existing folder",
+        )
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
     rows = 0
     try:
-        with os.fdopen(handle, "wb") as sink:
+        with temporary.open("xb") as sink:
             writer = None
             try:
                 for block in blocks:
@@ -72,9 +102,9 @@ def write_parquet(
                     writer.close()
             sink.flush()
             os.fsync(sink.fileno())
-        os.replace(temporary, target)
+        temporary.replace(target)
     except BaseException:  # whatever happened, Ctrl-C included, no half file stays behind
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     return rows
 

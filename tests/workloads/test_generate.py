@@ -386,15 +386,26 @@ def test_parquet_is_written_whole_or_not_at_all(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        workloads.write_parquet(path, broken(), CLIENTS, day)
+        workloads.write_parquet(path, broken(), CLIENTS, day, force=True)
     with pytest.raises(InputError, match="a block of another workload"):
         workloads.write_parquet(
-            path, workloads.generate(tenants, CLIENTS, day, seed=0), CLIENTS, WEEK
+            path, workloads.generate(tenants, CLIENTS, day, seed=0), CLIENTS, WEEK, force=True
         )
     with pytest.raises(InputError, match="nothing to write"):
-        workloads.write_parquet(path, [], CLIENTS, day)
+        workloads.write_parquet(path, [], CLIENTS, day, force=True)
+    with pytest.raises(InputError, match="exists already"):
+        workloads.write_parquet(
+            path, workloads.generate(tenants, CLIENTS, day, seed=0), CLIENTS, day
+        )
+    with pytest.raises(InputError, match="the folder to write into does not exist"):
+        workloads.write_parquet(tmp_path / "no" / "x", [], CLIENTS, day)
     assert path.read_bytes() == b"what was there"
     assert [each.name for each in tmp_path.iterdir()] == ["fleet.parquet"]
+    rows = workloads.write_parquet(
+        path, workloads.generate(tenants, CLIENTS, day, seed=0), CLIENTS, day, force=True
+    )
+    assert rows > 0
+    assert path.read_bytes()[:4] == b"PAR1"
 
 
 def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
