@@ -1,0 +1,102 @@
+"""p-median files of the OR-Library as placement problems.
+
+A p-median is the placement with weak reads only and one voter: the score is then the sum over all
+nodes of the distance to the nearest chosen one. The files hold graphs; the distances are shortest
+paths. Beasley, "A note on solving large p-median problems", EJOR 21 (1985); a repeated edge counts
+with its last cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from placement import Instance, Problem
+from placement.operations import WEAK_READ
+
+DATA = Path(__file__).resolve().parents[1] / "../shared/data/pmed"
+
+
+@dataclass(frozen=True)
+class PMedian:
+    """Distances between all nodes, shape (n, n), and how many medians are asked for."""
+
+    name: str
+    distances: npt.NDArray[np.float64]
+    medians: int
+
+    def problem(self, medians: int | None = None, sites: int | None = None) -> Problem:
+        """Return it as a placement problem, perhaps with other medians or only the first sites."""
+        nodes = [f"n{i + 1}" for i in range(len(self.distances))]
+        size = sites or len(nodes)
+        instance = Instance(
+            sites=nodes[:size],
+            clients=[f"client {node}" for node in nodes],
+            client_rtt=self.distances[:, :size],
+            site_rtt=self.distances[:size, :size],
+            counts=np.ones((len(nodes), 1)),
+            operations=[WEAK_READ],
+            name=self.name,
+        )
+        return Problem(instance, replicas=medians or self.medians, voters=1)
+
+
+def parse(text: str, name: str = "pmed") -> PMedian:
+    """Parse ``n edges p`` and ``i j cost`` lines, and run Floyd and Warshall, O(n³)."""
+    numbers = np.array(text.split(), dtype=np.int64)
+    count, edges, medians = numbers[:3].tolist()
+    distances = np.full((count, count), np.inf)
+    np.fill_diagonal(distances, 0)
+    for i, j, cost in numbers[3 : 3 + 3 * edges].reshape(edges, 3).tolist():
+        distances[i - 1, j - 1] = distances[j - 1, i - 1] = cost
+    for k in range(count):
+        np.minimum(distances, distances[:, k, None] + distances[k], out=distances)
+    return PMedian(name, distances, medians)
+
+
+def read(name: str) -> PMedian:
+    """Read one file of the data folder."""
+    return parse((DATA / f"{name}.txt").read_text(), name)
+
+
+def optima() -> dict[str, int]:
+    """Published optimum of every file."""
+    lines = (DATA / "optima.txt").read_text().split("\n")
+    return {row[0]: int(row[-1]) for row in map(str.split, lines) if row and row[-1].isdigit()}
+
+
+def interchange(
+    problem: PMedian, rng: np.random.Generator, target: int, rounds: int = 1000
+) -> npt.NDArray[np.intp]:
+    """Best medians found by swaps from perturbed starts; stops when `target` is reached.
+
+    Teitz and Bart's vertex substitution, every swap of a round valued at once from the distances to
+    the closest and second closest median: a search that shares nothing with the package.
+    """
+    d, n = problem.distances, len(problem.distances)
+    everyone = np.arange(n)
+    best, found = np.inf, rng.choice(n, problem.medians, replace=False)
+    for _ in range(rounds):
+        medians = found.copy()
+        kicked = rng.choice(len(medians), rng.integers(1, min(len(medians), 6) + 1), replace=False)
+        medians[kicked] = rng.choice(np.setdiff1d(everyone, medians), len(kicked), replace=False)
+        while True:
+            order = np.argsort(d[:, medians], axis=1)[:, :2]
+            first, second = np.take_along_axis(d[:, medians], order, axis=1).T
+            joined = np.minimum(first[:, None], d)
+            left = np.minimum(second[:, None], d) - joined
+            mine = np.zeros((n, len(medians)))
+            mine[everyone, order[:, 0]] = 1
+            swapped = joined.sum(axis=0) + mine.T @ left
+            out, into = np.unravel_index(swapped.argmin(), swapped.shape)
+            if swapped[out, into] >= first.sum():
+                break
+            medians[out] = into
+        if first.sum() <= best:
+            best, found = first.sum(), medians
+        if best <= target:
+            break
+    return np.sort(found)
