@@ -122,8 +122,8 @@ class Descent:
 
     def exact_waits(self, pairs: Pairs) -> FloatArray:
         """D·q of the best feasible voters of each pair, infinite without any; shape (B,)."""
-        problem, terms = self.neighbourhood.problem, self.neighbourhood.terms
-        if problem.demand.scenarios == 1 and problem.rules.nested_voter_caps:
+        terms, rules = self.neighbourhood.terms, self.neighbourhood.rules
+        if len(terms.votes) == 1 and rules.nested_voter_caps:
             return self._greedy_waits(pairs)
         result = np.full(len(pairs), math.inf)
         for row, (leader, sites) in enumerate(zip(pairs.leaders, pairs.replicas, strict=True)):
@@ -149,15 +149,15 @@ class Descent:
         return result
 
     def _searched_wait(self, leader: int, replicas: tuple[int, ...]) -> float:
-        problem = self.neighbourhood.problem
+        problem, terms = self.neighbourhood.problem, self.neighbourhood.terms
         voters = best_voters(problem.demand, problem.rules, leader, replicas)
         if voters is None:
             return math.inf
         waits = [
             float(quorum_latency(rtt, leader, voters, problem.rules.quorum))
-            for rtt in problem.demand.site_rtt
+            for rtt in terms.site_rtt
         ]
-        return float(problem.demand.quorum @ np.array(waits))
+        return float(terms.votes @ np.array(waits))
 
 
 def _below(values: FloatArray) -> FloatArray:

@@ -12,17 +12,16 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from placement.checks import FloatArray
 from placement.configuration import Configuration
 from placement.errors import LimitError
 from placement.feasibility import complete
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
-from placement.score import closest_first
+from placement.score import closest_first, nearest
+from placement.status import Termination
 
-__all__ = ["first_leader", "keep_close", "nearby", "no_plan", "sizes"]
-
-Preference = Callable[[int, int], Sequence[int]]
-"""(leader, |R|) -> sites, the most wanted first."""
+__all__ = ["keep_close", "mean_rtt", "nearby", "no_plan", "rule_of_thumb", "sizes", "traffic"]
 
 
 def sizes(problem: Problem) -> range:
@@ -35,6 +34,31 @@ def nearby(problem: Problem, leader: int) -> tuple[int, ...]:
     demand = problem.demand
     weight = demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
     return tuple(closest_first(weight @ demand.site_rtt[:, leader, :]).tolist())
+
+
+def mean_rtt(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """Mean RTTs in ms over the scenarios: shapes (clients, sites) and (sites, sites)."""
+    return problem.demand.client_rtt.mean(axis=0), problem.demand.site_rtt.mean(axis=0)
+
+
+def traffic(problem: Problem, *, transactions: bool = False) -> FloatArray:
+    """Operations that arrive at each site when every client turns to the closest: shape (sites,).
+
+    Parameters
+    ----------
+    problem
+        The question; sites that may hold no replica receive nothing.
+    transactions
+        Count only the operations that need votes.
+    """
+    demand, rules = problem.demand, problem.rules
+    counted = demand.coefficients[:, 3] > 0 if transactions else np.ones(len(demand.coefficients))
+    issued = demand.counts @ counted.astype(np.float64)  # (scenarios, clients)
+    near = nearest(demand.client_rtt, np.nonzero(rules.may_hold)[0])
+    weights = np.asarray(issued, dtype=np.float64).reshape(-1)
+    arriving: FloatArray = np.zeros(len(rules.may_hold))
+    np.add.at(arriving, near.reshape(-1), weights)
+    return arriving
 
 
 def keep_close(problem: Problem, proposed: Iterable[int], size: int) -> Configuration | None:
@@ -55,58 +79,77 @@ def keep_close(problem: Problem, proposed: Iterable[int], size: int) -> Configur
         When the search gave up on some leader and no other leader has a plan.
     """
     wanted = frozenset(proposed)
+    found = []
+    gave_up: LimitError | None = None
+    for leader in np.nonzero(problem.rules.may_lead)[0].tolist():
+        prefer = sorted(nearby(problem, leader), key=lambda site: site not in wanted)
+        try:
+            configuration = complete(problem, leader, prefer, size)
+        except LimitError as error:
+            gave_up = error
+            continue
+        if configuration is not None:
+            found.append(configuration)
+    if not found and gave_up is not None:
+        raise gave_up
+    return cheapest(problem, found)
 
-    def prefer(leader: int, size: int) -> list[int]:
-        del size
-        return sorted(nearby(problem, leader), key=lambda site: site not in wanted)
 
-    leaders = np.nonzero(problem.rules.may_lead)[0].tolist()
-    return cheapest(problem, _completions(problem, leaders, prefer, (size,), stop=False))
-
-
-def first_leader(
-    problem: Problem, leaders: Iterable[int], prefer: Preference
-) -> Configuration | None:
-    """Configuration of the first leader that has one, its best |R| of the range; None: none has.
+def rule_of_thumb(
+    problem: Problem,
+    method: str,
+    leaders: Callable[[int], Sequence[int]],
+    build: Callable[[int, int], Configuration | None],
+) -> Plan:
+    """Plan of a rule that ranks leaders and then chooses replicas for the one it likes best.
 
     Parameters
     ----------
     problem
         The question.
+    method
+        Name of the method.
     leaders
-        Site indices, the most wanted first; those left out are never tried.
-    prefer
-        Sites that a leader wants as replicas, for each |R|.
+        |R| -> site indices, the most wanted first. The first that has a configuration leads.
+        Candidates that are left out are tried last, in site order.
+    build
+        (leader, |R|) -> a feasible configuration, or None when there is provably none.
+
+    Returns
+    -------
+    Plan
+        For a range of |R| the best size; infeasible when no leader has a configuration of any size.
 
     Raises
     ------
     LimitError
-        When the search gave up on some leader and no other leader has a plan.
+        When a search gave up and nothing was found.
     """
-    return cheapest(
-        problem, _completions(problem, list(leaders), prefer, sizes(problem), stop=True)
-    )
-
-
-def _completions(
-    problem: Problem, leaders: Sequence[int], prefer: Preference, wanted: Iterable[int], stop: bool
-) -> list[Configuration]:
+    may_lead = problem.rules.may_lead
     found = []
     gave_up: LimitError | None = None
-    for leader in leaders:
-        for size in wanted:
-            try:
-                configuration = complete(problem, leader, prefer(leader, size), size)
-            except LimitError as error:
-                gave_up = error
-                continue
-            if configuration is not None:
-                found.append(configuration)
-        if found and stop:
-            break
-    if not found and gave_up is not None:
-        raise gave_up
-    return found
+    termination = Termination.FINISHED
+    try:
+        for size in sizes(problem):
+            ranked = dict.fromkeys([*leaders(size), *range(len(may_lead))])
+            for leader in ranked:
+                if not may_lead[leader]:
+                    continue
+                try:
+                    configuration = build(leader, size)
+                except LimitError as error:
+                    gave_up = error
+                    continue
+                if configuration is not None:
+                    found.append(configuration)
+                    break
+    except KeyboardInterrupt:
+        termination = Termination.INTERRUPTED
+    if not found and termination is Termination.FINISHED:
+        if gave_up is not None:
+            raise gave_up
+        return no_plan(problem, method)
+    return Plan.of(problem, cheapest(problem, found), method=method, termination=termination)
 
 
 def no_plan(problem: Problem, method: str) -> Plan:

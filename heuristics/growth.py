@@ -44,8 +44,8 @@ def grown(
     -----
     O(size·B·C·S).
     """
-    problem, terms = neighbourhood.problem, neighbourhood.terms
-    rules, none = problem.rules, terms.sites
+    rules, terms = neighbourhood.rules, neighbourhood.terms
+    none = terms.sites
     pairs = Pairs(leaders, np.full((len(leaders), width), none, dtype=np.intp))
     for row, leader in enumerate(leaders.tolist()):
         first = [leader, *np.nonzero(rules.must_hold)[0].tolist()]

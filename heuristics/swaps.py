@@ -29,6 +29,7 @@ import numpy.typing as npt
 from heuristics.terms import Terms
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.configuration import site_costs
+from placement.constraints import Rules
 from placement.problem import Problem
 
 __all__ = ["Neighbourhood", "Pairs"]
@@ -77,16 +78,19 @@ class Neighbourhood:
     problem
         The question.
     terms
-        Of the problem.
+        Of the problem, or of another objective on its sites.
+    rules
+        Constraints on site indices, usually those of the problem.
     """
 
     problem: Problem
     terms: Terms
+    rules: Rules
 
     @cached_property
     def exact(self) -> bool:
         """Whether the waits in the table are those of the best voters, not merely a lower bound."""
-        rules = self.problem.rules
+        rules = self.rules
         pins = int(rules.must_vote.sum())
         only_leader = pins == 1 and bool((rules.may_lead == rules.must_vote).all())
         return (
@@ -123,14 +127,14 @@ class Neighbourhood:
     @cached_property
     def _waits(self) -> FloatArray:
         """RTT from ℓ to what may vote, else infinite: shape (scenarios, leaders, sites + 1)."""
-        rtt = np.where(self.problem.rules.may_vote, self.terms.site_rtt, np.inf)
+        rtt = np.where(self.rules.may_vote, self.terms.site_rtt, np.inf)
         none = np.full((*rtt.shape[:2], 1), np.inf)
         return np.concatenate([rtt, none], axis=2)
 
     @cached_property
     def _prices(self) -> FloatArray | None:
         """Price of each site under each leader, shape (leaders, sites + 1); None: no budget."""
-        if self.problem.rules.budget is None:
+        if self.rules.budget is None:
             return None
         rows = [site_costs(self.problem.instance, ell) for ell in range(self.terms.sites)]
         return np.array([np.append(row, 0.0) for row in rows if row is not None])
@@ -160,7 +164,7 @@ class Neighbourhood:
             brings nothing in. Infinite for moves that break a rule that can be read off counts.
         """
         now, table = self._client_part(pairs, summands)
-        if self.problem.rules.cost_weight:
+        if self.rules.cost_weight:
             self._add_money(pairs, now, table)
         constant = self.terms.direct[pairs.leaders]
         now += constant
@@ -173,7 +177,7 @@ class Neighbourhood:
 
         The wait of the best voter set where :attr:`exact` holds, a lower bound on it elsewhere.
         """
-        m = self.problem.rules.quorum
+        m = self.rules.quorum
         count, width = pairs.replicas.shape
         now = np.zeros(count)
         table = np.zeros((count, width, self.terms.sites + 1))
@@ -224,7 +228,7 @@ class Neighbourhood:
 
     def allowed(self, pairs: Pairs) -> BoolArray:
         """Moves that keep pins, |R|, the rules for replicas, the budget and enough voters."""
-        rules, none = self.problem.rules, self.terms.sites
+        rules, none = self.rules, self.terms.sites
         count, width = pairs.replicas.shape
         real = pairs.replicas < none
         size = real.sum(axis=1)

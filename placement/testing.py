@@ -104,8 +104,16 @@ def random_instance(
         )
         if prices
         else None,
+        # drawn apart, so that the other numbers do not depend on them
+        site_coordinates=_on_the_globe(seed, sites),
+        client_coordinates=_on_the_globe(seed + 1, clients),
         name=f"random-{seed}",
     )
+
+
+def _on_the_globe(seed: int, count: int) -> np.ndarray:
+    """Latitudes and longitudes in degrees, shape (count, 2)."""
+    return np.random.default_rng([seed, count]).uniform([-60, -180], [70, 180], (count, 2))
 
 
 @lru_cache(maxsize=8)

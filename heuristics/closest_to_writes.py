@@ -1,0 +1,56 @@
+"""Leader closest to the greatest writer (method ``closest-to-writes``): a strategy to compare with.
+
+Sharov et al., PVLDB 8(12), 2015, section 6.1: the leader is the candidate with the smallest RTT
+to the client that issues most transactions. That decides tier 1. In tier 2 the closest replicas
+vote; in tier 3 the quorum is the closest sites and K-means places the other replicas, as in
+Algorithm QK for this one leader. Demand is what the problem aggregates over its intervals. The
+rule is undefined, and refuses, when there are no transactions. O(C + S), beside one run of
+K-means in tier 3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heuristics.fallback import mean_rtt, rule_of_thumb
+from heuristics.most_writes import no_transactions
+from heuristics.qk import quorum_then_kmeans
+from heuristics.terms import terms_of
+from placement.methods import Method, Options
+from placement.plan import Plan
+from placement.problem import Problem
+from placement.score import closest_first
+
+__all__ = ["METHOD", "greatest_writer", "solve"]
+
+
+def greatest_writer(problem: Problem) -> int:
+    """Client index of most transactions, the first of those that tie."""
+    demand = problem.demand
+    writes = demand.counts.sum(axis=0) @ (demand.coefficients[:, 3] > 0).astype(np.float64)
+    return int(writes.argmax())
+
+
+def solve(problem: Problem, options: Options) -> Plan:
+    """Lead from the candidate closest to the greatest writer."""
+    del options
+    client_rtt, _ = mean_rtt(problem)
+    leaders = closest_first(client_rtt[greatest_writer(problem)]).tolist()
+    terms = terms_of(problem, everyone=True)
+    return rule_of_thumb(
+        problem,
+        METHOD.name,
+        lambda size: leaders,
+        lambda leader, size: quorum_then_kmeans(problem, terms, leader, size),
+    )
+
+
+METHOD = Method(
+    name="closest-to-writes",
+    call=solve,
+    summary="comparison strategy: the leader closest to the client that writes most",
+    exact=False,
+    refuses=no_transactions,
+    complexity="O(C + |S|), and K-means in tier 3",
+    reference="Sharov et al. 2015, section 6.1",
+)

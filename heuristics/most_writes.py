@@ -1,0 +1,57 @@
+"""Lead where most writes come from (method ``most-writes``): a baseline.
+baseline.
+
+The habit of "primary region" databases (TiDB's MAJORITY_IN_PRIMARY is one name for it): every
+client's transactions are counted at its closest site, the site with most of them leads, the m − 1
+sites closest to it complete the quorum, and the other replicas go where most operations arrive.
+It is undefined, and refuses, when there are no transactions. O(S·(C + log S)).
+"""
+
+from __future__ import annotations
+
+from heuristics.fallback import nearby, rule_of_thumb, traffic
+from placement.feasibility import complete
+from placement.methods import Method, Options
+from placement.plan import Plan
+from placement.problem import Problem
+from placement.score import closest_first
+
+__all__ = ["METHOD", "no_transactions", "solve"]
+
+
+def no_transactions(problem: Problem) -> str | None:
+    """Say that a rule about writes is undefined when nobody writes."""
+    writes = problem.demand.counts.sum(axis=(0, 1)) @ (problem.demand.coefficients[:, 3] > 0)
+    if writes > 0:
+        return None
+    return "it goes by where transactions come from, and no client issues any"
+
+
+def solve(problem: Problem, options: Options) -> Plan:
+    """Lead from the site of most writes, with its quorum and the busiest other sites."""
+    del options
+    rules = problem.rules
+    leaders = closest_first(-traffic(problem, transactions=True)).tolist()
+    busiest = closest_first(-traffic(problem)).tolist()
+
+    def prefer(leader: int) -> list[int]:
+        close = [s for s in nearby(problem, leader) if rules.may_vote[s] and s != leader]
+        return [leader, *close[: rules.quorum - 1], *busiest]
+
+    return rule_of_thumb(
+        problem,
+        METHOD.name,
+        lambda size: leaders,
+        lambda leader, size: complete(problem, leader, prefer(leader), size),
+    )
+
+
+METHOD = Method(
+    name="most-writes",
+    call=solve,
+    summary="baseline: leader and majority where most writes come from, the rest where demand is",
+    exact=False,
+    refuses=no_transactions,
+    complexity="O(|S|·(C + log |S|))",
+    reference="primary-region placement, e.g. TiDB MAJORITY_IN_PRIMARY",
+)

@@ -1,0 +1,118 @@
+"""p-median first, leader after (method ``p-median-first``): a baseline.
+
+What a planner with a facility-location package at hand does: place the replicas so that all
+operations are close to one, min Σ_c w_c·d(c, nearest(c, R)) with w_c all operations of c, and
+only then choose voters and leader among them (Algorithm 2). The p-median is found by vertex
+substitution (Teitz and Bart, Operations Research 16(5), 1968) with best improvement from a greedy
+start, or from a feasible one under rules; it is a local optimum, as in those packages'
+heuristics.
+
+The set must admit roles, so one site in it is held as if it led: the substitution runs for every
+candidate at once, and the set of least p-median cost over all of them is taken. O(steps·S·C·S).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from heuristics.descent import Descent
+from heuristics.fallback import keep_close, no_plan, sizes
+from heuristics.growth import grown
+from heuristics.room import Room
+from heuristics.swaps import Neighbourhood, Pairs
+from heuristics.terms import Terms, terms_of, total_operations
+from heuristics.tier2 import best_roles
+from placement.configuration import Configuration
+from placement.errors import LimitError
+from placement.feasibility import complete
+from placement.methods import Method, Options
+from placement.plan import Plan, cheapest
+from placement.problem import Problem
+
+__all__ = ["METHOD", "p_median", "solve"]
+
+
+def p_median(problem: Problem, size: int) -> tuple[int, ...] | None:
+    """Replica sites for the p-median of all operations, in site order; None when nothing was found.
+
+    Parameters
+    ----------
+    problem
+        The question; its rules are obeyed, with some leader.
+    size
+        |R|.
+    """
+    exactly = dataclasses.replace(problem.rules, replicas_min=size, replicas_max=size)
+    terms = _without_leader(problem)
+    neighbourhood = Neighbourhood(problem, terms, exactly)
+    width = size + 1
+    leaders = np.nonzero(exactly.may_lead)[0]
+    if Room(problem, size).free_of_rules:
+        pairs = grown(neighbourhood, leaders, size, width, quorum=False)
+    else:
+        pairs = _feasible(problem, leaders.tolist(), size, width)
+    if not len(pairs):
+        return None
+    values = Descent(neighbourhood, lambda: False).run(pairs)
+    chosen = pairs.replicas[int(values.argmin())]
+    return tuple(sorted(chosen[chosen < terms.sites].tolist()))
+
+
+def _without_leader(problem: Problem) -> Terms:
+    """Terms whose summand is w_c·d(c, r) and that see neither leader, votes nor money."""
+    terms = terms_of(problem, everyone=True)
+    return dataclasses.replace(
+        terms,
+        near=total_operations(problem),
+        relay=np.zeros_like(terms.relay),
+        votes=np.zeros_like(terms.votes),
+        direct=np.zeros_like(terms.direct),
+        money=np.zeros_like(terms.money),
+    )
+
+
+def _feasible(problem: Problem, leaders: list[int], size: int, width: int) -> Pairs:
+    """A feasible set for every leader that has one."""
+    none = len(problem.rules.may_hold)
+    rows, found = [], []
+    for leader in leaders:
+        try:
+            configuration = complete(problem, leader, (), size)
+        except LimitError:
+            continue
+        if configuration is not None:
+            found.append(leader)
+            rows.append([*configuration.replicas] + [none] * (width - size))
+    replicas = np.array(rows, dtype=np.intp).reshape(len(rows), width)
+    return Pairs(np.array(found, dtype=np.intp), replicas)
+
+
+def solve(problem: Problem, options: Options) -> Plan:
+    """Place replicas by p-median, then choose roles."""
+    del options
+    found: list[Configuration] = []
+    for size in sizes(problem):
+        sites = p_median(problem, size)
+        roles = None if sites is None else best_roles(problem, list(sites))
+        if roles is None:
+            roles = keep_close(problem, sites or (), size)
+        if roles is not None:
+            found.append(roles)
+    best = cheapest(problem, found)
+    return (
+        no_plan(problem, METHOD.name)
+        if best is None
+        else Plan.of(problem, best, method=METHOD.name)
+    )
+
+
+METHOD = Method(
+    name="p-median-first",
+    call=solve,
+    summary="baseline: replicas by p-median of all operations, then leader and voters",
+    exact=False,
+    complexity="O(steps·|S|²·C)",
+    reference="Teitz and Bart 1968, then Sharov et al. 2015, Algorithm 2",
+)
