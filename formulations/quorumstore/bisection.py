@@ -37,6 +37,7 @@ from placement.quorumstore import (
     stages,
     structural_reasons,
 )
+from placement.quorumstore.bounds import everywhere_bound
 from placement.status import Termination
 
 __all__ = ["Bisection", "Covering", "Step", "solve", "threshold_values"]
@@ -158,15 +159,8 @@ class Bisection:
         return int(np.searchsorted(self.values, value))
 
     def _first_step(self, goal: Goal, pair: tuple[int, int, int]) -> int:
-        """Step of a lower bound: the value if every site held a replica ("P3")."""
-        _, read, write = pair
-        everywhere = np.arange(len(self.problem.sites))[np.newaxis]
-        figures = metrics(self.problem, everywhere, read, write)
-        unbounded = Goal(
-            goal.target, normal_weight=goal.normal_weight, worst_weight=goal.worst_weight
-        )
-        value = float(unbounded.values(figures, self.problem.rules.contingency)[0])
-        return self._step(value)
+        """Step of a lower bound: the value if every site held a replica."""
+        return self._step(everywhere_bound(self.problem, goal, pair))
 
     def value(self, goal: Goal, found: QuorumConfiguration) -> float:
         """Value of a configuration, from the evaluator."""

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.checks import FloatArray
-from placement.quorumstore import Limits, Loss, QuorumProblem, Redirect
+from placement.quorumstore import Limits, QuorumProblem, Redirect
 
 __all__ = ["Cover", "CoveringModel", "Demand", "covering_model", "scenario_rtt"]
 
@@ -139,11 +139,7 @@ def _caps(
     problem: QuorumProblem, replicas: int, read: int, write: int
 ) -> tuple[tuple[tuple[int, ...], int], ...]:
     """Regional rules: replicas apart, or enough of them left after a region is lost."""
-    cap = replicas
-    if problem.rules.distinct_regions:
-        cap = 1
-    if problem.rules.loss is Loss.REGION:
-        cap = min(cap, replicas - max(read, write))
+    cap = problem.region_cap(replicas, max(read, write))
     if cap >= replicas:
         return ()
     groups = []

@@ -7,6 +7,7 @@ the worst case over the loss of any one site (N-1C). Exact methods live in
 ``formulations.quorumstore``, fast ones in ``heuristics.quorumstore``.
 """
 
+from placement.quorumstore.bounds import everywhere_bound
 from placement.quorumstore.explain import structural_reasons
 from placement.quorumstore.goal import (
     Goal,
@@ -17,7 +18,13 @@ from placement.quorumstore.goal import (
     tie_order,
     tie_order_of_equals,
 )
-from placement.quorumstore.latency import SortedSets, loss_thresholds, metrics, threshold
+from placement.quorumstore.latency import (
+    SortedSets,
+    loss_thresholds,
+    metrics,
+    threshold,
+    worst_thresholds,
+)
 from placement.quorumstore.plan import (
     LossEffect,
     QuorumConfiguration,
@@ -45,6 +52,7 @@ __all__ = [
     "Target",
     "TrafficPrices",
     "evaluate",
+    "everywhere_bound",
     "from_instance",
     "loss_thresholds",
     "message_prices",
@@ -54,4 +62,5 @@ __all__ = [
     "threshold",
     "tie_order",
     "tie_order_of_equals",
+    "worst_thresholds",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from placement.quorumstore.problem import QuorumProblem
-from placement.quorumstore.rules import Loss
 
 __all__ = ["structural_reasons"]
 
@@ -96,10 +95,6 @@ def _regional_reasons(
     problem: QuorumProblem, size: int | None, reading: int | None, writing: int | None
 ) -> tuple[str, ...]:
     """Whether the regions leave room for N replicas."""
-    rules = problem.rules
-    regional = rules.loss is Loss.REGION
-    if not (rules.distinct_regions or regional):
-        return ()
     members: dict[int, int] = {}
     for label in problem.region_index.tolist():
         members[label] = members.get(label, 0) + 1
@@ -110,9 +105,7 @@ def _regional_reasons(
         else problem.pairs
     )
     for total, read, write in pairs:
-        cap = 1 if rules.distinct_regions else total
-        if regional:
-            cap = min(cap, total - max(read, write))
+        cap = problem.region_cap(total, max(read, write))
         room = sum(min(cap, count) for count in members.values())
         if room >= total:
             return ()

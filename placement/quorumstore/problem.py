@@ -206,33 +206,41 @@ class QuorumProblem:
         """Whether clients of a lost site are served by another one."""
         return self.rules.redirect is not Redirect.KEEP
 
+    def region_cap(self, replicas: int, quorum: int) -> int:
+        """Most of N = `replicas` that may share a region with max(R, W) = `quorum`.
+
+        1 where regions must be distinct; N − max(R, W) where a region may be lost; N otherwise.
+        """
+        cap = replicas
+        if self.rules.distinct_regions:
+            cap = min(cap, 1)
+        if self.rules.loss is Loss.REGION:
+            cap = min(cap, replicas - quorum)
+        return cap
+
     def admissible(self, replicas: npt.NDArray[np.intp], quorum: int) -> npt.NDArray[np.bool_]:
-        """Whether each replica set (rows) obeys the regional rules with max(R, W) = `quorum`.
+        """Whether each replica set obeys :meth:`region_cap` with max(R, W) = `quorum`.
 
         Parameters
         ----------
         replicas
-            Shape (k, N).
+            Site indices in rows, shape (k, N).
         quorum
-            max(R, W); after the loss of a region at least so many replicas must remain.
+            max(R, W).
 
         Returns
         -------
         Shape (k,).
         """
-        keep = np.ones(len(replicas), dtype=bool)
-        regional = self.rules.loss is Loss.REGION
-        if not (self.rules.distinct_regions or regional):
-            return keep
+        size = replicas.shape[1]
+        cap = self.region_cap(size, quorum)
+        if cap >= size:
+            return np.ones(len(replicas), dtype=bool)
         labels = self.region_index[replicas]
         largest = np.zeros(len(replicas), dtype=np.intp)
-        for label in np.unique(self.region_index):
+        for label in range(int(self.region_index.max()) + 1):
             largest = np.maximum(largest, (labels == label).sum(axis=1))
-        if self.rules.distinct_regions:
-            keep &= largest <= 1
-        if regional:
-            keep &= largest <= replicas.shape[1] - quorum
-        return keep
+        return largest <= cap
 
 
 def whole_counts(values: object, field: str, sites: Sequence[str]) -> CountArray:
