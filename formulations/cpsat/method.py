@@ -1,0 +1,368 @@
+"""Tier 3 in CP-SAT (method ``cp-sat``): leader after leader, the most promising first.
+
+Each leader has a floor (every client at its cheapest site, the shortest wait). Leaders whose floor is
+not below the incumbent are never modelled; the others are solved by :mod:`formulations.cpsat.model`
+in the order of their floors, with everything not better than the incumbent cut off. The proven bound
+is the least over all leaders of what is known about each, less the rounding error of its integers
+(:mod:`formulations.cpsat.scaling`).
+
+The leader of the first incumbent comes first and its cut-off keeps the incumbent: a model (or a
+solver) that does not admit a plan known to be feasible is caught there and then.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from formulations.cpsat.constraints import forbid
+from formulations.cpsat.model import LeaderModel, build
+from formulations.cpsat.scaling import LeaderCosts, leader_costs
+from formulations.cpsat.search import Answer, Outcome, new_solver, run_solver
+from placement.configuration import Configuration
+from placement.errors import LimitError, PlacementError, SolverError
+from placement.feasibility import find_feasible, violations
+from placement.methods import Method, Options, Progress, Setting, available, load_method, run
+from placement.plan import Plan, objective
+from placement.problem import Problem
+from placement.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
+from placement.voting import best_voters
+
+__all__ = ["METHOD", "solve"]
+
+_HEURISTIC_SHARE = 0.2  # of the time limit, at most, goes to the start
+
+
+@dataclass
+class _Search:
+    """What is known so far, and the work done.
+
+    Attributes
+    ----------
+    bounds
+        Proven lower bound per leader, by site; leaders that can't lead are absent.
+    """
+
+    problem: Problem
+    options: Options
+    started: float
+    bounds: dict[int, float] = field(default_factory=dict)
+    best: Configuration | None = None
+    value: float = math.inf
+    termination: Termination = Termination.FINISHED
+    notes: list[str] = field(default_factory=list)
+    models: int = 0
+    conflicts: int = 0
+    branches: int = 0
+    literals: int = 0
+    scale: float = 0.0
+    error: float = 0.0
+    building: float = 0.0
+
+    @property
+    def bound(self) -> float:
+        """Least bound over all leaders; +∞ when none can lead."""
+        return min(self.bounds.values(), default=math.inf)
+
+    @property
+    def target(self) -> float:
+        """Leaders proven to give at least this need no further look."""
+        return self.value * (1 - self.options.gap_limit)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Wall time left; None without a limit."""
+        if self.options.time_limit is None:
+            return None
+        return self.options.time_limit - (time.perf_counter() - self.started)
+
+    def check_time(self) -> None:
+        """Raise TimeoutError when the time is up."""
+        left = self.seconds_left
+        if left is not None and left <= 0:
+            raise TimeoutError
+
+    def offer(self, configuration: Configuration) -> None:
+        """Take a feasible configuration if it is the best so far."""
+        value = objective(self.problem, configuration)
+        if value < self.value:
+            self.value, self.best = value, configuration
+
+    def report(self, bound: float | None = None) -> None:
+        """Pass on what is known; `bound` stands for a leader that is being solved."""
+        self.options.report(
+            Progress(
+                time.perf_counter() - self.started,
+                self.value,
+                min(self.bound if bound is None else bound, self.value),
+            )
+        )
+
+
+def solve(problem: Problem, options: Options) -> Plan:
+    """Prove the best configuration, one leader at a time.
+
+    Returns
+    -------
+    Plan
+        At a limit or after Ctrl-C: the best configuration so far with the proven bound.
+
+    Raises
+    ------
+    SolverError
+        When the solver contradicts the evaluator or the complete search for a feasible plan.
+    """
+    search = _Search(problem, options, time.perf_counter())
+    try:
+        for leader in np.nonzero(problem.rules.may_lead)[0].tolist():
+            search.bounds[leader] = 0.0  # nothing costs less than nothing
+        _start(search)
+        search.check_time()
+        costs = {leader: leader_costs(problem, leader) for leader in search.bounds}
+        for leader, cost in costs.items():
+            search.bounds[leader] = cost.floor
+        search.report()
+        for leader in _order(search):
+            if search.bounds[leader] < search.target:
+                _solve_leader(search, costs[leader])
+                search.report()
+    except TimeoutError:
+        search.termination = Termination.TIME_LIMIT
+    except KeyboardInterrupt:
+        search.termination = Termination.INTERRUPTED
+    return _plan(search)
+
+
+def _order(search: _Search) -> list[int]:
+    """Leaders by floor, but the incumbent's first."""
+    first = -1 if search.best is None else search.best.leader
+    return sorted(search.bounds, key=lambda leader: (leader != first, search.bounds[leader]))
+
+
+def _start(search: _Search) -> None:
+    """Find a configuration to start from: the caller's, a heuristic's, or any feasible one."""
+    options, problem = search.options, search.problem
+    if options.start is not None:
+        search.offer(options.start)
+        return
+    name = str(options.settings["start"])
+    if name == "none":
+        return
+    search.check_time()
+    if name in available():
+        method = load_method(name)
+        if method.refuses(problem) is None:
+            limit = search.seconds_left
+            share = None if limit is None else _HEURISTIC_SHARE * max(limit, 0.0)
+            try:
+                plan = run(method, problem, Options(time_limit=share, seed=options.seed))
+            except PlacementError as error:
+                search.notes.append(f"{name!r} gave nothing to start from: {error}")
+            else:
+                if plan.configuration is not None:
+                    search.offer(plan.configuration)
+                if plan.termination is Termination.INTERRUPTED:
+                    raise KeyboardInterrupt
+                if plan.configuration is not None:
+                    return
+    try:
+        found = find_feasible(problem)
+    except LimitError:
+        return  # the models below decide
+    if found is not None:
+        search.offer(found)
+
+
+def _solve_leader(search: _Search, costs: LeaderCosts) -> None:
+    """Raise the bound of one leader to the target, or to the time limit."""
+    began = time.perf_counter()
+    model = build(
+        search.problem,
+        costs,
+        incumbent=search.value,
+        hint=search.best,
+        check_time=search.check_time,
+    )
+    own = search.best is not None and search.best.leader == costs.leader and not search.models
+    most = search.value if own else search.target
+    if math.isfinite(search.value) and not model.cut_off(most, keep=own):
+        search.bounds[costs.leader] = search.target - model.integers.error
+        return
+    search.building += time.perf_counter() - began
+    search.models += 1
+    search.literals = max(search.literals, len(model.model.proto.variables))
+    search.scale = max(search.scale, model.integers.scale)
+    search.error = max(search.error, model.integers.error)
+    known = search.best if own else None
+    while True:
+        answer = _run(search, model)
+        configuration = _read(search, model, answer)
+        if configuration is None or not _breaks_budget(search.problem, configuration):
+            break
+        # Within the rounding of the prices, but not within the budget.
+        forbid(model.model, model.variables, configuration)
+    if configuration is not None:
+        _accept(search, model, answer, configuration)
+    _raise_bound(search, model, answer, known)
+    if answer.interrupted:
+        raise KeyboardInterrupt
+    short = search.bounds[costs.leader] < search.target - model.integers.error
+    if answer.outcome is Outcome.STOPPED and short and search.options.time_limit is not None:
+        raise TimeoutError
+
+
+def _run(search: _Search, model: LeaderModel) -> Answer:
+    search.check_time()
+    left = search.seconds_left
+    options = search.options
+    solver = new_solver(
+        seconds=left,
+        seed=options.seed,
+        threads=options.threads,
+        gap=options.gap_limit * model.costs.floor * model.integers.scale,
+    )
+    others = min(
+        (bound for leader, bound in search.bounds.items() if leader != model.costs.leader),
+        default=math.inf,
+    )
+
+    def listen(value: int | None, bound: int | None) -> None:
+        del value  # the incumbent is what the evaluator says, once the run is over
+        own = search.bounds[model.costs.leader]
+        if bound is not None:
+            own = max(own, model.in_ms(bound) - model.integers.error)
+        search.report(min(others, own))
+
+    answer = run_solver(solver, model.model, seconds=left, listen=listen)
+    search.conflicts += answer.conflicts
+    search.branches += answer.branches
+    return answer
+
+
+def _read(search: _Search, model: LeaderModel, answer: Answer) -> Configuration | None:
+    if answer.values is None:
+        return None
+    values = answer.values
+    return model.variables.configuration(
+        model.costs.leader, lambda literal: bool(values[literal.index])
+    )
+
+
+def _breaks_budget(problem: Problem, configuration: Configuration) -> bool:
+    """Whether a solver's configuration breaks the budget; breaking anything else is an error."""
+    broken = violations(problem, configuration)
+    if not broken:
+        return False
+    if problem.rules.budget is None or len(broken) > 1 or "budget" not in broken[0]:
+        raise SolverError("CP-SAT returned a configuration that breaks: " + "; ".join(broken))
+    return True
+
+
+def _accept(
+    search: _Search, model: LeaderModel, answer: Answer, configuration: Configuration
+) -> None:
+    """Re-score what the solver found, and take it with the voters every method would name."""
+    problem = search.problem
+    value = objective(problem, configuration)
+    assert answer.objective is not None
+    claimed = model.in_ms(answer.objective)
+    slack = model.integers.error + 1e-9 * abs(value)
+    # Before the end the solver may still wait for more votes than it needs to; at the end not.
+    too_high = answer.outcome is Outcome.OPTIMAL and claimed > value + slack
+    if claimed < value - slack or too_high:
+        raise SolverError(
+            f"CP-SAT says the objective is {claimed!r}, the evaluator {value!r}, and rounding "
+            f"explains only {slack:g}"
+        )
+    search.offer(configuration)
+    try:
+        voters = best_voters(
+            problem.demand, problem.rules, configuration.leader, configuration.replicas
+        )
+    except LimitError:
+        return
+    if voters is not None:
+        named = Configuration.of(configuration.leader, voters, configuration.replicas)
+        if objective(problem, named) <= search.value and not violations(problem, named):
+            search.value, search.best = objective(problem, named), named
+
+
+def _raise_bound(
+    search: _Search, model: LeaderModel, answer: Answer, known: Configuration | None
+) -> None:
+    leader, error = model.costs.leader, model.integers.error
+    if answer.outcome is Outcome.INFEASIBLE:
+        if known is not None:
+            sites = search.problem.instance.sites
+            raise SolverError(
+                f"CP-SAT finds no configuration led by {sites[leader]!r} that is as good as the "
+                f"one known, with replicas {[sites[r] for r in known.replicas]}"
+            )
+        # With an incumbent, only what is better than the target was left to search.
+        search.bounds[leader] = search.target - error if search.best is not None else math.inf
+    elif answer.bound is not None:
+        proven = model.in_ms(answer.bound) - error
+        search.bounds[leader] = max(search.bounds[leader], proven)
+
+
+def _plan(search: _Search) -> Plan:
+    problem = search.problem
+    termination = search.termination
+    bound = search.bound
+    if search.best is None and math.isinf(bound):
+        _confirm_infeasible(search)
+    if (
+        search.best is not None
+        and termination is Termination.FINISHED
+        and search.options.gap_limit > OPTIMALITY_TOLERANCE
+        and relative_gap(search.value, bound) > OPTIMALITY_TOLERANCE
+    ):
+        termination = Termination.GAP_LIMIT
+    return Plan.of(
+        problem,
+        search.best,
+        method=METHOD.name,
+        bound=min(bound, search.value),
+        termination=termination,
+        notes=search.notes,
+        stats={
+            "leaders": len(search.bounds),
+            "models": search.models,
+            "literals": search.literals,
+            "conflicts": search.conflicts,
+            "branches": search.branches,
+            "scale": search.scale,
+            "rounding_error": search.error,
+            "build_seconds": search.building,
+        },
+    )
+
+
+def _confirm_infeasible(search: _Search) -> None:
+    """Let the complete search confirm it: a single solver's word ends nothing."""
+    try:
+        found = find_feasible(search.problem)
+    except LimitError as error:
+        search.notes.append(f"infeasible by CP-SAT's word alone: the complete search gave up ({error})")
+        return
+    if found is not None:
+        raise SolverError(f"CP-SAT finds no plan, but here is one: {found}")
+
+
+METHOD = Method(
+    name="cp-sat",
+    call=solve,
+    summary="one constraint-programming model per leader (OR-Tools CP-SAT), whole numbers only",
+    exact=True,
+    settings={
+        "start": Setting(
+            "best-of",
+            "method whose plan the search starts from ('none': from nothing)",
+        ),
+    },
+    complexity="exponential; O(C·|S|) literals per leader",
+    reference="Sharov et al. 2015, section 5; Elloumi 2010 for the distance chains",
+)

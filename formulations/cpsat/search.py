@@ -1,0 +1,215 @@
+"""Running CP-SAT so that limits hold, Ctrl-C works and nothing found is lost.
+
+The solver runs in a thread of its own; the caller's thread waits, reports progress, and stops the
+solver when the wall clock says so, whether or not the solver keeps its own time limit.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from placement.errors import SolverError
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+
+__all__ = ["Answer", "Outcome", "new_solver", "run_solver"]
+
+_TICK = 0.1  # seconds between two looks at the clock
+_GRACE = 2.0  # seconds a solver may overrun before it is told, and again before it is left alone
+
+
+class Outcome(Enum):
+    """What the solver proved."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    STOPPED = "stopped"
+
+
+@dataclass
+class Answer:
+    """What came out of one run.
+
+    Attributes
+    ----------
+    outcome
+        What was proven.
+    values
+        Value of every variable, by index, in the best solution; None: none found.
+    objective
+        Of that solution, in the solver's integers.
+    bound
+        Proven lower bound, in the solver's integers; None: none.
+    conflicts, branches
+        Work done.
+    interrupted
+        Whether Ctrl-C stopped it.
+    """
+
+    outcome: Outcome = Outcome.STOPPED
+    values: list[int] | None = None
+    objective: int | None = None
+    bound: int | None = None
+    conflicts: int = 0
+    branches: int = 0
+    interrupted: bool = False
+    error: str = field(default="")
+
+
+def new_solver(
+    *, seconds: float | None, seed: int, threads: int, gap: float = 0.0
+) -> cp_model.CpSolver:
+    """Return a solver with this project's parameters.
+
+    Presolve is off: in OR-Tools 9.15 one of its steps returns wrong optima and certifies them
+    (google/or-tools#5293, open in August 2026; a model of ours met it at once), and it loses track of
+    assumption literals (#5141). What it would buy here is small: chains are cut at the leader and
+    literals are shared while the model is built. The full linear relaxation is on
+    (linearization_level 2), because the relaxation of one leader's model is close to integral.
+
+    Parameters
+    ----------
+    seconds, seed, threads
+        Time limit (None: none), seed, number of workers; one worker is deterministic.
+    gap
+        Difference between value and bound, in the solver's integers, that ends the search.
+    """
+    from ortools.sat.python import cp_model
+
+    solver = cp_model.CpSolver()
+    parameters = solver.parameters
+    parameters.cp_model_presolve = False
+    parameters.linearization_level = 2
+    parameters.num_workers = threads
+    parameters.random_seed = seed % 2**31
+    parameters.relative_gap_limit = 0.0
+    parameters.absolute_gap_limit = gap
+    parameters.catch_sigint_signal = False  # Ctrl-C belongs to the caller's thread
+    if seconds is not None:
+        parameters.max_time_in_seconds = max(seconds, 1e-3)
+    return solver
+
+
+def run_solver(
+    solver: cp_model.CpSolver,
+    model: cp_model.CpModel,
+    *,
+    seconds: float | None = None,
+    listen: Callable[[int | None, int | None], None] | None = None,
+) -> Answer:
+    """Run a solver to the end, to its limit, or to Ctrl-C.
+
+    Parameters
+    ----------
+    solver, model
+        From :func:`new_solver`, and what to solve.
+    seconds
+        Wall time left; the solver is stopped a little after it, at the latest.
+    listen
+        Called from the caller's thread with (objective, bound) as they improve.
+
+    Raises
+    ------
+    SolverError
+        When the solver rejects the model.
+    """
+    from ortools.sat.python import cp_model
+
+    answer = Answer()
+    lock = threading.Lock()
+    finished = threading.Event()
+
+    class Recorder(cp_model.CpSolverSolutionCallback):
+        """Keeps the best solution, so that it survives whatever happens to the solver."""
+
+        def on_solution_callback(self) -> None:
+            values = list(self.response_proto.solution)
+            with lock:
+                answer.values = values
+                answer.objective = round(self.objective_value)
+
+    def note_bound(bound: float) -> None:
+        if math.isfinite(bound):
+            with lock:
+                answer.bound = math.ceil(bound - 1e-6)  # integers below 2^53: exact as doubles
+
+    solver.best_bound_callback = note_bound
+
+    def work() -> None:
+        try:
+            status = solver.solve(model, Recorder())
+            with lock:
+                _conclude(answer, solver, status)
+        except Exception as error:  # noqa: BLE001 - handed to the caller's thread below
+            answer.error = f"{type(error).__name__}: {error}"
+        finally:
+            finished.set()
+
+    threading.Thread(target=work, name="cp-sat", daemon=True).start()
+    _wait(answer, solver, finished, lock, seconds, listen)
+    if answer.error:
+        raise SolverError(f"CP-SAT failed: {answer.error}")
+    with lock:  # a solver that was left alone must not change what is handed out
+        return Answer(**vars(answer))
+
+
+def _wait(
+    answer: Answer,
+    solver: cp_model.CpSolver,
+    finished: threading.Event,
+    lock: threading.Lock,
+    seconds: float | None,
+    listen: Callable[[int | None, int | None], None] | None,
+) -> None:
+    started = time.perf_counter()
+    told_at: float | None = None
+    told: tuple[int | None, int | None] = (None, None)
+    while True:
+        try:
+            if finished.wait(_TICK):
+                return
+            with lock:
+                now = (answer.objective, answer.bound)
+            if listen is not None and now != told:
+                listen(*now)
+                told = now
+        except KeyboardInterrupt:
+            answer.interrupted = True
+            solver.stop_search()
+            told_at = told_at or time.perf_counter()
+        except BaseException:
+            solver.stop_search()
+            raise
+        clock = time.perf_counter()
+        if told_at is None and seconds is not None and clock - started > seconds + _GRACE:
+            told_at = clock
+        if told_at is not None:
+            solver.stop_search()  # again and again: it has no effect before the search has begun
+            if clock - told_at > _GRACE:
+                return
+
+
+def _conclude(answer: Answer, solver: cp_model.CpSolver, status: object) -> None:
+    from ortools.sat.python import cp_model
+
+    answer.conflicts, answer.branches = solver.num_conflicts, solver.num_branches
+    if status == cp_model.INFEASIBLE:
+        answer.outcome = Outcome.INFEASIBLE
+        return
+    if status == cp_model.MODEL_INVALID:
+        answer.error = "the model is invalid"
+        return
+    response = solver.response_proto
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        answer.values = list(response.solution)
+        answer.objective = round(solver.objective_value)
+        answer.bound = math.ceil(solver.best_objective_bound - 1e-6)
+    if status == cp_model.OPTIMAL and answer.objective == answer.bound:
+        answer.outcome = Outcome.OPTIMAL  # else: it stopped within the gap it was allowed
