@@ -1,0 +1,165 @@
+"""Tier 3 by a mixed-integer program in Pyomo, solved by HiGHS (method ``milp``): the ground truth.
+
+One monolithic program with every constraint of the problem; :mod:`formulations.milp` says how it is
+put together, :mod:`formulations.milp.search` what its bound claims. Exponential at worst; tens of
+sites in seconds to minutes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+from formulations.milp.recipes import Recipe
+from formulations.milp.search import Search
+from formulations.milp.start import Start, find_start
+from formulations.milp.terms import terms_of
+from placement.errors import LimitError, UnsupportedError
+from placement.methods import Method, Options, Setting, available, load_method
+from placement.methods import run as run_method
+from placement.plan import Plan
+from placement.problem import Problem
+from placement.status import Status, Termination
+
+__all__ = ["METHOD", "solve"]
+
+_REFEREE = "cp-sat"
+
+
+def solve(problem: Problem, options: Options) -> Plan:
+    """Answer a problem by mixed-integer programming.
+
+    Parameters
+    ----------
+    problem, options
+        See :mod:`placement.methods`. Settings: ``recipe``, a value of
+        :class:`formulations.milp.recipes.Recipe`; ``start``, the heuristic that gives the first
+        configuration; ``reduce``, whether that configuration may be used to leave out what costs
+        too much.
+
+    Returns
+    -------
+    Plan
+        With build and solve time, size and nodes in `stats`. At a limit, or after Ctrl-C, the best
+        configuration so far with its bound.
+
+    Raises
+    ------
+    SolverError
+        When HiGHS fails, or claims what the evaluator refutes.
+    """
+    began = time.perf_counter()
+    deadline = math.inf if options.time_limit is None else began + options.time_limit
+    recipe = Recipe(options.settings["recipe"])
+    search = Search(
+        problem=problem,
+        options=options,
+        rows=recipe.rows,
+        terms=terms_of(problem),
+        reduce=bool(options.settings["reduce"]),
+        began=began,
+        deadline=deadline,
+    )
+    search.stats.update(recipe=recipe.value)
+    start = Start(None, "none")
+    try:
+        start = find_start(problem, options, str(options.settings["start"]))
+        search.stats.update(start=start.origin, start_seconds=time.perf_counter() - began)
+        if start.configuration is not None:
+            search.offer(start.configuration)
+        search.report()
+        if start.interrupted:
+            raise KeyboardInterrupt
+        search.go()
+    except KeyboardInterrupt:
+        search.termination = Termination.INTERRUPTED
+    if search.best is None and (start.impossible or search.infeasible):
+        return _no_plan(search, start)
+    return Plan.of(
+        problem,
+        search.best,
+        method=METHOD.name,
+        bound=search.bound,
+        termination=search.termination,
+        notes=search.notes,
+        stats=search.stats,
+    )
+
+
+def _no_plan(search: Search, start: Start) -> Plan:
+    """Say "infeasible" when two independent searches agree; otherwise that nothing is known.
+
+    A mixed-integer solver's word alone is not enough: HiGHS has called feasible programs
+    infeasible. The second witness is the complete search of placement.feasibility, or, where that
+    gives up, another exact method.
+    """
+    problem = search.problem
+    if start.impossible:
+        witness = "a complete search found no configuration that obeys all rules"
+        if search.infeasible:
+            witness += ", and HiGHS, with and without presolve, found none either"
+    else:
+        confirmed = _ask_referee(search)
+        if confirmed is not None and confirmed.configuration is not None:
+            return confirmed.replace(method=METHOD.name, notes=(*confirmed.notes, *search.notes))
+        if confirmed is None or confirmed.status is not Status.INFEASIBLE:
+            return Plan.of(
+                problem,
+                None,
+                method=METHOD.name,
+                bound=-math.inf,
+                termination=Termination.WORK_LIMIT,
+                notes=(
+                    *search.notes,
+                    "HiGHS found no feasible configuration, with and without presolve, but nothing "
+                    "else could confirm that there is none",
+                ),
+                stats=search.stats,
+            )
+        witness = (
+            f"HiGHS, with and without presolve, and method {_REFEREE!r} found no configuration "
+            "that obeys all rules"
+        )
+    return Plan.of(
+        problem,
+        None,
+        method=METHOD.name,
+        bound=math.inf,
+        reasons=(witness,),
+        notes=search.notes,
+        stats=search.stats,
+    )
+
+
+def _ask_referee(search: Search) -> Plan | None:
+    """Ask another exact method; None when there is none, or it cannot tell."""
+    if _REFEREE not in available():
+        return None
+    left = None
+    if math.isfinite(search.deadline):
+        left = max(0.0, search.deadline - time.perf_counter())
+    try:
+        return run_method(load_method(_REFEREE), search.problem, Options(time_limit=left))
+    except (UnsupportedError, LimitError):
+        return None
+
+
+METHOD = Method(
+    name="milp",
+    call=solve,
+    summary="one mixed-integer program for everything, in Pyomo, solved by HiGHS",
+    exact=True,
+    settings={
+        "recipe": Setting(
+            Recipe.PER_CLIENT.value,
+            "the formulation; all have the same optimum",
+            choices=tuple(recipe.value for recipe in Recipe),
+        ),
+        "start": Setting(
+            "auto", "heuristic that gives the first plan, 'auto', or 'none' for any feasible plan"
+        ),
+        "reduce": Setting(True, "leave out what the first plan shows to be too expensive"),
+    },
+    complexity="exponential at worst; O(C·S·L) columns for S sites and L leaders left",
+    reference="derivations in formulations.milp.recipes",
+)

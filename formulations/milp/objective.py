@@ -1,0 +1,83 @@
+"""The objective: Eq. 1 plus weighted cost, as one linear expression."""
+
+from __future__ import annotations
+
+from formulations.milp.constraints import money
+from formulations.milp.recipes import Forwarding, Quorum
+from formulations.milp.variables import Affine, Variables
+
+__all__ = ["objective"]
+
+
+def objective(variables: Variables, scale: float = 1.0) -> Affine:
+    """Return what is minimised, times `scale`.
+
+    Σ_kc A d(c, r) z_cr  +  Σ B d(r, ℓ) F_rℓ  +  Σ_ℓ (Σ_kc G d(c, ℓ)) y_ℓ  +  Σ_k D_k q_k
+    +  cost_weight · cost(ℓ, R)
+
+    with the second and fourth term in the variables of the recipe.
+    """
+    weight = variables.terms.problem.rules.cost_weight
+    parts = [_near(variables), _relay(variables), _direct(variables), _quorum(variables)]
+    if weight:
+        parts.append(money(variables).times(weight))
+    return Affine.total(parts).times(scale)
+
+
+def _near(variables: Variables) -> Affine:
+    demand = variables.terms.demand
+    return Affine.total(
+        variables.serves(i, r).times(
+            row.near * float(demand.client_rtt[row.scenario, row.client, r])
+        )
+        for i, row in enumerate(variables.terms.clients)
+        if row.near > 0
+        for r in row.serving
+    )
+
+
+def _relay(variables: Variables) -> Affine:
+    terms = variables.terms
+    rtt = terms.demand.site_rtt
+    if variables.rows.forwarding is Forwarding.AGGREGATED:
+        return Affine(
+            tuple(
+                (terms.classes[b].weight * float(rtt[terms.classes[b].scenario, r, ell]), flow)
+                for (b, r, ell), flow in variables.F.items()
+            )
+        )
+    return Affine(
+        tuple(
+            (terms.clients[i].relay * float(rtt[terms.clients[i].scenario, r, ell]), flow)
+            for (i, r, ell), flow in variables.f.items()
+        )
+    )
+
+
+def _direct(variables: Variables) -> Affine:
+    return Affine(tuple((variables.terms.direct[ell], y) for ell, y in variables.y.items()))
+
+
+def _quorum(variables: Variables) -> Affine:
+    terms, kind = variables.terms, variables.rows.quorum
+    rounds = terms.demand.quorum
+    if kind is Quorum.MEMBERSHIP:
+        return Affine(
+            tuple((float(rounds[k]) * variables.longest_wait(k), q) for k, q in variables.q.items())
+        )
+    if kind is Quorum.RADIUS:
+        return Affine(
+            tuple(
+                (float(rounds[k]) * terms.radii[k, ell][j], t)
+                for (k, ell, j), t in variables.t.items()
+            )
+        )
+    # ρ_J y − Σ_{j<J} (ρ_{j+1} − ρ_j) T_j
+    last = tuple(
+        (float(rounds[k]) * waits[-1], variables.y[ell]) for (k, ell), waits in terms.radii.items()
+    )
+    saved = tuple(
+        (-float(rounds[k]) * (terms.radii[k, ell][j + 1] - terms.radii[k, ell][j]), reached)
+        for (k, ell, j), reached in variables.T.items()
+    )
+    return Affine(last + saved)

@@ -1,0 +1,298 @@
+"""The search: rounds of HiGHS, each checked by the evaluator, until the bound proves the plan.
+
+**What is claimed.** The score is the evaluator's. The bound is HiGHS's dual bound, lowered by what
+its tolerances allow (`slack`), in a program scaled so that this is far below a relative 1e-9:
+
+* an LP optimum is dual feasible to 1e-7 per column, which costs at most 1e-7 times the sum of all
+  variables (`Milp.mass`);
+* HiGHS prunes what is better than its incumbent by less than its feasibility tolerance, 1e-6;
+* coefficients are rounded: a few units in the last place of the largest, times the mass.
+
+With the objective scaled to a million or more this comes to some 1e-10 of the optimum. It is a
+statement about tolerances, not a proof in exact arithmetic: cuts, fixings and pruning inside HiGHS
+are floating point, and nothing outside it can replay them.
+
+**What is checked.** Binaries are rounded, the configuration rebuilt, its constraints tested and its
+score evaluated; a difference of more than a relative 1e-6 from HiGHS's objective is a SolverError.
+"Infeasible" is believed only when something else says so too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from formulations.milp.highs import Guard, Outcome, Stop, Verdict, run
+from formulations.milp.model import Milp, build, mass_of
+from formulations.milp.program import Program
+from formulations.milp.recipes import Rows
+from formulations.milp.reductions import reduce_terms, static_bound
+from formulations.milp.terms import Terms
+from placement.configuration import Configuration
+from placement.errors import LimitError, SolverError
+from placement.feasibility import violations
+from placement.methods import Options, Progress
+from placement.plan import objective
+from placement.problem import Problem
+from placement.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
+from placement.voting import best_voters
+
+__all__ = ["AGREEMENT", "Search", "scale_for", "slack"]
+
+AGREEMENT = 1e-6
+"""Largest relative difference between HiGHS's objective and the evaluator's that is tolerated."""
+
+_DUAL_TOLERANCE = 1e-7
+_MIP_TOLERANCE = 1e-6
+_TARGET = 1e6
+_ROUNDS = 20
+"""Rounds after which the best so far is returned: each cuts off a plan or tightens the scale."""
+
+_TERMINATION = {
+    Stop.TIME: Termination.TIME_LIMIT,
+    Stop.GAP: Termination.GAP_LIMIT,
+    Stop.INTERRUPTED: Termination.INTERRUPTED,
+}
+
+
+def scale_for(value: float, mass: float) -> float:
+    """Factor on the objective that puts `value` high enough above the solver's tolerances."""
+    return _TARGET * max(1.0, mass / 5000) / value if value > 0 else 1.0
+
+
+def slack(milp: Milp, program: Program) -> float:
+    """What HiGHS's tolerances may have added to its bound, in units of the program."""
+    largest = float(np.abs(program.cost).max(initial=0.0))
+    rounding = 4 * float(np.finfo(float).eps) * largest
+    return 2 * _MIP_TOLERANCE + (_DUAL_TOLERANCE + rounding) * milp.mass
+
+
+@dataclass
+class Search:
+    """State of one search for the optimum of a problem.
+
+    Attributes
+    ----------
+    problem, options, rows
+        The question, how to go about it, and the recipe.
+    terms
+        Data of the program, before reductions.
+    reduce
+        Whether to leave out what the best configuration makes too expensive.
+    deadline
+        time.perf_counter() at which to stop.
+    best, value
+        Best configuration so far and its objective.
+    bound
+        Proven lower bound so far.
+    infeasible
+        Whether HiGHS found no configuration, with and without presolve.
+    termination
+        Why the search ended.
+    """
+
+    problem: Problem
+    options: Options
+    rows: Rows
+    terms: Terms
+    reduce: bool
+    began: float
+    deadline: float
+    best: Configuration | None = None
+    value: float = math.inf
+    bound: float = -math.inf
+    infeasible: bool = False
+    termination: Termination = Termination.FINISHED
+    notes: list[str] = field(default_factory=list)
+    stats: dict[str, float | int | str] = field(default_factory=dict)
+
+    def offer(self, configuration: Configuration) -> None:
+        """Take a feasible configuration if it is the best so far, with its best voters."""
+        value = objective(self.problem, configuration)
+        try:
+            voters = best_voters(
+                self.problem.demand,
+                self.problem.rules,
+                configuration.leader,
+                configuration.replicas,
+            )
+        except LimitError:
+            voters = None
+        if voters is not None:
+            # Same wait, but the voters every method names; RTTs that vary may even gain by it.
+            named = dataclasses.replace(configuration, voters=voters)
+            if objective(self.problem, named) <= value:
+                configuration, value = named, objective(self.problem, named)
+        if value < self.value or self.best is None:
+            self.best, self.value = configuration, value
+
+    @property
+    def proven(self) -> bool:
+        """Whether the bound proves the best configuration optimal."""
+        return (
+            self.best is not None and relative_gap(self.value, self.bound) <= OPTIMALITY_TOLERANCE
+        )
+
+    def report(self, incumbent: float = math.inf, bound: float = -math.inf) -> None:
+        """Pass progress on, in units of the problem."""
+        self.options.report(
+            Progress(
+                time.perf_counter() - self.began,
+                min(self.value, incumbent),
+                max(self.bound, min(bound, self.value)),
+            )
+        )
+
+    def go(self) -> None:
+        """Run rounds until the best configuration is proven, nothing is feasible, or time is up."""
+        self._raise_bound(static_bound(self.terms))
+        for count in range(1, _ROUNDS + 1):
+            self.stats["rounds"] = count
+            if self._enough():
+                return
+            milp, program = self._build()
+            if time.perf_counter() >= self.deadline:
+                self.termination = Termination.TIME_LIMIT
+                return
+            if self._solve(milp, program):
+                return
+        self.termination = Termination.WORK_LIMIT
+
+    def _raise_bound(self, bound: float) -> None:
+        if not math.isnan(bound):
+            self.bound = max(self.bound, bound)
+
+    def _enough(self) -> bool:
+        """Whether what is known suffices: a proof, or the gap that was asked for."""
+        if self.best is None:
+            return False
+        if self.proven:
+            return True
+        limit = self.options.gap_limit
+        if limit > 0 and relative_gap(self.value, self.bound) <= limit:
+            self.termination = Termination.GAP_LIMIT
+            return True
+        return False
+
+    def _build(self) -> tuple[Milp, Program]:
+        began = time.perf_counter()
+        terms = self.terms
+        if self.reduce and self.best is not None:
+            terms = reduce_terms(terms, self.value)
+        # Without a configuration any scale will do; a later round takes the right one.
+        typical = self.value if self.best is not None else max(self.bound, 1.0)
+        milp = build(terms, self.rows, scale_for(typical, mass_of(terms, self.rows)))
+        program = milp.program()
+        seconds = time.perf_counter() - began
+        self.stats["build_seconds"] = float(self.stats.get("build_seconds", 0.0)) + seconds
+        self.stats.update(
+            variables=len(program.columns),
+            binaries=int(program.integer.sum()),
+            rows=len(program.row_lower),
+            nonzeros=len(program.value),
+        )
+        return milp, program
+
+    def _solve(self, milp: Milp, program: Program) -> bool:
+        """Run HiGHS on one program, cutting off what the evaluator refutes; whether all is said."""
+        for _ in range(_ROUNDS):
+            outcome = self._run(milp, program)
+            if outcome.verdict is Verdict.INFEASIBLE:
+                outcome = self._run(milp, program, presolve=False)
+                if outcome.verdict is Verdict.INFEASIBLE:
+                    return self._nothing_feasible()
+                if outcome.values is not None:
+                    self.notes.append("HiGHS's presolve called a feasible program infeasible")
+            lowered = (outcome.bound - slack(milp, program)) / milp.scale
+            if outcome.values is None:
+                self._raise_bound(lowered)
+                return self._stopped(outcome)
+            configuration = milp.configuration(program, outcome.values)
+            broken = violations(self.problem, configuration)
+            if broken and self._over_budget_only(configuration):
+                # Over budget by less than HiGHS's tolerance on a row.
+                milp.forbid(configuration)
+                program = milp.program()
+                if outcome.verdict is Verdict.OPTIMAL:
+                    self._raise_bound(lowered)
+                    continue
+                return self._stopped(outcome)
+            if broken:
+                raise SolverError("HiGHS's solution breaks the problem: " + "; ".join(broken))
+            self._check(outcome, milp, configuration)
+            self.offer(configuration)
+            self._raise_bound(min(lowered, self.value))
+            if outcome.verdict is Verdict.STOPPED:
+                return self._stopped(outcome)
+            return self.proven or not self._worth_another_round(milp)
+        return False
+
+    def _run(self, milp: Milp, program: Program, *, presolve: bool = True) -> Outcome:
+        start = None if self.best is None else milp.values(program, self.best)
+        scale, allowance = milp.scale, slack(milp, program)
+
+        def pass_on(incumbent: float, bound: float) -> None:
+            self.report(incumbent / scale, (bound - allowance) / scale)
+
+        outcome = run(
+            program,
+            Guard(self.deadline, self.options.gap_limit, report=pass_on),
+            threads=self.options.threads,
+            seed=self.options.seed,
+            start=start,
+            presolve=presolve,
+        )
+        for name, amount in (
+            ("solve_seconds", outcome.seconds),
+            ("nodes", outcome.nodes),
+            ("simplex_iterations", outcome.iterations),
+        ):
+            before = self.stats.get(name, 0)
+            self.stats[name] = amount if isinstance(before, str) else before + amount
+        if outcome.abandoned:
+            self.notes.append("HiGHS did not stop when it was told to and was left behind")
+        return outcome
+
+    def _stopped(self, outcome: Outcome) -> bool:
+        if outcome.stop is not None:
+            self.termination = _TERMINATION[outcome.stop]
+        return True
+
+    def _nothing_feasible(self) -> bool:
+        if self.best is not None:
+            raise SolverError(
+                "HiGHS calls a program infeasible, with presolve and without, for which a feasible "
+                "configuration is known"
+            )
+        self.infeasible = True
+        return True
+
+    def _check(self, outcome: Outcome, milp: Milp, configuration: Configuration) -> None:
+        """Raise SolverError unless HiGHS and the evaluator agree on a configuration's objective."""
+        value = objective(self.problem, configuration)
+        claimed = outcome.objective / milp.scale
+        if outcome.verdict is Verdict.OPTIMAL and not math.isclose(
+            claimed, value, rel_tol=AGREEMENT, abs_tol=AGREEMENT / milp.scale
+        ):
+            raise SolverError(
+                f"HiGHS claims the objective {claimed!r} for a configuration that the evaluator "
+                f"puts at {value!r}"
+            )
+
+    def _over_budget_only(self, configuration: Configuration) -> bool:
+        rules = self.problem.rules
+        if rules.budget is None:
+            return False
+        free = self.problem.replace(budget=None)
+        return not violations(free, configuration)
+
+    def _worth_another_round(self, milp: Milp) -> bool:
+        """Whether the scale came from a much worse plan, so that a new one tightens the bound."""
+        if self.value == 0:
+            return False
+        finer = scale_for(self.value, milp.mass)
+        return finer > 1.5 * milp.scale
