@@ -416,7 +416,9 @@ def _degrees(cell: object, source: str, field: str, limit: float) -> float:
         return math.nan
     expected = f"degrees within ±{limit:g}, or blank"
     value = number_cell(cell, source, field, expected)
-    if not abs(value) <= limit:
+    if math.isnan(value):  # a blank of Parquet
+        return math.nan
+    if abs(value) > limit:
         raise InputError("off the globe", source=source, field=field, value=cell, expected=expected)
     return value
 

@@ -1,0 +1,1 @@
+"""Files: exact round trips, atomic writes, importers, pandas, plain text."""
