@@ -1,260 +1,252 @@
-"""What the engine works on: plain arrays of one placement problem, and the exact score.
+"""What the engine works on: the demand and the rules of one problem, with one price per replica.
 
-Nothing in this package but :mod:`formulations.exact.method` knows instances and problems by name; the
-engine sees a :class:`Core`.  The score is the one of Eq. 1 of Sharov et al. (PVLDB 8(12), 2015)::
-
-    score(l, V, R) = sum_c ( A_c d(c, near) + B_c d(near, l) + G_c d(c, l) ) + D q_l(V) + price_l(R)
-
-with near = the replica of smallest d(c, .), ties to the lower site index, and q_l(V) the m-th smallest of
-d(l, x) over the voters x.
+The engine takes problems with one scenario, caps on nested levels, and no budget; everything else it
+is asked for, :mod:`formulations.exact.method` hands on.  Scores and voters come from the shared
+evaluator (:mod:`placement.score`, :mod:`placement.voting`), nowhere else.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+import numpy.typing as npt
 
-from placement.errors import InputError
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.configuration import Configuration, site_costs
+from placement.constraints import GroupRule, Role, Rules
+from placement.demand import Demand
+from placement.errors import UnsupportedError
+from placement.problem import Problem
+from placement.score import majority, score
+from placement.voting import best_voters
 
-__all__ = ["BoolArray", "Cap", "Core", "FloatArray", "IntArray", "voters_for"]
+__all__ = ["Core"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
-BoolArray: TypeAlias = NDArray[np.bool_]
-
-
-def _frozen(array: NDArray[np.generic]) -> None:
-    array.setflags(write=False)
-
-
-@dataclass(frozen=True, eq=False)
-class Cap:
-    """At most `limit` chosen sites per label.
-
-    Parameters
-    ----------
-    labels
-        Label of each site, shape (sites,), any integers.
-    limit
-        Largest number of chosen sites that may share one label, >= 0.
-    """
-
-    labels: IntArray
-    limit: int
+_WHOLE_LIMIT = 2.0**52
+"""Whole numbers below it, and their sums, are exact in doubles."""
 
 
 @dataclass(frozen=True, eq=False)
 class Core:
-    """One placement problem as arrays.
+    """One placement problem as the engine sees it.
 
     Parameters
     ----------
-    client_rtt
-        RTT from client to site, ms, shape (clients, sites), finite and >= 0.
-    site_rtt
-        RTT between sites, ms, shape (sites, sites); the row is the side that waits; zero diagonal.
-    near, relay, direct
-        Weights A, B, G of Eq. 1, shape (clients,), >= 0.
-    quorum
-        Weight D of Eq. 1, >= 0.
-    replicas_min, replicas_max
-        Range of \\|R\\|.
-    voters
-        \\|V\\|.
-    quorum_size
-        m, the number of voters (the leader included) that must answer, 1 <= m <= voters.
-    may_hold, must_hold, may_vote, must_vote, may_lead
-        Which sites may or must be replica, voter, leader; shape (sites,).
-    replica_caps, voter_caps
-        Caps per label. The levels of one role must be nested (a laminar family).
+    demand
+        RTTs and weights of Eq. 1; exactly one scenario.
+    rules
+        Who may and must hold, vote and lead; caps on nested levels.
     price
-        Linear price of a replica at r under leader l, shape (sites, sites), >= 0, or None.
+        What a replica at r adds to the objective under leader ℓ, in ms times operations, shape
+        (sites, sites), row = leader, >= 0; None: nothing.
 
-    Notes
-    -----
-    Building one checks shapes and ranges and raises :class:`~placement.errors.InputError`; whether any
-    configuration exists is for the engine to find out.
+    Raises
+    ------
+    UnsupportedError
+        For several scenarios, a budget, crossing levels or a least number of domains.
     """
 
-    client_rtt: FloatArray
-    site_rtt: FloatArray
-    near: FloatArray
-    relay: FloatArray
-    direct: FloatArray
-    quorum: float
-    replicas_min: int
-    replicas_max: int
-    voters: int
-    quorum_size: int
-    may_hold: BoolArray = field(default_factory=lambda: np.ones(0, dtype=np.bool_))
-    must_hold: BoolArray = field(default_factory=lambda: np.ones(0, dtype=np.bool_))
-    may_vote: BoolArray = field(default_factory=lambda: np.ones(0, dtype=np.bool_))
-    must_vote: BoolArray = field(default_factory=lambda: np.ones(0, dtype=np.bool_))
-    may_lead: BoolArray = field(default_factory=lambda: np.ones(0, dtype=np.bool_))
-    replica_caps: tuple[Cap, ...] = ()
-    voter_caps: tuple[Cap, ...] = ()
+    demand: Demand
+    rules: Rules
     price: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        """Normalise the arrays (read-only, contiguous; voters hold) and check them."""
-        client_rtt = np.ascontiguousarray(self.client_rtt, dtype=np.float64)
-        if client_rtt.ndim != 2 or client_rtt.shape[1] < 1:
-            raise InputError("wrong shape", field="client_rtt", value=client_rtt.shape)
-        clients, sites = client_rtt.shape
-        put = object.__setattr__
-        put(self, "client_rtt", client_rtt)
-        put(self, "site_rtt", np.ascontiguousarray(self.site_rtt, dtype=np.float64))
-        for name in ("near", "relay", "direct"):
-            put(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
-        for name, default in (
-            ("may_hold", True),
-            ("must_hold", False),
-            ("may_vote", True),
-            ("must_vote", False),
-            ("may_lead", True),
-        ):
-            flags: BoolArray = np.asarray(getattr(self, name), dtype=np.bool_)
-            if flags.size == 0:
-                flags = np.full(sites, default)
-            if flags.shape != (sites,):
-                raise InputError(
-                    "wrong shape", field=name, value=flags.shape, expected=str((sites,))
-                )
-            put(self, name, flags.copy())
-        if self.price is not None:
-            put(self, "price", np.ascontiguousarray(self.price, dtype=np.float64))
-        shapes = {
-            "site_rtt": (sites, sites),
-            "near": (clients,),
-            "relay": (clients,),
-            "direct": (clients,),
-            "price": (sites, sites),
-        }
-        for name, shape in shapes.items():
-            array = getattr(self, name)
-            if array is None:
-                continue
-            if array.shape != shape:
-                raise InputError("wrong shape", field=name, value=array.shape, expected=str(shape))
-        for name in ("client_rtt", *shapes):
-            array = getattr(self, name)
-            if array is not None and not (np.isfinite(array).all() and (array >= 0).all()):
-                raise InputError("not finite or negative", field=name, expected="finite and >= 0")
-        if np.diagonal(self.site_rtt).any():
-            raise InputError("non-zero diagonal", field="site_rtt", expected="zeros")
-        if not (np.isfinite(self.quorum) and self.quorum >= 0):
-            raise InputError("not finite or negative", field="quorum", value=self.quorum)
-        if not 1 <= self.quorum_size <= self.voters:
-            raise InputError(
-                "quorum size out of range",
-                field="quorum_size",
-                value=self.quorum_size,
-                expected=f"1..{self.voters}",
+        reason = Core.refuses(self.demand, self.rules)
+        if reason is not None:
+            raise UnsupportedError(f"the engine cannot take this problem: {reason}")
+
+    @staticmethod
+    def refuses(demand: Demand, rules: Rules) -> str | None:
+        """Return why the engine cannot take a problem, or None."""
+        if demand.scenarios != 1:
+            return "RTTs vary by interval"
+        if rules.budget is not None:
+            return "there is a budget"
+        for role in ("voters", "replicas"):
+            nested = rules.nested_voter_caps if role == "voters" else rules.nested_replica_caps
+            if not nested:
+                return f"the rules for {role} are not caps on nested levels"
+        return None
+
+    @classmethod
+    def of(cls, problem: Problem) -> Core:
+        """Build the core of a problem; see the class for what cannot be taken."""
+        rules, price = problem.rules, None
+        if rules.cost_weight:
+            size = len(rules.may_hold)
+            rows = [site_costs(problem.instance, leader) for leader in range(size)]
+            price = rules.cost_weight * np.array([row for row in rows if row is not None])
+        return cls(problem.demand, rules, price)
+
+    @classmethod
+    def of_arrays(
+        cls,
+        client_rtt: npt.ArrayLike,
+        site_rtt: npt.ArrayLike,
+        weights: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, float],
+        *,
+        replicas: tuple[int, int],
+        voters: int,
+        quorum: int | None = None,
+        may_hold: npt.ArrayLike | None = None,
+        must_hold: npt.ArrayLike | None = None,
+        may_vote: npt.ArrayLike | None = None,
+        must_vote: npt.ArrayLike | None = None,
+        may_lead: npt.ArrayLike | None = None,
+        caps: Sequence[tuple[Role, npt.ArrayLike, int]] = (),
+        price: npt.ArrayLike | None = None,
+    ) -> Core:
+        """Build one from bare arrays (benchmarks and tests; nothing is validated here).
+
+        Parameters
+        ----------
+        client_rtt, site_rtt
+            ms, shapes (clients, sites) and (sites, sites), zero diagonal of the latter.
+        weights
+            A, B, G of Eq. 1, each of shape (clients,), and D.
+        replicas
+            Inclusive range of \\|R\\|.
+        voters, quorum
+            \\|V\\| and m; None: a majority.
+        may_hold, must_hold, may_vote, must_vote, may_lead
+            Boolean, shape (sites,); None: no restriction.
+        caps
+            (role, label of each site, most chosen sites per label).
+        price
+            As the class.
+        """
+        near, relay, direct = (np.atleast_2d(np.asarray(w, dtype=np.float64)) for w in weights[:3])
+        rtt = np.ascontiguousarray(client_rtt, dtype=np.float64)
+        clients, sites = rtt.shape
+
+        def flags(given: npt.ArrayLike | None, default: bool) -> BoolArray:
+            return np.full(sites, default) if given is None else np.array(given, dtype=np.bool_)
+
+        hold, hold_must = flags(may_hold, True), flags(must_hold, False)
+        vote, vote_must = flags(may_vote, True) & hold, flags(must_vote, False)
+        groups = []
+        for role, labels, limit in caps:
+            names, codes = np.unique(np.asarray(labels), return_inverse=True)
+            groups.append(
+                GroupRule(role, "level", codes, tuple(map(str, names)), limit, None, "a cap")
             )
-        if not 1 <= self.replicas_min <= self.replicas_max:
-            raise InputError(
-                "empty range",
-                field="replicas",
-                value=(self.replicas_min, self.replicas_max),
-                expected="1 <= min <= max",
-            )
-        for cap in (*self.replica_caps, *self.voter_caps):
-            if cap.labels.shape != (sites,) or cap.limit < 0:
-                raise InputError(
-                    "wrong cap", field="caps", value=(cap.labels.shape, cap.limit),
-                    expected=f"labels of shape ({sites},) and a limit >= 0",
-                )
-        # A voter is a replica, a leader is a voter: what follows from that is made explicit here.
-        put(self, "must_hold", self.must_hold | self.must_vote)
-        put(self, "may_vote", self.may_vote & self.may_hold)
-        put(self, "may_lead", self.may_lead & self.may_vote)
-        put(self, "replicas_min", max(self.replicas_min, self.voters))
-        for name in ("client_rtt", "site_rtt", "near", "relay", "direct", "price", "may_hold",
-                     "must_hold", "may_vote", "must_vote", "may_lead"):
-            array = getattr(self, name)
-            if array is not None and array.base is None and array.flags.owndata:
-                _frozen(array)
+        rules = Rules(
+            replicas_min=max(replicas[0], voters),
+            replicas_max=replicas[1],
+            voters=voters,
+            quorum=majority(voters) if quorum is None else quorum,
+            may_hold=hold,
+            must_hold=hold_must | vote_must,
+            may_vote=vote,
+            must_vote=vote_must,
+            may_lead=flags(may_lead, True) & vote,
+            groups=tuple(groups),
+        )
+        demand = Demand(
+            client_rtt=rtt[np.newaxis],
+            site_rtt=np.ascontiguousarray(site_rtt, dtype=np.float64)[np.newaxis],
+            counts=np.ones((1, clients, 1)),
+            coefficients=np.zeros((1, 4)),
+            near=near,
+            relay=relay,
+            direct=direct,
+            quorum=np.array([weights[3]], dtype=np.float64),
+            operations=float(clients),
+        )
+        return cls(
+            demand, rules, None if price is None else np.array(price, dtype=np.float64, order="C")
+        )
 
     @property
     def clients(self) -> int:
         """Number of clients."""
-        return int(self.client_rtt.shape[0])
+        return int(self.demand.client_rtt.shape[1])
 
     @property
     def sites(self) -> int:
         """Number of sites."""
-        return int(self.client_rtt.shape[1])
+        return int(self.demand.client_rtt.shape[2])
 
     @property
+    def client_rtt(self) -> FloatArray:
+        """d(c, r), ms, shape (clients, sites)."""
+        return self.demand.client_rtt[0]
+
+    @property
+    def site_rtt(self) -> FloatArray:
+        """d(r, s), ms, shape (sites, sites), row = the side that waits."""
+        return self.demand.site_rtt[0]
+
+    @property
+    def quorum_weight(self) -> float:
+        """D of Eq. 1."""
+        return float(self.demand.quorum[0])
+
+    @cached_property
+    def active(self) -> IntArray:
+        """Clients whose nearest replica matters (A or B positive), ascending."""
+        return np.nonzero((self.demand.near[0] > 0) | (self.demand.relay[0] > 0))[0]
+
+    @cached_property
+    def direct(self) -> FloatArray:
+        """Σ_c G_c d(c, ℓ) for every leader ℓ, shape (sites,)."""
+        return np.asarray(self.demand.direct[0] @ self.client_rtt)
+
+    @cached_property
     def leader_matters(self) -> bool:
-        """False when no term of the score, and no price, depends on the leader."""
-        if self.quorum > 0 or self.relay.any() or self.direct.any():
+        """Whether any term of the objective depends on the leader.
+
+        When none does (B = G = D = 0: the p-median problem) one search serves all leaders.
+        """
+        demand = self.demand
+        if demand.quorum.any() or demand.relay.any() or demand.direct.any():
             return True
         return self.price is not None and bool((self.price != self.price[0]).any())
 
-    def score(self, leader: int, replicas: IntArray, voters: IntArray) -> float:
-        """Score of one configuration (Eq. 1), in O(clients * replicas).
+    @cached_property
+    def granularity(self) -> float:
+        """1.0 when every score is a whole number and exact in doubles; else 0.
 
-        Parameters
-        ----------
-        leader
-            Site index.
-        replicas, voters
-            Site indices, ascending.
+        Then a bound above score − 1 already proves the score.
         """
-        rtt = self.client_rtt[:, replicas]
-        chosen = replicas[np.argmin(rtt, axis=1)]  # first minimum: ties to the lower site index
-        rows = np.arange(self.clients)
-        served = self.near @ self.client_rtt[rows, chosen]
-        relayed = self.relay @ self.site_rtt[chosen, leader]
-        direct = self.direct @ self.client_rtt[:, leader]
-        radius = np.sort(self.site_rtt[leader, voters])[self.quorum_size - 1]
-        total = served + relayed + direct + self.quorum * radius
+        demand = self.demand
+        # small samples first: on real data they settle it
+        for array in (demand.near, demand.relay, demand.direct, demand.quorum, self.client_rtt[:1],
+                      self.site_rtt, self.client_rtt, self.price):
+            if array is not None and not bool((array == np.floor(array)).all()):
+                return 0.0
+        longest = float(max(self.client_rtt.max(), self.site_rtt.max()))
+        weight = float(demand.near.sum() + demand.relay.sum() + demand.direct.sum())
+        total = (weight + 2 * float(demand.quorum.sum())) * (longest + 1)
         if self.price is not None:
-            total += self.price[leader, replicas].sum()
+            total += float(self.price.max()) * self.sites
+        return 1.0 if total * 4 < _WHOLE_LIMIT else 0.0
+
+    def score(self, configuration: Configuration) -> float:
+        """Objective of a configuration: Eq. 1 by the shared evaluator, plus prices."""
+        total = score(
+            self.demand,
+            configuration.leader,
+            configuration.voters,
+            configuration.replicas,
+            self.rules.quorum,
+        )
+        if self.price is not None:
+            total += float(self.price[configuration.leader, list(configuration.replicas)].sum())
         return float(total)
 
+    def configuration(self, leader: int, replicas: Sequence[int]) -> Configuration | None:
+        """Replicas and leader with their best voters; None when there are none.
 
-def voters_for(core: Core, leader: int, replicas: IntArray) -> IntArray | None:
-    """Best voters for a leader among given replicas, ascending, or None when there are none.
-
-    Closest-first greedy subject to the caps, the leader and the sites that must vote first: the basis a
-    matroid's greedy returns minimises every order statistic of the distances at once, hence also the
-    m-th smallest (Sharov et al., Algorithm 2, extended from one cap level to nested ones).
-    O(replicas log replicas + replicas * levels).
-    """
-    chosen: list[int] = []
-    counts: list[dict[int, int]] = [{} for _ in core.voter_caps]
-
-    def admit(site: int) -> bool:
-        labels = [int(cap.labels[site]) for cap in core.voter_caps]
-        for count, label, cap in zip(counts, labels, core.voter_caps, strict=True):
-            if count.get(label, 0) >= cap.limit:
-                return False
-        for count, label in zip(counts, labels, strict=True):
-            count[label] = count.get(label, 0) + 1
-        chosen.append(site)
-        return True
-
-    members = [int(r) for r in replicas]
-    if leader not in members or not core.may_lead[leader]:
+        A negative leader stands for "any": the first replica that can lead is taken.
+        """
+        chosen = sorted(int(r) for r in replicas)
+        for candidate in chosen if leader < 0 else [leader]:
+            if self.rules.may_lead[candidate]:
+                voters = best_voters(self.demand, self.rules, candidate, chosen)
+                if voters is not None:
+                    return Configuration.of(candidate, voters, chosen)
         return None
-    if any(bool(core.must_vote[s]) and s not in members for s in range(core.sites)):
-        return None
-    for site in members:
-        if (site == leader or core.must_vote[site]) and not admit(site):
-            return None
-    if len(chosen) > core.voters:
-        return None
-    distance = core.site_rtt[leader]
-    for site in sorted(members, key=lambda s: (float(distance[s]), s)):
-        if len(chosen) == core.voters:
-            break
-        if site not in chosen and core.may_vote[site]:
-            admit(site)
-    if len(chosen) < core.voters:
-        return None
-    return np.array(sorted(chosen), dtype=np.int64)

@@ -119,10 +119,16 @@ void frame_drop(context *x, frame *f, int position, int adjust)
     f->free_site[position] = f->free_site[last];
     f->column[position] = f->column[last];
     f->base[position] = f->base[last];
-    if (!f->beta || !adjust)
+    if (!f->beta)
         return;
     const double *beta = f->beta + (size_t)site * padded;
     const int *rank = x->p.rank + (size_t)site * padded;
+    /* the bound does not fall when u follows */
+    without(f->u, f->fixed_rank, rank, beta, padded);
+    for (int c = 0; c < padded; c++)
+        f->u[c] = f->u[c] > 0.0 ? f->u[c] : 0.0;
+    if (!adjust)
+        return;
     for (int i = 0; i < f->free_count; i++)
         without(f->column[i], x->p.rank + (size_t)f->free_site[i] * padded, rank, beta, padded);
     without(f->fixed_cost, f->fixed_rank, rank, beta, padded);

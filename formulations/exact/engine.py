@@ -1,0 +1,357 @@
+"""The search: leaders one after another, each bounded, then (if need be) branched on to the end.
+
+For every leader ℓ the best (V, R) is a p-median problem with closest assignment and a quorum term.
+Its Lagrangean bound (:mod:`formulations.exact.certificate` has the mathematics) mostly reaches the
+incumbent after a few subgradient steps; then the leader is out. What is left goes through a depth-first
+tree over "replica at j, or not" with fixing by reduced cost.
+
+1. Leaders in the order of direct demand + quorum + relayed demand, which is close to their true order.
+2. *Scan*: a swap descent (fully for the first few, afterwards only from the incumbent) and a few steps
+   of the bound, each leader for itself.
+3. *Trees* for the leaders still open, least bound first: at any moment the least of all bounds, of
+   finished and unfinished parts alike, is a proven lower bound of the problem.
+
+The search returns to Python every few hundredths of a second, so that Ctrl-C, time limits and
+reports work, and keeps what it has proven.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from formulations.exact.certificate import Certificate, LeaderProof, close_event
+from formulations.exact.core import Core
+from formulations.exact.kernel import Counters, Kernel, Proposal, open_kernel
+from placement.checks import FloatArray
+from placement.configuration import Configuration
+from placement.status import Status, Termination, relative_gap, status_of
+
+__all__ = ["Limits", "Report", "Result", "search"]
+
+_SCAN_STEPS = 20
+_SCAN_SWAPS = 60
+_FULL_DESCENTS = 4
+_SCAN_WORK = 3e8
+_CHUNK_WORK = 2e7
+_REPORT_EVERY = 0.1
+_UNLIMITED = 1e9
+_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When to stop early.
+
+    Attributes
+    ----------
+    seconds
+        Wall time; +∞: no limit.
+    gap
+        Relative gap between incumbent and bound at which to stop; 0: prove.
+    """
+
+    seconds: float = math.inf
+    gap: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A moment of the search: seconds since its start, incumbent and proven lower bound."""
+
+    seconds: float
+    incumbent: float
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a search found and proved.
+
+    Attributes
+    ----------
+    status, termination
+        What is known, and why the search stopped.
+    configuration
+        The incumbent, with its best voters; None when there is none.
+    score
+        Its objective by the shared evaluator; +∞ when there is none.
+    bound
+        Proven lower bound on the objective of every feasible configuration; +∞ when infeasible.
+    trace
+        Reports, in time; incumbents fall, bounds rise.
+    counters
+        Nodes, leaves, evaluations of the bound.
+    leader_bounds
+        Proven lower bound for every leader searched (−1 when no leader matters).
+    multipliers
+        Multipliers of the active clients by leader, to start a similar search from.
+    certificate
+        What re-proves the bound, when the search finished and was asked for it.
+    """
+
+    status: Status
+    termination: Termination
+    configuration: Configuration | None
+    score: float
+    bound: float
+    trace: tuple[Report, ...]
+    counters: Counters
+    leader_bounds: Mapping[int, float] = field(default_factory=dict)
+    multipliers: Mapping[int, FloatArray] = field(default_factory=dict)
+    certificate: Certificate | None = None
+
+
+class _Search:
+    """State of one search; :func:`search` is its only user."""
+
+    def __init__(
+        self,
+        core: Core,
+        kernel: Kernel,
+        limits: Limits,
+        listen: Callable[[Report], None] | None,
+        certify: bool,
+    ) -> None:
+        self.core = core
+        self.kernel = kernel
+        self.limits = limits
+        self.listen = listen
+        self.certify = certify
+        self.started = time.perf_counter()
+        self.bounds: dict[int, float] = {}
+        self.multipliers: dict[int, FloatArray] = {}
+        self.proofs: dict[int, FloatArray] = {}
+        self.trace: list[Report] = []
+        self.best_bound = 0.0
+        self.opened: int | None = None
+        may_hold = core.rules.may_hold
+        closest = core.client_rtt[:, may_hold].min(axis=1) if may_hold.any() else np.zeros(0)
+        self.closest = float(core.demand.near[0] @ closest) if may_hold.any() else math.inf
+
+    # --- what is known at this moment ---------------------------------------------------
+
+    def seconds(self) -> float:
+        return time.perf_counter() - self.started
+
+    def left(self) -> float:
+        return min(self.limits.seconds - self.seconds(), _UNLIMITED)
+
+    def incumbent(self) -> float:
+        found = self.kernel.incumbent()
+        return math.inf if found is None else found.score
+
+    def bound(self) -> float:
+        """Least proven bound over all leaders."""
+        if self.opened is not None:
+            self.bounds[self.opened] = max(self.bounds[self.opened], self.kernel.bound())
+        least = min(self.bounds.values(), default=math.inf)
+        self.best_bound = max(self.best_bound, least)
+        return self.best_bound
+
+    def tell(self, *, always: bool = False) -> None:
+        """Add a report to the trace when something changed or time has passed."""
+        now, score = self.seconds(), self.incumbent()
+        last = self.trace[-1] if self.trace else None
+        due = last is None or now - last.seconds >= _REPORT_EVERY
+        if not (always or due or (last is not None and score < last.incumbent)):
+            return
+        report = Report(now, score, min(self.bound(), score))
+        if last is not None and (report.incumbent, report.bound) == (last.incumbent, last.bound):
+            return
+        self.trace.append(report)
+        if self.listen is not None:
+            self.listen(report)
+
+    def enough(self) -> Termination | None:
+        """Return why to stop now, or None."""
+        if self.left() <= 0:
+            return Termination.TIME_LIMIT
+        if self.limits.gap > 0 and relative_gap(self.incumbent(), self.bound()) <= self.limits.gap:
+            return Termination.GAP_LIMIT
+        return None
+
+    # --- the search ---------------------------------------------------------------------
+
+    def order(self) -> list[int]:
+        """Leaders, most promising first: direct demand, quorum, relayed demand as if from clients."""
+        core = self.core
+        if not core.leader_matters:
+            return [-1]
+        radius = np.sort(core.site_rtt, axis=1)[:, core.rules.quorum - 1]
+        demand = core.demand
+        guess = core.direct + core.quorum_weight * radius + demand.relay[0] @ core.client_rtt
+        may_lead = core.rules.may_lead
+        return [int(leader) for leader in np.argsort(guess, kind="stable") if may_lead[leader]]
+
+    def static_bound(self, leader: int) -> float:
+        """Direct demand, quorum, and everyone at its closest site: before any multiplier is known."""
+        core = self.core
+        rules, value = core.rules, self.closest
+        if leader >= 0:
+            radius = np.partition(core.site_rtt[leader], rules.quorum - 1)[rules.quorum - 1]
+            value += float(core.direct[leader]) + core.quorum_weight * float(radius)
+        return value * (1.0 - _ROUNDING * (core.clients + 16))
+
+    def run(self, warm: Mapping[int, FloatArray]) -> Termination:
+        """Scan, then branch; returns why it stopped."""
+        leaders = self.order()
+        self.bounds = {leader: self.static_bound(leader) for leader in leaders}
+        clients = len(self.core.active)
+        cells = clients * self.core.sites + 1
+        steps = max(1, min(_SCAN_STEPS, int(_SCAN_WORK / cells)))
+        for number, leader in enumerate(leaders):
+            stop = self.enough()
+            if stop is not None and number > 0:
+                return stop
+            given = warm.get(leader)
+            u = np.zeros(clients) if given is None else np.array(given, dtype=np.float64)
+            swaps = _SCAN_SWAPS if number < _FULL_DESCENTS or self.incumbent() == math.inf else 1
+            self.scan(leader, u, steps, swaps, warm=given is not None)
+        self.tell()
+        for leader in sorted(leaders, key=lambda one: self.bounds[one]):
+            if self.bounds[leader] >= self.kernel.counters().cutoff:
+                continue
+            stop = self.branch(leader)
+            if stop is not None:
+                return stop
+        return Termination.FINISHED
+
+    def scan(self, leader: int, u: FloatArray, steps: int, swaps: int, *, warm: bool) -> None:
+        bound = self.kernel.scan(leader, u, steps, swaps, warm, max(self.left(), 0.01))
+        self.multipliers[leader] = u
+        self.bounds[leader] = max(self.bounds[leader], bound)
+        if self.certify:
+            self.proofs[leader] = self.kernel.record(on=True)
+        self.tell()
+
+    def proof(self, leader: int) -> FloatArray:
+        """Return the leader's events; a leader that a later incumbent closed needs its multipliers."""
+        events = self.proofs[leader]
+        return events if len(events) else close_event(self.multipliers[leader])
+
+    def branch(self, leader: int) -> Termination | None:
+        """Finish one leader's tree, or return why not."""
+        self.kernel.open(leader, self.multipliers[leader])
+        self.opened = leader
+        events = []
+        while True:
+            finished = self.kernel.run(_CHUNK_WORK, max(self.left(), 0.0))
+            if self.certify:
+                events.append(self.kernel.record(on=True))
+            if finished:
+                break
+            self.tell()
+            stop = self.enough()
+            if stop is not None:
+                return stop
+        self.bounds[leader] = max(self.bounds[leader], self.kernel.bound())
+        self.opened = None
+        if self.certify:
+            self.proofs[leader] = np.concatenate(events)
+        self.tell()
+        return None
+
+
+def search(
+    core: Core,
+    *,
+    limits: Limits | None = None,
+    start: Configuration | None = None,
+    multipliers: Mapping[int, FloatArray] | None = None,
+    listen: Callable[[Report], None] | None = None,
+    certify: bool = True,
+    kernel: str = "auto",
+    pretend: float | None = None,
+) -> Result:
+    """Find the best configuration and prove it.
+
+    Parameters
+    ----------
+    core
+        The problem.
+    limits
+        When to stop early.
+    start
+        A feasible configuration to start from.
+    multipliers
+        Of a similar search, by leader; any numbers give valid bounds, good ones fast proofs.
+    listen
+        Called with every report.
+    certify
+        Whether to keep what re-proves the bound.
+    kernel
+        "auto", "compiled" or "numpy".
+    pretend
+        For tests of the pruning: close nodes only at this value or above until a better
+        configuration is *found*; must be at least the optimum.
+
+    Returns
+    -------
+    Result
+        Also at a limit and after Ctrl-C: then with the best so far and an honest bound.
+
+    Notes
+    -----
+    One bound costs O(clients · sites); their number is exponential at worst. Memory: four matrices of
+    clients × sites, and one more per level of the tree.
+    """
+    limits = limits or Limits()
+    work = _Search(core, open_kernel(core, kernel), limits, listen, certify)
+    if certify:
+        work.kernel.record(on=True)
+    if pretend is not None:
+        work.kernel.propose(Proposal(pretend, -2, ()))
+    if start is not None:
+        leader = start.leader if core.leader_matters else -1
+        work.kernel.propose(Proposal(core.score(start), leader, start.replicas))
+    try:
+        termination = work.run(multipliers or {})
+    except KeyboardInterrupt:
+        termination = Termination.INTERRUPTED
+    return _result(work, termination)
+
+
+def _result(work: _Search, termination: Termination) -> Result:
+    core, found = work.core, work.kernel.incumbent()
+    configuration = None
+    if found is not None and found.replicas:
+        configuration = core.configuration(found.leader, found.replicas)
+    score = math.inf if configuration is None else core.score(configuration)
+    finished = termination is Termination.FINISHED
+    bound = work.bound()
+    if core.granularity and math.isfinite(bound):
+        bound = core.granularity * math.ceil(bound / core.granularity)
+    if finished and configuration is None and found is None:
+        bound = math.inf
+    bound = min(bound, score)
+    last = Report(work.seconds(), score, bound)
+    certificate = None
+    if finished and work.certify and configuration is not None:
+        certificate = Certificate(
+            configuration=configuration,
+            score=score,
+            bound=bound,
+            granularity=core.granularity,
+            clients=tuple(int(c) for c in core.active),
+            leaders=tuple(
+                LeaderProof.decode(leader, work.proof(leader), len(core.active))
+                for leader in work.bounds
+            ),
+        )
+    return Result(
+        status=status_of(configuration is not None, score, bound),
+        termination=termination,
+        configuration=configuration,
+        score=score,
+        bound=bound,
+        trace=(*work.trace, last),
+        counters=work.kernel.counters(),
+        leader_bounds=work.bounds,
+        multipliers=work.multipliers,
+        certificate=certificate,
+    )

@@ -1,0 +1,241 @@
+"""The two kernels behind one face: compiled C where it was built, NumPy everywhere else.
+
+A kernel holds one problem, the incumbent, and the tree of one leader at a time.  Both kernels compute
+the bounds of :mod:`formulations.exact.certificate` and record the same events; they share no code, so
+that each tests the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from formulations.exact.core import Core
+from placement.checks import FloatArray
+from placement.errors import InputError
+
+__all__ = ["TOLERANCE", "Counters", "Kernel", "Proposal", "compiled_available", "open_kernel"]
+
+TOLERANCE = 5e-10
+"""A node is closed when its bound is within this, relatively, of the incumbent: half of what a plan
+may still call optimal."""
+
+_PAD = 8
+_BIG = 1e299
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A leader (−1: any) with replicas, and what the kernel computed as its score."""
+
+    score: float
+    leader: int
+    replicas: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What a kernel has done so far.
+
+    Attributes
+    ----------
+    nodes, leaves
+        Of the trees.
+    evaluations
+        Of the bound.
+    cutoff
+        A bound that reaches it closes; +∞ without an incumbent.
+    """
+
+    nodes: int
+    leaves: int
+    evaluations: int
+    cutoff: float
+
+
+class Kernel(Protocol):
+    """What the engine needs of a kernel. Leader −1 stands for "no leader matters"."""
+
+    def scan(
+        self, leader: int, u: FloatArray, iterations: int, swaps: int, warm: bool, seconds: float
+    ) -> float:
+        """Bound one leader without branching, at most `seconds` long.
+
+        Parameters
+        ----------
+        leader
+            Site index, or −1.
+        u
+            Multipliers of the active clients: read when `warm`, replaced by the best found.
+        iterations
+            Most evaluations of the bound.
+        swaps
+            0: no primal search; 1: only adapt the incumbent; more: that many swaps at most.
+        warm
+            Whether to start from `u`.
+        """
+        ...
+
+    def open(self, leader: int, u: FloatArray) -> None:
+        """Put the tree of a leader on the stack, in place of any other."""
+        ...
+
+    def run(self, work: float, seconds: float) -> bool:
+        """Work on the open tree: True when it is finished."""
+        ...
+
+    def bound(self) -> float:
+        """Lower bound of the open tree, finished parts included; +∞ when nothing was there."""
+        ...
+
+    def propose(self, proposal: Proposal) -> None:
+        """Offer an incumbent from outside; only its score is compared."""
+        ...
+
+    def incumbent(self) -> Proposal | None:
+        """Return the best so far."""
+        ...
+
+    def counters(self) -> Counters:
+        """Return what was done so far."""
+        ...
+
+    def record(self, on: bool) -> FloatArray:
+        """Return the events recorded since the last call, and switch recording."""
+        ...
+
+
+def _padded(array: npt.NDArray[np.generic], width: int) -> npt.NDArray[np.generic]:
+    out = np.zeros((*array.shape[:-1], width), dtype=array.dtype)
+    out[..., : array.shape[-1]] = array
+    return out
+
+
+def _ranks(rtt: FloatArray) -> npt.NDArray[np.int32]:
+    """Rank of every site in every client's order (RTT, then site), shape (clients, sites)."""
+    order = np.argsort(rtt, axis=1, kind="stable")
+    ranks = np.empty(rtt.shape, dtype=np.int32)
+    np.put_along_axis(ranks, order, np.arange(rtt.shape[1], dtype=np.int32)[np.newaxis], axis=1)
+    return ranks
+
+
+class _Compiled:
+    """The C kernel."""
+
+    def __init__(self, core: Core) -> None:
+        from formulations.exact import _kernel
+
+        self._kernel = _kernel
+        rules, demand = core.rules, core.demand
+        rtt = core.client_rtt[core.active]
+        clients, sites = rtt.shape
+        width = -(-clients // _PAD) * _PAD
+        flags = (rules.may_hold, rules.must_hold, rules.may_vote, rules.must_vote, rules.may_lead)
+        caps = {
+            role: tuple(
+                (np.ascontiguousarray(g.labels, dtype=np.int32), g.cap, int(g.labels.max()) + 1)
+                for g in rules.of(role)
+                if g.cap is not None
+            )
+            for role in ("replicas", "voters")
+        }
+        self._context = _kernel.create(
+            _padded(np.ascontiguousarray(rtt.T), width),
+            _padded(np.ascontiguousarray(_ranks(rtt).T), width),
+            _padded(demand.near[0][core.active], width),
+            _padded(demand.relay[0][core.active], width),
+            np.ascontiguousarray(core.site_rtt),
+            np.ascontiguousarray(core.direct),
+            core.quorum_weight,
+            None if core.price is None else np.ascontiguousarray(core.price),
+            (
+                clients,
+                width,
+                sites,
+                rules.replicas_min,
+                rules.replicas_max,
+                rules.voters,
+                rules.quorum,
+            ),
+            np.ascontiguousarray(np.stack(flags)),
+            caps["replicas"],
+            caps["voters"],
+            core.granularity,
+            TOLERANCE,
+        )
+
+    def scan(
+        self, leader: int, u: FloatArray, iterations: int, swaps: int, warm: bool, seconds: float
+    ) -> float:
+        bound = self._kernel.scan(self._context, leader, u, iterations, swaps, warm, seconds)
+        return float(bound) if bound < _BIG else math.inf
+
+    def open(self, leader: int, u: FloatArray) -> None:
+        self._kernel.open(self._context, leader, u)
+
+    def run(self, work: float, seconds: float) -> bool:
+        return bool(self._kernel.run(self._context, work, seconds)[0])
+
+    def bound(self) -> float:
+        bound = self._kernel.bound(self._context)
+        return float(bound) if bound < _BIG else math.inf
+
+    def propose(self, proposal: Proposal) -> None:
+        self._kernel.propose(self._context, proposal.score, proposal.leader, proposal.replicas)
+
+    def incumbent(self) -> Proposal | None:
+        score, leader, replicas = self._kernel.incumbent(self._context)
+        return Proposal(score, leader, replicas) if score < _BIG else None
+
+    def counters(self) -> Counters:
+        nodes, leaves, evaluations, _, cutoff = self._kernel.stats(self._context)
+        return Counters(nodes, leaves, evaluations, cutoff if cutoff < _BIG else math.inf)
+
+    def record(self, on: bool) -> FloatArray:
+        return np.frombuffer(self._kernel.record(self._context, on), dtype=np.float64)
+
+
+def compiled_available() -> bool:
+    """Whether the compiled kernel was built and can be imported."""
+    try:
+        from formulations.exact import _kernel
+    except ImportError:
+        return False
+    return _kernel is not None
+
+
+def open_kernel(core: Core, which: str = "auto") -> Kernel:
+    """Return a kernel for a problem.
+
+    Parameters
+    ----------
+    core
+        The problem.
+    which
+        "auto" (compiled where there is one), "compiled" or "numpy".
+
+    Raises
+    ------
+    InputError
+        For another name, or when the compiled kernel is asked for and was not built.
+    """
+    names: Sequence[str] = ("auto", "compiled", "numpy")
+    if which not in names:
+        raise InputError("unknown kernel", field="kernel", value=which, expected=" or ".join(names))
+    if which != "numpy" and compiled_available():
+        return _Compiled(core)
+    if which == "compiled":
+        raise InputError(
+            "the compiled kernel was not built",
+            field="kernel",
+            value=which,
+            expected="'auto' or 'numpy', or an installation with a C compiler at hand",
+        )
+    from formulations.exact.numpy_kernel import NumpyKernel
+
+    return NumpyKernel(core)

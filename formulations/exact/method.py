@@ -1,0 +1,97 @@
+"""The method ``exact``: from a problem to a proven plan, the default of `solve`.
+
+What the engine takes: one RTT matrix over time, caps on nested failure-domain levels, everything else
+of a problem but a budget.  The rest — RTTs that vary by interval, crossing levels, a least number of
+domains, budgets — goes to the method ``milp``, and the plan says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+
+from formulations.exact.core import Core
+from formulations.exact.engine import Limits, Report, Result, search
+from placement.methods import Method, Options, Progress, Setting, load_method, run
+from placement.plan import Plan
+from placement.problem import Problem
+
+__all__ = ["METHOD", "solve"]
+
+_DELEGATE = "milp"
+
+
+def solve(problem: Problem, options: Options) -> Plan:
+    """Answer a problem with a proof; at a limit or after Ctrl-C, the best so far with its bound."""
+    reason = Core.refuses(problem.demand, problem.rules)
+    if reason is not None:
+        return _delegate(problem, options, reason)
+
+    def listen(report: Report) -> None:
+        bound = report.bound if math.isfinite(report.bound) else -math.inf
+        options.report(Progress(report.seconds, report.incumbent, bound))
+
+    result = search(
+        Core.of(problem),
+        limits=Limits(
+            seconds=math.inf if options.time_limit is None else options.time_limit,
+            gap=options.gap_limit,
+        ),
+        start=options.start,
+        listen=listen,
+        certify=bool(options.settings["certificate"]),
+        kernel=str(options.settings["kernel"]),
+    )
+    return _plan(problem, result)
+
+
+def _plan(problem: Problem, result: Result) -> Plan:
+    counters = result.counters
+    reasons: tuple[str, ...] = ()
+    if result.configuration is None and math.isinf(result.bound):
+        leaders = int(problem.rules.may_lead.sum())
+        reasons = (
+            f"no set of replicas and voters obeys all rules, under any of the {leaders} possible "
+            f"leaders (proved by branching over {counters.nodes} subproblems)",
+        )
+    return Plan.of(
+        problem,
+        result.configuration,
+        method=METHOD.name,
+        bound=result.bound,
+        termination=result.termination,
+        reasons=reasons,
+        stats={
+            "nodes": counters.nodes,
+            "leaves": counters.leaves,
+            "bounds": counters.evaluations,
+        },
+        certificate=None if result.certificate is None else result.certificate.to_json(),
+    )
+
+
+def _delegate(problem: Problem, options: Options, reason: str) -> Plan:
+    """Let ``milp`` answer what the engine cannot, and say so.
+
+    What took the time limit here counts there: the engine has not started.
+    """
+    plan = run(load_method(_DELEGATE), problem, dataclasses.replace(options, settings={}))
+    note = f"solved by {_DELEGATE!r}: {reason}, which the engine of {METHOD.name!r} cannot take"
+    return plan.replace(method=METHOD.name, notes=(note, *plan.notes))
+
+
+METHOD = Method(
+    name="exact",
+    call=solve,
+    summary="tier 3 with proof: Lagrangean branch and bound over leaders and replicas",
+    exact=True,
+    settings={
+        "certificate": Setting(True, "keep what re-proves the bound (plan.certificate)"),
+        "kernel": Setting(
+            "auto", "compiled where it was built, else NumPy", ("auto", "compiled", "numpy")
+        ),
+    },
+    complexity="exponential at worst; O(|C|·|S|) for each of the bounds it counts",
+    reference="Narula, Ogbu and Samuelsson 1977; Wagner and Falkson 1975; this package",
+)

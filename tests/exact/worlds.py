@@ -1,0 +1,101 @@
+"""Small generated problems for the engine: ties, asymmetry, zero weights, every rule it takes."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from formulations.exact.core import Core
+
+STYLES = ("ties", "equal", "uniform", "tenths", "metric")
+
+
+def random_core(
+    seed: int, *, max_sites: int = 8, max_clients: int = 9, plain: bool = False
+) -> Core:
+    """A problem from a seed; about a quarter of those with rules are infeasible."""
+    rng = np.random.default_rng(seed)
+    sites = int(rng.integers(1, max_sites + 1))
+    clients = int(rng.integers(1, max_clients + 1))
+    style = STYLES[int(rng.integers(len(STYLES)))]
+
+    def rtts(shape: tuple[int, int]) -> np.ndarray:
+        if style == "ties":
+            return rng.integers(0, 4, shape).astype(float)
+        if style == "equal":
+            return np.full(shape, 3.0)
+        if style == "uniform":
+            return rng.random(shape) * 10.0 ** rng.integers(-3, 4)
+        return rng.integers(1, 300, shape) / 10
+
+    client_rtt, site_rtt = rtts((clients, sites)), rtts((sites, sites))
+    if style == "metric":
+        points, homes = rng.random((sites, 2)), rng.random((clients, 2))
+        site_rtt = 100 * np.linalg.norm(points[:, None] - points, axis=-1)
+        client_rtt = 100 * np.linalg.norm(homes[:, None] - points, axis=-1)
+    np.fill_diagonal(site_rtt, 0)
+    scale = 1e12 if rng.random() < 0.1 else 1.0
+    weights = [
+        scale * rng.integers(0, 5, clients) * (rng.random(clients) < 0.7) * (rng.random() < 0.8)
+        for _ in range(3)
+    ]
+    quorum_weight = scale * float(rng.integers(0, 20)) * (rng.random() < 0.7)
+    voters = int(rng.integers(1, min(sites, 4) + 1))
+    low = int(rng.integers(voters, sites + 1))
+    high = low if rng.random() < 0.7 else int(rng.integers(low, sites + 1))
+    rules = {}
+    if not plain:
+        for name, share, chance in (
+            ("may_hold", 0.3, 0.85),
+            ("must_hold", 0.3, 0.15),
+            ("may_vote", 0.3, 0.8),
+            ("must_vote", 0.2, 0.15),
+            ("may_lead", 0.3, 0.6),
+        ):
+            if rng.random() < share:
+                rules[name] = rng.random(sites) < chance
+        # what a Problem guarantees: nobody must do what he may not
+        for must, may in (("must_hold", "may_hold"), ("must_vote", "may_vote")):
+            if must in rules:
+                rules[must] &= rules.get(may, True) & rules.get("may_hold", True)
+        caps = []
+        for role, share in (("voters", 0.35), ("replicas", 0.25)):
+            if rng.random() < share:
+                labels = rng.integers(0, 3, sites)
+                caps.append((role, labels, int(rng.integers(1, 3))))
+                if rng.random() < 0.4:
+                    caps.append((role, labels * 2 + rng.integers(0, 2, sites), 1))
+        rules["caps"] = tuple(caps)
+        if rng.random() < 0.25:
+            price = scale * rng.integers(0, 30, (sites, sites))
+            rules["price"] = price if rng.random() < 0.6 else np.repeat(price[:1], sites, axis=0)
+    quorum = int(rng.integers(1, voters + 1)) if rng.random() < 0.3 else None
+    return Core.of_arrays(
+        client_rtt,
+        site_rtt,
+        (*weights, quorum_weight),
+        replicas=(low, high),
+        voters=voters,
+        quorum=quorum,
+        **rules,
+    )
+
+
+def brute_force(core: Core) -> float:
+    """Least objective over every replica set and every leader; +inf when there is none."""
+    rules, best = core.rules, np.inf
+    for size in range(rules.replicas_min, rules.replicas_max + 1):
+        for chosen in combinations(range(core.sites), size):
+            replicas = list(chosen)
+            if not rules.may_hold[replicas].all():
+                continue
+            if rules.must_hold.sum() > rules.must_hold[replicas].sum():
+                continue
+            if not all(group.satisfied(replicas) for group in rules.of("replicas")):
+                continue
+            for leader in replicas:
+                configuration = core.configuration(leader, replicas)
+                if configuration is not None:
+                    best = min(best, core.score(configuration))
+    return float(best)
