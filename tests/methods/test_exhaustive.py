@@ -211,7 +211,7 @@ def test_says_infeasible_only_after_looking_at_every_set() -> None:
     plan = solve(problem, "exhaustive")
     assert plan.status is Status.INFEASIBLE
     assert plan.bound == math.inf
-    assert plan.reasons == ("none of the 5 replica sets obeys all rules",)
+    assert plan.reasons[-1] == "none of the 5 replica sets obeys all rules"
     assert solve(problem.replace(voters=2), "exhaustive").status is Status.OPTIMAL
 
 
