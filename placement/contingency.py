@@ -108,6 +108,10 @@ class Contingency:
         """Return "contingency"."""
         return "contingency"
 
+    def check(self, problem: Problem) -> None:
+        """Check the level and the probabilities against the instance."""
+        self.probabilities(problem)
+
     def losses(self, problem: Problem) -> tuple[Loss, ...]:
         """Return every loss that counts."""
         return losses(problem, self.level, together=self.together)

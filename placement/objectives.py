@@ -30,6 +30,10 @@ class Objective(Protocol):
         """Short name by which methods say what they can take."""
         ...
 
+    def check(self, problem: Problem) -> None:
+        """Raise InputError when the objective does not fit the instance or the question."""
+        ...
+
     def value(self, problem: Problem, configuration: Configuration) -> float:
         """Value of a configuration, in ms times operations; infinite where it has none."""
         ...
@@ -63,6 +67,10 @@ class MeanLatency:
     def kind(self) -> str:
         """Return "mean"."""
         return "mean"
+
+    def check(self, problem: Problem) -> None:
+        """Accept every problem."""
+        del problem
 
     def value(self, problem: Problem, configuration: Configuration) -> float:
         """Return score + cost_weight · cost."""

@@ -135,6 +135,7 @@ class Problem:
                 expected="an instance with prices (Instance(prices=Prices(…)))",
             )
         _ = self.rules, self.demand  # both validate
+        self.objective.check(self)
 
     def replace(self, **changes: object) -> Problem:
         """Return a copy with some fields changed, validated again."""

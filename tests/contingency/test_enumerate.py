@@ -150,7 +150,7 @@ def test_probabilities_are_checked_against_the_instance():
     ):
         goal = Contingency(goal="weighted", probability=probability)
         with pytest.raises(InputError, match=message):
-            solve(problem.replace(objective=goal), OPTIONS)
+            problem.replace(objective=goal)
 
 
 def test_methods_that_cannot_take_it_refuse():

@@ -1,0 +1,229 @@
+"""Percentiles as an objective: constant RTTs give the mean model, sampling gives the rest."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import placement
+from formulations import tail_exhaustive
+from placement.configuration import Configuration
+from placement.errors import InputError
+from placement.methods import Options, run
+from placement.score import operation_latency, score
+from placement.tail import Distributions, Percentile
+from placement.tail.distributions import of_family, of_percentiles, of_samples
+from placement.tail.objective import mixture
+from placement.tail.roles import best_roles
+from placement.testing import every_configuration, random_instance
+
+OPTIONS = Options(settings={"limit": 10**6})
+
+
+def whole(seed, **kw):
+    """Instance with RTTs in whole milliseconds, so that a grid of 1 ms is exact."""
+    instance = random_instance(seed, **kw)
+    return instance.replace(
+        client_rtt=np.round(instance.client_rtt), site_rtt=np.round(instance.site_rtt)
+    )
+
+
+def weighted_percentile(values, weights, share):
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order]) / weights.sum()
+    return values[order][np.searchsorted(reached, share - 1e-12)]
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10_000), st.sampled_from([1, 25, 50, 90, 99, 99.9, 100]))
+def test_constant_rtts_give_the_mean_model(seed, percent):
+    problem = placement.Problem(whole(seed), replicas=4, voters=3)
+    chosen = next(every_configuration(problem))
+    still = Distributions.constant(problem.instance, bins=250)
+    latency = operation_latency(problem.demand, chosen.leader, chosen.voters, chosen.replicas, 2)[0]
+    counts = problem.demand.counts[0]
+    used = counts > 0
+    expected = weighted_percentile(latency[used], counts[used], percent / 100)
+    assert Percentile(percent, still).value(problem, chosen) == expected
+    distribution = mixture(problem, chosen, still)
+    mean = distribution @ np.arange(len(distribution))
+    eq1 = score(problem.demand, chosen.leader, chosen.voters, chosen.replicas, 2)
+    assert mean == pytest.approx(eq1 / problem.demand.operations, rel=1e-9)
+    assert distribution.sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_mixture_equals_monte_carlo():
+    """Every message flow drawn by hand, with independent copies and a fractional coefficient."""
+    instance = whole(3, sites=4, clients=3).replace(
+        operations=(
+            placement.Operation("weak", near=1),
+            placement.Operation("bounded", near=1, relay=0.3),
+            placement.Operation("strong", direct=1),
+            placement.Operation("write", direct=1, quorum=1),
+            placement.Operation("two-phase", direct=1, quorum=2),
+        )
+    )
+    problem = placement.Problem(instance, replicas=4, voters=3)
+    spread = Distributions.parametric(instance, "lognormal", variation=0.4, bins=1500)
+    chosen = Configuration.of(1, (1, 2, 3), (0, 1, 2, 3))
+    rng = np.random.default_rng(8)
+    counts = problem.demand.counts[0]
+    near = np.argmin(instance.client_rtt, axis=1)
+    draws = 60_000
+    cells = rng.choice(counts.size, size=draws, p=(counts / counts.sum()).ravel())
+    client, operation = np.divmod(cells, counts.shape[1])
+
+    def draw(pmf, n):
+        return rng.choice(len(pmf), size=n, p=pmf / pmf.sum())
+
+    def quorum(n):
+        return np.min([draw(spread.site_site[1, v], n) for v in (2, 3)], axis=0)
+
+    total = np.zeros(draws)
+    for c in range(3):
+        for o in range(5):
+            rows = np.nonzero((client == c) & (operation == o))[0]
+            n = len(rows)
+            if not n:
+                continue
+            if o in (0, 1):
+                total[rows] += draw(spread.client_site[c, near[c]], n)
+            if o == 1:
+                forwarded = rng.random(n) < 0.3
+                total[rows] += forwarded * draw(spread.site_site[near[c], 1], n)
+            if o >= 2:
+                total[rows] += draw(spread.client_site[c, 1], n)
+            for _ in range(max(0, o - 2)):
+                total[rows] += quorum(n)
+    exact = np.cumsum(mixture(problem, chosen, spread))
+    empirical = np.bincount(total.astype(int), minlength=len(exact))[: len(exact)].cumsum() / draws
+    error = 5 * np.sqrt(np.maximum(exact * (1 - exact), 1e-5) / draws)
+    assert (np.abs(empirical - exact) <= error).all()
+
+
+@pytest.mark.parametrize("variation", [0.0, 0.3])
+def test_tier_2_and_exhaustive_equal_brute_force(variation):
+    for seed in range(4):
+        instance = whole(seed, sites=5, clients=3)
+        spread = Distributions.parametric(instance, variation=variation, bins=700)
+        goal = Percentile(95, spread)
+        problem = placement.Problem(instance, replicas=4, voters=3, objective=goal)
+        values = {c: goal.value(problem, c) for c in every_configuration(problem)}
+        plan = tail_exhaustive.solve(problem, OPTIONS)
+        assert plan.objective == min(values.values())
+        assert plan.status == "optimal"
+        fixed = problem.replace(replicas=list(instance.sites[:4]))
+        best, _ = best_roles(fixed, [0, 1, 2, 3])
+        assert goal.value(fixed, best) == min(
+            v for c, v in values.items() if c.replicas == (0, 1, 2, 3)
+        )
+
+
+def test_unordered_distributions_are_enumerated():
+    """Close on average but with a heavy tail: closest first would be wrong at p99."""
+    instance = whole(1, sites=4, clients=2)
+    rtt = np.array([[0, 10, 12, 50], [10, 0, 9, 9], [12, 9, 0, 9], [50, 9, 9, 0]], dtype=float)
+    counts = np.zeros((2, 5))
+    counts[0, 3] = 1
+    client_rtt = np.full((2, 4), 40.0)
+    client_rtt[0, 0] = 1
+    instance = instance.replace(
+        site_rtt=rtt, client_rtt=client_rtt, counts=counts, domains={}, site_coordinates=None
+    )
+    spread = Distributions.constant(instance, bins=400)
+    between = np.array(spread.site_site)
+    between[0, 1] = 0
+    between[0, 1, 5], between[0, 1, 105] = 0.95, 0.05  # mean 10, but 105 now and then
+    spread = dataclasses.replace(spread, site_site=between)
+    for percent, partner in ((50, 1), (99, 2)):
+        problem = placement.Problem(
+            instance,
+            replicas=list(instance.sites),
+            voters=2,
+            leader=instance.sites[0],
+            objective=Percentile(percent, spread),
+        )
+        best, enumerated = best_roles(problem, [0, 1, 2, 3])
+        assert enumerated == 1
+        assert set(best.voters) == {0, partner}
+
+
+def test_leader_method_takes_percentiles_and_others_refuse():
+    instance = whole(2)
+    goal = Percentile(99, Distributions.parametric(instance, bins=600))
+    problem = placement.Problem(
+        instance, replicas=list(instance.sites[:4]), voters=list(instance.sites[:3]), objective=goal
+    )
+    plan = placement.solve(problem, method="leader")
+    assert plan.status == "optimal"
+    assert plan.objective == min(goal.value(problem, c) for c in every_configuration(problem))
+    assert "p99 latency" in repr(problem)
+    exact = placement.methods.load_method("tier2-brute-force")
+    if "percentile" not in exact.objectives:
+        with pytest.raises(placement.UnsupportedError, match="of the kind 'percentile'"):
+            run(exact, problem, Options())
+
+
+def test_sources_of_distributions():
+    assert of_samples([1, 1, 2.4, 9], width=1, bins=5) == pytest.approx([0, 0.5, 0.25, 0, 0])
+    for family in ("lognormal", "gamma"):
+        d = of_family(50, 0.2, family, width=1, bins=400)
+        x = np.arange(400)
+        assert d.sum() == pytest.approx(1, abs=1e-9)
+        assert d @ x == pytest.approx(50, rel=1e-3)
+        assert math.sqrt(d @ (x - 50) ** 2) == pytest.approx(10, rel=1e-2)
+    measured = {10: 80.0, 25: 82.0, 50: 85.0, 75: 90.0, 90: 100.0, 99: 130.0}
+    d = of_percentiles(measured, width=0.5, bins=2000)
+    reached = np.cumsum(d)
+    for percent, value in measured.items():
+        assert abs(np.searchsorted(reached, percent / 100 - 1e-12) * 0.5 - value) <= 0.5
+    assert d.sum() == pytest.approx(1, abs=1e-6)
+    flat = of_percentiles({10: 5.0, 50: 5.0, 90: 5.0, 99: 5.0}, width=1, bins=20)
+    assert flat[5] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: of_percentiles({50: 3.0}, width=1, bins=9), "two or more between 0 and 100"),
+        (lambda: of_percentiles({10: 3.0, 50: 2.0}, width=1, bins=9), "must not fall"),
+        (lambda: of_samples([], width=1, bins=9), "bad samples"),
+        (lambda: of_samples([-1.0], width=1, bins=9), "bad samples"),
+        (lambda: of_family(3, 0.1, "cauchy", width=1, bins=9), "unknown family"),
+        (lambda: of_family(3, -0.1, "gamma", width=1, bins=9), "variation: out of range"),
+    ],
+)
+def test_bad_sources(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_bad_distributions():
+    instance = whole(0, sites=2, clients=1)
+    good = Distributions.constant(instance, bins=300)
+    with pytest.raises(InputError, match="percentile: out of range"):
+        Percentile(0, good)
+    heavy = np.array(good.client_site) * 1.5
+    with pytest.raises(InputError, match="no distribution at 'client-0'"):
+        dataclasses.replace(good, client_site=heavy)
+    with pytest.raises(InputError, match="takes time to reach itself"):
+        dataclasses.replace(good, site_site=np.roll(good.site_site, 1, axis=-1))
+    other = whole(1)
+    with pytest.raises(InputError, match="belong to another instance"):
+        placement.Problem(other, replicas=3, voters=3, objective=Percentile(99, good))
+
+
+def test_percentile_beyond_the_horizon_is_said():
+    instance = whole(2)
+    short = Distributions.parametric(instance, variation=0.5, bins=40)
+    problem = placement.Problem(
+        instance, replicas=list(instance.sites[:3]), voters=3, objective=Percentile(99, short)
+    )
+    plan = placement.evaluate(
+        problem, leader="site-0", voters=instance.sites[:3], replicas=instance.sites[:3]
+    )
+    assert plan.status == "violating"
+    assert "beyond the horizon of 40 ms" in plan.reasons[0]
