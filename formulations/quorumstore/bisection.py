@@ -217,9 +217,7 @@ def solve(
         )
     reasons = structural_reasons(problem)
     if reasons:
-        return QuorumPlan.of(
-            problem, None, method=covering.method, bound=math.inf, reasons=reasons
-        )
+        return QuorumPlan.of(problem, None, method=covering.method, bound=math.inf, reasons=reasons)
     bisection = Bisection(problem, covering, began + time_limit)
     if not goal.monotone(contingency):
         step = walk_weighted(bisection, goal)

@@ -131,7 +131,11 @@ def covering_model(
                 terms[index] = terms.get(index, 0) + int(counts[client])
             demands[Demand(tuple(sorted(terms.items())), needed)] = None
     return CoveringModel(
-        len(problem.sites), replicas, tuple(covers), tuple(demands), _caps(problem, replicas, read, write)
+        len(problem.sites),
+        replicas,
+        tuple(covers),
+        tuple(demands),
+        _caps(problem, replicas, read, write),
     )
 
 

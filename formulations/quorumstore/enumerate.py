@@ -166,9 +166,7 @@ class Enumeration:
         raise AssertionError("the order has as many entries as the shortlist")
 
 
-def _shortlist(
-    problem: QuorumProblem, tables: SetTables, ties: Sequence[Ties]
-) -> list[Ties]:
+def _shortlist(problem: QuorumProblem, tables: SetTables, ties: Sequence[Ties]) -> list[Ties]:
     """Ties with the least key 2 (where not yet equal), then keys 3 and 4 of the tie rule."""
     contingency = problem.rules.contingency
     ranked = []

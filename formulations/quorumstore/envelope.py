@@ -112,9 +112,7 @@ def tie_envelope(problem: QuorumProblem, tables: SetTables | None = None) -> Tie
     for group in ties:
         for low in range(0, len(group.index), _CHUNK):
             part = Ties(group.block, group.index[low : low + _CHUNK], group.read, group.write)
-            figures.append(
-                (part, metrics(problem, part.sets, part.read, part.write, losses=True))
-            )
+            figures.append((part, metrics(problem, part.sets, part.read, part.write, losses=True)))
     normal, failure, mean = (
         _range([(part, figure(one)) for part, one in figures])
         for figure in (

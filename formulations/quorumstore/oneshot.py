@@ -84,8 +84,7 @@ def assignment_model(problem: QuorumProblem) -> Any:
     mip.rho = pyo.Var(range(len(pairs)), domain=pyo.Binary)
     mip.one_pair = pyo.Constraint(expr=pyo.quicksum(mip.rho.values()) == 1)
     mip.cardinality = pyo.Constraint(
-        expr=pyo.quicksum(mip.x.values())
-        == pyo.quicksum(pairs[k][0] * mip.rho[k] for k in mip.rho)
+        expr=pyo.quicksum(mip.x.values()) == pyo.quicksum(pairs[k][0] * mip.rho[k] for k in mip.rho)
     )
     keys = [
         (f, side, i)
@@ -204,9 +203,7 @@ def radius_model(problem: QuorumProblem, replicas: int, read: int, write: int) -
     return mip
 
 
-def _add_caps(
-    mip: Any, problem: QuorumProblem, pair: tuple[int, int, int] | None = None
-) -> None:
+def _add_caps(mip: Any, problem: QuorumProblem, pair: tuple[int, int, int] | None = None) -> None:
     """Add the regional rules: for one pair, or for the one the model chooses."""
     import pyomo.environ as pyo
 

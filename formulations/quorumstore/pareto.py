@@ -136,7 +136,5 @@ def walk_weighted(bisection: Bisection, goal: Goal) -> Step:
     return best
 
 
-def _weighted(
-    bisection: Bisection, goal: Goal, configuration: QuorumConfiguration | None
-) -> float:
+def _weighted(bisection: Bisection, goal: Goal, configuration: QuorumConfiguration | None) -> float:
     return math.inf if configuration is None else bisection.value(goal, configuration)

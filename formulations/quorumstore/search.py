@@ -111,9 +111,7 @@ class Search:
             kept = self._screened(block, kept, read, write)
         self._test(block, self._allowed(block, kept, read, write), read, write)
 
-    def _screened(
-        self, block: SetBlock, start: IntArray | None, read: int, write: int
-    ) -> IntArray:
+    def _screened(self, block: SetBlock, start: IntArray | None, read: int, write: int) -> IntArray:
         limits = self._limits(self.value)
         return screen(
             self.geometry,

@@ -82,9 +82,7 @@ def _without(goal: Goal, target: Target) -> Goal:
 def _scope(problem: QuorumProblem, target: Target) -> str:
     if target is Target.COST:
         return ""
-    share = (
-        problem.rules.read_fraction if target is Target.READS else problem.rules.write_fraction
-    )
+    share = problem.rules.read_fraction if target is Target.READS else problem.rules.write_fraction
     needed, total = (
         (problem.needed_reads, problem.total_reads)
         if target is Target.READS

@@ -29,18 +29,14 @@ def random_placement(
     return _plan(problem, chosen.tolist(), pair, "random placement")
 
 
-def busiest_sites(
-    problem: QuorumProblem, pair: tuple[int, int, int] = _DEFAULT
-) -> QuorumPlan:
+def busiest_sites(problem: QuorumProblem, pair: tuple[int, int, int] = _DEFAULT) -> QuorumPlan:
     """Return the N sites with most requests; ties to the lower index."""
     demand = problem.reads + problem.writes
     chosen = np.argsort(-demand, kind="stable")[: _checked(problem, pair)]
     return _plan(problem, chosen.tolist(), pair, "busiest sites")
 
 
-def home_and_nearest(
-    problem: QuorumProblem, pair: tuple[int, int, int] = _DEFAULT
-) -> QuorumPlan:
+def home_and_nearest(problem: QuorumProblem, pair: tuple[int, int, int] = _DEFAULT) -> QuorumPlan:
     """Return the busiest site and the N − 1 sites nearest to it."""
     home = int(np.argmax(problem.reads + problem.writes))
     order = np.argsort(problem.rtt[home], kind="stable").tolist()
@@ -49,9 +45,7 @@ def home_and_nearest(
     return _plan(problem, chosen, pair, "home and nearest")
 
 
-def weighted_medians(
-    problem: QuorumProblem, pair: tuple[int, int, int] = _DEFAULT
-) -> QuorumPlan:
+def weighted_medians(problem: QuorumProblem, pair: tuple[int, int, int] = _DEFAULT) -> QuorumPlan:
     """Return N weighted medians by greedy insertion: least total RTT to the nearest replica.
 
     Ties to the lower index. O(N·n²).

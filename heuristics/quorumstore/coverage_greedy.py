@@ -62,9 +62,7 @@ def greedy_sets(problem: QuorumProblem, pair: tuple[int, int, int], best: Best) 
             low = middle + 1
 
 
-def _greedy(
-    problem: QuorumProblem, pair: tuple[int, int, int], limit: float
-) -> list[int] | None:
+def _greedy(problem: QuorumProblem, pair: tuple[int, int, int], limit: float) -> list[int] | None:
     """N sites by largest gain in truncated coverage; ties by demand-weighted RTT, then index.
 
     None when the regional rules leave no N-th site.

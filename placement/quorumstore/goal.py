@@ -343,9 +343,7 @@ def stages(goal: Goal, contingency: bool) -> tuple[Goal, ...]:
     if other is not None:
         found.append(replace(goal, target=other, normal_weight=0.0, worst_weight=1.0))
     if contingency and (other is not None or goal.worst_weight > 0):
-        found.append(
-            replace(goal, target=Target.THRESHOLD, normal_weight=1.0, worst_weight=0.0)
-        )
+        found.append(replace(goal, target=Target.THRESHOLD, normal_weight=1.0, worst_weight=0.0))
     return tuple(found)
 
 

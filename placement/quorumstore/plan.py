@@ -231,9 +231,7 @@ class QuorumPlan:
         return self.configuration
 
 
-def evaluate(
-    problem: QuorumProblem, replicas: Sequence[str], read: int, write: int
-) -> QuorumPlan:
+def evaluate(problem: QuorumProblem, replicas: Sequence[str], read: int, write: int) -> QuorumPlan:
     """Score a configuration somebody else chose.
 
     Its bound is unknown; the status is ``violating`` with the reasons where it breaks the rules
@@ -252,9 +250,7 @@ def evaluate(
             )
     sites = tuple(sorted({known[name] for name in replicas}))
     if len(sites) != len(replicas) or not sites:
-        raise InputError(
-            "replicas must be distinct sites", field="replicas", value=tuple(replicas)
-        )
+        raise InputError("replicas must be distinct sites", field="replicas", value=tuple(replicas))
     for field, quorum in (("read_quorum", read), ("write_quorum", write)):
         if not 1 <= quorum <= len(sites):
             raise InputError(

@@ -346,5 +346,7 @@ def _columns(instance: Instance, names: Sequence[str], field: str) -> list[int]:
     known = [operation.name for operation in instance.operations]
     for name in names:
         if name not in known:
-            raise InputError("unknown operation", field=field, value=name, expected=f"one of {known}")
+            raise InputError(
+                "unknown operation", field=field, value=name, expected=f"one of {known}"
+            )
     return [known.index(name) for name in names]

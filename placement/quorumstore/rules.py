@@ -111,7 +111,10 @@ class StoreRules:
             value = number(share, field, minimum=1 / _DENOMINATOR)
             if value > 1:
                 raise InputError(
-                    "out of range", field=field, value=share, expected="a share in (0, 1], not per cent"
+                    "out of range",
+                    field=field,
+                    value=share,
+                    expected="a share in (0, 1], not per cent",
                 )
         whole = (
             ("max_replicas", self.max_replicas, 1),

@@ -52,7 +52,9 @@ def test_other_goals(seed, method):
     problem = random_problem(rng, sites=5)
     options = {}
     if rng.integers(2):
-        options[str(rng.choice(["read_bound", "write_bound"]))] = float(rng.choice(problem.rtt.ravel()))
+        options[str(rng.choice(["read_bound", "write_bound"]))] = float(
+            rng.choice(problem.rtt.ravel())
+        )
     target = [Target.THRESHOLD, Target.READS, Target.WRITES, Target.WEIGHTED][seed % 4]
     if target is Target.WEIGHTED:
         options |= {"read_weight": 1.0, "write_weight": float(rng.integers(0, 4))}

@@ -51,7 +51,10 @@ def test_ties_of_ba_differ_under_failure():
     assert envelope.count == 7
     assert (envelope.normal.best, envelope.normal.worst) == (1.0, 1.0)
     # {0, 1, 2}: its own site is lost and the next one, 1 ms away, needs 10 ms for two answers.
-    assert (envelope.failure.best, envelope.failure.best_configuration.replicas) == (11.0, (0, 1, 2))
+    assert (envelope.failure.best, envelope.failure.best_configuration.replicas) == (
+        11.0,
+        (0, 1, 2),
+    )
     assert envelope.failure.worst == 50.0
     drawn = {envelope.sample(np.random.default_rng(seed)) for seed in range(60)}
     assert drawn == set(envelope)
@@ -200,7 +203,9 @@ def test_most_critical_replica_is_by_side():
     reads, writes = plan.most_critical_replica(), plan.most_critical_replica(reads=False)
     assert reads.lost in {("a",), ("b",)}
     assert writes.write_threshold == max(
-        effect.write_threshold for effect in plan.losses if effect.lost[:1] in {("a",), ("b",), ("e",)}
+        effect.write_threshold
+        for effect in plan.losses
+        if effect.lost[:1] in {("a",), ("b",), ("e",)}
     )
     with pytest.raises(InputError, match="no loss"):
         evaluate(line(failures=0), ["a"], 1, 1).most_critical_replica()

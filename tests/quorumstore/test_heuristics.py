@@ -64,8 +64,7 @@ def test_same_seed_same_answer():
     """Randomness comes from the generator alone."""
     problem = random_problem(np.random.default_rng(32), sites=12, rules=StoreRules(True))
     plans = [
-        local_search(problem, np.random.default_rng(1), starts=3, pair_swaps=100)
-        for _ in range(2)
+        local_search(problem, np.random.default_rng(1), starts=3, pair_swaps=100) for _ in range(2)
     ]
     assert plans[0].configuration == plans[1].configuration
 

@@ -1,0 +1,269 @@
+"""Tables of keys: order, deduplication, resuming after a kill, refusals."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from formulations.quorumstore.enumerate import solve
+from formulations.quorumstore.key_rows import canonical, row_names, solve_batch
+from formulations.quorumstore.key_tables import read_keys
+from formulations.quorumstore.keys import progress_to, solve_keys
+from placement.errors import InputError
+from placement.quorumstore import Goal, QuorumProblem, StoreRules, Target, message_prices
+from placement.status import Termination
+
+ROOT = Path(__file__).resolve().parents[2]
+SITES = tuple("abcdef")
+
+
+def store(**options):
+    rng = np.random.default_rng(0)
+    rtt = rng.uniform(5, 200, (6, 6)).round(1)
+    return QuorumProblem(rtt, [1] * 6, [0] * 6, sites=SITES, rules=StoreRules(True), **options)
+
+
+def key_table(count, seed=1):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"key": [f"k{index}" for index in range(count)]})
+    for site in SITES:
+        frame[f"reads:{site}"] = rng.integers(0, 9, count)
+    frame["writes:a"] = rng.integers(0, 3, count)
+    return frame
+
+
+def rows_of(path):
+    return list(csv.DictReader(io.StringIO(Path(path).read_text())))
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "keys.csv"
+    key_table(60).to_csv(path, index=False)
+    return path
+
+
+def test_every_key_gets_its_optimum(source, tmp_path):
+    """One row per key in the order of the table, each what solving the key alone gives."""
+    problem, target = store(), tmp_path / "out.csv"
+    summary = solve_keys(problem, source, target, batch=7)
+    table, rows = key_table(60), rows_of(target)
+    assert [row["key"] for row in rows] == list(table["key"])
+    assert tuple(rows[0]) == row_names()
+    assert (summary.keys, summary.resumed, summary.termination) == (60, 0, Termination.FINISHED)
+    for row, (_, key) in zip(rows, table.iterrows(), strict=True):
+        reads = [key[f"reads:{site}"] for site in SITES]
+        plan = solve(problem.with_demand(reads, [key["writes:a"], 0, 0, 0, 0, 0]))
+        assert row["replicas"].split(";") == list(plan.replicas)
+        assert float(row["value"]) == plan.value
+        assert (int(row["n"]), int(row["r"])) == (len(plan.replicas), plan.read_quorum)
+        assert float(row["worst_read_ms"]) == max(e.read_threshold for e in plan.losses)
+    assert not list(tmp_path.glob("*.parts")) and not list(tmp_path.glob(".*"))
+
+
+def test_proportional_keys_are_solved_once(tmp_path):
+    """Demands that differ by a factor share a solution; identical ones too, across batches."""
+    table = key_table(5)
+    scaled = table.copy()
+    scaled["key"] = scaled["key"] + "x"
+    scaled.iloc[:, 1:] *= 7
+    path, target = tmp_path / "k.csv", tmp_path / "o.csv"
+    pd.concat([table, scaled, table.assign(key=lambda t: t["key"] + "y")]).to_csv(path, index=False)
+    summary = solve_keys(store(), path, target, batch=4)
+    assert (summary.keys, summary.solved) == (15, 5)
+    rows = rows_of(target)
+    for first, second, third in zip(rows[:5], rows[5:10], rows[10:], strict=True):
+        assert {**first, "key": ""} == {**second, "key": ""} == {**third, "key": ""}
+
+
+def test_scale_matters_with_prices():
+    """Storage does not scale with requests, so priced keys are only merged when identical."""
+    reads, writes = np.array([[2, 4]]), np.array([[6, 0]])
+    problem = QuorumProblem(np.ones((2, 2)), [1, 0], [0, 0])
+    assert canonical(problem, reads, writes)[0].tolist() == [[1, 2]]
+    priced = dataclasses.replace(problem, prices=message_prices(2))
+    assert canonical(priced, reads, writes)[0].tolist() == [[2, 4]]
+
+
+def test_processes_and_parquet_give_the_same(source, tmp_path):
+    """Two processes, Parquet in and out: the same table."""
+    key_table(60).to_parquet(tmp_path / "keys.parquet")
+    solve_keys(store(), source, tmp_path / "one.csv", batch=9)
+    solve_keys(store(), tmp_path / "keys.parquet", tmp_path / "two.parquet", batch=9, processes=2)
+    two = pd.read_parquet(tmp_path / "two.parquet")
+    for row, other in zip(rows_of(tmp_path / "one.csv"), two.to_dict("records"), strict=True):
+        for name, cell in row.items():
+            kind = type(other[name])
+            assert kind(cell) == other[name]
+
+
+def test_a_key_called_na_is_a_key(tmp_path):
+    """Only an empty cell is missing."""
+    key_table(3).assign(key=["NA", "null", "1e3"]).to_csv(tmp_path / "k.csv", index=False)
+    (batch,) = read_keys(tmp_path / "k.csv", SITES, 10)
+    assert batch.names == ("NA", "null", "1e3")
+
+
+def test_keys_without_requests_and_without_a_solution(tmp_path):
+    """Such keys get a row that says so, and stop nothing."""
+    table = key_table(3)
+    table.loc[1, table.columns[1:]] = 0
+    table.to_csv(tmp_path / "k.csv", index=False)
+    solve_keys(store(), tmp_path / "k.csv", tmp_path / "o.csv")
+    assert [row["status"] for row in rows_of(tmp_path / "o.csv")] == [
+        "optimal",
+        "no requests",
+        "optimal",
+    ]
+    bounded = store(goal=Goal(Target.READS, read_bound=0.5))
+    solve_keys(bounded, tmp_path / "k.csv", tmp_path / "b.csv")
+    assert {row["status"] for row in rows_of(tmp_path / "b.csv")} == {"infeasible", "no requests"}
+    impossible = dataclasses.replace(store(), rules=StoreRules(max_replicas=2))
+    assert (
+        solve_batch(impossible, np.ones((1, 6), int), np.ones((1, 6), int))[0].status
+        == "infeasible"
+    )
+
+
+class Stop(BaseException):
+    """Stands for a crash in the middle."""
+
+
+def test_interrupted_run_is_continued(source, tmp_path):
+    """Finished batches are not solved again, and the table equals that of an uninterrupted run."""
+    target = tmp_path / "out.csv"
+
+    def crash(state):
+        if state.keys >= 20:
+            raise Stop
+
+    with pytest.raises(Stop):
+        solve_keys(store(), source, target, batch=5, progress=crash)
+    assert not target.exists()
+    summary = solve_keys(store(), source, target, batch=5)
+    assert summary.resumed == 20
+    assert summary.keys == 60
+    solve_keys(store(), source, tmp_path / "straight.csv", batch=5)
+    assert target.read_bytes() == (tmp_path / "straight.csv").read_bytes()
+
+
+def test_ctrl_c_keeps_what_is_done(source, tmp_path):
+    """The summary says interrupted; running again finishes."""
+
+    def interrupt(state):
+        if state.keys >= 15:
+            raise KeyboardInterrupt
+
+    summary = solve_keys(store(), source, tmp_path / "o.csv", batch=5, progress=interrupt)
+    assert summary.termination is Termination.INTERRUPTED
+    assert not (tmp_path / "o.csv").exists()
+    assert solve_keys(store(), source, tmp_path / "o.csv", batch=5).resumed == 15
+
+
+def test_kill_minus_nine(source, tmp_path):
+    """A process that is killed outright leaves whole batches only; the next run uses them."""
+    target = tmp_path / "out.csv"
+    code = (
+        "import sys, time\n"
+        "from tests.quorumstore.test_keys import store\n"
+        "from formulations.quorumstore.keys import solve_keys\n"
+        "solve_keys(store(), sys.argv[1], sys.argv[2], batch=5,\n"
+        "           progress=lambda state: time.sleep(0.2))\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code, str(source), str(target)], cwd=ROOT)
+    parts = tmp_path / "out.csv.parts"
+    give_up = time.monotonic() + 60
+    while len(list(parts.glob("part-*.csv"))) < 3 and time.monotonic() < give_up:
+        assert child.poll() is None
+        time.sleep(0.01)
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    assert not target.exists()
+    summary = solve_keys(store(), source, target, batch=5)
+    assert 15 <= summary.resumed < 60
+    solve_keys(store(), source, tmp_path / "straight.csv", batch=5)
+    assert target.read_bytes() == (tmp_path / "straight.csv").read_bytes()
+
+
+def test_a_different_run_is_not_continued(source, tmp_path):
+    """Parts made under other rules, keys or batch sizes are refused, not mixed in."""
+
+    def interrupt(state):
+        raise KeyboardInterrupt
+
+    solve_keys(store(), source, tmp_path / "o.csv", batch=5, progress=interrupt)
+    other = dataclasses.replace(store(), rules=StoreRules(False))
+    with pytest.raises(InputError, match="different run"):
+        solve_keys(other, source, tmp_path / "o.csv", batch=5)
+    with pytest.raises(InputError, match="different run"):
+        solve_keys(store(), source, tmp_path / "o.csv", batch=6)
+    key_table(60, seed=2).to_csv(source, index=False)
+    with pytest.raises(InputError, match="different run"):
+        solve_keys(store(), source, tmp_path / "o.csv", batch=5)
+
+
+def test_existing_target_is_kept(source, tmp_path):
+    """Nothing is replaced without force."""
+    (tmp_path / "o.csv").write_text("mine")
+    with pytest.raises(InputError):
+        solve_keys(store(), source, tmp_path / "o.csv")
+    assert (tmp_path / "o.csv").read_text() == "mine"
+    solve_keys(store(), source, tmp_path / "o.csv", force=True)
+    assert len(rows_of(tmp_path / "o.csv")) == 60
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: t.rename(columns={"reads:a": "reads:z"}), "reads:z"),
+        (lambda t: t.rename(columns={"key": "name"}), "column named key"),
+        (lambda t: t.assign(**{"reads:b": -1}), "row 1"),
+        (lambda t: t.assign(**{"reads:b": [1, 2, 2.5, 4]}), "row 3.*2.5"),
+        (lambda t: t.assign(**{"reads:b": ["1", "x", "2", "3"]}), "not a column of numbers"),
+        (lambda t: t.assign(key=["a", None, "b", "c"]), "row 2.*without a name"),
+        (lambda t: t.iloc[:0], "no keys"),
+        (lambda t: t.assign(**{"reads:b": 2**50}), "too many"),
+    ],
+)
+def test_bad_tables(tmp_path, change, words):
+    """File, row and column of what is wrong."""
+    path = tmp_path / "bad.csv"
+    change(key_table(4)).to_csv(path, index=False)
+    with pytest.raises(InputError, match=words):
+        list(read_keys(path, SITES, 100))
+
+
+def test_bad_files(tmp_path):
+    """Missing, binary, and not what the suffix says."""
+    with pytest.raises(InputError, match="no such file"):
+        solve_keys(store(), tmp_path / "none.csv", tmp_path / "o.csv")
+    (tmp_path / "x.parquet").write_bytes(b"not parquet")
+    with pytest.raises(InputError, match="not a Parquet"):
+        list(read_keys(tmp_path / "x.parquet", SITES, 10))
+    for options in ({"batch": 0}, {"processes": 0}):
+        with pytest.raises(InputError, match="at least 1"):
+            solve_keys(store(), tmp_path / "none.csv", tmp_path / "o.csv", **options)
+
+
+def test_progress_goes_to_the_stream(source, tmp_path):
+    """A line with counts, not more often than asked."""
+    stream = io.StringIO()
+    solve_keys(store(), source, tmp_path / "o.csv", batch=10, progress=progress_to(stream, every=0))
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 6
+    assert lines[-1].startswith("60 keys")
+    quiet = io.StringIO()
+    report = progress_to(quiet, every=3600)
+    solve_keys(store(), source, tmp_path / "p.csv", batch=10, progress=report)
+    assert len(quiet.getvalue().splitlines()) == 1
