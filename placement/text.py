@@ -33,6 +33,7 @@ WIDTH = 100
 _MOST_CLIENTS = 5
 _MOST_LEVELS = 6
 _LABEL = 13
+_LARGE = 1e15
 
 
 # --- characters ------------------------------------------------------------------------------
@@ -112,7 +113,8 @@ def number_text(value: float, digits: int = 2) -> str:
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value:,.{digits}f}"
+    # beyond that the digits are noise, and columns of them burst every table
+    return f"{value:.6g}" if abs(value) >= _LARGE else f"{value:,.{digits}f}"
 
 
 # --- tables ----------------------------------------------------------------------------------

@@ -1,0 +1,392 @@
+"""RTT tables as people have them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement import InputError, Instance
+from placement.io import LongColumns, assemble, read_cloudping, read_counts, read_rtt
+from placement.io.importers import RttTable, read_long_rtt, read_square_rtt
+
+SHARED = Path(__file__).resolve().parents[2] / "../shared/data/latency"
+
+# Rows wait for columns; every number is another one, so that a transposed table would show.
+RTT = {("a", "a"): 0.5, ("a", "b"): 10.0, ("b", "a"): 12.0, ("b", "b"): 0.7}
+SQUARE = "from,a,b\na,0.5,10\nb,12,0.7\n"
+LONG = "src,dst,rtt\nb,a,12\na,b,10\na,a,0.5\nb,b,0.7\n"
+LATENCIES = {
+    "metadata": {"percentile": "p_50", "timeframe": "1Y", "unit": "milliseconds"},
+    "data": {"a": {"a": 0.5, "b": 10.0}, "b": {"a": 12.0, "b": 0.7}},
+}
+AVERAGES = [
+    {"region": start, "averages": [{"regionTo": end, "average": ms} for end, ms in row.items()]}
+    for start, row in {"a": {"a": 0.5, "b": 10}, "b": {"a": 12, "b": 0.7}}.items()
+]
+
+
+def _parquet(path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    start, end = zip(*RTT, strict=True)
+    pq.write_table(pa.table({"src": start, "dst": end, "rtt": list(RTT.values())}), path)
+
+
+def _write(folder: Path, layout: str) -> Path:
+    name = {"square": "rtt.csv", "long": "rtt.csv", "tsv": "rtt.tsv", "parquet": "rtt.parquet"}
+    path = folder / name.get(layout, "rtt.json")
+    if layout == "square":
+        path.write_text(SQUARE)
+    elif layout == "long":
+        path.write_text(LONG)
+    elif layout == "tsv":
+        path.write_text(SQUARE.replace(",", "\t"))
+    elif layout == "parquet":
+        _parquet(path)
+    else:
+        path.write_text(json.dumps(LATENCIES if layout == "latencies" else AVERAGES))
+    return path
+
+
+LAYOUTS = ("square", "long", "tsv", "parquet", "latencies", "averages")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_is_recognised_and_gives_the_same_world(tmp_path: Path, layout: str) -> None:
+    table = read_rtt(_write(tmp_path, layout))
+    for start, row in zip(table.sources, table.values, strict=True):
+        for end, value in zip(table.destinations, row, strict=True):
+            assert value == RTT[start, end]
+    world = assemble(table, mix="ycsb-a").replace(name="w")
+    place = {site: i for i, site in enumerate(world.sites)}
+    for (start, end), value in RTT.items():
+        assert world.client_rtt[place[start], place[end]] == value
+        assert world.site_rtt[place[start], place[end]] == (0 if start == end else value)
+    assert world.clients == world.sites
+    assert len(world.provenance) == 3
+    assert "rtt." in world.provenance[0]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_serves_clients_too(tmp_path: Path, layout: str) -> None:
+    (tmp_path / "sites").mkdir()
+    sites = tmp_path / "sites" / "site.csv"
+    sites.write_text("x,b,a\nb,,5\na,6,9\n")
+    world = assemble(read_rtt(sites), client_rtt=read_rtt(_write(tmp_path, layout)), mix="ycsb-a")
+    assert world.sites == ("b", "a")
+    assert world.site_rtt.tolist() == [[0, 5], [6, 0]]
+    for c, client in enumerate(world.clients):
+        assert world.client_rtt[c].tolist() == [RTT[client, "b"], RTT[client, "a"]]
+    assert "The measured RTTs of sites to themselves were replaced by 0." in world.provenance
+
+
+@given(
+    values=st.lists(st.lists(st.floats(0, 1e9), min_size=3, max_size=3), min_size=3, max_size=3),
+    order=st.permutations([(i, j) for i in range(3) for j in range(3)]),
+)
+def test_square_and_long_agree(
+    tmp_path_factory: pytest.TempPathFactory,
+    values: list[list[float]],
+    order: list[tuple[int, int]],
+) -> None:
+    folder = tmp_path_factory.mktemp("t")
+    names = "xyz"
+    rows = "\n".join(f"{names[i]}," + ",".join(map(repr, row)) for i, row in enumerate(values))
+    (folder / "square.csv").write_text("," + ",".join(names) + "\n" + rows + "\n")
+    long = "\n".join(f"{values[i][j]!r},{names[j]},{names[i]}" for i, j in order)
+    (folder / "long.csv").write_text("ms,to,from\n" + long + "\n")
+    square = read_rtt(folder / "square.csv")
+    pairs = read_rtt(folder / "long.csv", columns=LongColumns("from", "to", "ms"))
+    wanted = ("z", "x", "y")
+    one, _ = square.between(wanted, wanted)
+    other, _ = pairs.between(wanted, wanted)
+    assert one.tobytes() == other.tobytes()
+    assert one[1, 2] == values[0][1]
+
+
+def test_long_tables_with_intervals_become_scenarios(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("when,src,dst,rtt\nt2,a,b,1\nt2,b,a,2\nt1,b,a,4\nt1,a,b,3\n")
+    columns = LongColumns(interval="when")
+    table = read_rtt(tmp_path / "r.csv", columns=columns)
+    assert table.intervals == ("t2", "t1")  # as they first appear
+    (tmp_path / "n.csv").write_text("interval,client,strong_read\nt1,b,1\nt1,a,2\nt2,a,3\nt2,b,4\n")
+    world = assemble(table, counts=read_counts(tmp_path / "n.csv"), intra_site=0.25)
+    assert world.intervals == ("t1", "t2")  # the demand says what is oldest
+    assert world.site_rtt.tolist() == [[[0, 3], [4, 0]], [[0, 1], [2, 0]]]
+    assert world.client_rtt[1].tolist() == [[0.25, 1], [2, 0.25]]
+    assert world.counts[:, :, 0].tolist() == [[2, 1], [3, 4]]
+    assumed = assemble(table, mix="ycsb-b")
+    assert assumed.intervals == ("t2", "t1")
+    assert assumed.counts.shape == (2, 2, 5)
+    (tmp_path / "n.csv").write_text("interval,client,strong_read\nt1,b,1\nt1,a,2\n")
+    with pytest.raises(InputError, match=r"r\.csv: interval: .*different intervals: got 't2'"):
+        assemble(table, counts=read_counts(tmp_path / "n.csv"))
+    with pytest.raises(InputError, match=r"a → b, expected once \(first in row 2\)|given twice"):
+        read_rtt(tmp_path / "r.csv", "long")
+
+
+def test_missing_pairs_are_counted_and_named(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("src,dst,rtt\na,b,1\nb,c,2\nc,a,3\n")
+    table = read_rtt(tmp_path / "r.csv")
+    with pytest.raises(InputError) as caught:
+        assemble(table, mix="cache")
+    text = str(caught.value)
+    assert "r.csv: rtt: 3 of 6 pairs have no RTT" in text
+    assert "a → c, b → a, c → b" in text
+    assert "fill='transpose'" in text
+    world = assemble(table, mix="cache", fill="transpose")
+    assert world.site_rtt.tolist() == [[0, 1, 3], [1, 0, 2], [3, 2, 0]]
+    assert any(
+        "3 missing RTTs of r.csv were taken from the opposite direction: a → c, b → a, c → b."
+        in sentence
+        for sentence in world.provenance
+    )
+
+
+def test_a_pair_missing_both_ways_is_refused_even_when_filling(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("x,a,b,c\na,,1,\nb,1,,2\nc,,,\n")
+    with pytest.raises(InputError, match="2 of 6 pairs have no RTT: got 'a → c, c → a'"):
+        assemble(read_rtt(tmp_path / "r.csv"), mix="cache", fill="transpose")
+
+
+def test_a_name_on_one_side_only_is_a_site_with_missing_pairs(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("src,dst,rtt\na,b,1\n")
+    with pytest.raises(InputError, match="1 of 2 pairs have no RTT: got 'b → a'"):
+        assemble(read_rtt(tmp_path / "r.csv"), mix="cache")
+
+
+def test_clients_need_an_rtt_to_every_candidate(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text(SQUARE)
+    (tmp_path / "c.csv").write_text("client,a,b\nx,1,\n")
+    with pytest.raises(InputError, match=r"c\.csv: rtt: 1 of 2 pairs.*x → b"):
+        assemble(read_rtt(tmp_path / "r.csv"), client_rtt=read_rtt(tmp_path / "c.csv"), mix="cache")
+    (tmp_path / "c.csv").write_text("client,a,d\nx,1,2\n")
+    with pytest.raises(InputError, match=r"c\.csv: destination: unknown site: got 'd'"):
+        assemble(read_rtt(tmp_path / "r.csv"), client_rtt=read_rtt(tmp_path / "c.csv"), mix="cache")
+
+
+def test_the_diagonal_goes_to_the_client_side(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("x,a,b,c\na,,1,2\nb,3,0.4,5\nc,6,7,\n")
+    world = assemble(read_rtt(tmp_path / "r.csv"), mix="cache", intra_site=0.9)
+    assert np.diagonal(world.client_rtt).tolist() == [0.9, 0.4, 0.9]
+    assert not np.diagonal(world.site_rtt).any()
+    assert "within 2 sites nobody measured, and 0.9 ms is assumed" in world.provenance[1]
+
+
+def test_a_table_of_sites_picks_orders_and_labels(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("x,a,b,c\na,,1,2\nb,3,,5\nc,6,7,\n")
+    (tmp_path / "s.csv").write_text("name,country,lat,lon\nc,C,1,2\na,,,\n")
+    world = assemble(read_rtt(tmp_path / "r.csv"), mix="cache", sites=tmp_path / "s.csv")
+    assert world.sites == ("c", "a")
+    assert world.site_rtt.tolist() == [[0, 6], [2, 0]]
+    assert dict(world.domains) == {"country": ("C", None)}
+    assert "1 measured sites are no candidates: b." in world.provenance
+    (tmp_path / "s.csv").write_text("name,country\nc,C\nd,D\n")
+    with pytest.raises(InputError, match=r"s\.csv, row 3: name: unknown site: got 'd'"):
+        assemble(read_rtt(tmp_path / "r.csv"), mix="cache", sites=tmp_path / "s.csv")
+
+
+def test_demand_wide_long_or_assumed(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text(SQUARE)
+    rtt = read_rtt(tmp_path / "r.csv")
+    (tmp_path / "wide.csv").write_text("client,strong_read,weak_read\nb,1,2\na,3,4\n")
+    wide = assemble(rtt, counts=read_counts(tmp_path / "wide.csv"))
+    (tmp_path / "long.csv").write_text(
+        "operation,client,count\nweak_read,b,2\nstrong_read,a,3\nstrong_read,b,1\nweak_read,a,4\n"
+    )
+    long = assemble(rtt, counts=read_counts(tmp_path / "long.csv"))
+
+    def by_name(world: Instance) -> dict[tuple[str, str], float]:
+        return {
+            (client, operation.name): world.counts[0, c, o]
+            for c, client in enumerate(world.clients)
+            for o, operation in enumerate(world.operations)
+        }
+
+    expected = {("a", "strong_read"): 3, ("a", "weak_read"): 4, ("b", "strong_read"): 1,
+                ("b", "weak_read"): 2}  # fmt: skip
+    assert by_name(wide) == by_name(long) == expected
+    (tmp_path / "long.csv").write_text("client,operation,count\na,weak_read,2\n")
+    sparse = assemble(rtt, counts=read_counts(tmp_path / "long.csv"))
+    assert by_name(sparse) == {("a", "weak_read"): 2, ("b", "weak_read"): 0}
+    assumed = assemble(rtt, mix="ledger")
+    assert assumed.counts[0].tolist() == [[0, 50, 450, 350, 150]] * 2
+    assert "assumed, not measured" in assumed.provenance[-1]
+
+
+BAD_COUNTS = [
+    ("client,weak_read\na,1\n", "1 of 2 clients missing: got 'b'"),
+    ("client,weak_read\na,1\nb,2\nc,3\n", "unknown client: got 'c'"),
+    ("client,weak_read\na,1\nb,-2\n", "row 3: weak_read: negative: got '-2'"),
+    ("client,weak_read\na,1\nb,inf\n", "row 3: weak_read: infinite: got 'inf'"),
+    ("client,odd\na,1\nb,2\n", "unknown operation: got 'odd'"),
+    ("client\na\n", "no columns of numbers"),
+    ("client,operation,count\na,weak_read,1\na,weak_read,1\n", "row 3: operation: counted twice"),
+    ("client,operation,count\nz,weak_read,1\n", "unknown client: got 'z'"),
+    ("client,operation,count\na,weak_read,\n", "row 2: count: missing value"),
+    ("client,weak_read\na,0\nb,0\n", None),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_COUNTS)
+def test_bad_demand(tmp_path: Path, text: str, message: str | None) -> None:
+    (tmp_path / "r.csv").write_text(SQUARE)
+    (tmp_path / "n.csv").write_text(text)
+    rtt = read_rtt(tmp_path / "r.csv")
+    if message is None:  # nobody asks for anything: a world, though there is nothing to optimise
+        assert not assemble(rtt, counts=read_counts(tmp_path / "n.csv")).counts.any()
+        return
+    with pytest.raises(InputError) as caught:
+        assemble(rtt, counts=read_counts(tmp_path / "n.csv"))
+    assert message in str(caught.value)
+    assert "n.csv" in str(caught.value)
+
+
+def test_demand_is_needed_exactly_once(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text(SQUARE)
+    rtt = read_rtt(tmp_path / "r.csv")
+    with pytest.raises(InputError, match="demand is needed"):
+        assemble(rtt)
+    (tmp_path / "n.csv").write_text("client,weak_read\na,1\nb,1\n")
+    with pytest.raises(InputError, match="two kinds of demand"):
+        assemble(rtt, counts=read_counts(tmp_path / "n.csv"), mix="cache")
+    with pytest.raises(InputError, match="unknown operation mix: got 'cash'"):
+        assemble(rtt, mix="cash")
+
+
+BAD_RTTS = [
+    ("x,a,b\na,0,1\nb,-2,0\n", "row 3: a: negative: got '-2', expected a finite number of"),
+    ("x,a,b\na,0,nan\nb,2,0\n", "row 2: b: not a number: got 'nan'"),
+    ("x,a,b\na,0,inf\nb,2,0\n", "row 2: b: infinite: got 'inf'"),
+    ("x,a,b\na,0,1 ms\nb,2,0\n", "row 2: b: not a number: got '1 ms'"),
+    ("x,a,b\na,0,1\na,2,0\n", "row 3: x: duplicate row: got 'a', expected once (first in row 2)"),
+    ("x,a,a \na,0,1\n", "header: duplicate column: got 'a'"),
+    ("x,a,b\na,0,1\n,2,0\n", "row 3: x: no name"),
+    ("x,a,b\na,0\n", "row 2: a row of another length: got 2, expected 3 cells"),
+    ("x,a,b\n", "no rows"),
+    ("x\na\n", "one column only: got 'x'"),
+    ("", "empty: expected a table with a header"),
+    ("src,dst,rtt\na,b,1\na,b,2\n", "row 3: dst: a pair given twice: got 'a → b'"),
+    ("src,dst,rtt\na,b,\n", "row 2: rtt: missing value"),
+    ("src,dst,rtt\na,,1\n", "row 2: dst: no name"),
+    ("src,dst,rtt\n", "no rows"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_RTTS)
+def test_bad_rtts(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "r.csv").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_rtt(tmp_path / "r.csv")
+    assert message in str(caught.value)
+    assert "r.csv" in str(caught.value)
+
+
+def test_wrong_column_names_are_suggested(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("src,dst,rtt_ms\na,b,1\n")
+    with pytest.raises(InputError, match=r"rtt: no such column.*did you mean 'rtt_ms'\?"):
+        read_long_rtt(tmp_path / "r.csv")
+    with pytest.raises(InputError, match=r"r\.csv: to: no such column"):
+        read_rtt(tmp_path / "r.csv", columns=LongColumns(destination="to"))
+    with pytest.raises(InputError, match="unknown layout: got 'round'"):
+        read_rtt(tmp_path / "r.csv", "round")  # type: ignore[arg-type]  # that is it
+
+
+BAD_JSON: list[tuple[Any, str]] = [
+    ("[", "not JSON"),
+    ("7", "not an answer of cloudping.co"),
+    ('{"data": []}', "not an answer of cloudping.co"),
+    ("[]", "no RTTs"),
+    ("[7]", "[0]: not the averages of a region: got 7"),
+    ('[{"region": "a"}]', "[0]: not the averages of a region"),
+    ('[{"region": 7, "averages": []}]', "[0].region: not a region: got 7"),
+    ('[{"region": "a", "averages": [7]}]', "[0].averages[0]: not an average: got 7"),
+    ('[{"region": "a", "averages": [{"regionTo": "b", "average": -1}]}]',
+     "[0].averages[0].average: negative: got -1"),
+    ('[{"region": "a", "averages": [{"regionTo": "b", "average": "x"}]}]',
+     "[0].averages[0].average: not a number: got 'x'"),
+    ('[{"region": "a", "averages": [{"regionTo": "b", "average": 1}, '
+     '{"regionTo": "b", "average": 1}]}]', "a pair given twice: got 'a → b'"),
+    ('{"data": {"a": 7}}', "data.a: not RTTs by region: got 7"),
+    ('{"data": {"a": {"b": [1]}}}', "data.a.b: not a number: got [1]"),
+    ('{"data": {"a": {"b": true}}}', "data.a.b: not a number: got True"),
+    ('{"data": {"a": {"b": NaN}}}', "not JSON: got 'NaN'"),
+    ('{"data": {"a": {" ": 1}}}', "not a region"),
+    ('{"metadata": {"unit": "seconds"}, "data": {"a": {"b": 1}}}',
+     "metadata.unit: another unit: got 'seconds', expected milliseconds"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_JSON)
+def test_bad_cloudping(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_cloudping(tmp_path / "r.json")
+    assert message in str(caught.value)
+    assert "r.json" in str(caught.value)
+
+
+def test_cloudping_says_what_it_measured(tmp_path: Path) -> None:
+    latencies = read_cloudping(_write(tmp_path, "latencies"))
+    assert "percentile p_50, time frame 1Y" in latencies.provenance[0]
+    (tmp_path / "gap.json").write_text('{"data": {"a": {"b": null, "a": 1}, "b": {"a": 2}}}')
+    gap = read_cloudping(tmp_path / "gap.json")
+    with pytest.raises(InputError, match="1 of 2 pairs have no RTT: got 'a → b'"):
+        assemble(gap, mix="cache")
+
+
+def test_other_units_can_be_scaled(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("x,a,b\na,0.001,0.01\nb,0.012,0.001\n")
+    table = read_square_rtt(tmp_path / "r.csv").scaled(1000)
+    assert table.values.tolist() == [[1, 10], [12, 1]]
+    assert "multiplied by 1000" in table.provenance[-1]
+    assert table.scaled(1) is table
+    for factor in (0, -1, math.inf, math.nan):
+        with pytest.raises(InputError, match="scale"):
+            table.scaled(factor)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared measurements are not at hand")
+class TestMeasured:
+    def test_square_and_long_forms_of_one_measurement_agree(self) -> None:
+        square = read_rtt(SHARED / "aws_cloudping_2024-04_p50.csv")
+        long = read_rtt(
+            SHARED / "aws_cloudping_2024-04-19_percentiles.csv",
+            columns=LongColumns(rtt="rtt_p50_ms"),
+        )
+        one, _ = square.between(square.sources, square.sources)
+        other, _ = long.between(square.sources, square.sources)
+        assert one.shape == (21, 21)
+        assert np.array_equal(one, other)
+
+    def test_a_series_of_weeks_becomes_scenarios(self) -> None:
+        table: RttTable = read_rtt(
+            SHARED / "ibm_interregion_weekly.csv",
+            columns=LongColumns(rtt="rtt_avg_ms", interval="window_end"),
+        )
+        kept = tuple(
+            site
+            for s, site in enumerate(table.sources)
+            if not np.isnan(np.delete(table.values[:, s, :], s, axis=1)).all()
+        )
+        assert len(table.intervals) == 182
+        pair = ("Dallas", "Frankfurt")
+        values, _ = table.between(pair, pair, diagonal=False)
+        assert values.shape == (182, 2, 2)
+        assert values[0, 0, 1] == 123.0
+        assert {"Dallas", "Frankfurt"} <= set(kept)
+
+    def test_a_matrix_with_an_empty_diagonal(self) -> None:
+        world = assemble(read_rtt(SHARED / "azure_2025-06_p50_clean.csv"), mix="social")
+        assert len(world.sites) == 48
+        assert np.diagonal(world.client_rtt).tolist() == [1.0] * 48
+        assert world.client_rtt[0, 1] == 3.0
+        assert world.client_rtt[1, 0] == 4.0

@@ -1,0 +1,228 @@
+"""Plans as files: everything comes back, and nothing that does not hold is believed."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement import Configuration, Diversity, InputError, Plan, Problem, Status, Termination
+from placement import datasets as bundled
+from placement.feasibility import find_feasible
+from placement.io import load_plan, save_instance, save_plan
+from placement.io.plan import Reference
+from placement.plan import evaluate, objective
+from tests.io.worlds import same, small
+from tests.strategies import problems
+
+FIELDS = (
+    "voters", "quorum", "leader", "leaders", "pinned", "pinned_voters", "forbidden", "non_voters",
+    "diversity", "survive", "decay", "budget", "cost_weight",
+)  # fmt: skip
+
+
+def _same_question(one: Problem, other: Problem) -> bool:
+    rules, others = one.rules, other.rules
+    return (
+        all(vars(one)[field] == vars(other)[field] for field in FIELDS)
+        and (rules.replicas_min, rules.replicas_max) == (others.replicas_min, others.replicas_max)
+        and rules.must_hold.tolist() == others.must_hold.tolist()
+        and rules.may_hold.tolist() == others.may_hold.tolist()
+        and same(one.instance, other.instance)
+    )
+
+
+def _same_plan(one: Plan, other: Plan) -> bool:
+    fields = (
+        "configuration", "bound", "status", "termination", "method", "seconds", "reasons", "notes",
+        "certificate",
+    )  # fmt: skip
+    return (
+        all(vars(one)[field] == vars(other)[field] for field in fields)
+        and dict(one.stats) == dict(other.stats)
+        and _same_question(one.problem, other.problem)
+        and (one.score, one.objective, one.leaders) == (other.score, other.objective, other.leaders)
+    )
+
+
+@given(problem=problems(), slack=st.sampled_from([0.0, 0.25, math.inf]), data=st.data())
+def test_any_plan_comes_back(problem: Problem, slack: float, data: st.DataObject) -> None:
+    configuration = find_feasible(problem)
+    if configuration is None:
+        plan = Plan.infeasible(problem, method="proof", reasons=("none", "at all"), seconds=0.5)
+    else:
+        value = objective(problem, configuration)
+        plan = Plan.of(
+            problem,
+            configuration,
+            method="some",
+            bound=-math.inf if math.isinf(slack) else value * (1 - slack),
+            termination=data.draw(st.sampled_from(Termination)),
+            seconds=data.draw(st.floats(0, 1e6)),
+            notes=("a note",),
+            stats={"nodes": 12, "rate": 0.1, "worst": math.inf, "rule": "x"},
+            certificate={"prices": [0.1, math.inf], "sets": {"s": [1, 2]}},
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = save_plan(plan, Path(folder) / "p.json")
+        json.loads(path.read_text(), parse_constant=pytest.fail)
+        assert _same_plan(load_plan(path), plan)
+        assert _same_plan(load_plan(path, problem.instance), plan)
+
+
+def _plan(**constraints: Any) -> Plan:
+    problem = Problem(small(), **{"replicas": 3, "voters": 3, **constraints})
+    value = objective(problem, Configuration.of(0, (0, 1, 2), (0, 1, 2)))
+    return Plan.of(
+        problem, Configuration.of(0, (0, 2, 1), (0, 1, 2)), method="m", bound=0.9 * value
+    )
+
+
+@pytest.mark.parametrize("replicas", [3, (2, 3), range(2, 4), ("Oslo", "Rome", "Washington, DC")])
+def test_each_way_to_ask_for_replicas_comes_back(tmp_path: Path, replicas: Any) -> None:
+    plan = _plan(replicas=replicas, voters=("Rome", "Oslo", "Washington, DC"), decay=math.inf)
+    assert _same_plan(load_plan(save_plan(plan, tmp_path / "p.json")), plan)
+
+
+def test_every_constraint_comes_back(tmp_path: Path) -> None:
+    plan = _plan(
+        quorum=2,
+        leaders=("Oslo", "Rome"),
+        pinned=("Rome",),
+        pinned_voters=("Oslo",),
+        diversity=(
+            Diversity("country"),
+            Diversity("continent", "replicas", cap=2, min_domains=2),
+        ),
+        survive="country",
+        decay=2.5,
+    )
+    assert _same_plan(load_plan(save_plan(plan, tmp_path / "p.json")), plan)
+
+
+def test_a_plan_that_breaks_constraints_comes_back_with_what_it_breaks(tmp_path: Path) -> None:
+    problem = Problem(small(), replicas=3, voters=3, diversity=Diversity("continent"))
+    plan = evaluate(problem, Configuration.of(0, (0, 1, 2), (0, 1, 2)))
+    assert plan.status is Status.VIOLATING
+    assert _same_plan(load_plan(save_plan(plan, tmp_path / "p.json")), plan)
+
+
+def test_a_plan_can_refer_to_its_instance(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    save_instance(small(), tmp_path / "a" / "world27")  # the name of a data set, on purpose
+    (tmp_path / "b").mkdir()
+    plan = _plan()
+    reference = Reference(str(tmp_path / "a" / "world27"))
+    path = save_plan(plan, tmp_path / "b" / "p.json", reference=reference)
+    assert json.loads(path.read_text())["instance"]["source"] == "../a/world27"
+    assert "content" not in json.loads(path.read_text())["instance"]
+    assert _same_plan(load_plan(path), plan)
+    beside = save_plan(plan, tmp_path / "a" / "p.json", reference=reference)
+    assert json.loads(beside.read_text())["instance"]["source"] == "./world27"
+    assert _same_plan(load_plan(beside), plan)
+    # the folder as a whole can move
+    (tmp_path / "moved").mkdir()
+    (tmp_path / "a").rename(tmp_path / "moved" / "a")
+    assert _same_plan(load_plan(tmp_path / "moved" / "a" / "p.json"), plan)
+    # but not the plan away from its instance
+    with pytest.raises(InputError, match="no such file or folder"):
+        load_plan(path)
+
+
+def test_a_plan_can_refer_to_a_data_set(tmp_path: Path) -> None:
+    world = bundled.load("world27", mix="ledger", seed=3)
+    plan = evaluate(Problem(world, replicas=1, voters=1), Configuration.of(4, (4,), (4,)))
+    path = save_plan(plan, tmp_path / "p.json", reference=Reference("world27", "ledger", 3))
+    assert _same_plan(load_plan(path), plan)
+    other = save_plan(plan, tmp_path / "q.json", reference=Reference("world27", "ledger", 4))
+    with pytest.raises(InputError, match="made for another instance"):
+        load_plan(other)
+
+
+def test_a_plan_is_not_read_with_another_instance(tmp_path: Path) -> None:
+    path = save_plan(_plan(), tmp_path / "p.json")
+    other = small(counts=small().counts + 1)
+    with pytest.raises(InputError) as caught:
+        load_plan(path, other)
+    for word in (str(path), "instance.fingerprint", small().fingerprint, other.fingerprint):
+        assert word in str(caught.value)
+
+
+def test_an_instance_edited_inside_the_plan_is_refused(tmp_path: Path) -> None:
+    path = save_plan(_plan(), tmp_path / "p.json")
+    text = path.read_text()
+    assert "97.5" in text
+    path.write_text(text.replace("97.5", "97.25"))
+    with pytest.raises(InputError, match="fingerprint"):
+        load_plan(path)
+
+
+FORGED: list[tuple[str, Any, str]] = [
+    ("score", 1.0, "score: not the score of this configuration: got 1.0"),
+    ("status", "optimal", "status: not what score and bound say: got 'optimal', expected 'feas"),
+    ("status", "infeasible", "status: not what score and bound say"),
+    ("status", "violating", "status: the configuration breaks no constraint"),
+    ("status", "splendid", "status: not a status: got 'splendid', expected one of optimal, "),
+    ("termination", "tired", "termination: not a termination: got 'tired'"),
+    ("bound", 1e12, "bound: above the objective"),
+    ("leader", "Paris", "leader: unknown site: got 'Paris'"),
+    ("replicas", ["Oslo", "Rome"], "score: not the score of this configuration"),
+    (
+        "problem",
+        {"replicas": 3, "voters": 3, "diversity": [{"level": "continent"}]},
+        "status: the configuration breaks: at most 1 of the voters per continent",
+    ),
+    ("voters_as_found", ["Oslo", "Oslo", "Rome"], "duplicate name: got 'Oslo'"),
+    ("seconds", "long", "seconds: not a number: got 'long'"),
+    ("notes", "one", "notes: not a list of names: got 'one'"),
+    ("stats", {"x": [1]}, "stats.x: not a number or text: got [1]"),
+    ("method", None, "method: missing key"),
+    ("version", 99, "version: a version this release cannot read: got 99, expected 1 to 1"),
+    ("format", "poem", "format: a file of another kind: got 'poem'"),
+    ("problem", {"replicas": 3, "voters": 4}, "voters: more voters than replicas: got 4"),
+    ("problem", {"replicas": "x", "voters": 3}, "problem.replicas: not a whole number: got 'x'"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "message"), FORGED)
+def test_what_does_not_hold_is_not_believed(
+    tmp_path: Path, key: str, value: object, message: str
+) -> None:
+    path = save_plan(_plan(), tmp_path / "p.json")
+    document = json.loads(path.read_text())
+    document[key] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError) as caught:
+        load_plan(path)
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_a_certificate_that_is_no_data_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    plan = _plan().replace(certificate={"solver": object()})
+    with pytest.raises(InputError, match=r"certificate\.solver"):
+        save_plan(plan, tmp_path / "p.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_file_carries_the_numbers_behind_the_plan(tmp_path: Path) -> None:
+    plan = _plan()
+    document = json.loads(save_plan(plan, tmp_path / "p.json").read_text())
+    assert document["leader"] == "Oslo"
+    assert document["voters"] == ["Oslo", "Rome", "Washington, DC"]  # in order of answer
+    assert document["quorum_wait_ms"] == 40.0
+    assert document["gap"] == pytest.approx(0.1)
+    assert document["mean_latency_ms"] == plan.mean_latency
+    assert [row["leader"] for row in document["breakdown"]["leaders"]] == [
+        row.leader for row in plan.leaders
+    ]
+    assert document["breakdown"]["quorum"][2] == {
+        "voter": "Washington, DC", "rtt": 97.5, "counted": False
+    }  # fmt: skip
+    assert document["provenance"] == ["Worked by hand."]
