@@ -25,6 +25,7 @@ from placement.errors import InputError, SolverError, UnsupportedError
 from placement.feasibility import reasons_infeasible, violations
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.status import Status
 
 __all__ = [
     "GROUP",
@@ -34,6 +35,7 @@ __all__ = [
     "Setting",
     "available",
     "describe_methods",
+    "explained",
     "load_method",
     "refusal",
     "run",
@@ -390,4 +392,21 @@ def solve(
         progress=progress,
         settings=settings or {},
     )
-    return run(load_method(method), problem, options)
+    return explained(run(load_method(method), problem, options))
+
+
+def explained(plan: Plan) -> Plan:
+    """Put before an infeasible plan's reasons which constraints conflict, when no number says so.
+
+    :func:`run` leaves this out, because the search it takes is worth it only where a person reads.
+
+    Raises
+    ------
+    SolverError
+        When the explanation finds a plan, so that "infeasible" was wrong.
+    """
+    if plan.status is not Status.INFEASIBLE or reasons_infeasible(plan.problem):
+        return plan
+    from placement.explainers import explain
+
+    return plan.replace(reasons=(*explain(plan.problem), *plan.reasons))

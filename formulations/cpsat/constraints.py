@@ -53,10 +53,10 @@ def _roles(model: cp_model.CpModel, variables: Variables, problem: Problem, lead
     for site, voter in variables.voter.items():
         model.add_implication(voter, variables.replica[site])
     model.add_bool_and([variables.voter[leader], variables.replica[leader]])
-    for site in np.nonzero(rules.must_hold)[0]:
-        model.add_bool_and([variables.replica[int(site)]])
-    for site in np.nonzero(rules.must_vote)[0]:
-        model.add_bool_and([variables.voter[int(site)]])
+    for site in np.nonzero(rules.must_hold)[0].tolist():
+        model.add_bool_and([variables.replica[site]])
+    for site in np.nonzero(rules.must_vote)[0].tolist():
+        model.add_bool_and([variables.voter[site]])
 
 
 def diversity(
@@ -91,7 +91,7 @@ def diversity(
             else:
                 model.add(_sum(literals) <= group.cap).only_enforce_if(when)
     if group.min_domains is not None:
-        used = []
+        used: list[cp_model.IntVar] = []
         for literals in members.values():
             held = model.new_bool_var(f"held{len(used)}")
             model.add_bool_or([*literals, ~held])  # a domain counts only if it is held

@@ -1,10 +1,10 @@
 """Tier 3 in CP-SAT (method ``cp-sat``): leader after leader, the most promising first.
 
-Each leader has a floor (every client at its cheapest site, the shortest wait). Leaders whose floor is
-not below the incumbent are never modelled; the others are solved by :mod:`formulations.cpsat.model`
-in the order of their floors, with everything not better than the incumbent cut off. The proven bound
-is the least over all leaders of what is known about each, less the rounding error of its integers
-(:mod:`formulations.cpsat.scaling`).
+Each leader has a floor (every client at its cheapest site, the shortest wait). Leaders whose floor
+is not below the incumbent are never modelled; the others are solved by
+:mod:`formulations.cpsat.model` in the order of their floors, with everything not better than the
+incumbent cut off. The proven bound is the least over all leaders of what is known about each, less
+the rounding error of its integers (:mod:`formulations.cpsat.scaling`).
 
 The leader of the first incumbent comes first and its cut-off keeps the incumbent: a model (or a
 solver) that does not admit a plan known to be feasible is caught there and then.
@@ -312,8 +312,13 @@ def _plan(search: _Search) -> Plan:
     problem = search.problem
     termination = search.termination
     bound = search.bound
+    reasons: list[str] = []
     if search.best is None and math.isinf(bound):
         _confirm_infeasible(search)
+        reasons.append(
+            f"under none of the {len(search.bounds)} candidate leaders is there a configuration "
+            "that obeys all rules"
+        )
     if (
         search.best is not None
         and termination is Termination.FINISHED
@@ -327,6 +332,7 @@ def _plan(search: _Search) -> Plan:
         method=METHOD.name,
         bound=min(bound, search.value),
         termination=termination,
+        reasons=reasons,
         notes=search.notes,
         stats={
             "leaders": len(search.bounds),
@@ -346,7 +352,9 @@ def _confirm_infeasible(search: _Search) -> None:
     try:
         found = find_feasible(search.problem)
     except LimitError as error:
-        search.notes.append(f"infeasible by CP-SAT's word alone: the complete search gave up ({error})")
+        search.notes.append(
+            f"infeasible by CP-SAT's word alone: the complete search gave up ({error})"
+        )
         return
     if found is not None:
         raise SolverError(f"CP-SAT finds no plan, but here is one: {found}")

@@ -38,7 +38,8 @@ class Objective:
         literals = [literal for literal, _ in self.terms.values()]
         return cp_model.LinearExpr.weighted_sum(literals, [c for _, c in self.terms.values()])
 
-    def _add(self, literal: cp_model.IntVar, coefficient: int) -> None:
+    def add(self, literal: cp_model.IntVar, coefficient: int) -> None:
+        """Add a term; terms of one literal are put together."""
         if coefficient:
             old = self.terms.get(literal.index, (literal, 0))[1]
             self.terms[literal.index] = (literal, old + coefficient)
@@ -57,11 +58,11 @@ def create(variables: Variables, costs: LeaderCosts, integers: Integers) -> Obje
         prefix: frozenset[int] = frozenset()
         for site, step in zip(chain.sites[:-1].tolist(), np.diff(cost).tolist(), strict=True):
             prefix |= {site}
-            objective._add(variables.empty[prefix], step)
+            objective.add(variables.empty[prefix], step)
     for slow, cost in zip(variables.slow, integers.waits, strict=True):
         objective.constant += int(cost[0])
         for literal, step in zip(slow, np.diff(cost).tolist(), strict=True):
-            objective._add(literal, step)
+            objective.add(literal, step)
     for site, literal in variables.replica.items():
-        objective._add(literal, int(integers.money[site]))
+        objective.add(literal, int(integers.money[site]))
     return objective

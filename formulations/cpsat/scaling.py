@@ -3,8 +3,8 @@
 CP-SAT knows integers only. The natural unit is the microsecond·operation (scale 1000 per
 ms·operation): RTTs in whole microseconds and whole counts are exact there. Other data take a finer
 unit, by powers of ten, until the worst rounding error of any configuration is below a relative
-1e-11, or a coarser one, until the sum of all coefficients is below `LIMIT`. The error that is left is
-computed, not assumed, and is taken off every bound.
+1e-11, or a coarser one, until the sum of all coefficients is below `LIMIT`. The error that is left
+is computed, not assumed, and is taken off every bound.
 """
 
 from __future__ import annotations
@@ -210,7 +210,8 @@ def _at_scale(costs: LeaderCosts, scale: float, incumbent: float) -> Integers | 
         kept = rounded < top
         return np.where(kept, np.abs(values - rounded / scale), 0.0)
 
-    chains, waits = [], []
+    chains: list[FloatArray] = []
+    waits: list[FloatArray] = []
     for rows, terms in ((chains, costs.chains), (waits, costs.waits)):
         for term in terms:
             rounded = whole(term.cost)

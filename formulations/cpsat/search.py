@@ -69,7 +69,7 @@ def new_solver(
     """Return a solver with this project's parameters.
 
     Presolve is off: in OR-Tools 9.15 one of its steps returns wrong optima and certifies them
-    (google/or-tools#5293, open in August 2026; a model of ours met it at once), and it loses track of
+    (google/or-tools#5293, open in August 2026; a test of ours meets it), and it loses track of
     assumption literals (#5141). What it would buy here is small: chains are cut at the leader and
     literals are shared while the model is built. The full linear relaxation is on
     (linearization_level 2), because the relaxation of one leader's model is close to integral.
@@ -126,7 +126,7 @@ def run_solver(
     lock = threading.Lock()
     finished = threading.Event()
 
-    class Recorder(cp_model.CpSolverSolutionCallback):
+    class Recorder(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # OR-Tools is untyped here
         """Keeps the best solution, so that it survives whatever happens to the solver."""
 
         def on_solution_callback(self) -> None:
@@ -147,7 +147,7 @@ def run_solver(
             status = solver.solve(model, Recorder())
             with lock:
                 _conclude(answer, solver, status)
-        except Exception as error:  # noqa: BLE001 - handed to the caller's thread below
+        except Exception as error:  # handed to the caller's thread
             answer.error = f"{type(error).__name__}: {error}"
         finally:
             finished.set()

@@ -1,0 +1,142 @@
+"""Why there is no plan: named conflicts, and minimality on generated infeasible problems."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import placement
+from formulations import explain
+from placement import Diversity, Instance, Prices, Problem, Status
+from placement.contingency import Contingency
+from placement.errors import SolverError
+from placement.feasibility import find_feasible, reasons_infeasible
+from tests.strategies import problems
+
+
+def world(**changes):
+    sites = ("ams", "ber", "cdg", "dub", "ewr", "fra")
+    rng = np.random.default_rng(7)
+    rtt = rng.uniform(5, 90, (6, 6))
+    np.fill_diagonal(rtt, 0)
+    base = {
+        "sites": sites,
+        "clients": ("c1", "c2"),
+        "client_rtt": rng.uniform(1, 90, (2, 6)),
+        "site_rtt": rtt,
+        "counts": np.ones((2, 5)),
+        "domains": {"country": ("NL", "DE", "FR", "IE", "US", "DE")},
+    }
+    return Instance(**{**base, **changes})
+
+
+def test_the_conflict_is_named_in_the_words_of_the_problem():
+    problem = Problem(
+        world(), replicas=3, voters=3, survive="country", pinned_voters=["ber", "fra"]
+    )
+    # Two pinned voters share Germany; numbers show that, no search is needed.
+    assert any("ber, fra" in reason for reason in reasons_infeasible(problem))
+
+    problem = Problem(
+        world(),
+        replicas=3,
+        voters=3,
+        diversity=[Diversity("country", cap=1)],
+        pinned=["ber", "fra"],
+    )
+    assert not reasons_infeasible(problem)
+    plan = placement.solve(problem, method="cp-sat")
+    assert plan.status is Status.INFEASIBLE
+    assert plan.reasons[0] == (
+        "with 3 voters, these 3 together have no plan, but without any one of them there is one: "
+        "at most 3 replicas; at most 1 of the voters per country; pinned ber, fra"
+    )
+
+
+def test_money_and_places_together():
+    """Only the two German sites are within the budget, and two countries are asked for."""
+    problem = Problem(
+        world(prices=Prices(np.array([9.0, 1, 9, 9, 9, 1]))),
+        replicas=2,
+        voters=2,
+        budget=5,
+        pinned=["ber"],
+        diversity=[Diversity("country", "replicas", min_domains=2)],
+    )
+    assert not reasons_infeasible(problem)
+    assert placement.solve(problem, method="cp-sat").reasons[0] == (
+        "with 2 voters, these 2 together have no plan, but without any one of them there is one: "
+        "replicas in at least 2 distinct country domains; a budget of 5 USD"
+    )
+
+
+def test_a_plan_refutes_the_claim():
+    with pytest.raises(SolverError, match="here is one"):
+        explain.explain(Problem(world(), replicas=3, voters=3))
+
+
+def test_the_objective_can_be_part_of_the_conflict():
+    problem = Problem(
+        world(domains={"country": ("NL", "DE", "DE", "IE", "US", "DE")}),
+        replicas=3,
+        voters=3,
+        pinned=["ber", "fra"],
+        objective=Contingency("country"),
+    )
+    (sentence,) = explain.explain(problem)
+    assert "the objective: " in sentence
+    assert "pinned ber, fra" in sentence
+
+
+def test_every_method_that_says_infeasible_gets_the_explanation():
+    problem = Problem(
+        world(), replicas=3, voters=3, diversity=Diversity("country"), pinned=["ber", "fra"]
+    )
+    for method in ("exhaustive", "cp-sat", "best-of"):
+        plan = placement.solve(problem, method=method)
+        assert plan.status is Status.INFEASIBLE
+        assert "pinned ber, fra" in plan.reasons[0]
+        assert len(plan.reasons) > 1  # the method's own words come after
+
+
+def test_sites_without_a_label_are_never_set_free():
+    instance = world(domains={"country": ("NL", None, "DE", "DE", "DE", "DE")})
+    problem = Problem(
+        instance,
+        replicas=2,
+        voters=2,
+        forbidden=["ber", "cdg"],
+        leaders=["dub"],
+        pinned_voters=["ewr"],
+        diversity=Diversity("country", cap=1),
+    )
+    found, confirmed, _ = explain.conflict(problem)
+    assert confirmed
+    assert all(c.words != "ber" for c in found)
+
+
+@given(problems())
+@settings(max_examples=150)
+def test_conflicts_are_infeasible_and_minimal(problem):
+    feasible = find_feasible(problem) is not None
+    found, confirmed, plan = explain.conflict(problem)
+    assert confirmed
+    assert (plan is not None) == feasible
+    if feasible:
+        return
+    assert find_feasible(explain.keeping(problem, found)) is None
+    for fewer in itertools.combinations(found, len(found) - 1) if found else ():
+        assert find_feasible(explain.keeping(problem, fewer)) is not None
+    assert explain.explain(problem)
+
+
+@given(problems())
+def test_keeping_everything_changes_nothing(problem):
+    same = explain.keeping(problem, explain.constraints_of(problem)).rules
+    for name, value in vars(problem.rules).items():
+        if isinstance(value, np.ndarray):
+            assert np.array_equal(value, getattr(same, name)), name
+        elif name != "groups" and not name.startswith("nested"):
+            assert value == getattr(same, name), name
+    assert [g.why for g in same.groups] == [g.why for g in problem.rules.groups]
