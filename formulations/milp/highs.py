@@ -277,14 +277,9 @@ def _watch(shared: _Shared, guard: Guard) -> Stop | None:
             if guard.report is not None and now - reported >= _REPORT:
                 reported = now
                 guard.report(shared.objective, shared.bound)
-            gap = shared.objective - shared.bound
             if stop is None and now > guard.deadline:
                 stop = Stop.TIME
-            elif (
-                stop is None
-                and guard.gap_limit > 0
-                and gap <= guard.gap_limit * abs(shared.objective)
-            ):
+            elif stop is None and guard.gap_limit > 0 and _gap(shared) <= guard.gap_limit:
                 stop = Stop.GAP
         except KeyboardInterrupt:
             stop, now = Stop.INTERRUPTED, time.perf_counter()
@@ -293,6 +288,14 @@ def _watch(shared: _Shared, guard: Guard) -> Stop | None:
             give_up = min(give_up, now + guard.grace)
             if now > give_up:
                 return stop
+
+
+def _gap(shared: _Shared) -> float:
+    """(incumbent − bound)/incumbent; infinite while either is unknown."""
+    value, bound = shared.objective, shared.bound
+    if not (math.isfinite(value) and math.isfinite(bound)):
+        return math.inf
+    return (value - bound) / abs(value) if value else math.inf
 
 
 def _read(

@@ -21,9 +21,10 @@ from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status, Termination
 
-__all__ = ["METHOD", "solve"]
+__all__ = ["METHOD", "REFEREES", "solve"]
 
-_REFEREE = "cp-sat"
+REFEREES = ("cp-sat", "exhaustive")
+"""Methods that may confirm an infeasibility that the complete search could not decide."""
 
 
 def solve(problem: Problem, options: Options) -> Plan:
@@ -75,15 +76,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         search.termination = Termination.INTERRUPTED
     if search.best is None and (start.impossible or search.infeasible):
         return _no_plan(search, start)
-    return Plan.of(
-        problem,
-        search.best,
-        method=METHOD.name,
-        bound=search.bound,
-        termination=search.termination,
-        notes=search.notes,
-        stats=search.stats,
-    )
+    return _plan(search, bound=search.bound, termination=search.termination)
 
 
 def _no_plan(search: Search, start: Start) -> Plan:
@@ -93,53 +86,62 @@ def _no_plan(search: Search, start: Start) -> Plan:
     infeasible. The second witness is the complete search of placement.feasibility, or, where that
     gives up, another exact method.
     """
-    problem = search.problem
     if start.impossible:
         witness = "a complete search found no configuration that obeys all rules"
         if search.infeasible:
             witness += ", and HiGHS, with and without presolve, found none either"
-    else:
-        confirmed = _ask_referee(search)
-        if confirmed is not None and confirmed.configuration is not None:
-            return confirmed.replace(method=METHOD.name, notes=(*confirmed.notes, *search.notes))
-        if confirmed is None or confirmed.status is not Status.INFEASIBLE:
-            return Plan.of(
-                problem,
-                None,
-                method=METHOD.name,
-                bound=-math.inf,
-                termination=Termination.WORK_LIMIT,
-                notes=(
-                    *search.notes,
-                    "HiGHS found no feasible configuration, with and without presolve, but nothing "
-                    "else could confirm that there is none",
-                ),
-                stats=search.stats,
+        return _plan(search, bound=math.inf, reasons=(witness,))
+    for name in REFEREES:
+        confirmed = _ask(name, search)
+        if confirmed is None:
+            continue
+        if confirmed.configuration is not None:
+            search.notes.append(
+                f"HiGHS called the problem infeasible, with presolve and without; this is the plan "
+                f"of method {name!r}"
             )
-        witness = (
-            f"HiGHS, with and without presolve, and method {_REFEREE!r} found no configuration "
-            "that obeys all rules"
-        )
+            search.offer(confirmed.configuration)
+            return _plan(search, bound=confirmed.bound, termination=confirmed.termination)
+        if confirmed.status is Status.INFEASIBLE:
+            witness = (
+                f"HiGHS, with and without presolve, and method {name!r} found no configuration"
+            )
+            return _plan(search, bound=math.inf, reasons=(f"{witness} that obeys all rules",))
+    search.notes.append(
+        "HiGHS found no feasible configuration, with and without presolve, but nothing else could "
+        "confirm that there is none"
+    )
+    return _plan(search, bound=-math.inf, termination=Termination.WORK_LIMIT)
+
+
+def _plan(
+    search: Search,
+    *,
+    bound: float,
+    termination: Termination = Termination.FINISHED,
+    reasons: tuple[str, ...] = (),
+) -> Plan:
     return Plan.of(
-        problem,
-        None,
+        search.problem,
+        search.best,
         method=METHOD.name,
-        bound=math.inf,
-        reasons=(witness,),
+        bound=bound,
+        termination=termination,
+        reasons=reasons,
         notes=search.notes,
         stats=search.stats,
     )
 
 
-def _ask_referee(search: Search) -> Plan | None:
-    """Ask another exact method; None when there is none, or it cannot tell."""
-    if _REFEREE not in available():
+def _ask(name: str, search: Search) -> Plan | None:
+    """Ask another exact method; None when there is none, or it cannot take the problem."""
+    if name not in available():
         return None
     left = None
     if math.isfinite(search.deadline):
         left = max(0.0, search.deadline - time.perf_counter())
     try:
-        return run_method(load_method(_REFEREE), search.problem, Options(time_limit=left))
+        return run_method(load_method(name), search.problem, Options(time_limit=left))
     except (UnsupportedError, LimitError):
         return None
 

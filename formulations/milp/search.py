@@ -225,6 +225,11 @@ class Search:
                 raise SolverError("HiGHS's solution breaks the problem: " + "; ".join(broken))
             self._check(outcome, milp, configuration)
             self.offer(configuration)
+            if lowered > self.value * (1 + AGREEMENT):
+                raise SolverError(
+                    f"HiGHS claims the bound {lowered!r}, but a configuration with the objective "
+                    f"{self.value!r} is known"
+                )
             self._raise_bound(min(lowered, self.value))
             if outcome.verdict is Verdict.STOPPED:
                 return self._stopped(outcome)

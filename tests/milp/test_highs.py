@@ -1,0 +1,198 @@
+"""The guarded run: limits, Ctrl-C, threads, overruns, and a status that is never taken on trust."""
+
+import math
+import threading
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from formulations.milp import highs
+from formulations.milp.highs import Guard, Stop, Verdict, run
+from formulations.milp.model import build
+from formulations.milp.program import compile_program
+from formulations.milp.recipes import Recipe
+from formulations.milp.terms import terms_of
+from placement import Problem, SolverError, solve
+from tests.milp.worlds import sphere
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A program with its problem; solved in a moment."""
+    problem = Problem(sphere(8), replicas=3, voters=3)
+    milp = build(terms_of(problem), Recipe.CHAIN.rows)
+    return problem, milp, milp.program()
+
+
+@pytest.fixture(scope="module")
+def hard():
+    """A program that takes HiGHS far longer than these tests wait."""
+    problem = Problem(sphere(40, seed=5), replicas=6, voters=5)
+    milp = build(terms_of(problem), Recipe.MEMBERSHIP.rows, scale=1e-3)
+    program = milp.program()
+    start = solve(problem, "best-of").configuration
+    return problem, milp, program, milp.values(program, start)
+
+
+def test_optimum(small):
+    """The optimum of exhaustive search, with a bound that meets it."""
+    problem, milp, program = small
+    best = solve(problem, "exhaustive")
+    outcome = run(program, Guard())
+    assert outcome.verdict is Verdict.OPTIMAL
+    assert outcome.objective == pytest.approx(best.objective, rel=1e-9)
+    assert outcome.bound == pytest.approx(best.objective, rel=1e-9)
+    assert milp.configuration(program, outcome.values).replicas == best.configuration.replicas
+
+
+def test_another_number_of_threads_in_the_same_process(small):
+    """A second run with other threads has been seen to fail with objective 0; every run counts."""
+    _, _, program = small
+    objectives = {run(program, Guard(), threads=n).objective for n in (1, 2, 1, 2)}
+    assert max(objectives) == pytest.approx(min(objectives), rel=1e-12)
+    assert min(objectives) > 0
+
+
+def test_infeasible():
+    """An infeasible program has no values and an infinite bound, with presolve and without."""
+    import pyomo.environ as pyo
+
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var([0, 1], domain=pyo.Binary)
+    model.sum = pyo.Constraint(expr=2 * model.x[0] + 2 * model.x[1] == 1)
+    model.cost = pyo.Objective(expr=model.x[0])
+    program = compile_program(model)
+    for presolve in (True, False):
+        outcome = run(program, Guard(), presolve=presolve)
+        assert outcome.verdict is Verdict.INFEASIBLE
+        assert outcome.values is None
+        assert outcome.bound == math.inf
+
+
+def test_deadline_keeps_the_start_and_an_honest_bound(hard):
+    """Stopped by the clock: the start or better, and a bound below it."""
+    _, _, program, start = hard
+    outcome = run(program, Guard(deadline=time.perf_counter() + 0.5), start=start)
+    assert (outcome.verdict, outcome.stop) == (Verdict.STOPPED, Stop.TIME)
+    if outcome.values is not None:
+        assert outcome.objective <= program.objective(start) * (1 + 1e-9)
+        assert program.violation(outcome.values) < 1e-5
+    assert outcome.bound < outcome.objective
+
+
+def test_gap_limit(hard):
+    """Stopped by the gap that was asked for, which the bound then shows."""
+    _, _, program, start = hard
+    guard = Guard(deadline=time.perf_counter() + 120, gap_limit=0.9)
+    outcome = run(program, guard, start=start)
+    if outcome.verdict is Verdict.STOPPED:
+        assert outcome.stop is Stop.GAP
+        assert outcome.objective - outcome.bound <= 0.9 * outcome.objective
+        assert outcome.bound > -math.inf
+
+
+def test_interrupt(hard):
+    """Ctrl-C while HiGHS runs ends the run with what it has."""
+    _, _, program, start = hard
+
+    def press(incumbent, bound):
+        raise KeyboardInterrupt
+
+    outcome = run(program, Guard(report=press), start=start)
+    assert (outcome.verdict, outcome.stop) == (Verdict.STOPPED, Stop.INTERRUPTED)
+    assert outcome.bound < program.objective(start)
+
+
+def test_progress_comes_from_the_callers_thread(hard):
+    """Whoever listens need not be thread-safe."""
+    _, _, program, start = hard
+    heard = []
+
+    def listen(incumbent, bound):
+        heard.append((threading.current_thread(), incumbent, bound))
+
+    run(program, Guard(deadline=time.perf_counter() + 1.5, report=listen), start=start)
+    assert heard
+    assert {thread for thread, _, _ in heard} == {threading.main_thread()}
+    assert all(bound <= incumbent for _, incumbent, bound in heard)
+
+
+class _Deaf:
+    """A solver that hears neither its limits nor requests to stop, but has told of a solution."""
+
+    def __init__(self, release):
+        self.release = release
+        self.listeners = {}
+        for name in ("Improved", "Mip", "Simplex", "Ipm"):
+            self.listeners[name] = []
+        self.cbMipImprovingSolution = SimpleNamespace(subscribe=self.listeners["Improved"].append)
+        self.cbMipInterrupt = SimpleNamespace(subscribe=self.listeners["Mip"].append)
+        self.cbSimplexInterrupt = SimpleNamespace(subscribe=self.listeners["Simplex"].append)
+        self.cbIpmInterrupt = SimpleNamespace(subscribe=self.listeners["Ipm"].append)
+
+    def setOptionValue(self, name, value):
+        return None
+
+    def run(self):
+        data = SimpleNamespace(
+            mip_node_count=7,
+            mip_dual_bound=3.0,
+            objective_function_value=4.0,
+            mip_solution=np.array([1.0, 0.0]),
+        )
+        event = SimpleNamespace(data_out=data, interrupt=lambda wanted: None)
+        self.listeners["Improved"][0](event)
+        self.release.wait(30)
+
+
+def test_a_solver_that_does_not_stop_is_left_behind(monkeypatch, small):
+    """The wall-time guard holds even then, and what the solver told before is not lost."""
+    _, _, program = small
+    release = threading.Event()
+    monkeypatch.setattr(highs, "_load", lambda *args: _Deaf(release))
+    try:
+        outcome = run(program, Guard(deadline=time.perf_counter() + 0.1, grace=0.1))
+    finally:
+        release.set()
+    assert outcome.abandoned
+    assert (outcome.verdict, outcome.stop) == (Verdict.STOPPED, Stop.TIME)
+    assert (outcome.objective, outcome.bound, outcome.nodes) == (4.0, 3.0, 7)
+    assert outcome.values.tolist() == [1.0, 0.0]
+
+
+def test_a_crash_in_the_worker_is_an_error(monkeypatch, small):
+    """What goes wrong inside HiGHS's thread reaches the caller."""
+    _, _, program = small
+
+    def crash(self):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(_Deaf, "run", crash)
+    monkeypatch.setattr(highs, "_load", lambda *args: _Deaf(threading.Event()))
+    with pytest.raises(SolverError, match="out of memory"):
+        run(program, Guard())
+
+
+def test_an_unexpected_status_is_an_error(monkeypatch, small):
+    """A run that stops at a limit nobody set is no result."""
+    _, _, program = small
+    load = highs._load
+
+    def limited(*args):
+        solver = load(*args)
+        solver.setOptionValue("mip_max_improving_sols", 1)
+        return solver
+
+    monkeypatch.setattr(highs, "_load", limited)
+    with pytest.raises(SolverError, match="status"):
+        run(program, Guard(), presolve=False)
+
+
+def test_both_gaps_are_zero(small):
+    """HiGHS would stop at 1e-4 by default."""
+    _, _, program = small
+    solver = highs._load(program, 1, 0, True, False)
+    assert solver.getOptionValue("mip_rel_gap")[1] == 0
+    assert solver.getOptionValue("mip_abs_gap")[1] == 0

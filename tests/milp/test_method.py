@@ -1,0 +1,373 @@
+"""The method around the program: starts, limits, claims, refuted claims, infeasibility."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from formulations.milp import search as search_module
+from formulations.milp import start as start_module
+from formulations.milp.highs import Outcome, Verdict
+from formulations.milp.recipes import Recipe
+from placement import (
+    Diversity,
+    InputError,
+    Prices,
+    Problem,
+    SolverError,
+    Status,
+    Termination,
+    solve,
+)
+from placement.errors import LimitError
+from placement.feasibility import find_feasible, reasons_infeasible, violations
+from placement.plan import objective
+from tests.milp.worlds import sphere, with_prices
+from tests.strategies import problems
+
+HARD = Problem(sphere(40, seed=5), replicas=6, voters=5)
+SLOW_RECIPE = {"recipe": "membership", "reduce": False}
+
+
+def infeasible(*args, **kwargs):
+    """Stand in for a solver that calls everything infeasible."""
+    return Outcome(Verdict.INFEASIBLE, None, None, math.inf, math.inf, 0, 0, 0.0)
+
+
+def hopeless(*args, **kwargs):
+    """Stand in for a search that gives up."""
+    raise LimitError("hopeless")
+
+
+@settings(max_examples=40)
+@given(problems(min_sites=3), st.sampled_from(["local-search", "none", "kq"]))
+def test_any_start_gives_the_same_optimum(problem, start):
+    """The start changes the way, not the answer."""
+    truth = solve(problem, "exhaustive")
+    plan = solve(problem, "milp", settings={"start": start})
+    assert plan.status == truth.status
+    assert math.isclose(plan.objective, truth.objective, rel_tol=1e-9) or not truth.found
+
+
+@settings(max_examples=40)
+@given(problems(min_sites=3))
+def test_a_bad_start_hides_no_pruning_error(problem):
+    """Start from the worst configuration at hand: cutoffs are then far from the optimum."""
+    truth = solve(problem, "exhaustive")
+    assume(truth.found)
+    rng = np.random.default_rng(0)
+    size = len(problem.instance.sites)
+    tries = [find_feasible(problem, rng.permutation(size).tolist()) for _ in range(5)]
+    worst = max(tries, key=lambda c: objective(problem, c))
+    plan = solve(problem, "milp", start=worst)
+    assert plan.status is Status.OPTIMAL
+    assert math.isclose(plan.objective, truth.objective, rel_tol=1e-9)
+
+
+@settings(max_examples=30)
+@given(
+    problems(min_sites=3, kinds={"quorum", "pinned", "crossing", "varying_rtt"}),
+    st.sampled_from([1e-9, 1e-3, 1e6, 1e12]),
+)
+def test_scale_of_the_counts_changes_nothing(problem, factor):
+    """From fractions of an operation to 10^14 of them."""
+    instance = problem.instance.replace(counts=problem.instance.counts * factor)
+    plan = solve(problem, "milp", settings={"start": "none"})
+    scaled = solve(problem.replace(instance=instance), "milp", settings={"start": "none"})
+    assert scaled.status == plan.status
+    if plan.found:
+        assert math.isclose(scaled.objective, plan.objective * factor, rel_tol=1e-9)
+
+
+@settings(max_examples=40)
+@given(problems(min_sites=3, kinds={"quorum", "pinned", "range"}), st.integers(0, 2**32 - 1))
+def test_clients_of_very_different_size(problem, seed):
+    """Client loads spread over twelve orders of magnitude, against exhaustive search."""
+    spread = 10.0 ** np.random.default_rng(seed).integers(-6, 7, len(problem.instance.clients))
+    counts = problem.instance.counts * spread[:, np.newaxis]
+    problem = problem.replace(instance=problem.instance.replace(counts=counts))
+    truth = solve(problem, "exhaustive")
+    plan = solve(problem, "milp", settings={"start": "none"})
+    assert plan.status == truth.status
+    assert math.isclose(plan.objective, truth.objective, rel_tol=1e-9) or not truth.found
+
+
+def test_statistics():
+    """Build and solve time apart, size, nodes, and where the start came from."""
+    plan = solve(Problem(sphere(8), replicas=3, voters=3), "milp")
+    for name in ("build_seconds", "solve_seconds", "start_seconds"):
+        assert plan.stats[name] > 0
+    for name in ("variables", "binaries", "rows", "nonzeros", "rounds"):
+        assert plan.stats[name] >= 1
+    assert plan.stats["recipe"] == "per-client"
+    assert plan.stats["start"] == "local-search"
+    assert plan.status is Status.OPTIMAL
+
+
+def test_nothing_to_wait_for():
+    """A plan that costs nothing is optimal without a solver: no term of Eq. 1 is negative."""
+    world = sphere(4)
+    problem = Problem(
+        world.replace(client_rtt=np.zeros((4, 4)), site_rtt=np.zeros((4, 4))), replicas=2, voters=1
+    )
+    plan = solve(problem, "milp")
+    assert (plan.status, plan.objective, plan.bound) == (Status.OPTIMAL, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("limit", [0, 0.3])
+def test_time_limit(limit):
+    """The best plan so far and a bound that is one: no exception, no claim."""
+    plan = solve(HARD, "milp", time_limit=limit, settings=SLOW_RECIPE)
+    assert plan.termination is Termination.TIME_LIMIT
+    assert plan.status is Status.FEASIBLE
+    assert 0 < plan.bound < plan.objective
+    assert not violations(HARD, plan.configuration)
+    best = solve(HARD, "milp")
+    assert plan.bound <= best.objective <= plan.objective
+
+
+def test_gap_limit():
+    """Stops once the gap is small enough, and shows that gap."""
+    best = solve(HARD, "milp")
+    plan = solve(HARD, "milp", gap_limit=0.5)
+    assert plan.termination in (Termination.GAP_LIMIT, Termination.FINISHED)
+    assert plan.gap <= 0.5
+    assert plan.bound <= best.objective <= plan.objective
+
+
+def test_interrupt_gives_the_best_so_far():
+    """Ctrl-C from a progress report, before and while HiGHS runs."""
+    for patience in (1, 2):
+        heard = []
+
+        def press(progress, heard=heard, patience=patience):
+            heard.append(progress)
+            if len(heard) == patience:
+                raise KeyboardInterrupt
+
+        plan = solve(HARD, "milp", progress=press, settings=SLOW_RECIPE)
+        assert plan.termination is Termination.INTERRUPTED
+        assert plan.found
+        assert plan.bound < plan.objective
+
+
+def test_progress_only_improves():
+    """Incumbents fall, bounds rise, and neither passes the other."""
+    heard = []
+    solve(HARD, "milp", time_limit=2, progress=heard.append, settings=SLOW_RECIPE)
+    assert len(heard) >= 2
+    for before, after in itertools.pairwise(heard):
+        assert after.incumbent <= before.incumbent
+        assert after.bound >= before.bound
+        assert after.bound <= after.incumbent * (1 + 1e-9)
+
+
+def test_same_seed_same_plan():
+    """Deterministic for a seed and one thread."""
+    problem = Problem(sphere(9, seed=2), replicas=4, voters=3)
+    plans = [solve(problem, "milp", seed=7) for _ in range(2)]
+    assert plans[0].configuration == plans[1].configuration
+    assert plans[0].stats["simplex_iterations"] == plans[1].stats["simplex_iterations"]
+
+
+def test_several_threads():
+    """Another number of threads after another: same optimum."""
+    problem = Problem(sphere(9, seed=2), replicas=4, voters=3)
+    values = [solve(problem, "milp", threads=n).objective for n in (1, 2, 1)]
+    assert max(values) == pytest.approx(min(values), rel=1e-12)
+
+
+def test_unknown_recipe():
+    """Recipes are a closed set."""
+    with pytest.raises(InputError, match="recipe"):
+        solve(HARD, "milp", settings={"recipe": "hull"})
+
+
+# --- claims that are refuted ---------------------------------------------------------------
+
+
+def test_a_wrong_objective_is_an_error(monkeypatch):
+    """HiGHS's number must be the evaluator's, to a relative 1e-6."""
+    real = search_module.run
+
+    def boastful(*args, **kwargs):
+        outcome = real(*args, **kwargs)
+        return dataclasses.replace(outcome, objective=outcome.objective * (1 - 2e-6))
+
+    monkeypatch.setattr(search_module, "run", boastful)
+    with pytest.raises(SolverError, match="evaluator"):
+        solve(Problem(sphere(6), replicas=3, voters=3), "milp")
+
+
+def test_a_wrong_bound_is_an_error(monkeypatch):
+    """A configuration below the claimed bound refutes it."""
+    problem = Problem(sphere(6), replicas=3, voters=3)
+    best = solve(problem, "exhaustive").configuration
+    real = search_module.run
+
+    def overstated(*args, **kwargs):
+        outcome = real(*args, **kwargs)
+        return dataclasses.replace(outcome, bound=outcome.bound * 1.001)
+
+    monkeypatch.setattr(search_module, "run", overstated)
+    with pytest.raises(SolverError, match="bound"):
+        solve(problem, "milp", start=best)
+
+
+def test_a_solution_that_breaks_the_problem_is_an_error(monkeypatch):
+    """Rounded binaries are checked against the constraints, not against HiGHS's tolerances."""
+    real = search_module.run
+
+    def careless(program, *args, **kwargs):
+        outcome = real(program, *args, **kwargs)
+        values = outcome.values.copy()
+        values[[j for j, var in enumerate(program.columns) if var.name.startswith("v[")]] = 0
+        return dataclasses.replace(outcome, values=values)
+
+    monkeypatch.setattr(search_module, "run", careless)
+    with pytest.raises(SolverError, match="breaks"):
+        solve(Problem(sphere(6), replicas=3, voters=3), "milp")
+
+
+@pytest.mark.parametrize("excess", [2e-9, 1e-8, 3e-7])
+def test_over_budget_within_the_solvers_tolerance(excess):
+    """HiGHS holds rows to 1e-6; a plan that is dearer than the budget by less is not accepted."""
+    world = sphere(6, seed=4)
+    price = np.full(6, 1.0)
+    best = solve(Problem(world, replicas=3, voters=1), "exhaustive")
+    price[list(best.configuration.replicas)] = 2.0
+    problem = Problem(
+        world.replace(prices=Prices(price)), replicas=3, voters=1, budget=6.0 * (1 - excess)
+    )
+    truth = solve(problem, "exhaustive")
+    assert truth.configuration.replicas != best.configuration.replicas
+    plan = solve(problem, "milp", settings={"start": "none", "reduce": False})
+    assert plan.status is Status.OPTIMAL
+    assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
+
+
+def test_transfer_prices_depend_on_the_leader():
+    """The budget binds through the leader: the cheapest leader is not the fastest."""
+    problem = Problem(with_prices(sphere(6)), replicas=3, voters=3, cost_weight=1e4)
+    free = solve(problem, "milp")
+    costs = sorted({round(free.cost * f, 6) for f in (1.0, 0.95, 0.9, 0.8)})
+    for budget in costs:
+        asked = problem.replace(budget=budget)
+        truth = solve(asked, "exhaustive")
+        plan = solve(asked, "milp", settings={"start": "none"})
+        assert plan.status == truth.status
+        if truth.found:
+            assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
+
+
+# --- infeasibility -------------------------------------------------------------------------
+
+
+def conflict():
+    """Two voters, one per region and one per provider: s0 must vote, and its only partner may not.
+
+    Each rule can be met alone, so that counting does not show the conflict.
+    """
+    world = sphere(4).replace(
+        domains={"region": ("a", "a", "b", "b"), "provider": ("p", "q", "p", "q")}
+    )
+    problem = Problem(
+        world,
+        replicas=3,
+        voters=2,
+        pinned_voters=["s0"],
+        non_voters=["s3"],
+        diversity=[Diversity("region"), Diversity("provider")],
+    )
+    assert not reasons_infeasible(problem)
+    return problem
+
+
+def test_infeasible_by_two_searches():
+    """The complete search and HiGHS agree, and the plan says so."""
+    problem = conflict()
+    assert solve(problem, "exhaustive").status is Status.INFEASIBLE
+    plan = solve(problem, "milp")
+    assert plan.status is Status.INFEASIBLE
+    assert any("HiGHS" in reason and "complete search" in reason for reason in plan.reasons)
+
+
+def test_infeasible_by_one_solver_is_not_believed(monkeypatch):
+    """Without a second witness nothing is claimed."""
+    monkeypatch.setattr(start_module, "HEURISTICS", ())
+    monkeypatch.setattr(start_module, "find_feasible", hopeless)
+    monkeypatch.setattr("formulations.milp.method.available", lambda: ())
+    plan = solve(conflict(), "milp")
+    assert plan.status is Status.UNKNOWN
+    assert any("nothing else could confirm" in note for note in plan.notes)
+
+
+def test_infeasible_is_confirmed_by_another_method(monkeypatch):
+    """Where the complete search gives up, another exact method is asked."""
+    monkeypatch.setattr(start_module, "HEURISTICS", ())
+    monkeypatch.setattr(start_module, "find_feasible", hopeless)
+    monkeypatch.setattr("formulations.milp.method.REFEREES", ("exhaustive",))
+    plan = solve(conflict(), "milp")
+    assert plan.status is Status.INFEASIBLE
+    assert any("'exhaustive'" in reason for reason in plan.reasons)
+
+
+def test_a_referee_that_finds_a_plan_wins(monkeypatch):
+    """HiGHS calls a feasible problem infeasible, twice: the other method's plan is returned."""
+    monkeypatch.setattr(start_module, "HEURISTICS", ())
+    monkeypatch.setattr(start_module, "find_feasible", hopeless)
+    monkeypatch.setattr(search_module, "run", infeasible)
+    monkeypatch.setattr("formulations.milp.method.REFEREES", ("exhaustive",))
+    problem = Problem(sphere(6), replicas=3, voters=3)
+    plan = solve(problem, "milp")
+    assert plan.status is Status.OPTIMAL
+    assert plan.objective == solve(problem, "exhaustive").objective
+    assert any("HiGHS called" in note for note in plan.notes)
+
+
+def test_a_lie_of_presolve_is_found_out(monkeypatch):
+    """Infeasible with presolve, solved without: the second run counts, and a note says so."""
+    real = search_module.run
+
+    def lying(program, guard, *, presolve=True, **kwargs):
+        return real(program, guard, presolve=False, **kwargs) if not presolve else infeasible()
+
+    monkeypatch.setattr(search_module, "run", lying)
+    problem = Problem(sphere(6), replicas=3, voters=3)
+    plan = solve(problem, "milp")
+    assert plan.status is Status.OPTIMAL
+    assert plan.objective == solve(problem, "exhaustive").objective
+    assert any("presolve" in note for note in plan.notes)
+
+
+def test_infeasible_against_a_known_configuration_is_an_error(monkeypatch):
+    """A start that obeys all rules refutes the solver."""
+    monkeypatch.setattr(search_module, "run", infeasible)
+    with pytest.raises(SolverError, match="feasible configuration is known"):
+        solve(Problem(sphere(6), replicas=3, voters=3), "milp")
+
+
+def test_without_any_start():
+    """No heuristic, no feasibility search: HiGHS finds the first configuration itself."""
+    problem = Problem(sphere(8, seed=1), replicas=4, voters=3, quorum=3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(start_module, "HEURISTICS", ())
+        patch.setattr(start_module, "find_feasible", hopeless)
+        plan = solve(problem, "milp")
+    assert plan.stats["start"] == "none found"
+    assert plan.status is Status.OPTIMAL
+    assert plan.objective == pytest.approx(solve(problem, "exhaustive").objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("recipe", list(Recipe))
+def test_one_site(recipe):
+    """One site, one client: there is nothing to choose."""
+    plan = solve(
+        Problem(sphere(1), replicas=1, voters=1), "milp", settings={"recipe": recipe.value}
+    )
+    assert plan.status is Status.OPTIMAL
+    assert plan.replicas == plan.voters == (plan.leader,) == ("s0",)
