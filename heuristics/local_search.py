@@ -8,9 +8,9 @@ Every candidate leader has a replica set of its own, and all of them descend sid
 2. **Descend**: each set takes its best swap, or drop or addition where |R| may vary, until none
    helps. Moves are valued from nearest and second nearest replicas (Resende and Werneck 2003),
    all leaders and all moves in one pass of NumPy: :mod:`heuristics.swaps`.
-3. **Restart**: copies of the sets of the best leaders are shaken by two to four random moves that
-   obey the rules, and descend again; what is better replaces its leader's set. After `patience`
-   such rounds that improve nothing the search ends.
+3. **Restart**: copies of the sets of the best leaders are shaken by three to twelve random moves
+   that obey the rules, and descend again; what is better replaces its leader's set. After
+   `patience` such rounds that improve nothing the search ends.
 
 Leaders whose lower bound (:mod:`heuristics.bounds`) reaches the best plan are dropped on the way,
 and the smallest bound is the plan's: the gap shown is honest, and usually far larger than the
@@ -49,9 +49,9 @@ from placement.voting import best_voters
 
 __all__ = ["METHOD", "solve"]
 
-_LEADERS = 8  # leaders whose sets are shaken
-_COPIES = 4  # shaken copies of each
-_SHAKES = (2, 3, 4)  # random moves, in turn
+_LEADERS = 4  # leaders whose sets are shaken in a round
+_COPIES = 8  # shaken copies of each
+_SHAKES = (3, 5, 8, 12)  # random moves of a copy, a number for each round in turn
 
 
 @dataclass
@@ -248,7 +248,7 @@ METHOD = Method(
     summary="swap search over leader and replicas from 'best-of', with seeded restarts",
     exact=False,
     settings={
-        "patience": Setting(8, "rounds of restarts without improvement before it stops", minimum=0)
+        "patience": Setting(10, "rounds of restarts without improvement before it stops", minimum=0)
     },
     complexity="O(S·C·S) for each step of all leaders",
     reference="Resende and Werneck 2003, generalised to leader, quorum and relays",

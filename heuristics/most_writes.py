@@ -1,5 +1,4 @@
 """Lead where most writes come from (method ``most-writes``): a baseline.
-baseline.
 
 The habit of "primary region" databases (TiDB's MAJORITY_IN_PRIMARY is one name for it): every
 client's transactions are counted at its closest site, the site with most of them leads, the m − 1

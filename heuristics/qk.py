@@ -54,15 +54,34 @@ def quorum_of(problem: Problem, leader: int, size: int) -> tuple[int, ...] | Non
     """
     rules = problem.rules
     order = nearby(problem, leader)
-    if not rules.groups and problem.demand.scenarios == 1 and not rules.must_hold.any():
-        allowed = [site for site in order if rules.may_vote[site] and site != leader]
-        return (leader, *allowed[: rules.quorum - 1]) if len(allowed) >= rules.voters - 1 else None
+    if _closest_may_vote(problem):
+        closest = [site for site in order if rules.may_vote[site] and site != leader]
+        return (leader, *closest[: rules.quorum - 1]) if len(closest) >= rules.voters - 1 else None
     rules = _as_voters(rules, size)
     voters = best_voters(problem.demand, rules, leader, np.nonzero(rules.may_hold)[0])
     if voters is None:
         return None
     rank = {site: place for place, site in enumerate(order)}
     return tuple(sorted(voters, key=lambda site: rank[site])[: rules.quorum])
+
+
+def _closest_may_vote(problem: Problem) -> bool:
+    """Whether the best voters of a leader are simply those closest to it."""
+    rules = problem.rules
+    return not rules.groups and problem.demand.scenarios == 1 and not rules.must_hold.any()
+
+
+def _voters(problem: Problem, leader: int, replicas: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Best voters of `leader` among `replicas`, without the general machinery where it can be."""
+    rules = problem.rules
+    if not _closest_may_vote(problem):
+        return best_voters(problem.demand, rules, leader, replicas)
+    able = [site for site in replicas if rules.may_vote[site] and site != leader]
+    if len(able) < rules.voters - 1 or leader not in replicas:
+        return None
+    waits = problem.demand.site_rtt[0, leader, able]
+    closest = np.argsort(waits, kind="stable")[: rules.voters - 1]
+    return (leader, *(able[i] for i in closest.tolist()))
 
 
 def _as_voters(rules: Rules, size: int) -> Rules:
@@ -126,7 +145,7 @@ def quorum_then_kmeans(
             terms.money[leader],
         )
     if len(centroids) == size:
-        voters = best_voters(problem.demand, problem.rules, leader, centroids)
+        voters = _voters(problem, leader, centroids)
         if voters is not None:
             configuration = Configuration.of(leader, voters, centroids)
             if not violations(problem, configuration):

@@ -226,25 +226,42 @@ class Neighbourhood:
         table += (held.sum(axis=1)[:, np.newaxis] - held)[:, :, np.newaxis]
         table += money[:, np.newaxis, :]
 
+    @cached_property
+    def _free(self) -> BoolArray:
+        """Sites that may leave unless they lead, shape (sites + 1,)."""
+        return np.append(~self.rules.must_hold, False)
+
+    @cached_property
+    def _usable(self) -> BoolArray:
+        """Sites that may come in, shape (sites + 1,)."""
+        return np.append(self.rules.may_hold, False)
+
+    @cached_property
+    def _silent(self) -> bool:
+        """Whether some replicas may not vote."""
+        return bool((self.rules.may_hold & ~self.rules.may_vote).any())
+
     def allowed(self, pairs: Pairs) -> BoolArray:
-        """Moves that keep pins, |R|, the rules for replicas, the budget and enough voters."""
+        """Moves that keep pins, |R|, the rules for replicas, the budget and enough voters.
+
+        Shape (B, W, sites + 1), as the table of :meth:`moves`.
+        """
         rules, none = self.rules, self.terms.sites
-        count, width = pairs.replicas.shape
+        count = len(pairs)
         real = pairs.replicas < none
         size = real.sum(axis=1)
-        may_leave = np.append(~rules.must_hold, False)[pairs.replicas]
-        may_leave &= pairs.replicas != pairs.leaders[:, np.newaxis]
+        vacates = self._free[pairs.replicas] & (pairs.replicas != pairs.leaders[:, np.newaxis])
         members = np.zeros((count, none + 1), dtype=bool)
-        np.put_along_axis(members, pairs.replicas, True, axis=1)
-        may_join = np.append(rules.may_hold, True) & ~members
-        may_join[:, none] = size > rules.replicas_min
-        # one "none" is enough to say that nothing is vacated
-        first_none = (np.arange(width) == size[:, np.newaxis]) & ~real
-        first_none |= (~real) & (np.cumsum(~real, axis=1) == 1)
-        grows = first_none & (size < rules.replicas_max)[:, np.newaxis]
-        allowed: BoolArray = (may_leave | grows)[:, :, np.newaxis] & may_join[:, np.newaxis, :]
-        allowed[:, :, none] &= may_leave
-        if not (rules.may_vote | ~rules.may_hold).all():
+        members[np.arange(count)[:, np.newaxis], pairs.replicas] = True
+        joins = self._usable & ~members
+        out = vacates
+        if (size < rules.replicas_max).any():
+            # one place that holds "none" is enough to say that nothing is vacated
+            first_none = ~real & (np.cumsum(~real, axis=1) == 1)
+            out = vacates | (first_none & (size < rules.replicas_max)[:, np.newaxis])
+        allowed: BoolArray = out[:, :, np.newaxis] & joins[:, np.newaxis, :]
+        allowed[:, :, none] = vacates & (size > rules.replicas_min)[:, np.newaxis]
+        if self._silent:
             votes = np.append(rules.may_vote, False)
             held = votes[pairs.replicas]
             left = held.sum(axis=1)[:, np.newaxis] - held
