@@ -117,36 +117,47 @@ def greedy_voters(
 
     Notes
     -----
-    Pins first, then by (RTT, site order), each taken if the caps still have room: O(n·r·levels).
+    Pins first, then by (RTT, site order), each taken if the caps still have room: O(n·r·levels)
+    after one sort, and less where all find their voters early.
     """
     count, width = replicas.shape
     rows = np.arange(count)
-    waits = site_rtt[leaders[:, np.newaxis], replicas]
+    known, which = np.unique(leaders, return_inverse=True)
+    rank = _ranks(site_rtt[known])
     pinned = rules.must_vote[replicas] | (replicas == leaders[:, np.newaxis])
-    by_wait = closest_first(waits)
-    pins_first = closest_first(~np.take_along_axis(pinned, by_wait, axis=1))
-    turn = np.take_along_axis(by_wait, pins_first, axis=1)
+    pins = pinned.sum(axis=1)
+    ranks = np.where(pinned, -1, rank[which[:, np.newaxis], replicas])
+    turn = np.argsort(ranks, axis=1, kind="stable")
     groups = rules.of("voters")
     held = [np.zeros((count, len(group.names)), dtype=np.intp) for group in groups]
-    picked = np.zeros((count, width), dtype=bool)
+    voters = np.zeros((count, rules.voters), dtype=np.intp)
     taken = np.zeros(count, dtype=np.intp)
     # a pinned voter that lies outside R leaves no feasible set
-    found = pinned.sum(axis=1) >= int(rules.must_vote.sum()) + ~rules.must_vote[leaders]
+    found = pins >= int(rules.must_vote.sum()) + ~rules.must_vote[leaders]
     for step in range(width):
-        position = turn[:, step]
-        site = replicas[rows, position]
+        if step >= pins.max(initial=0) and (taken == rules.voters).all():
+            break
+        site = replicas[rows, turn[:, step]]
         fits = rules.may_vote[site] & (taken < rules.voters)
         for group, load in zip(groups, held, strict=True):
             if group.cap is not None:
                 fits &= load[rows, group.labels[site]] < group.cap
-        found &= fits | ~pinned[rows, position]
+        found &= fits | (step >= pins)
         for group, load in zip(groups, held, strict=True):
             load[rows, group.labels[site]] += fits
-        picked[rows, position] = fits
+        voters[rows[fits], taken[fits]] = site[fits]
         taken += fits
     found &= taken == rules.voters
-    closest = closest_first(np.where(picked, waits, np.inf))[:, : rules.voters]
-    return np.take_along_axis(replicas, closest, axis=1), found
+    closest = np.argsort(rank[which[:, np.newaxis], voters], axis=1, kind="stable")
+    return np.take_along_axis(voters, closest, axis=1), found
+
+
+def _ranks(waits: FloatArray) -> npt.NDArray[np.int32]:
+    """Place of every site in the strict order of each row of `waits`, from 0."""
+    rank = np.empty(waits.shape, dtype=np.int32)
+    places = np.arange(waits.shape[1], dtype=np.int32)[np.newaxis]
+    np.put_along_axis(rank, closest_first(waits), places, axis=1)
+    return rank
 
 
 def _scenario_weights(demand: Demand) -> FloatArray:
