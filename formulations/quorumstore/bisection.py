@@ -9,12 +9,13 @@ the value that was asked for.
 The tie rule's first keys (:func:`placement.quorumstore.stages`) are optimised one after the other;
 among configurations equal in those, the solver's choice stands.
 
-Goals that mix two thresholds (α·T_r + β·T_w, or normal against worst) are solved by walking down the
-staircase of their Pareto front (:mod:`formulations.quorumstore.pareto`).
+Goals that mix two thresholds (α·T_r + β·T_w, or normal against worst) are solved by walking down
+the staircase of their Pareto front (:mod:`formulations.quorumstore.pareto`).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Sequence
@@ -247,7 +248,7 @@ def _lexicographic(bisection: Bisection, goals: Sequence[Goal]) -> Step:
     contingency = bisection.problem.rules.contingency
     first = bisection.minimise(goals[0])
     step, caps = first, Limits()
-    for before, goal in zip(goals, goals[1:], strict=False):
+    for before, goal in itertools.pairwise(goals):
         if step.configuration is None or bisection.termination is not Termination.FINISHED:
             break
         caps = caps.meet(before.limits(step.value, contingency))

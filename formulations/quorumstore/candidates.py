@@ -2,8 +2,8 @@
 
 Latencies are ranks in the grid of all values a threshold can take. For each candidate and each
 client with requests they are gathered once, for normal operation, for the loss of each of its N
-replicas ("P6": one look-up), and for the client's own site being lost where requests are redirected;
-"within limits" is then one comparison and one matrix product.
+replicas ("P6": one look-up), and for the client's own site being lost where requests are
+redirected; "within limits" is then one comparison and one matrix product.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from formulations.quorumstore.screen import Side
 from formulations.quorumstore.tables import Geometry, SetBlock
-from placement.checks import FloatArray, IntArray
+from placement.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["Candidates", "RankLimits"]
 
@@ -24,7 +24,7 @@ Ranks = npt.NDArray[np.unsignedinteger]
 
 @dataclass(frozen=True, slots=True)
 class RankLimits:
-    """Limits as numbers of grid values that are allowed: a latency is within if its rank is less."""
+    """Limits as numbers of allowed grid values: a latency is within if its rank is less."""
 
     normal_read: int
     normal_write: int
@@ -53,11 +53,11 @@ class _SideRanks:
     lost: Ranks | None
     moved: Ranks | None
 
-    def within_normal(self, limit: int) -> npt.NDArray[np.bool_]:
+    def within_normal(self, limit: int) -> BoolArray:
         """Which candidates have enough requests within the limit in normal operation."""
         return np.asarray(self.side.counts @ (self.normal < limit) >= self.side.needed)
 
-    def within_worst(self, limit: int | IntArray) -> npt.NDArray[np.bool_]:
+    def within_worst(self, limit: int | IntArray) -> BoolArray:
         """Which have so in every scenario; the limit may differ by candidate, shape (m,)."""
         needed, counts = self.side.needed, self.side.counts
         inside = self.normal < limit
@@ -72,7 +72,7 @@ class _SideRanks:
             kept &= covered + change.min(axis=0) >= needed
         return np.asarray(kept)
 
-    def within(self, normal_limit: int, worst_limit: int) -> npt.NDArray[np.bool_]:
+    def within(self, normal_limit: int, worst_limit: int) -> BoolArray:
         """Which obey both limits; without losses only the normal one counts."""
         if self.lost is None:
             return self.within_normal(normal_limit)
@@ -112,7 +112,8 @@ class _SideRanks:
         packed.sort(axis=1)
         weights = self.side.counts.take(packed & ((1 << bits) - 1))
         place = np.argmax(np.cumsum(weights, axis=1) >= self.side.needed, axis=1)
-        return (packed[np.arange(len(packed)), place] >> bits).astype(np.intp)
+        ranks: IntArray = (packed[np.arange(len(packed)), place] >> bits).astype(np.intp)
+        return ranks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +142,7 @@ class Candidates:
         )
         return cls(index, read, write)
 
-    def within(self, limits: RankLimits) -> npt.NDArray[np.bool_]:
+    def within(self, limits: RankLimits) -> BoolArray:
         """Which candidates obey the limits in every scenario."""
         kept = np.ones(len(self.index), dtype=bool)
         if self.reads.side.needed:
@@ -150,7 +151,7 @@ class Candidates:
             kept &= self.writes.within(limits.normal_write, limits.worst_write)
         return kept
 
-    def take(self, chosen: IntArray) -> Candidates:
+    def take(self, chosen: IntArray | BoolArray) -> Candidates:
         """Return the candidates `chosen` (indices or a mask) only."""
         return Candidates(
             self.index[chosen], _taken(self.reads, chosen), _taken(self.writes, chosen)
@@ -173,7 +174,7 @@ class Candidates:
         )
 
 
-def _taken(ranks: _SideRanks, chosen: IntArray) -> _SideRanks:
+def _taken(ranks: _SideRanks, chosen: IntArray | BoolArray) -> _SideRanks:
     return _SideRanks(
         ranks.side,
         ranks.normal[:, chosen],

@@ -1,7 +1,7 @@
-"""The fixed-threshold covering model: do N replicas within given thresholds exist?
+"""The fixed-threshold covering model: whether N replicas within given thresholds exist.
 
-With x_j = 1 for a replica at j, B^f_i(T) = { j ≠ lost : E^f[i, j] <= T } and y_if = 1 for "client i is
-within its threshold in scenario f",
+With x_j = 1 for a replica at j, B^f_i(T) = { j ≠ lost : E^f[i, j] <= T } and y_if = 1 for "client i
+is within its threshold in scenario f",
 
     Σ_j x_j = N
     Σ_{j ∈ B^f_i(T_r)} x_j >= R · y_if          for every client i with reads, every scenario f

@@ -2,8 +2,8 @@
 
 Every admissible (R, W) with R + W = N + 1 and every replica set is accounted for, either by a
 screening condition that refutes it or by its exact thresholds. That is the proof of optimality;
-the same pass yields all optimal configurations, which are many (hundreds for a typical key), and the
-tie rule (:func:`placement.quorumstore.tie_order`) picks one.
+the same pass yields all optimal configurations, which are many (hundreds for a typical key), and
+the tie rule (:func:`placement.quorumstore.tie_order`) picks one.
 
 Complexity: O(n^N) sets per key in the worst case. With the screening, a key among 27 sites with
 N <= 5 takes a few milliseconds (``python -m benchmarks.quorumstore_speed``).
@@ -24,18 +24,19 @@ from formulations.quorumstore.search import Search, Ties, restart
 from formulations.quorumstore.tables import SetBlock, SetTables
 from placement.checks import IntArray
 from placement.quorumstore import (
-    Limits,
     Metrics,
     QuorumConfiguration,
     QuorumPlan,
     QuorumProblem,
     Target,
+    everywhere_bound,
     metrics,
     stages,
     structural_reasons,
     tie_order_of_equals,
 )
 from placement.quorumstore.goal import second_key
+from placement.status import Termination
 
 __all__ = ["METHOD", "Enumeration", "solve"]
 
@@ -74,53 +75,57 @@ class Enumeration:
         reasons = structural_reasons(problem)
         if reasons:
             return QuorumPlan.of(problem, None, method=METHOD, bound=math.inf, reasons=reasons)
-        value, ties = self.optima(problem, lexicographic=True)
-        if not ties:
-            return QuorumPlan.of(
-                problem,
-                None,
-                method=METHOD,
-                bound=math.inf,
-                seconds=time.perf_counter() - start,
-            )
-        configuration = self._best(problem, ties)
+        termination = Termination.FINISHED
+        search = self._search(problem)
+        try:
+            self._run(search)
+            ties = self._second_stage(search)
+        except KeyboardInterrupt:
+            # What has been looked at stands; the rest is bounded by a replica at every site.
+            termination = Termination.INTERRUPTED
+            ties = search.ties
+        finished = termination is Termination.FINISHED
         return QuorumPlan.of(
             problem,
-            configuration,
+            self._best(problem, ties) if ties else None,
             method=METHOD,
-            bound=value,
+            bound=search.value if finished else min(search.value, everywhere_bound(problem)),
+            termination=termination,
             seconds=time.perf_counter() - start,
         )
 
-    def optima(
-        self, problem: QuorumProblem, *, lexicographic: bool = False
-    ) -> tuple[float, list[Ties]]:
+    def optima(self, problem: QuorumProblem) -> tuple[float, list[Ties]]:
         """Return the optimal value of the goal and all configurations that reach it.
-
-        Parameters
-        ----------
-        problem
-            The key.
-        lexicographic
-            Whether ties of ``READS`` and ``WRITES`` are cut down by the other side's threshold.
 
         Returns
         -------
         (+∞, []) when no configuration obeys rules and bounds.
         """
-        first, *others = stages(problem.goal, problem.rules.contingency)
-        search = Search(problem, first, self.tables.geometry)
+        search = self._search(problem)
+        self._run(search)
+        return search.value, search.ties
+
+    def _search(self, problem: QuorumProblem) -> Search:
+        return Search(problem, problem.goal, self.tables.geometry)
+
+    def _run(self, search: Search) -> None:
         self._warm(search)
-        search.run(self._everything(problem))
-        value, ties, caps = search.value, search.ties, Limits()
-        for goal in others:
-            # The stage on normal operation is key 3 of the tie rule, which `_best` applies anyway.
-            if lexicographic and goal.target is not Target.THRESHOLD and ties:
-                caps = caps.meet(search.goal.limits(search.value, problem.rules.contingency))
-                search = Search(problem, goal, self.tables.geometry, caps)
-                search.run(restart(ties))
-                ties = search.ties
-        return value, ties
+        search.run(self._everything(search.problem))
+
+    def _second_stage(self, first: Search) -> list[Ties]:
+        """Cut ties of ``READS`` and ``WRITES`` down by the other side's threshold.
+
+        The stage on normal operation is key 3 of the tie rule, which `_best` applies anyway.
+        """
+        problem, ties = first.problem, first.ties
+        contingency = problem.rules.contingency
+        for goal in stages(problem.goal, contingency)[1:]:
+            if goal.target is not Target.THRESHOLD and ties:
+                caps = first.goal.limits(first.value, contingency)
+                second = Search(problem, goal, self.tables.geometry, caps)
+                second.run(restart(ties))
+                ties = second.ties
+        return ties
 
     def _everything(
         self, problem: QuorumProblem

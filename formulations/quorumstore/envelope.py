@@ -113,14 +113,11 @@ def tie_envelope(problem: QuorumProblem, tables: SetTables | None = None) -> Tie
         for low in range(0, len(group.index), _CHUNK):
             part = Ties(group.block, group.index[low : low + _CHUNK], group.read, group.write)
             figures.append((part, metrics(problem, part.sets, part.read, part.write, losses=True)))
-    normal, failure, mean = (
-        _range([(part, figure(one)) for part, one in figures])
-        for figure in (
-            lambda one: np.maximum(one.normal_read, one.normal_write),
-            lambda one: np.maximum(one.worst_read, one.worst_write),
-            lambda one: one.mean,
-        )
+    normal = _range(
+        [(part, np.maximum(one.normal_read, one.normal_write)) for part, one in figures]
     )
+    failure = _range([(part, np.maximum(one.worst_read, one.worst_write)) for part, one in figures])
+    mean = _range([(part, one.mean) for part, one in figures])
     return TieEnvelope(problem, value, tuple(ties), normal, failure, mean)
 
 

@@ -1,4 +1,4 @@
-"""Configurations of many keys, as rows: the pure function over a batch, and how rows are written."""
+"""Configurations of many keys as rows: the pure function over a batch, and their CSV form."""
 
 from __future__ import annotations
 

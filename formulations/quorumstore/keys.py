@@ -2,9 +2,10 @@
 
 Batches are independent, and solving one is a pure function
 (:func:`formulations.quorumstore.key_rows.solve_batch`), so they run in as many processes as asked
-for. Each finished batch is a file of its own in ``<target>.parts``, written whole or not at all; once
-all are there they are joined into the target, which appears by one rename. A run that is killed
-(``kill -9`` included) is continued by running it again: finished batches are not solved anew.
+for. Each finished batch is a file of its own in ``<target>.parts``, written whole or not at all;
+once all are there they are joined into the target, which appears by one rename. A run that is
+killed (``kill -9`` included) is continued by running it again: finished batches are not solved
+anew.
 
 Keys with proportional demand are solved once per run.
 """
@@ -114,7 +115,8 @@ def solve_keys(
         CSV or Parquet table of keys; see :mod:`formulations.quorumstore.key_tables`.
     target
         CSV, or Parquet by its suffix, with the columns of
-        :class:`~formulations.quorumstore.key_rows.KeyRow`, one row per key in the order of `source`.
+        :class:`~formulations.quorumstore.key_rows.KeyRow`, one row per key in the order of
+        `source`.
     batch
         Keys per unit of work.
     processes

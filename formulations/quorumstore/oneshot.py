@@ -4,11 +4,11 @@ Both say in one model what bisection asks in about ten; their relaxations are we
 with optimum 212 ms the assignment form bounds it by 9 ms, the radius form by 104 ms), so they
 serve as statements of the problem and as independent referees on small instances.
 
-- :func:`assignment_model`: R and W are decisions; answers are assigned to replicas. Products such as
-  "client satisfied and pair k chosen" are exact because the pairs are one-hot, so there is no big-M:
-  an unsatisfied client simply has no assigned answers.
-- :func:`radius_model`: (R, W) fixed; the threshold is written in unary over its possible values, after
-  Elloumi, Labbé, Pochet, "A New Formulation and Resolution Method for the p-Center Problem",
+- :func:`assignment_model`: R and W are decisions; answers are assigned to replicas. Products such
+  as "client satisfied and pair k chosen" are exact because the pairs are one-hot, so there is no
+  big-M: an unsatisfied client simply has no assigned answers.
+- :func:`radius_model`: (R, W) fixed; the threshold is written in unary over its possible values,
+  after Elloumi, Labbé, Pochet, "A New Formulation and Resolution Method for the p-Center Problem",
   INFORMS Journal on Computing 16(1), 2004.
 """
 
@@ -123,7 +123,7 @@ def assignment_model(problem: QuorumProblem) -> Any:
                         continue
                     mip.rows.add(mip.u[key, j] <= mip.x[j])
                     mip.rows.add(mip.u[key, j] <= satisfied)
-                    mip.rows.add(mip.T >= float(matrix[i, j]) * mip.u[key, j])
+                    mip.rows.add(float(matrix[i, j]) * mip.u[key, j] <= mip.T)
             total = int(counts.sum())
             mip.rows.add(
                 pyo.quicksum(

@@ -3,17 +3,19 @@
 Four necessary conditions, cheapest first, each on small-integer tables (see `tables`):
 
 1. A client whose requests exceed the slack A − ⌈pA⌉ must be within the threshold itself. Under N-1C
-   it must be so after any loss: if exactly R replicas were within the limit, the loss of one of them
-   (not the client's own site: R >= 2) would leave R − 1; so R + 1 must be ("two bits instead of N
-   scenarios").
+   it must be so after any loss: if exactly R replicas were within the limit, the loss of one of
+   them (not the client's own site: R >= 2) would leave R − 1; so R + 1 must be ("two bits instead
+   of N scenarios").
 2. Normal operation, with all clients: the requests that miss the limit may not exceed the slack.
-3. N-1C, averaged over the N losses of a replica: a client with R replicas within the limit misses in
+3. N-1C, averaged over the N losses of a replica: a client with R replicas within the limit misses
+   in
    R of them, one with fewer in all, so
 
        Σ_i a_i · ( (N−R)·[fewer than R within] + (R−e)·[fewer than R+1 within] ) <= N · slack ,
 
    with e = 1 when clients of a lost site are redirected (they may escape in that one scenario).
-4. N-1C, for each lost replica by itself ("P6"), the redirected client of its site counted as within.
+4. N-1C, for each lost replica by itself ("P6"), the redirected client of its site counted as
+   within.
 
 All of them hold for every set that obeys the limits, so nothing is lost.
 """
@@ -26,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulations.quorumstore.tables import Geometry, SetBlock
-from placement.checks import FloatArray, IntArray
+from placement.checks import BoolArray, FloatArray, IntArray
 from placement.quorumstore import Limits, QuorumProblem
 
 __all__ = ["Side", "screen", "sides_of"]
@@ -117,6 +119,8 @@ def screen(
         if test is None:
             return np.empty(0, dtype=np.intp)
         tests.append(test)
+    # The larger quorum is harder to fit and leaves fewer sets for the other side.
+    tests.sort(key=lambda test: -test.quorum)
     kept = start
     for test in tests:
         kept = test.must_cover(block, kept)
@@ -141,7 +145,7 @@ class _SideTest:
     """Sites within the limit after a loss; None: losses are not looked at."""
     moved_within: IntArray | None
     """Sites within the limit of the clients of a lost site, after redirection."""
-    must: npt.NDArray[np.bool_]
+    must: BoolArray
     """Which of the side's clients must be within the limit."""
 
     @property
@@ -171,7 +175,7 @@ class _SideTest:
 
     def must_cover(self, block: SetBlock, kept: IntArray | None) -> IntArray | None:
         """Condition 1."""
-        alive: npt.NDArray[np.bool_] | None = None
+        alive: BoolArray | None = None
         for client in self.side.clients[self.must]:
             for level, row, bound in self._demands(int(client)):
                 lane = block.place[level, row]
@@ -183,7 +187,7 @@ class _SideTest:
         return chosen if kept is None else kept.take(chosen)
 
     def _demands(self, client: int) -> list[tuple[int, int, int]]:
-        """(level, row, bound) of each look-up place[level, row] < bound a must-cover client needs."""
+        """Look-ups place[level, row] < bound that a client of `must` needs: (level, row, bound)."""
         found = []
         count = len(self.within)
         if self.within[client] < count:
@@ -250,13 +254,13 @@ class _SideTest:
         self,
         block: SetBlock,
         kept: IntArray | None,
-        which: npt.NDArray[np.bool_],
+        which: BoolArray,
         levels: tuple[int, ...],
         within: IntArray,
         weights: tuple[float, ...],
         scale: float,
     ) -> IntArray | None:
-        """Keep the sets with Σ_levels weight · Σ_i counts_i · [place >= within] <= scale · slack."""
+        """Keep sets with Σ_levels weight · Σ_i counts_i · [place >= within] <= scale · slack."""
         clients, counts = self.side.clients[which], self.side.counts[which]
         # Those who are likely to miss most requests first: most sets die early.
         order = np.argsort(-counts * (len(within) - within[clients]), kind="stable")

@@ -2,8 +2,8 @@
 
 A block of sets is screened against the incumbent, the survivors are tested exactly, the incumbent
 falls, and so on. Where "value <= t" is a limit on thresholds (:meth:`Goal.monotone`), the least t
-that some survivor reaches is found by bisection over the grid of all threshold values, on a shrinking
-list of survivors; otherwise each survivor's thresholds are computed.
+that some survivor reaches is found by bisection over the grid of all threshold values, on a
+shrinking list of survivors; otherwise each survivor's thresholds are computed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Search:
     problem: QuorumProblem
     goal: Goal
     geometry: Geometry
-    caps: Limits = Limits()
+    caps: Limits = field(default_factory=Limits)
     value: float = math.inf
     ties: list[Ties] = field(default_factory=list)
     sides: tuple[Side, Side] = field(init=False)

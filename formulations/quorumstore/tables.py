@@ -6,9 +6,9 @@ k-th nearest replica. Then
 
     k-th smallest RTT <= T   ⟺   position < number of sites within T of i ,
 
-one comparison of small integers per client and set, with no floating point and no sorting left to do
-per key. Tables depend on RTTs only. Building one takes O(n·N²) vector operations over the sets (a
-sorting network); 80,730 sets of five out of 27 sites take about 20 ms and 11 MB.
+one comparison of small integers per client and set, with no floating point and no sorting left to
+do per key. Tables depend on RTTs only. Building one takes O(n·N²) vector operations over the sets
+(a sorting network); 80,730 sets of five out of 27 sites take about 20 ms and 11 MB.
 """
 
 from __future__ import annotations

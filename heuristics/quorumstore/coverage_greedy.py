@@ -45,7 +45,7 @@ def coverage_greedy(problem: QuorumProblem) -> QuorumPlan:
 
 def greedy_sets(problem: QuorumProblem, pair: tuple[int, int, int], best: Best) -> None:
     """Bisect the threshold for one (N, R, W), offering every greedy set to `best`."""
-    total, read, write = pair
+    _total, read, write = pair
     values = np.unique(problem.rtt)
     low, high = 0, len(values) - 1
     while low <= high:

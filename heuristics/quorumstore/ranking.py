@@ -1,4 +1,4 @@
-"""How heuristics compare replica sets: by the tie rule, with a finite figure where a bound is broken."""
+"""How heuristics compare replica sets: by the tie rule, after how far bounds are exceeded."""
 
 from __future__ import annotations
 

@@ -71,15 +71,16 @@ def structural_reasons(
     elif reading is not None and writing is not None and not found:
         if reading + writing - 1 < max(reading, writing) + failures:
             found.append(
-                f"R = {reading} and W = {writing} intersect for N <= {reading + writing - 1} only, "
-                f"but survive the loss of {failures} for N >= {max(reading, writing) + failures} only"
+                f"R = {reading} and W = {writing} intersect only for N <= {reading + writing - 1}, "
+                f"and survive the loss of {failures} only for "
+                f"N >= {max(reading, writing) + failures}"
             )
     elif size is None and not found:
         for letter, quorum in (("R", reading), ("W", writing)):
             if quorum is not None and quorum < failures + 1:
                 found.append(
-                    f"{letter} = {quorum}, but R + W >= N + 1 with the other quorum <= N − {failures} "
-                    f"takes {letter} >= {failures + 1}"
+                    f"{letter} = {quorum}, but R + W >= N + 1 with the other quorum "
+                    f"<= N − {failures} takes {letter} >= {failures + 1}"
                 )
     if found:
         return tuple(found)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
+from placement.quorumstore.choices import need_member
 
 __all__ = [
     "Goal",
@@ -28,6 +29,8 @@ __all__ = [
     "tie_order",
     "tie_order_of_equals",
 ]
+
+Key = npt.NDArray[np.generic]
 
 _SLACK = 1.0 + 1e-12
 """Loosens limits found by a division, so that rounding never cuts off a tie."""
@@ -144,9 +147,7 @@ class Goal:
     cost_bound: float = math.inf
 
     def __post_init__(self) -> None:
-        if not isinstance(self.target, Target):
-            names = ", ".join(f"Target.{member.name}" for member in Target)
-            raise InputError("unknown choice", field="target", value=self.target, expected=names)
+        need_member(self.target, Target, "target")
         finite = {
             "read_weight": self.read_weight,
             "write_weight": self.write_weight,
@@ -293,7 +294,7 @@ def tie_order(
     Comparisons are exact. All figures are elements of the RTT matrix, or sums formed in one fixed
     order, so the rule gives the same answer whichever method produced the configurations.
     """
-    keys = [goal.values(metrics, contingency)]
+    keys: list[Key] = [goal.values(metrics, contingency)]
     second = second_key(goal, metrics, contingency)
     if second is not None:
         keys.append(second)
@@ -320,7 +321,7 @@ def tie_order_of_equals(
 
 def _last_keys(
     metrics: Metrics, sites: IntArray, replicas: IntArray, read_quorum: IntArray
-) -> list[npt.NDArray[np.generic]]:
+) -> list[Key]:
     return [
         np.maximum(metrics.normal_read, metrics.normal_write),
         metrics.normal_read + metrics.normal_write,

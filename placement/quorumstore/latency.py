@@ -100,7 +100,8 @@ def threshold(latency: FloatArray, counts: CountArray, needed: int) -> FloatArra
     covered = np.cumsum(counts[active][order], axis=0)
     place = np.argmax(covered >= needed, axis=0)
     picked = np.take_along_axis(order, place[np.newaxis], axis=0)
-    return np.take_along_axis(rows, picked, axis=0)[0]
+    values: FloatArray = np.take_along_axis(rows, picked, axis=0)[0]
+    return values
 
 
 def scenario_latency(
@@ -251,8 +252,8 @@ def metrics(
 
     Notes
     -----
-    O(k·n·N log N) without losses, N times the percentiles with the loss of single sites. Sums run over clients in index order,
-    so the bits do not depend on k.
+    O(k·n·N log N) without losses, N times the percentiles with the loss of single sites. Sums run
+    over clients in index order, so the bits do not depend on k.
     """
     rows = np.asarray(sets, dtype=np.intp)
     ordered = SortedSets.of(problem, rows)

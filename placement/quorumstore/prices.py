@@ -33,7 +33,8 @@ class TrafficPrices:
         g[j, k], price per GB sent from site j to site k, shape (sites, sites). A zero diagonal
         makes local traffic free.
     storage
-        Price of one replica at each site over the time the counts cover, shape (sites,); None: free.
+        Price of one replica at each site over the time the counts cover, shape (sites,); None:
+        free.
     object_gb, digest_gb
         Size of the object and of a digest in GB.
     """

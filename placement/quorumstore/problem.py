@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, nonnegative, unique_names
+from placement.checks import BoolArray, FloatArray, IntArray, nonnegative, unique_names
 from placement.errors import InputError
 from placement.quorumstore.goal import Goal
 from placement.quorumstore.prices import TrafficPrices
@@ -79,8 +79,8 @@ class QuorumProblem:
     _: KW_ONLY
     sites: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()
-    rules: StoreRules = StoreRules()
-    goal: Goal = Goal()
+    rules: StoreRules = field(default_factory=StoreRules)
+    goal: Goal = field(default_factory=Goal)
     prices: TrafficPrices | None = None
     name: str = "key"
 
@@ -169,7 +169,7 @@ class QuorumProblem:
         return self.rules.pairs(len(self.sites))
 
     @cached_property
-    def region_index(self) -> npt.NDArray[np.intp]:
+    def region_index(self) -> IntArray:
         """Number of each site's region, in order of first appearance; shape (sites,)."""
         numbers = {region: index for index, region in enumerate(dict.fromkeys(self.regions))}
         index = np.array([numbers[region] for region in self.regions], dtype=np.intp)
@@ -218,7 +218,7 @@ class QuorumProblem:
             cap = min(cap, replicas - quorum)
         return cap
 
-    def admissible(self, replicas: npt.NDArray[np.intp], quorum: int) -> npt.NDArray[np.bool_]:
+    def admissible(self, replicas: IntArray, quorum: int) -> BoolArray:
         """Whether each replica set obeys :meth:`region_cap` with max(R, W) = `quorum`.
 
         Parameters
@@ -253,7 +253,7 @@ def whole_counts(values: object, field: str, sites: Sequence[str]) -> CountArray
             f"not a whole number of requests at site {sites[site]!r}",
             field=field,
             value=float(array[site]),
-            expected="a whole number; percentiles count requests, so scale shares (times 1000, say)",
+            expected="a whole number; percentiles count requests (multiply shares by 1000, say)",
         )
     if array.sum() >= _MOST_REQUESTS:
         raise InputError(

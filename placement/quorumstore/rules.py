@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from placement.checks import number
 from placement.errors import InputError
+from placement.quorumstore.choices import need_member
 
 __all__ = ["Loss", "Redirect", "StoreRules"]
 
@@ -62,8 +63,8 @@ class StoreRules:
     redirect
         Who serves the clients of a lost site; see :class:`Redirect`.
     read_fraction, write_fraction
-        p in (0, 1]: share of the reads (writes) that must lie within the threshold, in each scenario
-        on its own.
+        p in (0, 1]: share of the reads (writes) that must lie within the threshold, in each
+        scenario on its own.
     max_replicas
         Largest N to consider. Ignored where `replicas` fixes it.
     replicas, read_quorum, write_quorum
@@ -101,15 +102,11 @@ class StoreRules:
     distinct_regions: bool = False
 
     def __post_init__(self) -> None:
-        for field, kind in (("redirect", Redirect), ("loss", Loss)):
-            value = self.redirect if field == "redirect" else self.loss
-            if not isinstance(value, kind):
-                names = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
-                raise InputError("unknown choice", field=field, value=value, expected=names)
+        need_member(self.redirect, Redirect, "redirect")
+        need_member(self.loss, Loss, "loss")
         fractions = (("read_fraction", self.read_fraction), ("write_fraction", self.write_fraction))
         for field, share in fractions:
-            value = number(share, field, minimum=1 / _DENOMINATOR)
-            if value > 1:
+            if number(share, field, minimum=1 / _DENOMINATOR) > 1:
                 raise InputError(
                     "out of range",
                     field=field,
@@ -147,9 +144,9 @@ class StoreRules:
     def pairs(self, sites: int) -> tuple[tuple[int, int, int], ...]:
         """All (N, R, W) worth looking at among `sites` sites, in the order of the tie rule.
 
-        For a fixed set of replicas every order statistic grows with R and W, in every scenario, so a
-        quorum that is larger than R + W = N + 1 asks for is never better ("P2"): only such pairs are
-        listed, unless both quorums are fixed by policy. Availability R, W <= N − F then gives
+        For a fixed set of replicas every order statistic grows with R and W, in every scenario, so
+        a quorum that is larger than R + W = N + 1 asks for is never better ("P2"): only such pairs
+        are listed, unless both quorums are fixed by policy. Availability R, W <= N − F then gives
         R, W >= F + 1. One pair for N = 3, two for N = 4, three for N = 5 (F = 1).
         """
         sizes = range(1, min(self.max_replicas, sites) + 1)

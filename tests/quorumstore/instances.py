@@ -1,4 +1,4 @@
-"""Generated keys: ties, asymmetric and non-metric RTTs, zero diagonals, silent sites, one origin."""
+"""Generated keys: ties, asymmetric and non-metric RTTs, zero diagonals, silent sites."""
 
 from __future__ import annotations
 

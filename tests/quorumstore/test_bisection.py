@@ -31,7 +31,7 @@ def assert_same(problem, covering):
     assert plan.value == pytest.approx(value, rel=1e-12)
     assert enumerated.value == plan.value
     found = plan.configuration
-    assert (found.replicas, found.read, found.write) in [tie for tie in ties]
+    assert (found.replicas, found.read, found.write) in list(ties)
     if problem.goal.monotone(problem.rules.contingency):
         # The first keys of the tie rule are optimised too.
         assert plan.normal.threshold == enumerated.normal.threshold

@@ -1,10 +1,11 @@
 """The published EC2 case: eight regions of June 2013, two zones each, the English Wikipedia.
 
-Shankaranarayanan et al., DSN 2014, section VIII.E: BA puts two replicas on the US west coast and one
-in Tokyo with R = W = 2, about 200 ms at the 90th percentile, 280 ms once a west coast site fails, little
-change when Tokyo fails; N-1C moves the third replica to US-West-1, about 200 ms throughout.
-RTTs: VM-to-VM medians of June 2013, github.com/halfprice/spanstore_formulation (MIT). Shares: the
-paper's; within a zone 0.5 ms, between zones of a region 1.5 ms, clients in the first zone, p = 0.9.
+Shankaranarayanan et al., DSN 2014, section VIII.E: BA puts two replicas on the US west coast and
+one in Tokyo with R = W = 2, about 200 ms at the 90th percentile, 280 ms once a west coast site
+fails, little change when Tokyo fails; N-1C moves the third replica to US-West-1, about 200 ms
+throughout. RTTs: VM-to-VM medians of June 2013, github.com/halfprice/spanstore_formulation (MIT).
+Shares: the paper's; within a zone 0.5 ms, between zones of a region 1.5 ms, clients in the first
+zone, p = 0.9.
 """
 
 from __future__ import annotations

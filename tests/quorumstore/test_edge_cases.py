@@ -95,7 +95,7 @@ def test_percentile_edge_values():
 
 
 def test_whole_sites_flip():
-    """4. A key from one site: optimal BA threshold is the max(R, W)-th nearest site, itself first."""
+    """4. A key from one site: the optimum is its max(R, W)-th nearest site, itself first."""
     problem = line(reads=(7, 0, 0, 0, 0), writes=(3, 0, 0, 0, 0))
     assert solve(problem).value == 11.0  # R = W = 2: its own replica and the next site
     fixed = line((7, 0, 0, 0, 0), (3, 0, 0, 0, 0), replicas=5, read_quorum=3, write_quorum=3)
@@ -164,7 +164,7 @@ def test_missing_rtts_are_refused(bad):
 
 
 def test_redirection_can_make_a_client_faster():
-    """9. No triangle inequality: the clients of a lost site may fare better; T keeps the normal one."""
+    """9. No triangle inequality: clients of a lost site may fare better; T keeps the normal one."""
     rtt = np.full((4, 4), 100.0)
     rtt[0] = [100, 5, 100, 100]  # site 0 is badly placed, its neighbour 1 is not
     rtt[1] = [5, 1, 2, 3]
@@ -197,7 +197,7 @@ def test_redirection_target():
 
 
 def test_most_critical_replica_is_by_side():
-    """12. The maximum for reads is over read thresholds, and only over losses that take a replica."""
+    """12. For reads the maximum is over read thresholds, and over losses that take a replica."""
     problem = line(reads=(5, 0, 0, 0, 0), writes=(0, 0, 0, 0, 5))
     plan = evaluate(problem, ["a", "b", "e"], 2, 2)
     reads, writes = plan.most_critical_replica(), plan.most_critical_replica(reads=False)
@@ -239,7 +239,8 @@ def test_more_sites_never_hurt(seed):
     before = loss_thresholds(problem, np.array([small]), 2, 2)
     after = loss_thresholds(problem, np.array([large]), 2, 2)
     for one, other in zip(before, after, strict=True):
-        assert (other.max() <= one.max()) and (other[0] <= one[0]).all()
+        assert other.max() <= one.max()
+        assert (other[0] <= one[0]).all()
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -319,7 +320,7 @@ def test_threshold_by_hand():
 
 
 def test_cost_by_hand():
-    """A read fetches the object from the nearest replica and digests from the rest of the quorum."""
+    """A read fetches the object from the nearest replica, digests from the rest of the quorum."""
     g = np.arange(25.0).reshape(5, 5) * (1 - np.eye(5))
     prices = TrafficPrices(g, [1, 2, 3, 4, 5], object_gb=10, digest_gb=1)
     problem = dataclasses.replace(line((0, 0, 1, 0, 0), (0, 2, 0, 0, 0)), prices=prices)
@@ -333,7 +334,7 @@ def test_cost_by_hand():
 
 
 def test_plans_are_checked():
-    """A method that returns a configuration beyond the bounds, or a bound above it, is found out."""
+    """A configuration beyond the bounds of the goal, or a bound above its value, is found out."""
     problem = line().with_goal(Goal(read_bound=1.0))
     with pytest.raises(SolverError, match="breaks the bounds"):
         QuorumPlan.of(problem, QuorumConfiguration((0, 1, 2), 2, 2), method="wrong")

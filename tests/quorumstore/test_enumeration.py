@@ -37,7 +37,7 @@ def assert_same(problem: QuorumProblem) -> None:
 
 @pytest.mark.parametrize("seed", range(250))
 def test_default_goal(seed):
-    """BA and N-1C, all redirections and percentiles: same value, same configuration by the tie rule."""
+    """BA and N-1C, all redirections and percentiles: same value, same configuration under ties."""
     assert_same(random_problem(np.random.default_rng(seed)))
 
 

@@ -69,7 +69,8 @@ def test_every_key_gets_its_optimum(source, tmp_path):
         assert float(row["value"]) == plan.value
         assert (int(row["n"]), int(row["r"])) == (len(plan.replicas), plan.read_quorum)
         assert float(row["worst_read_ms"]) == max(e.read_threshold for e in plan.losses)
-    assert not list(tmp_path.glob("*.parts")) and not list(tmp_path.glob(".*"))
+    assert not list(tmp_path.glob("*.parts"))
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_proportional_keys_are_solved_once(tmp_path):

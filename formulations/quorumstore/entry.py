@@ -1,0 +1,97 @@
+"""The one door for a single key: choose a method, solve, explain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from enum import Enum
+from math import comb
+
+from formulations.quorumstore.bisection import solve as bisect
+from formulations.quorumstore.covering_cpsat import CpSatCovering
+from formulations.quorumstore.covering_milp import HighsCovering
+from formulations.quorumstore.enumerate import solve as enumerate_sets
+from formulations.quorumstore.oneshot import solve_assignment, solve_radius
+from formulations.quorumstore.unreachable import explain
+from placement.quorumstore import QuorumPlan, QuorumProblem, Target
+from placement.status import Status
+
+__all__ = ["Method", "place"]
+
+_ENUMERABLE = 2_000_000
+"""Replica sets up to which enumeration is the automatic choice (a few seconds for one key)."""
+
+
+class Method(Enum):
+    """How a key is solved; all are exact.
+
+    - ``AUTO``: enumeration up to two million replica sets or where only it can, else CP-SAT.
+    - ``ENUMERATION``: all replica sets, screened; the full tie rule.
+    - ``CP_SAT``, ``MILP``: bisection over thresholds with covering models.
+    - ``ASSIGNMENT``, ``RADIUS``: one-shot MILPs, cross-checks for small instances.
+    """
+
+    AUTO = "auto"
+    ENUMERATION = "enumeration"
+    CP_SAT = "cp-sat"
+    MILP = "milp"
+    ASSIGNMENT = "assignment"
+    RADIUS = "radius"
+
+
+def place(
+    problem: QuorumProblem,
+    method: Method = Method.AUTO,
+    *,
+    time_limit: float = math.inf,
+) -> QuorumPlan:
+    """Return the proven best configuration of a key, or the reasons why there is none.
+
+    Parameters
+    ----------
+    problem
+        The key.
+    method
+        See :class:`Method`.
+    time_limit
+        Seconds, for the solvers; enumeration takes its time.
+
+    Raises
+    ------
+    UnsupportedError
+        When the method does not take the goal; the message names one that does.
+    LimitError
+        When the instance is too large for the method.
+
+    Examples
+    --------
+    >>> rtt = [[1, 20, 90, 60], [20, 1, 80, 50], [90, 80, 1, 40], [60, 50, 40, 1]]
+    >>> plan = place(QuorumProblem(rtt, [5, 3, 1, 1], [1, 0, 0, 0], sites=["a", "b", "c", "d"]))
+    >>> plan.replicas, plan.read_quorum, plan.write_quorum, plan.value
+    (('a', 'b', 'd'), 2, 2, 50.0)
+    """
+    chosen = _automatic(problem) if method is Method.AUTO else method
+    plan = _solve(problem, chosen, time_limit)
+    if plan.status is Status.INFEASIBLE and not plan.reasons:
+        reasons = explain(problem, lambda other: _solve(other, chosen, time_limit))
+        return replace(plan, reasons=reasons)
+    return plan
+
+
+def _automatic(problem: QuorumProblem) -> Method:
+    sets = sum(comb(len(problem.sites), size) for size in {total for total, _, _ in problem.pairs})
+    goal = problem.goal
+    costly = goal.target is Target.COST or math.isfinite(goal.cost_bound)
+    return Method.ENUMERATION if costly or sets <= _ENUMERABLE else Method.CP_SAT
+
+
+def _solve(problem: QuorumProblem, method: Method, time_limit: float) -> QuorumPlan:
+    if method is Method.CP_SAT:
+        return bisect(problem, CpSatCovering(), time_limit=time_limit)
+    if method is Method.MILP:
+        return bisect(problem, HighsCovering(), time_limit=time_limit)
+    if method is Method.ASSIGNMENT:
+        return solve_assignment(problem, time_limit=time_limit)
+    if method is Method.RADIUS:
+        return solve_radius(problem, time_limit=time_limit)
+    return enumerate_sets(problem)

@@ -1,0 +1,258 @@
+"""Stopping early, solver mishaps, the one door, and keys from instances."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from formulations.quorumstore import Method, place
+from formulations.quorumstore import entry as entry_module
+from formulations.quorumstore.bisection import Bisection
+from formulations.quorumstore.bisection import solve as bisect
+from formulations.quorumstore.covering import Cover, CoveringModel, Demand, covering_model
+from formulations.quorumstore.covering_cpsat import CpSatCovering
+from formulations.quorumstore.covering_milp import HighsCovering
+from formulations.quorumstore.enumerate import Enumeration, solve
+from formulations.quorumstore.search import Search
+from formulations.quorumstore.tables import SetTables
+from placement.errors import InputError, LimitError, SolverError, UnsupportedError
+from placement.instance import Instance
+from placement.quorumstore import (
+    Goal,
+    Limits,
+    QuorumProblem,
+    StoreRules,
+    Target,
+    from_instance,
+    message_prices,
+)
+from placement.status import Status, Termination
+from tests.quorumstore.instances import random_problem
+
+
+def key(seed=60, sites=8):
+    rng = np.random.default_rng(seed)
+    rtt = rng.uniform(5, 200, (sites, sites))
+    return QuorumProblem(
+        rtt, rng.integers(1, 9, sites), rng.integers(1, 9, sites), rules=StoreRules(True)
+    )
+
+
+class Interrupting(CpSatCovering):
+    """Answers a few questions, then behaves like Ctrl-C or a clock that has run out."""
+
+    def __init__(self, answers, error):
+        super().__init__()
+        self.answers, self.error = answers, error
+
+    def __call__(self, model, seconds=math.inf):
+        self.answers -= 1
+        if self.answers < 0:
+            raise self.error
+        return super().__call__(model, seconds)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), TimeoutError()])
+@pytest.mark.parametrize("answers", range(12))
+def test_bound_is_honest_when_bisection_stops(answers, error):
+    """At any moment: bound <= optimum <= value, and the reason for stopping is kept."""
+    problem = key()
+    optimum = solve(problem).value
+    plan = bisect(problem, Interrupting(answers, error))
+    assert plan.bound <= optimum <= plan.value
+    assert plan.termination in (Termination.INTERRUPTED, Termination.TIME_LIMIT)
+    if plan.configuration is None:
+        assert plan.status is Status.UNKNOWN
+
+
+def test_time_limit_of_zero():
+    """Nothing found, nothing proven, nothing claimed."""
+    plan = bisect(key(), CpSatCovering(), time_limit=0.0)
+    assert (plan.status, plan.termination) == (Status.UNKNOWN, Termination.TIME_LIMIT)
+
+
+def test_enumeration_interrupted(monkeypatch):
+    """Ctrl-C in the middle of the blocks: the best so far, with a valid bound."""
+    problem = key()
+    optimum = solve(problem).value
+    looked = Search._look
+    calls = 0
+
+    def interrupted(self, *arguments):
+        nonlocal calls
+        calls += 1
+        if calls > 3:
+            raise KeyboardInterrupt
+        looked(self, *arguments)
+
+    monkeypatch.setattr(Search, "_look", interrupted)
+    plan = Enumeration(SetTables.of(problem)).solve(problem)
+    assert plan.termination is Termination.INTERRUPTED
+    assert plan.bound <= optimum <= plan.value < math.inf
+
+
+def test_false_infeasible_is_confirmed(monkeypatch):
+    """An "infeasible" of the presolved run does not stand when the other run finds a point."""
+    problem = key()
+    honest = HighsCovering._ask
+
+    def lying(self, mip, model, presolve, seconds):
+        return None if presolve else honest(self, mip, model, presolve, seconds)
+
+    monkeypatch.setattr(HighsCovering, "_ask", lying)
+    covering = HighsCovering()
+    assert bisect(problem, covering).value == solve(problem).value
+    assert "infeasible" in covering.notes[0]
+
+
+def test_wrong_point_is_decided_by_cpsat(monkeypatch):
+    """A point that fails the exact check is not believed."""
+    model = CoveringModel(4, 2, (Cover((2, 3), 2),), (Demand(((0, 5),), 5),), ())
+    monkeypatch.setattr(HighsCovering, "_ask", lambda *_: (0, 1))
+    covering = HighsCovering()
+    assert covering(model) == (2, 3)
+    assert "CP-SAT decided" in covering.notes[0]
+
+
+def test_busy_keys_do_not_escape_the_tolerances():
+    """Counts of 10^14: one request too few is too few, for HiGHS as well."""
+    heavy = 10**14
+    rtt = np.array([[1.0, 5, 9, 20], [5, 1, 9, 20], [9, 9, 1, 20], [20, 20, 20, 1]])
+    problem = QuorumProblem(
+        rtt, [9 * heavy // 10 - 1, heavy // 10 + 1, 0, 0], [0] * 4, rules=StoreRules(replicas=3)
+    )
+    assert problem.needed_reads == 9 * heavy // 10
+    values = {bisect(problem, covering()).value for covering in (HighsCovering, CpSatCovering)}
+    assert values == {solve(problem).value} == {5.0}
+
+
+def test_covering_model_is_feasible_exactly_at_the_optimum():
+    """One step below the optimum there is nothing, at it there is."""
+    problem = key()
+    plan = solve(problem)
+    total, read, write = plan.configuration.size, plan.read_quorum, plan.write_quorum
+    for covering in (HighsCovering(presolve=False), CpSatCovering(workers=1, seed=3)):
+        at = Limits(*[plan.value] * 4)
+        below = Limits(*[float(np.nextafter(plan.value, 0))] * 4)
+        assert covering(covering_model(problem, total, read, write, at)) is not None
+        assert covering(covering_model(problem, total, read, write, below)) is None
+
+
+def test_rows_are_shared_between_scenarios():
+    """P7: losses outside a client's ball add no variable."""
+    problem = key(sites=10)
+    model = covering_model(problem, 3, 2, 2, Limits(*[60.0] * 4))
+    naive = 11 * 10
+    assert len(model.covers) < naive / 2
+    assert len(set(model.covers)) == len(model.covers)
+
+
+def test_methods_agree_through_the_one_door():
+    """All exact methods, one value."""
+    problem = random_problem(np.random.default_rng(61), sites=5, rules=StoreRules(True))
+    values = {place(problem, method).value for method in Method}
+    assert len(values) == 1
+
+
+def test_automatic_choice(monkeypatch):
+    """Enumeration for few sets and for costs, CP-SAT beyond."""
+    problem = key()
+    assert place(problem).method == "enumeration"
+    monkeypatch.setattr(entry_module, "_ENUMERABLE", 10)
+    assert place(problem).method == "cp-sat bisection"
+    priced = QuorumProblem(
+        problem.rtt,
+        problem.reads,
+        problem.writes,
+        prices=message_prices(8),
+        goal=Goal(Target.COST),
+    )
+    assert place(priced).method == "enumeration"
+    with pytest.raises(UnsupportedError, match="enumeration"):
+        place(priced, Method.MILP)
+
+
+def test_infeasible_plans_carry_reasons():
+    """The door explains bounds that cannot be met, whatever the method."""
+    problem = key().with_goal(Goal(read_bound=1.0))
+    for method in (Method.ENUMERATION, Method.CP_SAT, Method.MILP):
+        plan = place(problem, method)
+        assert plan.status is Status.INFEASIBLE
+        assert "the least any replica set reaches" in plan.reasons[0]
+
+
+def test_too_many_sets_are_refused():
+    """The refusal gives the number and the way out."""
+    large = QuorumProblem(np.ones((300, 300)), [1] * 300, [1] * 300)
+    with pytest.raises(LimitError, match="bisection"):
+        SetTables.of(large)
+
+
+def test_tables_too_large_to_keep_give_the_same():
+    """Blocks built anew per key, and split in several, change nothing."""
+    problem = key(sites=9)
+    kept, built = SetTables.of(problem), SetTables.of(problem, memory=0)
+    assert not built.kept
+    first, second = (Enumeration(tables).solve(problem) for tables in (kept, built))
+    assert first.configuration == second.configuration
+
+
+def test_many_blocks(monkeypatch):
+    """Sets spread over many small blocks give the same optimum and the same ties."""
+    from formulations.quorumstore import tables as tables_module
+
+    problem = key(sites=9)
+    whole = Enumeration(SetTables.of(problem))
+    monkeypatch.setattr(tables_module, "_BLOCK", 7)
+    split = Enumeration(SetTables.of(problem))
+    assert split.solve(problem).configuration == whole.solve(problem).configuration
+    count = [sum(len(group.index) for group in one.optima(problem)[1]) for one in (whole, split)]
+    assert count[0] == count[1]
+
+
+def test_bisection_refuses_wrong_answers():
+    """A solver that returns a set beyond the limits is found out."""
+
+    class Wrong(CpSatCovering):
+        def __call__(self, model, seconds=math.inf):
+            return tuple(range(model.replicas))
+
+    problem = key()
+    with pytest.raises(SolverError, match="misses its limits"):
+        Bisection(problem, Wrong()).minimise(problem.goal)
+
+
+def test_from_instance():
+    """Sites that are clients; operations become reads and writes; counts may be fractions."""
+    sites = ("p", "q", "r")
+    rtt = np.array([[0.0, 10, 20], [10, 0, 30], [20, 30, 0]])
+    names = ("weak_read", "bounded_read", "strong_read", "single_group", "multi_group")
+    counts = np.zeros((3, 5))
+    counts[:, 0] = [1.5, 2, 0]
+    counts[:, 3] = [0, 0.25, 1]
+    instance = Instance(
+        sites=sites,
+        clients=("r", "p", "q"),
+        client_rtt=rtt[[2, 0, 1]] + 0.7,
+        site_rtt=rtt,
+        counts=counts[[2, 0, 1]],
+        domains={"region": ("x", "x", "y")},
+    )
+    options = {"read_operations": names[:3], "write_operations": names[3:], "resolution": 4}
+    problem = from_instance(instance, **options, local_rtt=0.5, region_level="region")
+    assert problem.reads.tolist() == [6, 8, 0]
+    assert problem.writes.tolist() == [0, 1, 4]
+    assert problem.rtt[0].tolist() == [0.5, 10.7, 20.7]
+    assert problem.regions == ("x", "x", "y")
+    assert solve(problem).status is Status.OPTIMAL
+    with pytest.raises(InputError, match="no such failure-domain level"):
+        from_instance(instance, **options, region_level="planet")
+    with pytest.raises(InputError, match="unknown operation"):
+        from_instance(instance, read_operations=["fly"], write_operations=[])
+    stranger = Instance(
+        sites=sites, clients=("p",), client_rtt=rtt[:1], site_rtt=rtt, counts=counts[:1]
+    )
+    with pytest.raises(InputError, match="named like sites"):
+        from_instance(stranger, **options)
