@@ -333,19 +333,17 @@ def _clients(plan: Plan) -> str:
             ]
         )
 
+    few = len(issued) <= _MOST_CLIENTS  # both lists would be the same clients
     for row in worst:
-        add("worst", row)
-    for row in heaviest:
+        add("" if few else "worst", row)
+    for row in heaviest if not few else ():
         add("heaviest", row)
-    body = table(
+    return table(
         ["", "client", "demand", "mean ms", "to leader", "to nearest", "nearest"],
         shown,
         right=(2, 3, 4, 5),
         indent="  ",
     )
-    if len(issued) <= len(worst):  # few enough that both lists are the same clients
-        body = "\n".join(body.split("\n")[: 1 + len(worst)])
-    return body
 
 
 def _leaders(plan: Plan) -> str:

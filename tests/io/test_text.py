@@ -157,13 +157,34 @@ def test_a_plan_says_what_a_planner_asks_first() -> None:
     # voters in the order of their answers, then the others
     order = [text.index(f"\n  {site} ") for site in ("Rome", "Oslo", "Washington, DC")]
     assert order == sorted(order)
-    # clients worst first; 東京 asks most and fares worst
-    assert text.index("worst     東京") < text.index("worst     Lagos") < text.index("heaviest")
+    # few clients: all of them, the worst first
+    fares = text[text.index("\nClients\n") : text.index("\nLeaders")]
+    order = [fares.index(f" {client} ") for client in ("東京", "Lagos", "Oslo  ", "Bern")]
+    assert order == sorted(order)
     # the ranking of leaders, with overhead in per cent of the best
     ranking = text[text.index("Leaders") :].split("\n")[2:4]
     assert [line.split()[0] for line in ranking] == [row.leader for row in plan.leaders]
     assert ranking[0].endswith(" 0.00 %")
     assert f"{plan.leaders[1].overhead:.2f} %" in ranking[1]
+
+
+def test_of_many_clients_the_worst_and_the_heaviest_are_shown() -> None:
+    rng = np.random.default_rng(5)
+    clients = tuple(f"client {i}" for i in range(30))
+    world = Instance(
+        sites=("a",),
+        clients=clients,
+        client_rtt=rng.uniform(1, 200, (30, 1)),
+        site_rtt=np.zeros((1, 1)),
+        counts=rng.uniform(0, 100, (30, 5)) * (np.arange(30) > 0)[:, np.newaxis],
+    )
+    plan = evaluate(Problem(world, replicas=1, voters=1), Configuration.of(0, (0,), (0,)))
+    lines = [line.split() for line in str(plan).split("\n")]
+    issued = world.counts[0].sum(axis=1)
+    worst = [f"{c}" for c in np.argsort(-world.client_rtt[:, 0]) if issued[c] > 0][:5]
+    heaviest = [f"{c}" for c in np.argsort(-issued)][:5]
+    assert [line[2] for line in lines if line[:1] == ["worst"]] == worst
+    assert [line[2] for line in lines if line[:1] == ["heaviest"]] == heaviest
 
 
 def test_every_status_is_said_in_words() -> None:

@@ -1,0 +1,24 @@
+"""Fixtures of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from placement.io import save_instance
+from tests.cli.command import Run, runner
+from tests.io.worlds import small
+
+
+@pytest.fixture
+def placement(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line in this process."""
+    return runner(capsys)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Path:
+    """Folder of the small world."""
+    save_instance(small(), tmp_path / "world")
+    return tmp_path / "world"

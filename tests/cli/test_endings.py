@@ -1,0 +1,328 @@
+"""However a run ends: the exit code, one line on stderr, never a traceback."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement import Method, Options, Plan, Problem, SolverError, Termination
+from placement.cli import main
+from placement.cli.options import count_or_names, names
+from placement.cli.progress import ProgressLine
+from placement.errors import LimitError
+from placement.io import save_instance
+from placement.methods import Progress
+from placement.problem import describe
+from tests.cli.command import Run
+from tests.io.worlds import small
+
+COUNTS = ("--replicas", 2, "--voters", 1, "--method", "exhaustive")
+
+
+def _script(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "placement.cli", *map(str, arguments)]
+
+
+def _method(monkeypatch: pytest.MonkeyPatch, call: object) -> None:
+    """Let every method be `call`."""
+    method = Method("toy", call, "for this test", exact=False)  # type: ignore[arg-type]  # checked by use
+    monkeypatch.setattr("placement.methods.load_method", lambda name: method)
+
+
+def test_nothing_found_in_time_is_3(
+    placement: Run, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def empty_handed(problem: Problem, options: Options) -> Plan:
+        assert options.time_limit == 0.5
+        return Plan.of(problem, None, method="toy", termination=Termination.TIME_LIMIT)
+
+    _method(monkeypatch, empty_handed)
+    outcome = placement("solve", world, *COUNTS, "--time-limit", 0.5, "-o", tmp_path / "p.json")
+    assert outcome.code == 3
+    assert "nothing found" in outcome.out
+    assert "stopped: time limit" in outcome.out
+    assert not (tmp_path / "p.json").exists()
+
+
+def test_a_plan_at_the_time_limit_is_0_with_its_gap(
+    placement: Run, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from placement import Configuration
+
+    def half_way(problem: Problem, options: Options) -> Plan:
+        plan = Plan.of(problem, Configuration.of(0, (0,), (0, 1)), method="toy")
+        return Plan.of(
+            problem,
+            plan.configuration,
+            method="toy",
+            bound=plan.objective * 0.75,
+            termination=Termination.TIME_LIMIT,
+        )
+
+    _method(monkeypatch, half_way)
+    outcome = placement("solve", world, *COUNTS)
+    assert outcome.code == 0
+    assert "feasible, gap 25 %" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (SolverError("the solver fell over"), 4, "error: the solver fell over"),
+        (LimitError("too much"), 1, "error: too much"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (PermissionError(13, "Permission denied", "/x/y"), 1, "error: /x/y: Permission denied"),
+        (OSError(28, "No space left on device"), 1, "error: No space left on device"),
+    ],
+)
+def test_errors_have_their_codes(
+    placement: Run,
+    world: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    words: str,
+) -> None:
+    def fails(problem: Problem, options: Options) -> Plan:
+        raise error
+
+    _method(monkeypatch, fails)
+    outcome = placement("solve", world, *COUNTS)
+    assert (outcome.code, outcome.out, outcome.err) == (code, "", words + "\n")
+
+
+def test_a_defect_of_ours_is_not_hidden(
+    placement: Run, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(problem: Problem, options: Options) -> Plan:
+        raise ZeroDivisionError("ours")
+
+    _method(monkeypatch, fails)
+    with pytest.raises(ZeroDivisionError, match="ours"):
+        placement("solve", world, *COUNTS)
+
+
+def test_a_method_that_cannot_take_the_question_says_why(placement: Run, world: Path) -> None:
+    outcome = placement("solve", world, "--replicas", 2, "--voters", 1, "--method", "tier2")
+    assert outcome.code == 1
+    assert "'tier2' cannot take this problem" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "required: VERB (see placement --help)"),
+        (("solv", "world27"), "invalid choice: 'solv'"),
+        (("solve",), "required: INSTANCE, --replicas, --voters (see placement solve --help)"),
+        (("solve", "world27", "--rep", "5", "--voters", "3"), "--replicas"),  # no abbreviations
+        (("solve", "world27", *COUNTS, "--time-limit", "soon"), "invalid float value: 'soon'"),
+        (("solve", "world27", *COUNTS, "--gap", "-1"), "gap_limit: out of range: got -1.0"),
+        (("solve", "world27", *COUNTS, "--seed", "-1"), "seed: out of range: got -1"),
+        (("solve", "world27", *COUNTS, "--threads", "0"), "threads: out of range: got 0"),
+        (("show", "worl27"), "no such data set or file: got 'worl27'"),
+        (("solve", "world27", "--replicas", "3", "--voters", "1..3"), "--voters: a range"),
+        (("import", "/nowhere.csv", "--mix", "cache", "-o", "w"), "/nowhere.csv: no such file"),
+    ],
+)
+def test_mistakes_in_the_arguments_are_1(
+    placement: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[object, ...],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = placement(*arguments)
+    assert outcome.code == 1
+    assert outcome.out == ""
+    assert outcome.err.startswith("error: ")
+    assert words in outcome.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_cannot_move_the_cursor(placement: Run, tmp_path: Path) -> None:
+    (tmp_path / "rtt.csv").write_text("x,a\x1b[2J,b\na\x1b[2J,0,3\nb,4,0\n")
+    outcome = placement("import", tmp_path / "rtt.csv", "--mix", "cache", "-o", tmp_path / "w")
+    assert outcome.code == 0
+    assert "\x1b" not in outcome.out
+    assert "a\\x1b[2J" in outcome.out
+    outcome = placement("solve", tmp_path / "w", *COUNTS, "--pin", "\x1b[2J")
+    assert outcome.code == 1
+    assert "\x1b" not in outcome.err
+
+
+WORDS = st.sampled_from(
+    ["solve", "evaluate", "show", "datasets", "import", "methods", "world27", "--replicas",
+     "--voters", "--leader", "--cap", "--distinct", "--survive", "--json", "--set", "--mix", "-o",
+     "--method", "exhaustive", "1", "2", "0", "-1", "1..2", "country", "country=1", "=", "a,b",
+     "us-east-1", "nan", "inf", "--decay", "--time-limit", "--quorum", "--", "", "é", "Rome", "Oslo,Rome",
+     "--force", "--budget", "--forbid", "--seed"]
+)  # fmt: skip
+
+
+SOLVE = ["solve", "world", "--replicas", "2", "--voters", "1", "--method", "exhaustive"]
+
+
+@given(start=st.sampled_from([[], SOLVE]), more=st.lists(WORDS, max_size=6))
+def test_no_arguments_end_in_a_traceback(
+    start: list[str], more: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    here = Path.cwd()
+    os.chdir(tmp_path_factory.mktemp("run"))
+    try:
+        save_instance(small(), "world")
+        assert main([*start, *more]) in (0, 1, 2, 3)
+    finally:
+        os.chdir(here)
+
+
+@given(
+    lists=st.lists(st.lists(st.sampled_from(small().sites), max_size=3), max_size=3),
+)
+def test_lists_of_names_are_split_at_commas_and_whole_names_kept(lists: list[list[str]]) -> None:
+    known = small().sites
+    flat = [name for some in lists for name in some]
+    # one option per name works for every name
+    assert names(flat, known) == tuple(flat)
+    plain = [[name for name in some if "," not in name] for some in lists]
+    joined = [", ".join(some) for some in plain if some]
+    assert names(joined, known) == tuple(name for some in plain for name in some)
+
+
+def test_counts_ranges_and_names() -> None:
+    assert count_or_names(["5"], ["5"]) == 5
+    assert count_or_names(["5,"], ["5"]) == ("5",)
+    assert count_or_names([" 3 .. 7 "], []) == (3, 7)
+    assert count_or_names(["3", "7"], []) == ("3", "7")
+    assert count_or_names(["-2"], []) == -2
+
+
+# --- fresh processes -------------------------------------------------------------------------
+
+
+def test_help_and_the_package_import_nothing_heavy() -> None:
+    heavy = "{'numpy', 'pandas', 'pyomo', 'highspy', 'ortools', 'matplotlib', 'pyarrow'}"
+    for code in (
+        "import placement, sys",
+        "import sys; from placement.cli import main; assert main(['--help']) == 0",
+        "import sys; from placement.cli import main; assert main(['solve', '--help']) == 0",
+        "import sys; from placement.cli import main; assert main(['--version']) == 0",
+        "import sys; from placement.cli import main; assert main(['solve']) == 1",
+    ):
+        script = f"{code}; loaded = {heavy} & set(sys.modules); assert not loaded, loaded"
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_help_names_every_verb_and_exit_code() -> None:
+    done = subprocess.run(_script("--help"), capture_output=True, text=True, check=True)
+    for verb in ("solve", "evaluate", "show", "datasets", "import", "methods"):
+        assert f"\n    {verb} " in done.stdout
+    assert "2 infeasible" in done.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of another kind")
+def test_a_reader_who_leaves_early_is_no_error() -> None:
+    process = subprocess.Popen(
+        _script("show", "world27", "--json"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 141
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of another kind")
+def test_an_interrupt_outside_a_search_is_130_without_a_traceback(tmp_path: Path) -> None:
+    # The world is read from a pipe that nobody writes to, so that the signal meets a waiting read.
+    os.mkfifo(tmp_path / "instance.toml")
+    process = subprocess.Popen(
+        _script("show", tmp_path / "instance.toml"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    # Opening the pipe for writing returns when the other side has opened it for reading.
+    with (tmp_path / "instance.toml").open("wb"):
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, b"", b"interrupted\n")
+
+
+def test_a_poor_terminal_gets_escapes_not_a_traceback(world: Path) -> None:
+    done = subprocess.run(
+        _script("show", world),
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 0
+    assert b"\\u6771\\u4eac" in done.stdout
+
+
+# --- progress --------------------------------------------------------------------------------
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def _clock(times: list[float]) -> object:
+    moments = iter(times)
+    return lambda: next(moments)
+
+
+def test_progress_is_one_line_that_is_wiped() -> None:
+    screen = _Terminal()
+    line = ProgressLine(screen, scale=10.0, unit="ms", clock=_clock([0.0, 0.05, 0.2]))  # type: ignore[arg-type]  # a clock
+    line(Progress(1.0))
+    line(Progress(1.1, 2000.0, 1000.0))  # too soon after the first
+    line(Progress(2.0, 1500.0, 1200.0, 3, 4000))
+    line.close()
+    steps = screen.getvalue().split("\r")
+    assert "\n" not in screen.getvalue()
+    assert steps[1] == "best –  bound –  gap –  1.0 s"
+    assert steps[2] == "best 150.000 ms  bound 120.000 ms  gap 20.00 %  2.0 s  3/4,000 done"
+    assert steps[3].strip() == ""
+    assert len(steps[3]) >= len(steps[2])
+
+
+def test_progress_elsewhere_is_a_line_each() -> None:
+    file = io.StringIO()
+    line = ProgressLine(file, clock=_clock([0.0, 0.5, 1.5]))  # type: ignore[arg-type]  # a clock
+    for seconds in (1.0, 2.0, 3.0):
+        line(Progress(seconds, 10.0, 5.0))
+    line.close()
+    assert file.getvalue() == (
+        "best 10.000  bound 5.000  gap 50.00 %  1.0 s\n"
+        "best 10.000  bound 5.000  gap 50.00 %  3.0 s\n"
+    )
+
+
+def test_progress_goes_to_stderr_when_asked_for(
+    placement: Run, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from placement import Configuration
+
+    def talks(problem: Problem, options: Options) -> Plan:
+        options.report(Progress(0.5, 1000.0 * problem.demand.operations, 0.0))
+        assert describe(problem)
+        return Plan.of(problem, Configuration.of(0, (0,), (0, 1)), method="toy")
+
+    _method(monkeypatch, talks)
+    assert placement("solve", world, *COUNTS).err == ""
+    outcome = placement("solve", world, *COUNTS, "--progress", "--json")
+    assert outcome.err == "best 1,000.000 ms  bound 0.000 ms  gap 100.00 %  0.5 s\n"
+    assert outcome.document["method"] == "toy"
