@@ -33,7 +33,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     Parameters
     ----------
     problem, options
-        See :mod:`placement.methods`. Settings: ``recipe``, a value of
+        See :mod:`placement.methods`. Settings: ``recipe``, "auto" or a value of
         :class:`formulations.milp.recipes.Recipe`; ``start``, the heuristic that gives the first
         configuration; ``reduce``, whether that configuration may be used to leave out what costs
         too much.
@@ -51,17 +51,16 @@ def solve(problem: Problem, options: Options) -> Plan:
     """
     began = time.perf_counter()
     deadline = math.inf if options.time_limit is None else began + options.time_limit
-    recipe = Recipe(options.settings["recipe"])
+    name = str(options.settings["recipe"])
     search = Search(
         problem=problem,
         options=options,
-        rows=recipe.rows,
+        recipe=None if name == "auto" else Recipe(name),
         terms=terms_of(problem),
         reduce=bool(options.settings["reduce"]),
         began=began,
         deadline=deadline,
     )
-    search.stats.update(recipe=recipe.value)
     start = Start(None, "none")
     try:
         start = find_start(problem, options, str(options.settings["start"]))
@@ -153,9 +152,9 @@ METHOD = Method(
     exact=True,
     settings={
         "recipe": Setting(
-            Recipe.PER_CLIENT.value,
-            "the formulation; all have the same optimum",
-            choices=tuple(recipe.value for recipe in Recipe),
+            "auto",
+            "the formulation; all have the same optimum, 'auto' takes the strongest that fits",
+            choices=("auto", *(recipe.value for recipe in Recipe)),
         ),
         "start": Setting(
             "auto", "heuristic that gives the first plan, 'auto', or 'none' for any feasible plan"

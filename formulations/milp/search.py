@@ -29,7 +29,7 @@ import numpy as np
 from formulations.milp.highs import Guard, Outcome, Stop, Verdict, run
 from formulations.milp.model import Milp, build, mass_of
 from formulations.milp.program import Program
-from formulations.milp.recipes import Rows
+from formulations.milp.recipes import Recipe
 from formulations.milp.reductions import reduce_terms, static_bound
 from formulations.milp.terms import Terms
 from placement.configuration import Configuration
@@ -41,7 +41,7 @@ from placement.problem import Problem
 from placement.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
 from placement.voting import best_voters
 
-__all__ = ["AGREEMENT", "Search", "scale_for", "slack"]
+__all__ = ["AGREEMENT", "Search", "choose", "scale_for", "slack"]
 
 AGREEMENT = 1e-6
 """Largest relative difference between HiGHS's objective and the evaluator's that is tolerated."""
@@ -49,6 +49,9 @@ AGREEMENT = 1e-6
 _DUAL_TOLERANCE = 1e-7
 _MIP_TOLERANCE = 1e-6
 _TARGET = 1e6
+_MOST_FLOWS = 400_000
+"""Flow variables beyond which `choose` takes the aggregated ones: some 2 GB in Pyomo and HiGHS."""
+
 _ROUNDS = 20
 """Rounds after which the best so far is returned: each cuts off a plan or tightens the scale."""
 
@@ -57,6 +60,17 @@ _TERMINATION = {
     Stop.GAP: Termination.GAP_LIMIT,
     Stop.INTERRUPTED: Termination.INTERRUPTED,
 }
+
+
+def choose(terms: Terms) -> Recipe:
+    """Return the strong recipe with flows per client unless that would be too large a program.
+
+    Flows per client close most of the gap, and after reductions there are few of them: leaders and
+    servers that a good plan rules out have none. Without a good plan their number is |C||S|².
+    """
+    leaders = len(terms.leaders)
+    flows = sum(len(row.serving) * leaders for row in terms.clients if row.relay > 0)
+    return Recipe.PER_CLIENT if flows <= _MOST_FLOWS else Recipe.CHAIN
 
 
 def scale_for(value: float, mass: float) -> float:
@@ -77,8 +91,10 @@ class Search:
 
     Attributes
     ----------
-    problem, options, rows
-        The question, how to go about it, and the recipe.
+    problem, options
+        The question, and how to go about it.
+    recipe
+        The formulation; None: `choose` decides, program by program.
     terms
         Data of the program, before reductions.
     reduce
@@ -97,7 +113,7 @@ class Search:
 
     problem: Problem
     options: Options
-    rows: Rows
+    recipe: Recipe | None
     terms: Terms
     reduce: bool
     began: float
@@ -185,11 +201,13 @@ class Search:
             terms = reduce_terms(terms, self.value)
         # Without a configuration any scale will do; a later round takes the right one.
         typical = self.value if self.best is not None else max(self.bound, 1.0)
-        milp = build(terms, self.rows, scale_for(typical, mass_of(terms, self.rows)))
+        recipe = choose(terms) if self.recipe is None else self.recipe
+        milp = build(terms, recipe.rows, scale_for(typical, mass_of(terms, recipe.rows)))
         program = milp.program()
         seconds = time.perf_counter() - began
         self.stats["build_seconds"] = float(self.stats.get("build_seconds", 0.0)) + seconds
         self.stats.update(
+            recipe=recipe.value,
             variables=len(program.columns),
             binaries=int(program.integer.sum()),
             rows=len(program.row_lower),

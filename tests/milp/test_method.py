@@ -371,3 +371,13 @@ def test_one_site(recipe):
     )
     assert plan.status is Status.OPTIMAL
     assert plan.replicas == plan.voters == (plan.leader,) == ("s0",)
+
+
+def test_auto_prefers_flows_per_client_while_they_fit(monkeypatch):
+    """The recipe taken is named in the statistics; both give the optimum."""
+    problem = Problem(sphere(8), replicas=3, voters=3)
+    strong = solve(problem, "milp")
+    monkeypatch.setattr(search_module, "_MOST_FLOWS", 10)
+    small = solve(problem, "milp")
+    assert (strong.stats["recipe"], small.stats["recipe"]) == ("per-client", "chain")
+    assert strong.objective == small.objective

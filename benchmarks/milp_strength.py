@@ -1,0 +1,174 @@
+"""How strong and how large the recipes of the mixed-integer program are, and what that is worth.
+
+    python -m benchmarks.milp_strength                     the bundled worlds, about ten minutes
+    python -m benchmarks.milp_strength --sets aws --mixes ledger --replicas 5 --voters 3
+    python -m benchmarks.milp_strength --skip-solve        sizes and LP bounds only
+
+For every data set, operation mix and recipe, once for the whole program and once reduced by the
+plan of `local-search`: variables, rows, non-zeros, LP bound as a share of the optimum, seconds to
+build, for the LP, and to the proven optimum (or the gap at the time limit). The optimum is that of
+method `milp` with its default recipe; every recipe that ends must agree with it, or the run stops
+with an error.
+
+Prints a table and writes results/milp_strength.csv (and .md, the same table). Timings are single
+runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import placement
+from formulations.milp.recipes import Recipe
+from formulations.milp.relaxation import strength
+from placement import Plan, Problem, Status
+
+HEADINGS = (
+    "set",
+    "mix",
+    "recipe",
+    "reduced",
+    "variables",
+    "binaries",
+    "rows",
+    "non-zeros",
+    "LP / optimum",
+    "build s",
+    "LP s",
+    "solve s",
+    "nodes",
+    "result",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table, in the order of `HEADINGS`."""
+
+    data_set: str
+    mix: str
+    recipe: str
+    reduced: str
+    variables: int
+    binaries: int
+    rows: int
+    nonzeros: int
+    lp_share: str
+    build: str
+    lp: str
+    solve: str
+    nodes: int | str
+    result: str
+
+
+def measure(name: str, mix: str, problem: Problem, time_limit: float, solve: bool) -> Iterator[Row]:
+    """Yield one row per recipe, with and without reductions.
+
+    Raises
+    ------
+    placement.SolverError
+        When two recipes prove different optima.
+    """
+    heuristic = placement.solve(problem, "local-search")
+    best = placement.solve(problem, "milp", time_limit=time_limit)
+    for recipe in Recipe:
+        for reduced in (False, True):
+            cutoff = heuristic.objective if reduced else None
+            size = strength(problem, recipe, cutoff=cutoff, time_limit=time_limit)
+            solved = _solve(problem, recipe, reduced, time_limit) if solve else None
+            if solved is not None:
+                _compare(best, solved)
+            share = size.bound / best.objective
+            yield Row(
+                data_set=name,
+                mix=mix,
+                recipe=recipe.value,
+                reduced="yes" if reduced else "no",
+                variables=size.variables,
+                binaries=size.binaries,
+                rows=size.rows,
+                nonzeros=size.nonzeros,
+                lp_share=f"{share:.4f}" if math.isfinite(share) else "-",
+                build=f"{size.build_seconds:.2f}",
+                lp=f"{size.lp_seconds:.2f}",
+                solve="-" if solved is None else f"{_number(solved, 'solve_seconds'):.2f}",
+                nodes="-" if solved is None else int(_number(solved, "nodes")),
+                result=_result(solved),
+            )
+
+
+def _solve(problem: Problem, recipe: Recipe, reduced: bool, time_limit: float) -> Plan:
+    return placement.solve(
+        problem,
+        "milp",
+        time_limit=time_limit,
+        settings={"recipe": recipe.value, "reduce": reduced},
+    )
+
+
+def _compare(best: Plan, plan: Plan) -> None:
+    proven = best.status is Status.OPTIMAL and plan.status is Status.OPTIMAL
+    if proven and not math.isclose(best.objective, plan.objective, rel_tol=1e-9):
+        raise placement.SolverError(
+            f"two recipes prove different optima: {best.objective!r} and {plan.objective!r}"
+        )
+
+
+def _number(plan: Plan, name: str) -> float:
+    return float(plan.stats.get(name, 0))
+
+
+def _result(plan: Plan | None) -> str:
+    if plan is None:
+        return "-"
+    if plan.status is Status.OPTIMAL:
+        return "optimal"
+    return f"gap {100 * plan.gap:.2g} %"
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Return the table as Markdown."""
+    lines = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
+    lines += ["| " + " | ".join(map(str, dataclasses.astuple(row))) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; see the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", nargs="+", default=["world27", "aws"], help="data sets")
+    parser.add_argument("--mixes", nargs="+", default=["oltp", "ledger"], help="operation mixes")
+    parser.add_argument("--replicas", type=int, default=5)
+    parser.add_argument("--voters", type=int, default=3)
+    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per solve")
+    parser.add_argument("--skip-solve", action="store_true", help="sizes and LP bounds only")
+    parser.add_argument("--output", type=Path, default=Path("results"), help="folder for the files")
+    chosen = parser.parse_args(arguments)
+    rows: list[Row] = []
+    print("  ".join(HEADINGS))
+    for name in chosen.sets:
+        for mix in chosen.mixes:
+            problem = Problem(
+                placement.load(name, mix=mix), replicas=chosen.replicas, voters=chosen.voters
+            )
+            for row in measure(name, mix, problem, chosen.time_limit, not chosen.skip_solve):
+                rows.append(row)
+                print("  ".join(map(str, dataclasses.astuple(row))), flush=True)
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    with (chosen.output / "milp_strength.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(HEADINGS)
+        writer.writerows(dataclasses.astuple(row) for row in rows)
+    (chosen.output / "milp_strength.md").write_text(markdown(rows), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
