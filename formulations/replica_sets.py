@@ -27,8 +27,8 @@ from placement.problem import Problem
 
 __all__ = ["BLOCK", "ReplicaSets", "SetEvaluator", "replica_sets"]
 
-BLOCK = 4096
-"""Replica sets evaluated at a time: enough to amortise NumPy, few enough for cache and Ctrl-C."""
+BLOCK = 100_000
+"""Sets × clients evaluated at a time: enough to amortise NumPy, few enough for the cache."""
 
 
 class ReplicaSets(NamedTuple):
@@ -215,8 +215,9 @@ def _extend(
     parents = np.repeat(np.arange(len(start)), widths)
     offsets = np.arange(len(parents)) - np.repeat(np.cumsum(widths) - widths, widths)
     added = first[parents] + offsets
-    for begin in range(0, len(parents), BLOCK):
-        part = slice(begin, begin + BLOCK)
+    block = max(1, BLOCK // max(1, evaluator.rtt.shape[1]))
+    for begin in range(0, len(parents), block):
+        part = slice(begin, begin + block)
         longer = _add(evaluator, prefixes, parents[part], sites[added[part]])
         yield from _extend(evaluator, sites, pinned, longer, added[part] + 1, size)
 
