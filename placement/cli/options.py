@@ -193,6 +193,13 @@ def instance_from(args: argparse.Namespace) -> Instance:
     """Load the instance of :func:`add_instance`."""
     from placement.api import load
 
+    if args.workload_seed < 0:
+        raise InputError(
+            "out of range",
+            field="--workload-seed",
+            value=args.workload_seed,
+            expected="a whole number >= 0",
+        )
     source: str = args.instance
     return load(source, mix=args.mix, seed=args.workload_seed)
 

@@ -16,7 +16,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from placement.errors import InputError
@@ -94,7 +94,8 @@ def write_file(path: str | os.PathLike[str], data: bytes, *, force: bool = False
         a folder. Nothing is written then.
     """
     target = check_file(path, force=force)
-    _replace(target, data)
+    with _blaming(path):
+        _replace(target, data)
     _sync_folder(target.parent)
     return Path(path)
 
@@ -138,11 +139,23 @@ def write_folder(
         folder stands there. Nothing is written then.
     """
     target = check_folder(folder, force=force)
-    if not target.exists() or not any(target.iterdir()):
-        _new_folder(target, tables, manifest_name, manifest)
-    else:
-        _renew_folder(target, tables, manifest_name, manifest, stale)
+    with _blaming(folder):
+        if not target.exists() or not any(target.iterdir()):
+            _new_folder(target, tables, manifest_name, manifest)
+        else:
+            _renew_folder(target, tables, manifest_name, manifest, stale)
     return Path(folder) / manifest_name
+
+
+@contextlib.contextmanager
+def _blaming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let an error of the system name what the user asked for, not a temporary file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 def _new_folder(

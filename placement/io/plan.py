@@ -295,7 +295,10 @@ def _find_instance(document: Document, path: Path) -> Instance:
     source = about.text("source")
     if source in datasets.names():
         mix = about.text("mix") if about.has("mix") else None
-        return datasets.load(source, mix=mix, seed=about.whole("seed") if about.has("seed") else 0)
+        seed = about.whole("seed") if about.has("seed") else 0
+        if seed < 0:
+            raise about.refuse("seed", "out of range", "a whole number >= 0")
+        return datasets.load(source, mix=mix, seed=seed)
     return load_instance(path.resolve().parent / source)
 
 

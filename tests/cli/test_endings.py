@@ -119,6 +119,7 @@ def test_a_method_that_cannot_take_the_question_says_why(placement: Run, world: 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("solve", "world27", *COUNTS, "-o", "/nowhere/p"), "/nowhere/p: the folder to write into"),
         ((), "required: VERB (see placement --help)"),
         (("solv", "world27"), "invalid choice: 'solv'"),
         (("solve",), "required: INSTANCE, --replicas, --voters (see placement solve --help)"),
@@ -127,6 +128,7 @@ def test_a_method_that_cannot_take_the_question_says_why(placement: Run, world: 
         (("solve", "world27", *COUNTS, "--gap", "-1"), "gap_limit: out of range: got -1.0"),
         (("solve", "world27", *COUNTS, "--seed", "-1"), "seed: out of range: got -1"),
         (("solve", "world27", *COUNTS, "--threads", "0"), "threads: out of range: got 0"),
+        (("show", "world27", "--workload-seed", "-1"), "--workload-seed: out of range: got -1"),
         (("show", "worl27"), "no such data set or file: got 'worl27'"),
         (("solve", "world27", "--replicas", "3", "--voters", "1..3"), "--voters: a range"),
         (("import", "/nowhere.csv", "--mix", "cache", "-o", "w"), "/nowhere.csv: no such file"),
@@ -163,8 +165,8 @@ WORDS = st.sampled_from(
     ["solve", "evaluate", "show", "datasets", "import", "methods", "world27", "--replicas",
      "--voters", "--leader", "--cap", "--distinct", "--survive", "--json", "--set", "--mix", "-o",
      "--method", "exhaustive", "1", "2", "0", "-1", "1..2", "country", "country=1", "=", "a,b",
-     "us-east-1", "nan", "inf", "--decay", "--time-limit", "--quorum", "--", "", "é", "Rome", "Oslo,Rome",
-     "--force", "--budget", "--forbid", "--seed"]
+     "us-east-1", "nan", "inf", "--decay", "--time-limit", "--quorum", "--", "", "é", "Rome",
+     "Oslo,Rome", "--force", "--workload-seed", "--clients", "--budget", "--forbid", "--seed"]
 )  # fmt: skip
 
 

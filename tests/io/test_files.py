@@ -173,8 +173,10 @@ def test_a_failing_sync_is_a_failing_write(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=r"No space left on device: '.*/plan\.json'"):
         write_file(tmp_path / "plan.json", b"new")
+    with pytest.raises(OSError, match=r"No space left on device: '.*/w'"):
+        save_instance(OLD, tmp_path / "w")
     assert list(tmp_path.iterdir()) == []
 
 
