@@ -199,7 +199,7 @@ def _solve_leader(search: _Search, costs: LeaderCosts) -> None:
     known = search.best if own else None
     while True:
         answer = _run(search, model)
-        configuration = _read(search, model, answer)
+        configuration = _read(model, answer.values)
         if configuration is None or not _breaks_budget(search.problem, configuration):
             break
         # Within the rounding of the prices, but not within the budget.
@@ -229,8 +229,10 @@ def _run(search: _Search, model: LeaderModel) -> Answer:
         default=math.inf,
     )
 
-    def listen(value: int | None, bound: int | None) -> None:
-        del value  # the incumbent is what the evaluator says, once the run is over
+    def listen(values: list[int] | None, bound: int | None) -> None:
+        configuration = _read(model, values)
+        if configuration is not None and not violations(search.problem, configuration):
+            search.offer(configuration)
         own = search.bounds[model.costs.leader]
         if bound is not None:
             own = max(own, model.in_ms(bound) - model.integers.error)
@@ -242,10 +244,9 @@ def _run(search: _Search, model: LeaderModel) -> Answer:
     return answer
 
 
-def _read(search: _Search, model: LeaderModel, answer: Answer) -> Configuration | None:
-    if answer.values is None:
+def _read(model: LeaderModel, values: list[int] | None) -> Configuration | None:
+    if values is None:
         return None
-    values = answer.values
     return model.variables.configuration(
         model.costs.leader, lambda literal: bool(values[literal.index])
     )

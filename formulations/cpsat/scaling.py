@@ -25,6 +25,7 @@ LIMIT = 2.0**53
 """Largest sum of coefficients: far from wrapping (2^63), and every bound is exact as a double."""
 
 _START = 1000.0  # microsecond·operations
+_FINEST = 1e30  # the limit on the sum ends the refinement long before, unless all costs are zero
 _TARGET = 1e-11  # relative rounding error to reach: a hundredth of what "optimal" tolerates
 _NOISE = 2.0**-50  # of the evaluator and of these sums: a few units in the last place
 
@@ -190,11 +191,14 @@ def to_integers(costs: LeaderCosts, incumbent: float = math.inf) -> Integers:
         scale /= 10
         result = _at_scale(costs, scale, incumbent)
     reference = costs.floor if costs.floor > 0 else incumbent
-    while math.isfinite(reference) and result.error > max(_TARGET, 2 * _NOISE) * reference:
-        finer = _at_scale(costs, scale * 10, incumbent)
-        if finer is None or finer.error >= result.error:
-            break
-        scale, result = scale * 10, finer
+    enough = max(_TARGET, 2 * _NOISE) * reference if math.isfinite(reference) else 0.0
+    finer: Integers | None = result
+    while finer is not None and finer.error > enough and scale < _FINEST:
+        scale *= 10
+        finer = _at_scale(costs, scale, incumbent)
+        # One more digit may bring nothing where the next one does.
+        if finer is not None and finer.error < result.error:
+            result = finer
     return result
 
 

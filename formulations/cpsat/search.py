@@ -19,7 +19,10 @@ from placement.errors import SolverError
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["Answer", "Outcome", "new_solver", "run_solver"]
+__all__ = ["Answer", "Listener", "Outcome", "new_solver", "run_solver"]
+
+Listener = Callable[[list[int] | None, int | None], None]
+"""Told the values of the best solution and the bound; None: none so far."""
 
 _TICK = 0.1  # seconds between two looks at the clock
 _GRACE = 2.0  # seconds a solver may overrun before it is told, and again before it is left alone
@@ -69,9 +72,9 @@ def new_solver(
     """Return a solver with this project's parameters.
 
     Presolve is off: in OR-Tools 9.15 one of its steps returns wrong optima and certifies them
-    (google/or-tools#5293, open in August 2026; a test of ours meets it), and it loses track of
-    assumption literals (#5141). What it would buy here is small: chains are cut at the leader and
-    literals are shared while the model is built. The full linear relaxation is on
+    (google/or-tools#5293, open in August 2026; an earlier model of ours met it), and it loses track
+    of assumption literals (#5141). What it would buy here is small: chains are cut at the leader
+    and literals are shared while the model is built. The full linear relaxation is on
     (linearization_level 2), because the relaxation of one leader's model is close to integral.
 
     Parameters
@@ -102,7 +105,7 @@ def run_solver(
     model: cp_model.CpModel,
     *,
     seconds: float | None = None,
-    listen: Callable[[int | None, int | None], None] | None = None,
+    listen: Listener | None = None,
 ) -> Answer:
     """Run a solver to the end, to its limit, or to Ctrl-C.
 
@@ -113,7 +116,7 @@ def run_solver(
     seconds
         Wall time left; the solver is stopped a little after it, at the latest.
     listen
-        Called from the caller's thread with (objective, bound) as they improve.
+        Called from the caller's thread with (values, bound) as they improve.
 
     Raises
     ------
@@ -166,17 +169,17 @@ def _wait(
     finished: threading.Event,
     lock: threading.Lock,
     seconds: float | None,
-    listen: Callable[[int | None, int | None], None] | None,
+    listen: Listener | None,
 ) -> None:
     started = time.perf_counter()
     told_at: float | None = None
-    told: tuple[int | None, int | None] = (None, None)
+    told: tuple[list[int] | None, int | None] = (None, None)
     while True:
         try:
             if finished.wait(_TICK):
                 return
             with lock:
-                now = (answer.objective, answer.bound)
+                now = (answer.values, answer.bound)
             if listen is not None and now != told:
                 listen(*now)
                 told = now

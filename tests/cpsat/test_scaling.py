@@ -1,0 +1,153 @@
+"""Whole numbers: what is exact, how fine the unit gets, and that the stated error holds."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import placement
+from formulations.cpsat import model as leader_model
+from formulations.cpsat.scaling import LIMIT, leader_costs, to_integers
+from placement import Instance, Operation, Problem, Status
+from placement.configuration import Configuration, configuration_cost
+from placement.plan import objective
+from tests.strategies import problems
+
+WEAK = (Operation("weak", near=1),)
+
+
+def line(positions, counts=None, **changes):
+    """Clients at sites on a line."""
+    at = np.asarray(positions, dtype=float)
+    rtt = np.abs(at[:, None] - at)
+    names = tuple(f"s{i}" for i in range(len(at)))
+    counts = np.ones((len(at), 1)) if counts is None else np.asarray(counts, float)[:, None]
+    return Instance(
+        sites=names, clients=names, client_rtt=rtt, site_rtt=rtt, counts=counts, operations=WEAK
+    ).replace(**changes)
+
+
+def whole_objective(problem, costs, integers, configuration):
+    """The integer objective of a configuration, from the definition of the terms."""
+    total = integers.direct
+    for chain, whole in zip(costs.chains, integers.chains, strict=True):
+        total += next(
+            int(w)
+            for site, w in zip(chain.sites, whole, strict=True)
+            if site in configuration.replicas
+        )
+    for wait, whole in zip(costs.waits, integers.waits, strict=True):
+        inside = [len(set(ball.tolist()) & set(configuration.voters)) for ball in wait.balls]
+        reached = [i for i, count in enumerate(inside) if count >= problem.rules.quorum]
+        total += int(whole[reached[0] if reached else len(wait.balls)])
+    return total + sum(int(integers.money[site]) for site in configuration.replicas)
+
+
+@given(problems(max_sites=5, max_kinds=3))
+@settings(max_examples=100)
+def test_the_stated_error_is_never_exceeded(problem):
+    rules = problem.rules
+    sites = np.nonzero(rules.may_hold)[0].tolist()
+    for leader in np.nonzero(rules.may_lead)[0].tolist():
+        costs = leader_costs(problem, leader)
+        integers = to_integers(costs)
+        for size in range(rules.replicas_min, rules.replicas_max + 1):
+            for replicas in itertools.combinations(sites, size):
+                if leader not in replicas or not set(np.nonzero(rules.must_hold)[0]) <= set(
+                    replicas
+                ):
+                    continue
+                eligible = [s for s in replicas if rules.may_vote[s] and s != leader]
+                for others in itertools.combinations(eligible, rules.voters - 1):
+                    chosen = Configuration.of(leader, (leader, *others), replicas)
+                    whole = whole_objective(problem, costs, integers, chosen)
+                    value = objective(problem, chosen)
+                    assert abs(whole / integers.scale - value) <= integers.error
+                    assert costs.floor <= value * (1 + 1e-12)
+
+
+def test_microseconds_and_whole_counts_are_exact():
+    problem = Problem(line([0, 1.25, 7.125, 30]), replicas=2, voters=1)
+    costs = leader_costs(problem, 0)
+    integers = to_integers(costs)
+    assert integers.scale == 1000
+    assert integers.error <= 1e-12
+    plan = placement.solve(problem, method="cp-sat", settings={"start": "none"})
+    assert plan.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("weight", [1e-12, 1e-3, 1.0, 1e9, 1e15])
+@pytest.mark.parametrize("unit", [1 / 3, math.pi, 90.33040026])
+def test_any_magnitude_is_proven(weight, unit):
+    """A digit that happens to be 0 must not end the refinement (90.33040026 once did)."""
+    instance = line(np.array([0, 1, 5, 6, 20, 21.5]) * unit, weight * np.arange(1, 7))
+    problem = Problem(instance, replicas=2, voters=1)
+    truth = placement.solve(problem, method="exhaustive")
+    for start in ("none", "best-of"):
+        plan = placement.solve(problem, method="cp-sat", settings={"start": start})
+        assert plan.status is Status.OPTIMAL
+        assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::placement.errors.UnitsWarning")
+def test_an_absurd_rtt_is_cut_to_the_incumbent():
+    """1e17 ms beside 1 ms: without a cut all other terms would round to nothing."""
+    far = 1e17
+    instance = line([0, 1, 5, 6]).replace(
+        client_rtt=np.array(
+            [[0, 1, far, far], [1, 0, far, far], [far, far, 0, 1], [far, far, 1, 0]]
+        )
+    )
+    problem = Problem(instance, replicas=2, voters=1)
+    costs = leader_costs(problem, 3)
+    coarse, fine = to_integers(costs), to_integers(costs, incumbent=2.0)
+    assert coarse.error > 1
+    assert fine.error < 1e-9
+    truth = placement.solve(problem, method="exhaustive")
+    warm = placement.solve(problem, method="cp-sat")
+    cold = placement.solve(problem, method="cp-sat", settings={"start": "none"})
+    assert warm.status is Status.OPTIMAL
+    for plan in (warm, cold):  # from nothing it may not be able to prove it, but never lies
+        assert plan.bound <= truth.objective <= plan.objective
+
+
+@given(problems(max_sites=5))
+@settings(max_examples=50)
+def test_coefficients_stay_below_the_limit(problem):
+    for leader in np.nonzero(problem.rules.may_lead)[0].tolist():
+        costs = leader_costs(problem, leader)
+        if any(len(wait.cost) == 0 for wait in costs.waits):
+            continue
+        for factor in (1.0, 1e40):
+            scaled = costs.__class__(
+                leader,
+                costs.direct * factor,
+                tuple(type(c)(c.sites, c.cost * factor) for c in costs.chains),
+                tuple(type(w)(w.balls, w.cost * factor) for w in costs.waits),
+                costs.money * factor,
+                costs.floor * factor,
+            )
+            whole = to_integers(scaled)
+            rows = (*whole.chains, *whole.waits)
+            total = whole.direct + int(whole.money.sum())
+            total += sum(int(row[0]) + int(np.abs(np.diff(row)).sum()) for row in rows)
+            assert total < LIMIT
+
+
+def test_money_is_part_of_the_objective():
+    instance = line([0, 1, 5]).replace(prices=placement.Prices(np.array([3.0, 1.0, 0.5])))
+    problem = Problem(instance, replicas=1, voters=1, cost_weight=10)
+    costs = leader_costs(problem, 1)
+    chosen = Configuration.of(1, (1,), (1,))
+    assert configuration_cost(instance, chosen) == 1.0
+    integers = to_integers(costs)
+    assert whole_objective(problem, costs, integers, chosen) == 1000 * objective(problem, chosen)
+
+
+def test_cutting_off_below_the_constant_needs_no_solver():
+    problem = Problem(line([0, 1, 5, 6]), replicas=2, voters=1)
+    model = leader_model.build(problem, leader_costs(problem, 0))
+    assert not model.cut_off(-1.0, keep=False)
+    assert model.cut_off(2.0, keep=True)
