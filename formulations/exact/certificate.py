@@ -2,7 +2,8 @@ r"""The bound of the engine, and the certificate that re-proves it without the s
 
 The problem of one leader
 -------------------------
-Fix a leader ℓ. With A, B, G, D of Eq. 1, c ranks sites by (d(c, ·), site order), written j ≺_c k, and
+Fix a leader ℓ. With A, B, G, D of Eq. 1, c ranks sites by (d(c, ·), site order), written j ≺_c k,
+and
 
     w_cj = A_c d(c, j) + B_c d(j, ℓ)          what c costs when j is its nearest replica
     K_ℓ  = Σ_c G_c d(c, ℓ)                    over *all* clients
@@ -11,34 +12,36 @@ Fix a leader ℓ. With A, B, G, D of Eq. 1, c ranks sites by (d(c, ·), site ord
 the objective of (ℓ, V, R) is  K_ℓ + Σ_{j ∈ R} price_j + Σ_c w_c,near(c) + D q_ℓ(V).  Only *active*
 clients (A_c > 0 or B_c > 0) appear below; the others contribute to K_ℓ alone.
 
-When B = G = D = 0 and prices do not depend on the leader, one proof serves all of them: it is stored
-under the leader ``null``, and there w_cj = A_c d(c, j), K = 0, no quorum term, and price_j = row 0.
+When B = G = D = 0 and prices do not depend on the leader, one proof serves all of them: it is
+stored under the leader ``null``, and there w_cj = A_c d(c, j), K = 0, no quorum term, and price_j =
+row 0.
 
 A state
 -------
-A state (I, O) says that the sites of I hold replicas and those of O do not. The state a leader starts
-with is I = {ℓ} ∪ must_hold, O = the sites that may not hold. All other sites are free, F. For a client
-c let f(c) be its ≺_c-first site of I (there is none when I is empty), and N(c) the free sites
-j ≺_c f(c): only they and f(c) can be its nearest replica.
+A state (I, O) says that the sites of I hold replicas and those of O do not. The state a leader
+starts with is I = {ℓ} ∪ must_hold, O = the sites that may not hold. All other sites are free, F.
+For a client c let f(c) be its ≺_c-first site of I (there is none when I is empty), and N(c) the
+free sites j ≺_c f(c): only they and f(c) can be its nearest replica.
 
 The bound of a state
 --------------------
-For any numbers u_c (one per active client) and β_cj >= 0 (few are not 0; those of sites not free are
-ignored), with P_cj = Σ { β_ci : i ∈ N(c), i ≺_c j } and T_c = Σ { β_ci : i ∈ N(c) },
+For any numbers u_c (one per active client) and β_cj >= 0 (few are not 0; those of sites not free
+are ignored), with P_cj = Σ { β_ci : i ∈ N(c), i ≺_c j } and T_c = Σ { β_ci : i ∈ N(c) },
 
     L(I, O, u, β) = K_ℓ + Σ_{j ∈ I} price_j
-                  + Σ_c [ min(u_c, w_c,f(c) + T_c) − T_c ]             (min = u_c when there is no f(c))
+                  + Σ_c [ min(u_c, w_c,f(c) + T_c) − T_c ]        (just u_c − T_c without an f(c))
                   + Z(ρ)
     ρ_j           = price_j + Σ_{c: j ∈ N(c)} [ β_cj + min(0, w_cj + P_cj − u_c) ]        for j free
 
-is a lower bound on the objective of every configuration that agrees with the state. *Why:* u dualises
-Σ_j x_cj = 1 (each client has one nearest replica; x_cj <= y_j), β dualises the closest-assignment rows
-Σ_{k: j ≺_c k} x_ck + y_j <= 1 (Wagner and Falkson 1975); what is left separates into Z. Without β this
-is the bound of Narula, Ogbu and Samuelsson (1977) for the p-median problem.
+is a lower bound on the objective of every configuration that agrees with the state. *Why:* u
+dualises Σ_j x_cj = 1 (each client has one nearest replica; x_cj <= y_j), β dualises the
+closest-assignment rows Σ_{k: j ≺_c k} x_ck + y_j <= 1 (Wagner and Falkson 1975); what is left
+separates into Z. Without β this is the bound of Narula, Ogbu and Samuelsson (1977) for the p-median
+problem.
 
 Z(ρ), the inner problem, is a lower bound of min Σ_{j ∈ Y} ρ_j + D q over the sets Y ⊆ F with
-n_min <= |I| + |Y| <= n_max, n_min = max(replicas_min, voters), for which voters V ⊆ I ∪ Y with radius q
-exist. For a radius r let S(r) be the sites with d(ℓ, ·) <= r (ℓ itself at 0). Then
+n_min <= |I| + |Y| <= n_max, n_min = max(replicas_min, voters), for which voters V ⊆ I ∪ Y with
+radius q exist. For a radius r let S(r) be the sites with d(ℓ, ·) <= r (ℓ itself at 0). Then
 
     Z(ρ) = min over the distinct radii r of  D r + max( E_r, C, W )
 
@@ -46,21 +49,28 @@ exist. For a radius r let S(r) be the sites with d(ℓ, ·) <= r (ℓ itself at 
     C    cheapest Y (size as above) such that I ∪ Y obeys the caps on replicas
     W    cheapest Y (size as above) such that I ∪ Y contains v voters
 
-where "contains k voters within S" means: with M = {ℓ} ∪ must_vote (M = must_vote under ``null``), at
-least k sites of (I ∪ Y) ∩ S, the sites of M ∩ S among them, may vote and together with the rest of M
-keep every voter cap; and k − |M ∩ S| must not exceed v − |M|. A term that is impossible is +∞; when
-M itself breaks a cap or |M| > v, so is Z. Under ``null``, and when D = 0 or m = 1, only r = 0 is used
-and E_0 is left out. Each of the three is the minimum-weight basis of a matroid (for E and W the
-elongation of a laminar matroid) and found by its greedy algorithm: sort free sites by ρ; for E_r and W,
-with `need` = the number of voters the state still lacks, take a site when it raises the number of
-admissible voters and that is still needed, or when fewer than (n_max − |I|) − need sites were taken for
-another reason and it is needed for n_min, or has ρ < 0. Where no caps and no restriction on voters
-exist, E_r alone is the exact minimum.
+where "contains k voters within S" means: with M = {ℓ} ∪ must_vote (M = must_vote under ``null``),
+at least k sites of (I ∪ Y) ∩ S, the sites of M ∩ S among them, may vote and together with the rest
+of M keep every voter cap; and k − |M ∩ S| must not exceed v − |M|. A term that is impossible is +∞;
+when M itself breaks a cap or |M| > v, so is Z. Under ``null``, and when D = 0 or m = 1, only r = 0
+is used and E_0 is left out. Where no caps and no restriction on voters exist, E_r alone is exact.
+
+Each of the three is a minimum-weight basis of a matroid (for E and W the elongation of a laminar
+matroid), so one greedy pass over F by ascending ρ finds it. Let `low` and `high` be the fewest and
+most sites still to add, max(0, n_min − |I|) and n_max − |I|.
+
+- C: take a site when its caps have room, and fewer than `low` are taken, or ρ < 0 and fewer than
+  `high`. Impossible when fewer than `low` were taken, or I itself breaks a cap.
+- E and W, with k and S: admit M, then, one by one, the sites of I ∩ S that may vote and for which
+  every voter cap still has room. need = max(0, k − number admitted within S). In the pass a site
+  is taken as a *voter* while voters are needed, when it lies in S, may vote, and every cap has room
+  beside those admitted; otherwise as a *filler*, when fewer than low − need fillers are taken, or
+  ρ < 0 and fewer than high − need. Impossible when high < need, or voters or fillers are missing.
 
 The certificate
 ---------------
-A claim "no configuration has an objective below `bound`", and for every leader that may lead one proof:
-a list of events, read in order with a current state (I, O) and current β (0 at first).
+A claim "no configuration has an objective below `bound`", and for every leader that may lead one
+proof: a list of events, read in order with a current state (I, O) and current β (0 at first).
 
 ===============================  ==============================================================
 ["beta", [[j, i, value], …]]     β := these values (i counts active clients), all others 0
@@ -77,11 +87,11 @@ a list of events, read in order with a current state (I, O) and current β (0 at
                                  goes on with the state (I, O + j) and the β of the branch
 ===============================  ==============================================================
 
-The list ends with the event that is done with the leader's start state. A value x *proves the claim*
-when x >= `bound`, or, when the granularity g is positive (then every objective is a multiple of g),
-when x > `bound` − g. All numbers are doubles and mean exactly what they are; a checker that computes in
-rationals needs no tolerance. The engine computes in doubles and subtracts from every bound a rigorous
-allowance for rounding, so each event holds exactly.
+The list ends with the event that is done with the leader's start state. A value x *proves the
+claim* when x >= `bound`, or, when the granularity g is positive (then every objective is a multiple
+of g), when x > `bound` − g. All numbers are doubles and mean exactly what they are; a checker that
+computes in rationals needs no tolerance. The engine computes in doubles and subtracts from every
+bound a rigorous allowance for rounding, so each event holds exactly.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the engine works on: the demand and the rules of one problem, with one price per replica.
 
-The engine takes problems with one scenario, caps on nested levels, and no budget; everything else it
-is asked for, :mod:`formulations.exact.method` hands on.  Scores and voters come from the shared
+The engine takes problems with one scenario, caps on nested levels, and no budget; everything else
+it is asked for, :mod:`formulations.exact.method` hands on.  Scores and voters come from the shared
 evaluator (:mod:`placement.score`, :mod:`placement.voting`), nowhere else.
 """
 
@@ -108,9 +108,9 @@ class Core:
         weights
             A, B, G of Eq. 1, each of shape (clients,), and D.
         replicas
-            Inclusive range of \\|R\\|.
+            Inclusive range of |R|.
         voters, quorum
-            \\|V\\| and m; None: a majority.
+            |V| and m; None: a majority.
         may_hold, must_hold, may_vote, must_vote, may_lead
             Boolean, shape (sites,); None: no restriction.
         caps
@@ -173,12 +173,14 @@ class Core:
     @property
     def client_rtt(self) -> FloatArray:
         """d(c, r), ms, shape (clients, sites)."""
-        return self.demand.client_rtt[0]
+        rtt: FloatArray = self.demand.client_rtt[0]
+        return rtt
 
     @property
     def site_rtt(self) -> FloatArray:
         """d(r, s), ms, shape (sites, sites), row = the side that waits."""
-        return self.demand.site_rtt[0]
+        rtt: FloatArray = self.demand.site_rtt[0]
+        return rtt
 
     @property
     def quorum_weight(self) -> float:
@@ -214,8 +216,16 @@ class Core:
         """
         demand = self.demand
         # small samples first: on real data they settle it
-        for array in (demand.near, demand.relay, demand.direct, demand.quorum, self.client_rtt[:1],
-                      self.site_rtt, self.client_rtt, self.price):
+        for array in (
+            demand.near,
+            demand.relay,
+            demand.direct,
+            demand.quorum,
+            self.client_rtt[:1],
+            self.site_rtt,
+            self.client_rtt,
+            self.price,
+        ):
             if array is not None and not bool((array == np.floor(array)).all()):
                 return 0.0
         longest = float(max(self.client_rtt.max(), self.site_rtt.max()))

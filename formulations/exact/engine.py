@@ -2,11 +2,12 @@
 
 For every leader ℓ the best (V, R) is a p-median problem with closest assignment and a quorum term.
 Its Lagrangean bound (:mod:`formulations.exact.certificate` has the mathematics) mostly reaches the
-incumbent after a few subgradient steps; then the leader is out. What is left goes through a depth-first
-tree over "replica at j, or not" with fixing by reduced cost.
+incumbent after a few subgradient steps; then the leader is out. What is left goes through a
+depth-first tree over "replica at j, or not" with fixing by reduced cost.
 
-1. Leaders in the order of direct demand + quorum + relayed demand, which is close to their true order.
-2. *Scan*: a swap descent (fully for the first few, afterwards only from the incumbent) and a few steps
+1. Leaders in the order of direct demand + quorum + relayed demand, which is close to their true
+order. 2. *Scan*: a swap descent (fully for the first few, afterwards only from the incumbent) and a
+few steps
    of the bound, each leader for itself.
 3. *Trees* for the leaders still open, least bound first: at any moment the least of all bounds, of
    finished and unfinished parts alike, is a proven lower bound of the problem.
@@ -178,7 +179,7 @@ class _Search:
     # --- the search ---------------------------------------------------------------------
 
     def order(self) -> list[int]:
-        """Leaders, most promising first: direct demand, quorum, relayed demand as if from clients."""
+        """Leaders by direct demand + quorum + relayed demand as if it came from the clients."""
         core = self.core
         if not core.leader_matters:
             return [-1]
@@ -189,7 +190,7 @@ class _Search:
         return [int(leader) for leader in np.argsort(guess, kind="stable") if may_lead[leader]]
 
     def static_bound(self, leader: int) -> float:
-        """Direct demand, quorum, and everyone at its closest site: before any multiplier is known."""
+        """Direct demand, quorum, and everyone at its closest site: no multiplier needed."""
         core = self.core
         rules, value = core.rules, self.closest
         if leader >= 0:
@@ -230,7 +231,7 @@ class _Search:
         self.tell()
 
     def proof(self, leader: int) -> FloatArray:
-        """Return the leader's events; a leader that a later incumbent closed needs its multipliers."""
+        """Events of a leader; one that a later incumbent closed needs only its multipliers."""
         events = self.proofs[leader]
         return events if len(events) else close_event(self.multipliers[leader])
 
@@ -297,8 +298,8 @@ def search(
 
     Notes
     -----
-    One bound costs O(clients · sites); their number is exponential at worst. Memory: four matrices of
-    clients × sites, and one more per level of the tree.
+    One bound costs O(clients · sites); their number is exponential at worst. Memory: four matrices
+    of clients × sites, and one more per level of the tree.
     """
     limits = limits or Limits()
     work = _Search(core, open_kernel(core, kernel), limits, listen, certify)

@@ -1,8 +1,8 @@
 """The two kernels behind one face: compiled C where it was built, NumPy everywhere else.
 
-A kernel holds one problem, the incumbent, and the tree of one leader at a time.  Both kernels compute
-the bounds of :mod:`formulations.exact.certificate` and record the same events; they share no code, so
-that each tests the other.
+A kernel holds one problem, the incumbent, and the tree of one leader at a time.  Both kernels
+compute the bounds of :mod:`formulations.exact.certificate` and record the same events; they share
+no code, so that each tests the other.
 """
 
 from __future__ import annotations
@@ -128,9 +128,9 @@ class _Compiled:
     """The C kernel."""
 
     def __init__(self, core: Core) -> None:
-        from formulations.exact import _kernel
+        import formulations.exact._kernel as compiled
 
-        self._kernel = _kernel
+        self._kernel = compiled
         rules, demand = core.rules, core.demand
         rtt = core.client_rtt[core.active]
         clients, sites = rtt.shape
@@ -144,7 +144,7 @@ class _Compiled:
             )
             for role in ("replicas", "voters")
         }
-        self._context = _kernel.create(
+        self._context = compiled.create(
             _padded(np.ascontiguousarray(rtt.T), width),
             _padded(np.ascontiguousarray(_ranks(rtt).T), width),
             _padded(demand.near[0][core.active], width),
@@ -203,10 +203,10 @@ class _Compiled:
 def compiled_available() -> bool:
     """Whether the compiled kernel was built and can be imported."""
     try:
-        from formulations.exact import _kernel
+        import formulations.exact._kernel  # noqa: F401 - only whether it can be imported matters
     except ImportError:
         return False
-    return _kernel is not None
+    return True
 
 
 def open_kernel(core: Core, which: str = "auto") -> Kernel:

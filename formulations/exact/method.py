@@ -1,15 +1,14 @@
 """The method ``exact``: from a problem to a proven plan, the default of `solve`.
 
-What the engine takes: one RTT matrix over time, caps on nested failure-domain levels, everything else
-of a problem but a budget.  The rest — RTTs that vary by interval, crossing levels, a least number of
-domains, budgets — goes to the method ``milp``, and the plan says so.
+What the engine takes: one RTT matrix over time, caps on nested failure-domain levels, everything
+else of a problem but a budget.  The rest — RTTs that vary by interval, crossing levels, a least
+number of domains, budgets — goes to the method ``milp``, and the plan says so.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-
 
 from formulations.exact.core import Core
 from formulations.exact.engine import Limits, Report, Result, search

@@ -1,7 +1,7 @@
 """The inner problem Z(ρ) of :mod:`formulations.exact.certificate`, for the NumPy kernel.
 
-For one quorum radius it is a minimum-weight basis of a matroid, found greedily; the minimum over the
-radii is exact without caps, and the largest of three relaxations with them.
+For one quorum radius it is a minimum-weight basis of a matroid, found greedily; the minimum over
+the radii is exact without caps, and the largest of three relaxations with them.
 """
 
 from __future__ import annotations
@@ -64,8 +64,10 @@ class _Caps:
         self.counts: list[dict[int, int]] = [{} for _ in caps]
 
     def add(self, site: int) -> bool:
-        pairs = [(count, labels[site], cap) for count, (labels, cap) in zip(
-            self.counts, self.caps, strict=True)]
+        pairs = [
+            (count, labels[site], cap)
+            for count, (labels, cap) in zip(self.counts, self.caps, strict=True)
+        ]
         if any(count.get(label, 0) >= cap for count, label, cap in pairs):
             return False
         for count, label, _ in pairs:
@@ -73,7 +75,7 @@ class _Caps:
         return True
 
     def add_all(self, sites: Iterable[int]) -> bool:
-        return all([self.add(site) for site in sites])
+        return all(self.add(site) for site in sites)
 
 
 class Inner:
@@ -97,7 +99,9 @@ class Inner:
         self.may_vote = rules.may_vote.tolist()
         self.weight = core.quorum_weight if leader >= 0 and rules.quorum > 1 else 0.0
         self.distance: list[float] = core.site_rtt[leader].tolist() if leader >= 0 else []
-        order = np.argsort(core.site_rtt[leader], kind="stable") if leader >= 0 else np.zeros(0, int)
+        order = (
+            np.argsort(core.site_rtt[leader], kind="stable") if leader >= 0 else np.zeros(0, int)
+        )
         self.near_order: list[int] = order.tolist()
         self.simple = (
             not self.voter_caps

@@ -1,0 +1,46 @@
+"""Types of the compiled kernel (csrc/module.c); see :mod:`formulations.exact.kernel`."""
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+_Floats: TypeAlias = npt.NDArray[np.float64]
+_Cap: TypeAlias = tuple[npt.NDArray[np.int32], int | None, int]
+
+class _Context: ...
+
+def create(
+    rtt: npt.NDArray[np.generic],
+    rank: npt.NDArray[np.generic],
+    near: npt.NDArray[np.generic],
+    relay: npt.NDArray[np.generic],
+    site_rtt: _Floats,
+    direct: _Floats,
+    quorum_weight: float,
+    price: _Floats | None,
+    sizes: tuple[int, int, int, int, int, int, int],
+    flags: npt.NDArray[np.generic],
+    replica_caps: tuple[_Cap, ...],
+    voter_caps: tuple[_Cap, ...],
+    granularity: float,
+    tolerance: float,
+    /,
+) -> _Context: ...
+def scan(
+    context: _Context,
+    leader: int,
+    u: _Floats,
+    iterations: int,
+    swaps: int,
+    warm: bool,
+    seconds: float,
+    /,
+) -> float: ...
+def open(context: _Context, leader: int, u: _Floats, /) -> None: ...
+def run(context: _Context, work: float, seconds: float, /) -> tuple[int, float]: ...
+def bound(context: _Context, /) -> float: ...
+def incumbent(context: _Context, /) -> tuple[float, int, tuple[int, ...]]: ...
+def propose(context: _Context, score: float, leader: int, replicas: tuple[int, ...], /) -> None: ...
+def stats(context: _Context, /) -> tuple[int, int, int, float, float]: ...
+def record(context: _Context, on: bool, /) -> bytes: ...

@@ -1,0 +1,309 @@
+"""The engine against enumeration, and its proofs against rational arithmetic."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations.exact import engine
+from formulations.exact.core import Core
+from formulations.exact.engine import Limits, Report, search
+from formulations.exact.kernel import compiled_available
+from placement.errors import InputError, UnsupportedError
+from placement.status import Status, Termination
+from tests.exact.rational import Checker
+from tests.exact.worlds import brute_force, random_core
+
+KERNELS = [
+    pytest.param(
+        "compiled",
+        marks=pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built"),
+    ),
+    "numpy",
+]
+PMED = Path(__file__).resolve().parents[2] / "../shared/data/pmed"
+
+each_kernel = pytest.mark.parametrize("kernel", KERNELS)
+
+
+def assert_proven(core: Core, kernel: str, *, inflated: bool) -> None:
+    """The optimum is found and proven, and the proof holds in rational arithmetic.
+
+    With an inflated start nothing is known of the optimum: a wrong pruning rule then loses it.
+    """
+    best = brute_force(core)
+    pretend = best * 1.5 + 1 if inflated and math.isfinite(best) else None
+    result = search(core, kernel=kernel, pretend=pretend)
+    if math.isinf(best):
+        assert result.status is Status.INFEASIBLE
+        assert result.bound == math.inf
+        return
+    assert result.status is Status.OPTIMAL
+    assert result.score == pytest.approx(best, rel=1e-9, abs=0)
+    assert result.bound <= result.score
+    assert result.configuration is not None
+    assert core.score(result.configuration) == result.score
+    assert result.certificate is not None
+    Checker(core, result.certificate).check()
+
+
+@each_kernel
+@given(st.integers(0, 10**9), st.booleans())
+def test_equals_enumeration_under_every_rule(kernel, seed, inflated):
+    assert_proven(random_core(seed), kernel, inflated=inflated)
+
+
+@each_kernel
+@settings(max_examples=25)
+@given(st.integers(0, 10**9), st.booleans())
+def test_equals_enumeration_where_trees_grow(kernel, seed, inflated):
+    # enough sites that leaves are closed by bounds and fixing, not by enumeration
+    core = random_core(seed, max_sites=12, max_clients=12, plain=seed % 2 == 0)
+    assert_proven(core, kernel, inflated=inflated)
+
+
+@pytest.mark.slow
+@each_kernel
+@pytest.mark.parametrize("block", range(8))
+def test_equals_enumeration_on_thousands(kernel, block):
+    for seed in range(500 * block, 500 * (block + 1)):
+        assert_proven(random_core(seed), kernel, inflated=seed % 2 == 0)
+
+
+def spread_out(sites: int, clients: int, seed: int, size: int, voters: int) -> Core:
+    """Modelled network with every kind of demand; relayed reads heavy enough to need branching."""
+    rng = np.random.default_rng(seed)
+    points, homes = rng.normal(size=(sites, 2)), rng.normal(size=(clients, 2))
+    rtt = 5 + 60 * np.linalg.norm(homes[:, None] - points, axis=-1)
+    between = 5 + 60 * np.linalg.norm(points[:, None] - points, axis=-1)
+    rtt *= rng.lognormal(0, 0.2, rtt.shape)
+    between *= rng.lognormal(0, 0.2, between.shape)
+    np.fill_diagonal(between, 0)
+    load = rng.lognormal(0, 1, clients)
+    weights = (load, 0.9 * load, 0.5 * load, 0.2 * float(load.sum()))
+    return Core.of_arrays(rtt, between, weights, replicas=(size, size), voters=voters)
+
+
+@each_kernel
+def test_reports_never_pass_the_optimum(kernel, monkeypatch):
+    core = spread_out(24, 30, seed=3, size=6, voters=3)
+    optimum = search(core).score
+    monkeypatch.setattr(engine, "_CHUNK_WORK", 1.0)
+    monkeypatch.setattr(engine, "_REPORT_EVERY", 0.0)
+    monkeypatch.setattr("formulations.exact.numpy_kernel._CHUNK", 0.0005)
+    result = search(core, kernel=kernel, pretend=optimum * 1.2)
+    assert len(result.trace) > 10
+    for report in result.trace:
+        assert report.bound <= optimum <= report.incumbent * (1 + 1e-12)
+    for one, two in zip(result.trace, result.trace[1:], strict=False):
+        assert one.bound <= two.bound
+        assert one.incumbent >= two.incumbent
+    assert result.score == pytest.approx(optimum, rel=1e-9)
+    assert result.status is Status.OPTIMAL
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**9))
+def test_leader_bounds_hold_for_each_leader(seed):
+    core = random_core(seed, plain=True)
+    result = search(core)
+    for leader, bound in result.leader_bounds.items():
+        if leader < 0:
+            continue
+        only = np.zeros(core.sites, dtype=bool)
+        only[leader] = True
+        rules = core.rules
+        alone = Core.of_arrays(
+            core.client_rtt,
+            core.site_rtt,
+            (
+                *(w[0] for w in (core.demand.near, core.demand.relay, core.demand.direct)),
+                core.quorum_weight,
+            ),
+            replicas=(rules.replicas_min, rules.replicas_max),
+            voters=rules.voters,
+            quorum=rules.quorum,
+            may_lead=only,
+        )
+        best = brute_force(alone)
+        # closed leaders may have a bound above the incumbent, never above their own best
+        assert bound == math.inf or bound <= best * (1 + 1e-12)
+
+
+def test_stops_at_a_gap():
+    core = spread_out(40, 60, seed=5, size=8, voters=3)
+    optimum = search(core).score
+    result = search(core, limits=Limits(gap=0.5))
+    assert result.bound <= optimum <= result.score * (1 + 1e-12)
+    assert result.score - result.bound <= 0.5 * result.score
+
+
+@each_kernel
+def test_no_time_gives_an_honest_answer(kernel):
+    core = spread_out(40, 60, seed=5, size=8, voters=3)
+    result = search(core, kernel=kernel, limits=Limits(seconds=0.0))
+    assert result.termination is Termination.TIME_LIMIT
+    assert result.certificate is None
+    assert 0 < result.bound <= result.score
+
+
+def test_interrupt_in_a_report_keeps_what_is_known():
+    core = spread_out(24, 30, seed=3, size=6, voters=3)
+    optimum = search(core).score
+
+    def stop(report: Report) -> None:
+        if report.incumbent < math.inf:
+            raise KeyboardInterrupt
+
+    result = search(core, listen=stop)
+    assert result.termination is Termination.INTERRUPTED
+    assert result.configuration is not None
+    assert result.bound <= optimum <= result.score * (1 + 1e-12)
+
+
+@pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
+@pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(), reason="signals need the main thread"
+)
+def test_signal_reaches_the_compiled_kernel():
+    core = spread_out(300, 300, seed=7, size=12, voters=5)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        result = search(core, limits=Limits(seconds=120.0))
+    finally:
+        timer.cancel()
+    assert result.termination is Termination.INTERRUPTED
+    assert 0 < result.bound <= result.score < math.inf
+
+
+@each_kernel
+@settings(max_examples=30)
+@given(st.integers(0, 10**9), st.integers(0, 10**9))
+def test_any_start_gives_the_same_optimum(kernel, seed, other):
+    core = random_core(seed)
+    cold = search(core, kernel=kernel)
+    rng = np.random.default_rng(other)
+    noise = {
+        leader: rng.random(len(core.active)) * 10.0 ** rng.integers(-3, 5)
+        for leader in range(-1, core.sites)
+    }
+    warm = search(core, kernel=kernel, multipliers=noise, start=cold.configuration)
+    assert warm.status is cold.status
+    assert warm.score == pytest.approx(cold.score, rel=1e-9, abs=0)
+
+
+def uniform(value: float, sites: int = 9, clients: int = 9, **changes: object) -> Core:
+    rtt = np.full((clients, sites), value)
+    between = np.where(np.eye(sites, dtype=bool), 0.0, value)
+    ask: dict = {"replicas": (4, 4), "voters": 3}
+    weights = changes.pop("weights", (np.ones(clients), np.ones(clients), np.ones(clients), 5.0))
+    return Core.of_arrays(rtt, between, weights, **(ask | changes))
+
+
+DEGENERATE = {
+    "all RTTs equal": uniform(7.0),
+    "all RTTs zero": uniform(0.0),
+    "one client": uniform(3.0, clients=1),
+    "one site": uniform(3.0, sites=1, replicas=(1, 1), voters=1),
+    "every site a replica": uniform(5.0, replicas=(9, 9)),
+    "tiny RTTs, huge counts": uniform(1e-3, weights=(*(np.full(9, 1e12),) * 3, 9e12)),
+    "idle clients": uniform(4.0, weights=(*(np.eye(9)[0],) * 3, 1.0)),
+    "only quorum": uniform(4.0, weights=(*(np.zeros(9),) * 3, 1.0)),
+    "only relays": uniform(4.0, weights=(np.zeros(9), np.ones(9), np.zeros(9), 0.0)),
+    "only reads": uniform(4.0, weights=(np.ones(9), np.zeros(9), np.zeros(9), 0.0)),
+    "only the leader": uniform(4.0, weights=(np.zeros(9), np.zeros(9), np.ones(9), 0.0)),
+}
+
+
+@each_kernel
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_worlds(kernel, name):
+    assert_proven(DEGENERATE[name], kernel, inflated=False)
+
+
+@each_kernel
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 6])
+def test_p_median_library(kernel, number):
+    if not PMED.exists():
+        pytest.skip("OR-Library instances are not beside the project")
+    distance, size = _read_pmed(PMED / f"pmed{number}.txt")
+    weights = (np.ones(len(distance)), np.zeros(len(distance)), np.zeros(len(distance)), 0.0)
+    core = Core.of_arrays(distance, distance, weights, replicas=(size, size), voters=1)
+    result = search(core, kernel=kernel)
+    optima = dict(line.split()[:2] for line in (PMED / "optima.txt").read_text().splitlines()[1:])
+    assert result.status is Status.OPTIMAL
+    assert result.score == result.bound == float(optima[f"pmed{number}"])
+
+
+def _read_pmed(path: Path) -> tuple[np.ndarray, int]:
+    rows = [list(map(int, line.split())) for line in path.read_text().splitlines() if line.strip()]
+    nodes, _, size = rows[0]
+    distance = np.full((nodes, nodes), np.inf)
+    np.fill_diagonal(distance, 0)
+    for i, j, cost in rows[1:]:  # a repeated edge counts with its last cost
+        distance[i - 1, j - 1] = distance[j - 1, i - 1] = cost
+    for k in range(nodes):
+        np.minimum(distance, distance[:, k : k + 1] + distance[k], out=distance)
+    return distance, size
+
+
+def test_whole_numbers_are_proven_without_tolerance():
+    rng = np.random.default_rng(11)
+    rtt = rng.integers(1, 50, (20, 15)).astype(float)
+    between = rng.integers(1, 50, (15, 15)).astype(float)
+    np.fill_diagonal(between, 0)
+    weights = (*(rng.integers(0, 9, 20).astype(float) for _ in range(3)), 4.0)
+    core = Core.of_arrays(rtt, between, weights, replicas=(5, 5), voters=3)
+    assert core.granularity == 1.0
+    result = search(core)
+    assert result.bound == result.score
+    Checker(core, result.certificate).check()
+
+
+def test_fractions_have_no_granularity():
+    assert uniform(0.5).granularity == 0.0
+    assert uniform(1e16, weights=(*(np.ones(9),) * 3, 1.0)).granularity == 0.0
+
+
+@pytest.mark.parametrize("event", ["drop", "lower", "claim", "branch"])
+def test_the_checker_refutes_tampered_certificates(event):
+    import dataclasses
+
+    from formulations.exact.certificate import Close, LeaderProof
+
+    core = spread_out(12, 14, seed=2, size=4, voters=3)
+    certificate = search(core).certificate
+    Checker(core, certificate).check()
+    proofs = list(certificate.leaders)
+    if event == "drop":
+        proofs.pop()
+    elif event == "lower":
+        proofs[0] = LeaderProof(proofs[0].leader, (Close((0.0,) * len(certificate.clients)),))
+    elif event == "branch":
+        proofs[0] = LeaderProof(proofs[0].leader, proofs[0].events[:-1])
+    bound = certificate.bound * (1.001 if event == "claim" else 1)
+    tampered = dataclasses.replace(certificate, leaders=tuple(proofs), bound=bound)
+    with pytest.raises(AssertionError):
+        Checker(core, tampered).check()
+
+
+def test_unknown_kernel():
+    with pytest.raises(InputError, match="unknown kernel"):
+        search(uniform(1.0), kernel="fortran")
+
+
+def test_crossing_levels_are_refused():
+    with pytest.raises(UnsupportedError, match="nested"):
+        uniform(
+            1.0,
+            caps=[("voters", np.arange(9) // 3, 1), ("voters", np.arange(9) % 3, 1)],
+        )
