@@ -79,6 +79,33 @@ def test_no_voters_are_better_where_greedy_fails(data: st.DataObject, problem: P
     check_best_voters(problem, some_replicas(data, problem))
 
 
+@given(
+    st.data(),
+    problems(
+        kinds={"nested_caps", "pinned_voters", "survive", "non_voters"}, min_sites=4, max_kinds=3
+    ),
+)
+def test_no_voters_are_better_under_caps_and_pins(data: st.DataObject, problem: Problem) -> None:
+    check_best_voters(problem, some_replicas(data, problem))
+
+
+def test_pins_that_share_a_domain_leave_no_voters() -> None:
+    """Leader a and the pinned b are in one country, where one may vote: c alone does not help."""
+    instance = Instance(
+        sites=["a", "b", "c"],
+        clients=["k"],
+        client_rtt=np.ones((1, 3)),
+        site_rtt=1 - np.eye(3),
+        counts=[[0, 0, 0, 1, 0]],
+        domains={"country": ["x", "x", "y"]},
+    )
+    one_each = Problem(
+        instance, replicas=3, voters=2, diversity=[Diversity("country")], pinned_voters=["b"]
+    )
+    found = [best_voters(one_each.demand, one_each.rules, leader, [0, 1, 2]) for leader in range(3)]
+    assert found == [None, (1, 2), (2, 1)]
+
+
 @pytest.mark.slow
 @settings(max_examples=5000)
 @given(st.data(), problems(kinds=VOTING, min_sites=2, max_sites=8, max_kinds=5))

@@ -1,0 +1,78 @@
+"""The parts of the benchmarks that every figure depends on."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import foundation, machine
+from benchmarks.timing import Timing, command, repeat
+
+
+def test_a_machine_is_described_in_full() -> None:
+    described = machine.describe(["numpy", "no-such-distribution"])
+    assert json.loads(json.dumps(described)) == described
+    assert isinstance(described["cores"], int)
+    assert described["cores"] >= 1
+    versions = described["versions"]
+    assert isinstance(versions, dict)
+    assert set(versions) == {"replica-placement", "numpy"}
+    assert re.fullmatch(r"[0-9a-f]{12}\+?|unknown", str(described["commit"]))
+    sentence = machine.sentence(described)
+    assert f"numpy {versions['numpy']}" in sentence
+    assert str(described["cpu"]) in sentence
+
+
+def test_timings_leave_the_warm_up_out() -> None:
+    calls: list[int] = []
+    timing = repeat(lambda: calls.append(1), 5, warm_up=2)
+    assert len(calls) == 7
+    assert timing.runs == 5
+    assert 0 <= timing.least <= timing.median
+    assert Timing.of([3.0, 1.0, 2.0]) == Timing(least=1.0, median=2.0, runs=3)
+
+
+def test_a_command_that_fails_is_no_timing() -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        command([sys.executable, "-c", "raise SystemExit(3)"], 1)
+
+
+def test_a_target_is_missed_by_the_median(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rows = [
+        foundation.Row("fast", "|R| = 1", Timing(0.1, 0.2, 3), 1.0, "checked"),
+        foundation.Row("slow", "|R| = 2", Timing(0.9, 1.1, 3), 1.0),
+        foundation.Row("free", "|R| = 3", Timing(5.0, 5.0, 3), None),
+    ]
+    monkeypatch.setattr(foundation, "measure", lambda runs, seed: iter(rows))
+    monkeypatch.setattr(foundation, "RESULTS", tmp_path / "results" / "foundation.json")
+    monkeypatch.setattr(foundation, "PAGE", tmp_path / "docs" / "foundation.md")
+    monkeypatch.setattr(foundation, "ROOT", tmp_path)
+    assert foundation.main(["--write-docs"]) == 1
+    printed = capsys.readouterr()
+    assert r"| fast | \|R\| = 1 | 0.100 s | 0.200 s | 3 | < 1 s | checked |" in printed.out
+    assert "targets missed: slow" in printed.err
+    written = json.loads(foundation.RESULTS.read_text(encoding="utf-8"))
+    assert [row["what"] for row in written["rows"]] == ["fast", "slow", "free"]
+    assert written["seed"] == 0
+    assert "do not edit" in foundation.PAGE.read_text(encoding="utf-8")
+    del rows[1]
+    assert foundation.main([]) == 0
+
+
+def test_a_wrong_optimum_stops_the_benchmark() -> None:
+    import placement
+
+    problem = placement.Problem(placement.load("world27"), replicas=2, voters=2)
+    best = placement.solve(problem, "exhaustive")
+    assert "every set scored" in foundation._verify(problem, best)
+    sites = problem.instance.sites
+    worse = placement.evaluate(problem, leader=sites[0], voters=sites[:2], replicas=sites[:2])
+    with pytest.raises(SystemExit, match="by every set scored by the evaluator"):
+        foundation._verify(problem, worse)
