@@ -68,7 +68,7 @@ def place(
     >>> rtt = [[1, 20, 90, 60], [20, 1, 80, 50], [90, 80, 1, 40], [60, 50, 40, 1]]
     >>> plan = place(QuorumProblem(rtt, [5, 3, 1, 1], [1, 0, 0, 0], sites=["a", "b", "c", "d"]))
     >>> plan.replicas, plan.read_quorum, plan.write_quorum, plan.value
-    (('a', 'b', 'd'), 2, 2, 50.0)
+    (('a', 'b', 'c'), 2, 2, 50.0)
     """
     chosen = _automatic(problem) if method is Method.AUTO else method
     plan = _solve(problem, chosen, time_limit)

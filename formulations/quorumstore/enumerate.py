@@ -223,7 +223,7 @@ def solve(problem: QuorumProblem, tables: SetTables | None = None) -> QuorumPlan
     >>> rtt = [[1, 20, 90, 60], [20, 1, 80, 50], [90, 80, 1, 40], [60, 50, 40, 1]]
     >>> plan = solve(QuorumProblem(rtt, [5, 3, 1, 1], [1, 0, 0, 0], sites=["a", "b", "c", "d"]))
     >>> plan.replicas, plan.read_quorum, plan.write_quorum, plan.value
-    (('a', 'b', 'd'), 2, 2, 50.0)
+    (('a', 'b', 'c'), 2, 2, 50.0)
     """
     if tables is None and structural_reasons(problem):
         tables = SetTables.empty(problem)
