@@ -20,8 +20,10 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from placement.api import evaluate as evaluate
     from placement.api import load as load
+    from placement.certificate import check_certificate as check_certificate
     from placement.configuration import Configuration as Configuration
     from placement.constraints import Diversity as Diversity
+    from placement.contingency import Contingency as Contingency
     from placement.errors import InputError as InputError
     from placement.errors import LimitError as LimitError
     from placement.errors import MissingDependencyError as MissingDependencyError
@@ -48,6 +50,8 @@ _HOME = {
     "evaluate": "placement.api",
     "load": "placement.api",
     "Configuration": "placement.configuration",
+    "Contingency": "placement.contingency",
+    "check_certificate": "placement.certificate",
     "Diversity": "placement.constraints",
     "InputError": "placement.errors",
     "LimitError": "placement.errors",
