@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from placement import Diversity, Instance, Problem
+from placement.constraints import Rules
 from placement.demand import Demand
 from placement.score import TIE
 from placement.voting import best_voters, greedy_voters, greedy_waits, in_order_of_answer
@@ -79,6 +80,30 @@ def test_no_voters_are_better_where_greedy_fails(data: st.DataObject, problem: P
     check_best_voters(problem, some_replicas(data, problem))
 
 
+@given(st.data(), problems(kinds={"varying_rtt", "quorum"}, min_sites=4))
+def test_no_voters_are_better_when_rtts_vary(data: st.DataObject, problem: Problem) -> None:
+    check_best_voters(problem, some_replicas(data, problem))
+
+
+def test_voters_that_are_close_in_turn_beat_those_close_on_average() -> None:
+    """Two of three votes: a answers after 1 and 9 ms, b after 9 and 1, c after 4 and 4.
+
+    With a and b there is always an answer after 1: 2 in all. With c, the closest on average (8
+    against 10), and either of them 1 + 4 = 5.
+    """
+    rtt = np.zeros((2, 4, 4))
+    rtt[0, 0], rtt[1, 0] = [0, 1, 9, 4], [0, 9, 1, 4]
+    instance = Instance(
+        sites=["l", "a", "b", "c"],
+        clients=["k"],
+        client_rtt=np.ones((1, 4)),
+        site_rtt=rtt,
+        counts=np.array([[[0, 0, 0, 1, 0]], [[0, 0, 0, 1, 0]]]),
+    )
+    problem = Problem(instance, replicas=4, voters=3)
+    assert best_voters(problem.demand, problem.rules, 0, [0, 1, 2, 3]) == (0, 1, 2)
+
+
 @given(
     st.data(),
     problems(
@@ -104,6 +129,28 @@ def test_pins_that_share_a_domain_leave_no_voters() -> None:
     )
     found = [best_voters(one_each.demand, one_each.rules, leader, [0, 1, 2]) for leader in range(3)]
     assert found == [None, (1, 2), (2, 1)]
+
+
+def test_greedy_takes_no_pin_for_granted() -> None:
+    """Rules by hand: a pinned voter outside R, and more pins than voters, leave no voters."""
+    anywhere = np.ones(4, dtype=bool)
+    pinned = np.array([False, True, True, False])
+    rules = Rules(
+        replicas_min=2,
+        replicas_max=4,
+        voters=2,
+        quorum=2,
+        may_hold=anywhere,
+        must_hold=pinned,
+        may_vote=anywhere,
+        must_vote=pinned,
+        may_lead=anywhere,
+    )
+    rtt = 1 - np.eye(4)
+    leaders, rows = np.array([1, 1, 0]), np.array([[0, 1, 2], [0, 1, 3], [0, 1, 2]])
+    assert greedy_waits(rules, rtt, leaders, rows).tolist() == [1.0, np.inf, np.inf]
+    _, found = greedy_voters(rules, rtt, leaders[2:], rows[2:])
+    assert not found[0]  # leader 0 and two pins are three
 
 
 @pytest.mark.slow
