@@ -1,0 +1,179 @@
+"""Algorithm 3: by hand, against a second writing of it, and its invariants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heuristics.kmeans import kmeans
+from heuristics.room import Room
+from heuristics.terms import terms_of, total_operations
+from placement import Diversity, Instance, Operation, Problem
+from tests.heuristics import paper
+from tests.strategies import ALL, problems
+
+READ = (Operation("read", near=1),)
+
+
+def world(rtt: list[list[float]], counts: list[float], **asked: object) -> Problem:
+    """Clients with one kind of read; RTTs between sites don't matter."""
+    matrix = np.array(rtt)
+    sites = matrix.shape[1]
+    instance = Instance(
+        sites=tuple(f"s{i}" for i in range(sites)),
+        clients=tuple(f"k{i}" for i in range(len(matrix))),
+        client_rtt=matrix,
+        site_rtt=np.where(np.eye(sites, dtype=bool), 0.0, 10.0),
+        counts=np.array(counts, dtype=float)[:, np.newaxis],
+        operations=READ,
+        domains={"half": tuple("ab"[i * 2 // sites] for i in range(sites))},
+    )
+    return Problem(instance, **{"replicas": 1, "voters": 1, **asked})  # type: ignore[arg-type]  # by name
+
+
+def run(
+    problem: Problem, size: int, fixed: tuple[int, ...] = (), cost: np.ndarray | None = None
+) -> tuple[int, ...]:
+    """K-means with the costs of KQ, or with costs of its own, as QK's differ from the RTTs."""
+    terms = terms_of(problem, everyone=True)
+    weight = total_operations(problem)
+    summand = weight[:, np.newaxis] * terms.rtt if cost is None else cost
+    return kmeans(summand, terms.rtt, terms.order, weight, fixed, Room(problem, size))
+
+
+def test_centroids_start_at_the_heaviest_clients() -> None:
+    # Each client is at home at one site, and far from all others: nothing moves afterwards.
+    problem = world([[0, 90, 90], [90, 0, 90], [90, 90, 0]], [1, 5, 3])
+    assert run(problem, 1) == (1,)
+    assert run(problem, 2) == (1, 2)
+
+
+def test_a_centroid_moves_to_the_middle_of_its_cluster() -> None:
+    # The heaviest client draws the centroid to s0; s1 serves all three better.
+    problem = world([[1, 2], [50, 3], [50, 3]], [3, 2, 2])
+    assert run(problem, 1) == (1,)
+
+
+def test_a_fixed_centroid_stays() -> None:
+    problem = world([[1, 2], [50, 3], [50, 3]], [3, 2, 2])
+    assert run(problem, 1, fixed=(0,)) == (0,)
+
+
+def test_without_clients_left_the_largest_reduction_is_added() -> None:
+    """A cap shuts the second client's home out; in the other half s2 saves 10, s3 20 ms."""
+    rtt = [[0, 9, 50, 60], [40, 0, 30, 20]]
+    one_each = Diversity("half", "replicas", cap=1)
+    assert run(world(rtt, [5, 4], replicas=2), 2) == (0, 1)
+    assert run(world(rtt, [5, 4], replicas=2, diversity=[one_each]), 2) == (0, 3)
+
+
+def test_ties_go_by_site_order() -> None:
+    problem = world([[7, 7, 7, 7]], [1])
+    assert run(problem, 3) == (0, 1, 2)
+
+
+def test_a_centroid_leaves_its_first_client_for_the_sake_of_the_cluster() -> None:
+    """Start {0, 2}, the homes of k0 and k2; k1 joins 0's cluster, which s1 serves at 6 + 2 < 9."""
+    problem = world([[0, 3, 20], [9, 2, 10], [20, 20, 0]], [2, 1, 5])
+    assert total(problem, [0, 2]) == 9
+    assert total(problem, [1, 2]) == 8
+    assert run(problem, 2) == (1, 2)
+
+
+def test_a_worse_round_is_undone() -> None:
+    """With costs other than RTTs a round can raise the cost; then the better set is kept."""
+    worse = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        problem = world(rng.integers(1, 30, (6, 5)).tolist(), rng.integers(1, 9, 6).tolist())
+        cost = rng.integers(1, 100, (6, 5)).astype(float)
+        start = start_of(problem, 3, cost)
+        after = one_round(problem, start, cost)
+        chosen = run(problem, 3, cost=cost)
+        assert total(problem, chosen, cost) <= total(problem, start, cost)
+        if total(problem, after, cost) > total(problem, start, cost):
+            worse += 1
+            assert list(chosen) == start
+        assert list(chosen) == paper.weighted_k_means(
+            problem, [], 3, lambda c, s, cost=cost: cost[c][s]
+        )
+    assert worse > 10  # the case does occur
+
+
+def total(problem: Problem, chosen: Sequence[int], cost: np.ndarray | None = None) -> float:
+    """cost(G) in a loop."""
+    rtt = problem.instance.client_rtt
+    if cost is None:
+        cost = np.array(paper.weights(problem))[:, np.newaxis] * rtt
+    sites = sorted(chosen)
+    return float(sum(cost[c][paper.nearest(problem, c, sites)] for c in range(len(rtt))))
+
+
+def start_of(problem: Problem, n: int, cost: np.ndarray) -> list[int]:
+    """Lines 5 to 10 alone."""
+    w = paper.weights(problem)
+    sites = range(len(problem.instance.sites))
+    chosen: list[int] = []
+    for c in sorted(range(len(w)), key=lambda c: (-w[c], c)):
+        home = paper.nearest(problem, c, sites)
+        if home not in chosen and len(chosen) < n:
+            chosen.append(home)
+    while len(chosen) < n:
+        free = [s for s in sites if s not in chosen]
+        chosen.append(min(free, key=lambda s: (total(problem, [*chosen, s], cost), s)))
+    return sorted(chosen)
+
+
+def one_round(problem: Problem, chosen: list[int], cost: np.ndarray) -> list[int]:
+    """Lines 15 to 19 alone."""
+    clients = range(len(cost))
+    moved = list(chosen)
+    for x in chosen:
+        cluster = [c for c in clients if paper.nearest(problem, c, chosen) == x]
+        free = [s for s in range(cost.shape[1]) if s == x or s not in moved]
+        moved[moved.index(x)] = min(free, key=lambda s: (sum(cost[c][s] for c in cluster), s))
+    return sorted(moved)
+
+
+def test_rules_keep_room_for_domains() -> None:
+    """The two heaviest clients sit in one half; the rule asks for both halves."""
+    rtt = [[0, 9, 90, 90], [9, 0, 90, 90], [90, 90, 0, 9]]
+    both = Diversity("half", "replicas", min_domains=2)
+    problem = world(rtt, [9, 8, 1], replicas=2, diversity=[both])
+    assert run(world(rtt, [9, 8, 1], replicas=2), 2) == (0, 1)
+    assert run(problem, 2) == (0, 2)
+
+
+@pytest.mark.parametrize("integral", [True, False])
+def test_same_as_the_pseudo_code(integral: bool) -> None:
+    @given(problems(kinds=(), integral=integral), st.data())
+    def check(problem: Problem, data: st.DataObject) -> None:
+        sites = len(problem.instance.sites)
+        n = data.draw(st.integers(1, sites))
+        fixed = data.draw(st.sets(st.integers(0, sites - 1), max_size=n))
+        w, rtt = paper.weights(problem), problem.instance.client_rtt
+        mine = run(problem, n, tuple(fixed))
+        theirs = paper.weighted_k_means(problem, sorted(fixed), n, lambda c, s: w[c] * rtt[c][s])
+        if integral:  # sums are exact, so ties break alike
+            assert list(mine) == theirs
+        assert total(problem, mine) == pytest.approx(total(problem, theirs), rel=1e-9, abs=1e-9)
+
+    check()
+
+
+@given(problems(kinds=ALL), st.data())
+def test_invariants(problem: Problem, data: st.DataObject) -> None:
+    """Fixed sites stay, centroids are distinct and allowed, there are at most n of them."""
+    rules = problem.rules
+    fixed = tuple(np.nonzero(rules.must_hold)[0].tolist())
+    n = data.draw(st.integers(rules.replicas_min, rules.replicas_max))
+    chosen = run(problem, n, fixed)
+    assert set(fixed) <= set(chosen)
+    assert len(set(chosen)) == len(chosen) <= n
+    assert rules.may_hold[list(chosen)].all()
+    assert list(chosen) == sorted(chosen)
+    assert run(problem, n, fixed) == chosen

@@ -1,0 +1,61 @@
+"""Room is never too strict: what some feasible plan contains may always be added."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from heuristics.room import Room
+from placement import Diversity, Problem
+from placement.testing import random_instance
+from tests import reference
+from tests.strategies import ALL, problems
+
+
+@given(problems(kinds=ALL, max_sites=6), st.booleans(), st.data())
+def test_every_site_of_a_plan_may_join_the_rest_of_it(
+    problem: Problem, known: bool, data: st.DataObject
+) -> None:
+    found = sorted({(ell, held) for ell, _, held in reference.configurations(problem)})
+    assume(found)
+    leader, replicas = data.draw(st.sampled_from(found))
+    room = Room(problem, len(replicas), leader if known else None)
+    site = data.draw(st.sampled_from(replicas))
+    others = [s for s in replicas if s != site]
+    chosen = set(data.draw(st.lists(st.sampled_from(others), unique=True)) if others else [])
+    if known:
+        chosen |= {leader} - {site}
+        assume(site != leader)
+    members = np.zeros(len(problem.rules.may_hold), dtype=bool)
+    members[list(chosen)] = True
+    assert room.addable(members)[site]
+    members[site] = True
+    assert room.replaceable(members, site)[site]
+
+
+def test_slots_are_kept_for_domains_that_are_missing() -> None:
+    """Six sites in three regions of two; voters from three regions must fit into three replicas."""
+    problem = Problem(random_instance(0), replicas=3, voters=3, diversity=Diversity("region"))
+    members = np.array([True, False, False, False, False, False])
+    addable = Room(problem, 3).addable(members)
+    assert addable.tolist() == [False, False, True, True, True, True]
+    members[2] = True
+    assert Room(problem, 3).addable(members).tolist() == [False] * 4 + [True] * 2
+
+
+def test_a_slot_is_kept_for_a_leader() -> None:
+    problem = Problem(random_instance(0), replicas=2, voters=1, leaders=["site-4"])
+    members = np.array([True, False, False, False, False, False])
+    assert np.nonzero(Room(problem, 2).addable(members))[0].tolist() == [4]
+
+
+def test_money_is_kept_for_the_rest() -> None:
+    """A site may join only if the cheapest others can still be paid."""
+    instance = random_instance(2, prices=True)
+    prices = instance.prices
+    assert prices is not None
+    free = instance.replace(prices=prices.__class__(np.array([1.0, 2, 3, 4, 5, 6])))
+    problem = Problem(free, replicas=3, voters=1, budget=8.0)
+    members = np.zeros(6, dtype=bool)
+    assert Room(problem, 3).addable(members).tolist() == [True] * 5 + [False]

@@ -1,0 +1,171 @@
+"""Tables of moves against the evaluator, descents against the definition of local optimum."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from heuristics.bounds import leader_bounds
+from heuristics.descent import Descent
+from heuristics.growth import grown
+from heuristics.swaps import Neighbourhood, Pairs
+from heuristics.terms import terms_of
+from placement import Configuration, Problem
+from placement.feasibility import violations
+from placement.plan import objective
+from placement.voting import best_voters
+from tests import reference
+from tests.strategies import ALL, SIMPLE, problems
+
+
+def true_value(problem: Problem, leader: int, replicas: list[int]) -> float:
+    """Objective with the best voters by the evaluator; infinite when the rules do not allow it."""
+    voters = best_voters(problem.demand, problem.rules, leader, replicas)
+    if voters is None:
+        return math.inf
+    configuration = Configuration.of(leader, voters, replicas)
+    return math.inf if violations(problem, configuration) else objective(problem, configuration)
+
+
+@st.composite
+def feasible_sets(draw: st.DrawFn, problem: Problem) -> tuple[int, tuple[int, ...]]:
+    """Draw leader and replicas of some configuration that obeys the problem."""
+    found = sorted({(ell, held) for ell, _, held in reference.configurations(problem)})
+    assume(found)
+    return draw(st.sampled_from(found))
+
+
+def pair_of(problem: Problem, leader: int, replicas: tuple[int, ...]) -> Pairs:
+    none = len(problem.rules.may_hold)
+    width = problem.rules.replicas_max + 1
+    row = [*replicas, *[none] * (width - len(replicas))]
+    return Pairs(np.array([leader]), np.array([row]))
+
+
+def neighbourhood_of(problem: Problem) -> Neighbourhood:
+    return Neighbourhood(problem, terms_of(problem), problem.rules)
+
+
+def after(sites: int, replicas: tuple[int, ...], out: int, into: int) -> list[int]:
+    return sorted({*replicas} - {out} | ({into} if into < sites else set()))
+
+
+def close(one: float, other: float) -> bool:
+    return one == other or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+
+
+@given(problems(kinds=ALL, max_sites=6), st.data())
+def test_every_move_has_the_value_of_the_evaluator(problem: Problem, data: st.DataObject) -> None:
+    """Finite entries are true values (or bounds below them); every allowed move has an entry."""
+    leader, replicas = data.draw(feasible_sets(problem))
+    field = neighbourhood_of(problem)
+    pairs = pair_of(problem, leader, replicas)
+    sites = field.terms.sites
+    now, table = field.moves(pairs, field.summands(pairs.leaders))
+    waits_now, waits = field.waits(pairs)
+    current = true_value(problem, leader, list(replicas))
+    if field.exact:
+        assert close(float(now[0] + waits_now[0]), current)
+    else:
+        assert now[0] + waits_now[0] <= current + 1e-9 * abs(current)
+    seen = set()
+    for place, out in enumerate(pairs.replicas[0].tolist()):
+        for into in range(sites + 1):
+            target = after(sites, replicas, out, into)
+            listed = math.isfinite(table[0, place, into])
+            value = true_value(problem, leader, target) if leader in target else math.inf
+            if listed:
+                seen.add(tuple(target))
+                promised = float(table[0, place, into] + waits[0, place, into])
+                if field.exact:
+                    assert close(promised, value)
+                else:
+                    assert promised <= value + 1e-9 * abs(value) + 1e-9
+    for out in (*replicas, sites):
+        for into in range(sites + 1):
+            target = after(sites, replicas, out, into)
+            if leader not in target or into in replicas or tuple(target) == replicas:
+                continue
+            if math.isfinite(true_value(problem, leader, target)):
+                assert tuple(target) in seen
+
+
+@given(problems(kinds=ALL, max_sites=6), st.data())
+def test_descents_end_in_local_optima(problem: Problem, data: st.DataObject) -> None:
+    """The end is feasible, no worse than the start, and no single move of the model improves it."""
+    leader, replicas = data.draw(feasible_sets(problem))
+    field = neighbourhood_of(problem)
+    pairs = pair_of(problem, leader, replicas)
+    value = float(Descent(field, lambda: False).run(pairs)[0])
+    sites = field.terms.sites
+    end = tuple(sorted(s for s in pairs.replicas[0].tolist() if s < sites))
+    assert close(value, true_value(problem, leader, list(end)))
+    assert math.isfinite(value)
+    start = true_value(problem, leader, list(replicas))
+    assert value <= start + 1e-9 * abs(start)
+    for out in (*end, sites):
+        for into in range(sites + 1):
+            target = after(sites, end, out, into)
+            if leader in target and into not in end:
+                better = true_value(problem, leader, target)
+                assert better >= value - 1e-9 * abs(value) - 1e-9
+
+
+def test_a_batch_is_as_good_as_its_parts() -> None:
+    """Blocks, and pairs that arrive at different times, change nothing."""
+    from placement.testing import random_instance
+
+    problem = Problem(random_instance(5, sites=9, clients=12), replicas=(3, 5), voters=3)
+    field = neighbourhood_of(problem)
+    rng = np.random.default_rng(1)
+    sets = [tuple(sorted(rng.permutation(9)[: rng.integers(3, 6)].tolist())) for _ in range(40)]
+    leaders = [int(rng.choice(held)) for held in sets]
+    parts = [pair_of(problem, ell, held) for ell, held in zip(leaders, sets, strict=True)]
+    together = Pairs.join(parts)
+    values = Descent(field, lambda: False).run(together)
+    alone = [float(Descent(field, lambda: False).run(part)[0]) for part in parts]
+    assert values.tolist() == pytest.approx(alone)
+    assert [sorted(row) for row in together.replicas.tolist()] == [
+        sorted(part.replicas[0].tolist()) for part in parts
+    ]
+
+
+def test_a_stopped_descent_leaves_a_valid_set() -> None:
+    from placement.testing import random_instance
+
+    problem = Problem(random_instance(5, sites=9, clients=12), replicas=4, voters=3)
+    field = neighbourhood_of(problem)
+    pairs = pair_of(problem, 0, (0, 1, 2, 3))
+    value = float(Descent(field, lambda: True).run(pairs)[0])
+    assert value == pytest.approx(true_value(problem, 0, [0, 1, 2, 3]))
+
+
+@given(problems(kinds=ALL, max_sites=6))
+def test_bounds_are_below_every_configuration(problem: Problem) -> None:
+    bounds = leader_bounds(problem, terms_of(problem))
+    for leader, voters, replicas in reference.configurations(problem):
+        value = reference.objective(problem, leader, voters, replicas)
+        assert bounds[leader] <= value + 1e-9 * abs(value) + 1e-9
+
+
+@given(problems(kinds=SIMPLE - {"non_voters", "pinned_voters", "decay"}), st.booleans())
+def test_grown_sets_are_complete(problem: Problem, quorum: bool) -> None:
+    """As many distinct allowed sites as asked for, the leader and the pins among them."""
+    rules = problem.rules
+    size = rules.replicas_min
+    leaders = np.nonzero(rules.may_lead)[0]
+    assume(int(rules.may_hold.sum()) >= size)
+    # a leader beside the pins must fit
+    assume(all(rules.must_hold[ell] or rules.must_hold.sum() < size for ell in leaders))
+    width = rules.replicas_max + 1
+    pairs = grown(neighbourhood_of(problem), leaders, size, width, quorum=quorum)
+    for leader, row in zip(leaders.tolist(), pairs.replicas.tolist(), strict=True):
+        held = [site for site in row if site < len(rules.may_hold)]
+        assert len(set(held)) == len(held) == size
+        assert leader in held
+        assert set(np.nonzero(rules.must_hold)[0].tolist()) <= set(held)
+        assert rules.may_hold[held].all()
