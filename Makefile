@@ -48,5 +48,9 @@ types: $(VENV)/.dev
 notebooks: $(VENV)/.dev
 	$(BIN)/python -m pytest -q --nbval notebooks
 
+## smoke: every kind of benchmark cell once, in about a minute
+smoke: $(VENV)/.dev
+	$(BIN)/python -m benchmarks run smoke --force
+
 clean:
 	rm -rf $(VENV) demo build dist *.egg-info

@@ -1,0 +1,221 @@
+"""Files of benchmark results: one JSON object per line, appended as cells finish.
+
+A line of kind ``run`` opens a run: it names the suite, the machine, the versions and the commit.
+The lines of kind ``row`` after it, each carrying that run's ``id``, are the cells. A line is
+written whole or, when the machine stops in the middle of it, torn: then it is the last one, it has
+no end of line or is no JSON, and the reader drops it and says so.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from placement.errors import InputError
+
+__all__ = [
+    "FORMAT",
+    "SUFFIXES",
+    "VERSION",
+    "Results",
+    "best_known",
+    "contradictions",
+    "intact",
+    "looks_like_results",
+    "read_results",
+    "row_gap",
+]
+
+FORMAT = "replica-placement benchmark results"
+VERSION = 1
+
+SUFFIXES = (".jsonl", ".ndjson")
+"""File names that are read as benchmark results."""
+
+CONTRADICTION = 1e-6
+"""Relative excess of a proven bound over another method's value that rounding cannot explain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a file of results holds.
+
+    Attributes
+    ----------
+    runs
+        Lines of kind ``run``, oldest first.
+    rows
+        Lines of kind ``row``; of rows with the same key the last counts.
+    dropped
+        Bytes of a torn last line that were left out; 0 when there was none.
+    source
+        Path, for messages.
+    """
+
+    runs: tuple[Mapping[str, Any], ...]
+    rows: tuple[Mapping[str, Any], ...]
+    dropped: int = 0
+    source: str = ""
+
+    def run_of(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the run that a row belongs to; empty when the file does not say."""
+        for run in reversed(self.runs):
+            if run.get("id") == row.get("run"):
+                return run
+        return {}
+
+
+def intact(data: bytes) -> int:
+    """Return how many bytes of `data` are whole lines: what stands behind them is torn.
+
+    A last line with its end but without its content (zeros, or half of it, after a power failure)
+    is torn too.
+    """
+    end = data.rfind(b"\n") + 1
+    start = data.rfind(b"\n", 0, max(end - 1, 0)) + 1
+    last = data[start:end]
+    if last.strip() and not _is_object(last):
+        return start
+    return end
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def read_results(path: str | os.PathLike[str]) -> Results:
+    """Read a file of results; an empty file is an empty result.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, or a line other than the last is not what this program wrote;
+        the message names the line.
+    """
+    source = os.fspath(path)
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", source=source) from None
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", source=source) from None
+    whole = intact(data)
+    runs: list[Mapping[str, Any]] = []
+    rows: dict[str, Mapping[str, Any]] = {}
+    for number, line in enumerate(data[:whole].split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"{source}, row {number}"
+        try:
+            value = json.loads(line)
+        except ValueError:
+            raise InputError("not JSON", source=where, expected="one JSON object a line") from None
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if kind == "run":
+            _check_run(value, where)
+            runs.append(value)
+        elif kind == "row":
+            key = value.get("key")
+            if not isinstance(key, str) or not isinstance(value.get("cell"), dict):
+                raise InputError(
+                    "a row without its cell", source=where, expected="the keys 'key' and 'cell'"
+                )
+            rows.pop(key, None)  # the last one counts, and stands where it was written
+            rows[key] = value
+        else:
+            raise InputError(
+                "not a line of results",
+                source=where,
+                field="kind",
+                value=kind,
+                expected="'run' or 'row'",
+            )
+    return Results(tuple(runs), tuple(rows.values()), len(data) - whole, source)
+
+
+def _check_run(value: Mapping[str, Any], where: str) -> None:
+    if value.get("format") != FORMAT:
+        raise InputError(
+            "not a file of benchmark results",
+            source=where,
+            field="format",
+            value=value.get("format"),
+            expected=repr(FORMAT),
+        )
+    if value.get("version") != VERSION:
+        raise InputError(
+            "written by another version of this program",
+            source=where,
+            field="version",
+            value=value.get("version"),
+            expected=str(VERSION),
+        )
+
+
+def best_known(rows: tuple[Mapping[str, Any], ...]) -> dict[str, tuple[float, float]]:
+    """Return, per group, the best proven lower bound and the best value of any method.
+
+    Returns
+    -------
+    dict
+        Group -> (bound, value); −∞ and +∞ where nothing is known. All rows of a group answer the
+        same question, so the largest bound of one method holds for the values of all.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    for row in rows:
+        bound, value = found.get(row.get("group", ""), (-math.inf, math.inf))
+        if isinstance(row.get("bound"), (int, float)):
+            bound = max(bound, float(row["bound"]))
+        if isinstance(row.get("objective"), (int, float)):
+            value = min(value, float(row["objective"]))
+        found[row.get("group", "")] = (bound, value)
+    return found
+
+
+def row_gap(row: Mapping[str, Any], known: Mapping[str, tuple[float, float]]) -> float | None:
+    """Return a row's relative gap to the best bound that any method proved for its question.
+
+    (value − bound)/value, at least 0; None when the row has no value or nobody proved a bound.
+    """
+    value = row.get("objective")
+    bound, _ = known.get(row.get("group", ""), (-math.inf, math.inf))
+    if not isinstance(value, (int, float)) or math.isinf(bound):
+        return None
+    if value == 0:
+        return 0.0 if bound >= 0 else None
+    return max(0.0, (float(value) - bound) / abs(float(value)))
+
+
+def contradictions(rows: tuple[Mapping[str, Any], ...]) -> tuple[str, ...]:
+    """Return the groups in which a proven bound lies above another method's value, in words."""
+    return tuple(
+        f"{group}: the bound {bound:.12g} is above the value {value:.12g}"
+        for group, (bound, value) in best_known(rows).items()
+        if math.isfinite(bound)
+        and math.isfinite(value)
+        and bound > value + CONTRADICTION * abs(value) + 1e-9
+    )
+
+
+def looks_like_results(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is meant to be results: by its name, or by its first line."""
+    if Path(path).suffix.lower() in SUFFIXES:
+        return True
+    try:
+        with Path(path).open("rb") as file:
+            first = file.readline(1 << 20)
+    except OSError:
+        return False
+    try:
+        value = json.loads(first)
+    except ValueError:
+        return False
+    return isinstance(value, dict) and value.get("kind") in ("run", "row")

@@ -1,0 +1,282 @@
+"""Every ending of a cell is a row with its reason."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks import runner
+from benchmarks.cells import Cell, Failures, Limits, ScriptCell, SolveCell, cell_from_json
+from benchmarks.progress import RunProgress
+from benchmarks.runner import Runner, run_cell
+from benchmarks.suites import SUITES, Grid
+from benchmarks.worlds import DRAWN, World
+from placement.plan import evaluate
+from placement.report.results import best_known
+
+SMALL = World("world27", sites=6)
+
+
+def cell(method: str = "exhaustive", **changes: object) -> SolveCell:
+    values: dict[str, object] = {
+        "world": SMALL,
+        "replicas": 3,
+        "voters": 3,
+        "failures": Failures.NONE,
+        "method": method,
+        "seed": 1,
+        "limits": Limits(time=5.0, wall=60.0, repeats=2, again=0.2),
+    }
+    return SolveCell(**(values | changes))  # type: ignore[arg-type]  # values of the fields above
+
+
+def test_a_solved_cell_tells_what_the_evaluator_says() -> None:
+    """Value, bound and configuration in the row are those of the plan, priced once more here."""
+    from benchmarks.cells import problem_of
+    from placement import Configuration
+
+    asked = cell()
+    row = json.loads(json.dumps(run_cell(asked)))
+    assert row["outcome"] == "ok"
+    assert row["status"] == "optimal"
+    problem = problem_of(asked, SMALL.build(1))
+    index = problem.instance.sites.index
+    plan = evaluate(
+        problem,
+        Configuration.of(
+            index(row["leader"]), map(index, row["voters"]), map(index, row["replicas"])
+        ),
+    )
+    assert row["objective"] == plan.objective
+    assert row["seconds"] > 0
+    assert row["calibration_seconds"] > 0
+    assert row["same_again"]
+    assert cell_from_json(row["cell"]) == asked
+    assert row["key"] == asked.key
+
+
+@pytest.mark.parametrize(
+    ("asked", "outcome", "reason"),
+    [
+        (cell("no-such-method"), "missing", "unknown method"),
+        (cell("kq", failures=Failures.N_1), "refused", "contingency"),
+        (cell("tier2"), "refused", "tier"),
+        (cell(voters=2, failures=Failures.REGION), "refused", "contradicts itself"),
+        (cell(limits=Limits(time=None, wall=0.05)), "timeout", "0.05 s"),
+        (cell(world=World("nowhere")), "missing", "nowhere"),
+        (ScriptCell("benchmarks.no_such_script"), "missing", "no_such_script"),
+        (ScriptCell("tests.benchmarks.marker"), "error", "code 1"),
+    ],
+)
+def test_endings(asked: Cell, outcome: str, reason: str) -> None:
+    """Each ending has its name, and a reason that says what happened."""
+    row = run_cell(asked)
+    assert row["outcome"] == outcome
+    assert reason in str(row["reason"])
+    json.dumps(row, allow_nan=False)
+
+
+def test_infeasible_is_an_answer() -> None:
+    """Three voters on two continents: the row says infeasible, with the reasons."""
+    world = World("world27", sites=3)
+    asked = cell(world=world, failures=Failures.CONTINENT, seed=0)
+    assert len({*world.build(0).domains["continent"]}) < 3
+    row = run_cell(asked)
+    assert (row["outcome"], row["status"]) == ("ok", "infeasible")
+    assert row["reasons"]
+    assert row["objective"] is None
+
+
+def test_too_little_memory_is_a_row() -> None:
+    """A cell that needs more address space than it may use is a row and not a hang."""
+    big = cell(
+        world=World(DRAWN, sites=900, clients=900),
+        method="best-mean",
+        limits=Limits(time=5.0, wall=60.0, memory=240),
+    )
+    row = run_cell(big)
+    assert row["outcome"] == "memory", row
+    assert "240 MiB" in str(row["reason"])
+
+
+def fake_child(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    """Have cells run a program of this test's own."""
+    start = subprocess.Popen
+
+    def popen(command: list[str], **options: object) -> subprocess.Popen[bytes]:
+        del command
+        return start([sys.executable, "-c", program], **options)  # type: ignore[call-overload,no-any-return]  # handed on
+
+    monkeypatch.setattr(runner.subprocess, "Popen", popen)
+
+
+@pytest.mark.parametrize(
+    ("program", "outcome", "reason"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "crashed", "SIGSEGV"),
+        ("import os; os.abort()", "crashed", "SIGABRT"),
+        ("import sys; sys.exit(3)", "crashed", "code 3"),
+        ("pass", "crashed", "no row"),
+        ("raise MemoryError", "memory", "MiB"),
+        ("raise RuntimeError('oh no')", "crashed", "oh no"),
+    ],
+)
+def test_crashes(monkeypatch: pytest.MonkeyPatch, program: str, outcome: str, reason: str) -> None:
+    """A child that dies in any way leaves a row."""
+    fake_child(monkeypatch, program)
+    row = run_cell(cell())
+    assert row["outcome"] == outcome
+    assert reason in str(row["reason"])
+
+
+def test_timeout_kills_grandchildren(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a method has started is ended with it."""
+    note = tmp_path / "pid"
+    program = (
+        "import subprocess, sys, time, pathlib\n"
+        "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"pathlib.Path({str(note)!r}).write_text(str(p.pid))\n"
+        "time.sleep(60)\n"
+    )
+    fake_child(monkeypatch, program)
+    assert run_cell(cell(limits=Limits(wall=1.5)))["outcome"] == "timeout"
+    pid = int(note.read_text())
+    for _ in range(100):
+        if not alive(pid):
+            break
+        time.sleep(0.05)
+    assert not alive(pid)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs (a zombie, whose parent is gone, does not)."""
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+    return state != "Z"
+
+
+def test_an_orphan_ends_with_its_parent() -> None:
+    """When the harness is killed, its child sees the end of its input and ends too."""
+    asked = cell("milp", world=World("world27"), replicas=7, limits=Limits(time=50.0, wall=60.0))
+    child = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.child"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    assert child.stdin is not None
+    child.stdin.write(json.dumps(asked.to_json()).encode() + b"\n")
+    child.stdin.flush()
+    time.sleep(0.5)
+    child.stdin.close()
+    assert child.wait(timeout=30) == 1
+    assert child.stdout is not None
+    assert child.stdout.read() == b""
+    child.stdout.close()
+
+
+def test_ctrl_c_ends_what_is_under_way() -> None:
+    """An interrupt during a run kills the processes and is raised again; finished rows are kept."""
+    cells = [
+        ScriptCell("calendar", ("2026", "1")),
+        ScriptCell("timeit", ("-n1", "-r1", "import time; time.sleep(60)")),
+    ]
+    rows: list[dict[str, object]] = []
+
+    def interrupt() -> None:
+        while not rows:
+            time.sleep(0.02)
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        Runner(1).run(cells, lambda cell, row, done: rows.append(row))
+    assert time.monotonic() - started < 30  # not the minute that the second cell sleeps
+    assert [row["outcome"] for row in rows] == ["ok"]
+
+
+def test_suites_are_data() -> None:
+    """Every suite has cells, each once, that survive JSON; its reference answers its questions."""
+    for suite in SUITES.values():
+        cells = suite.cells()
+        assert cells
+        assert len({c.key for c in cells}) == len(cells)
+        for c in cells:
+            assert cell_from_json(json.loads(json.dumps(c.to_json()))) == c
+        solved = [c for c in cells if isinstance(c, SolveCell)]
+        assert {c.group for c in solved} == {
+            c.group for c in solved if c.method == suite.reference
+        }, suite.name
+
+
+def test_groups_differ_when_questions_do() -> None:
+    """Two cells are of one group only when they ask the same of the same world."""
+    base = cell()
+    for other in (
+        cell(seed=2),
+        cell(replicas=4),
+        cell(voters=1),
+        cell(failures=Failures.N_1),
+        cell(world=World("world27", sites=6, mix="ledger")),
+        cell(world=World("world27", sites=6, demand="reads")),
+        cell(world=World("aws", sites=6)),
+    ):
+        assert other.group != base.group
+        assert other.key != base.key
+    assert cell("kq").group == base.group
+
+
+def test_drawn_worlds_are_seeded() -> None:
+    """The same seed gives the same world, another seed another one, of the size asked for."""
+    world = World(DRAWN, sites=12, clients=20)
+    assert world.build(3) == world.build(3)
+    assert world.build(3) != world.build(4)
+    assert len(world.build(3).sites) == 12
+    assert len(world.build(3).clients) == 20
+
+
+def test_grids_leave_out_what_cannot_be() -> None:
+    """No cell has more voters than replicas, or more replicas than the world has sites."""
+    grid = Grid((World("world27", sites=4),), ("kq",), (3, 5), (3, 5))
+    assert [(c.replicas, c.voters) for c in grid.cells()] == [(3, 3)]
+
+
+def test_progress_estimates_by_method() -> None:
+    """What is left is estimated from the same method's cells, else from all."""
+    now = [0.0]
+    clock: Callable[[], float] = lambda: now[0]  # noqa: E731 - a clock to set by hand
+    cells = [cell("kq"), cell("kq", seed=2), cell("milp"), cell("milp", seed=2)]
+    out = io.StringIO()
+    progress = RunProgress(out, cells, clock=clock)
+    progress(cells[0], {"outcome": "ok", "wall_seconds": 1.0}, 1)
+    assert progress.rest() == pytest.approx(1.0 + 1.0 + 1.0)
+    progress(cells[2], {"outcome": "timeout", "wall_seconds": 9.0}, 2)
+    assert progress.rest() == pytest.approx(1.0 + 9.0)
+    now[0] = 75.0
+    assert "2/4 · 1 min 15 s so far · about 10 s left · 1 timeout" in progress.text(cells[2], 2)
+
+
+def test_the_best_bound_of_a_group_is_anybodys() -> None:
+    """Gap is measured against the largest bound that any method proved for the question."""
+    rows = (
+        {"group": "g", "objective": 10.0, "bound": None},
+        {"group": "g", "objective": 9.0, "bound": 8.0},
+        {"group": "h", "objective": None, "bound": None},
+    )
+    assert best_known(rows)["g"] == (8.0, 9.0)
