@@ -56,8 +56,8 @@ def run(args: argparse.Namespace) -> int:
         return exits.FOUND
     leaders = "one proof for all leaders" if checked.leaders == 1 else f"{checked.leaders} leaders"
     print(
-        f"proved: no configuration has a mean latency below {checked.bound / rate:.6f} ms; this plan "
-        f"has {checked.score / rate:.6f} ms\n"
+        f"proved: no configuration has a mean latency below {checked.bound / rate:.6f} ms; this "
+        f"plan has {checked.score / rate:.6f} ms\n"
         f"        ({leaders}; {checked.events} steps and {checked.bounds} bounds computed again in "
         "exact integers)"
     )
