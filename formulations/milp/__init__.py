@@ -14,6 +14,9 @@ model           the Pyomo model put together; configuration from a solution
 program         the Pyomo model as arrays, for HiGHS
 highs           one guarded run of HiGHS: time, Ctrl-C, incumbents, honest bound
 relaxation      LP bound and size of a recipe
+search          rounds of HiGHS, what is claimed and what is checked
+proof           branch and bound on safe LP bounds: a proof without tolerances
+start           a configuration to start from
 method          the method ``milp``
 ==============  ==========================================================================
 

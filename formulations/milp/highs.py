@@ -29,7 +29,7 @@ from formulations.milp.program import Program
 from placement.checks import FloatArray
 from placement.errors import SolverError
 
-__all__ = ["Guard", "Outcome", "Stop", "Verdict", "run"]
+__all__ = ["Guard", "Outcome", "Stop", "Verdict", "load_relaxed", "run"]
 
 _POLL = 0.02
 """Seconds between two looks at the clock."""
@@ -228,6 +228,19 @@ def _load(program: Program, threads: int, seed: int, presolve: bool, relaxed: bo
     if solver.passModel(lp) == highspy.HighsStatus.kError:
         raise SolverError("HiGHS refused the model")
     return solver
+
+
+def load_relaxed(program: Program, seed: int = 0) -> Any:
+    """Return a HiGHS instance that holds the LP relaxation, for solving it under changing bounds.
+
+    Presolve is off, so that every status comes with duals or a dual ray.
+
+    Raises
+    ------
+    SolverError
+        When HiGHS refuses the model.
+    """
+    return _load(program, 1, seed, presolve=False, relaxed=True)
 
 
 def _offer(solver: Any, start: FloatArray) -> None:

@@ -35,8 +35,8 @@ def solve(problem: Problem, options: Options) -> Plan:
     problem, options
         See :mod:`placement.methods`. Settings: ``recipe``, "auto" or a value of
         :class:`formulations.milp.recipes.Recipe`; ``start``, the heuristic that gives the first
-        configuration; ``reduce``, whether that configuration may be used to leave out what costs
-        too much.
+        configuration; ``proof``, "solver" or "safe", see :mod:`formulations.milp.search`;
+        ``reduce``, whether that configuration may be used to leave out what costs too much.
 
     Returns
     -------
@@ -58,10 +58,12 @@ def solve(problem: Problem, options: Options) -> Plan:
         recipe=None if name == "auto" else Recipe(name),
         terms=terms_of(problem),
         reduce=bool(options.settings["reduce"]),
+        safe=options.settings["proof"] == "safe",
         began=began,
         deadline=deadline,
     )
     start = Start(None, "none")
+    search.stats["proof"] = str(options.settings["proof"])
     try:
         start = find_start(problem, options, str(options.settings["start"]))
         search.stats.update(start=start.origin, start_seconds=time.perf_counter() - began)
@@ -158,6 +160,11 @@ METHOD = Method(
         ),
         "start": Setting(
             "auto", "heuristic that gives the first plan, 'auto', or 'none' for any feasible plan"
+        ),
+        "proof": Setting(
+            "solver",
+            "the bound: HiGHS's less its tolerances, or 'safe' LP bounds in a tree of our own",
+            choices=("solver", "safe"),
         ),
         "reduce": Setting(True, "leave out what the first plan shows to be too expensive"),
     },

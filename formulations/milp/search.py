@@ -9,8 +9,9 @@ its tolerances allow (`slack`), in a program scaled so that this is far below a 
 * coefficients are rounded: a few units in the last place of the largest, times the mass.
 
 With the objective scaled to a million or more this comes to some 1e-10 of the optimum. It is a
-statement about tolerances, not a proof in exact arithmetic: cuts, fixings and pruning inside HiGHS
-are floating point, and nothing outside it can replay them.
+statement about tolerances: cuts, fixings and pruning inside HiGHS are floating point, and it keeps
+no record of them. With the setting ``proof=safe`` its bound is not used at all: the optimum it
+found is proven again by :mod:`formulations.milp.proof`, whose bounds hold in exact arithmetic.
 
 **What is checked.** Binaries are rounded, the configuration rebuilt, its constraints tested and its
 score evaluated; a difference of more than a relative 1e-6 from HiGHS's objective is a SolverError.
@@ -29,9 +30,11 @@ import numpy as np
 from formulations.milp.highs import Guard, Outcome, Stop, Verdict, run
 from formulations.milp.model import Milp, build, mass_of
 from formulations.milp.program import Program
+from formulations.milp.proof import prove
 from formulations.milp.recipes import Recipe
 from formulations.milp.reductions import reduce_terms, static_bound
 from formulations.milp.terms import Terms
+from placement.checks import FloatArray
 from placement.configuration import Configuration
 from placement.errors import LimitError, SolverError
 from placement.feasibility import violations
@@ -99,6 +102,8 @@ class Search:
         Data of the program, before reductions.
     reduce
         Whether to leave out what the best configuration makes too expensive.
+    safe
+        Whether the bound must come from :mod:`formulations.milp.proof` instead of from HiGHS.
     deadline
         time.perf_counter() at which to stop.
     best, value
@@ -116,6 +121,7 @@ class Search:
     recipe: Recipe | None
     terms: Terms
     reduce: bool
+    safe: bool
     began: float
     deadline: float
     best: Configuration | None = None
@@ -226,6 +232,10 @@ class Search:
                 if outcome.values is not None:
                     self.notes.append("HiGHS's presolve called a feasible program infeasible")
             lowered = (outcome.bound - slack(milp, program)) / milp.scale
+            if self.safe:
+                lowered = -math.inf
+            elif outcome.values is not None:
+                self.stats["slack"] = slack(milp, program) / max(abs(outcome.objective), 1e-300)
             if outcome.values is None:
                 self._raise_bound(lowered)
                 return self._stopped(outcome)
@@ -251,8 +261,45 @@ class Search:
             self._raise_bound(min(lowered, self.value))
             if outcome.verdict is Verdict.STOPPED:
                 return self._stopped(outcome)
+            if self.safe:
+                return self._prove()
             return self.proven or not self._worth_another_round(milp)
         return False
+
+    def _prove(self) -> bool:
+        """Prove the best configuration on safe bounds; whether that ends the search."""
+        milp, program = self._build()
+        target = self.value * (1 - OPTIMALITY_TOLERANCE / 2)
+        better: list[Configuration] = []
+
+        def judge(values: FloatArray) -> bool:
+            configuration = milp.configuration(program, values)
+            if violations(self.problem, configuration):
+                return True
+            if objective(self.problem, configuration) >= target:
+                return True
+            better.append(configuration)
+            return False
+
+        began = time.perf_counter()
+        proof = prove(
+            program,
+            target * milp.scale,
+            judge,
+            deadline=self.deadline,
+            report=lambda bound: self.report(bound=bound / milp.scale),
+        )
+        self.stats["proof_seconds"] = time.perf_counter() - began
+        self.stats["proof_nodes"] = proof.nodes
+        self._raise_bound(proof.bound / milp.scale * (1 - 1e-15))
+        for configuration in better:
+            self.offer(configuration)
+        if proof.interrupted:
+            self.termination = Termination.INTERRUPTED
+        elif proof.open and not better:
+            late = time.perf_counter() >= self.deadline
+            self.termination = Termination.TIME_LIMIT if late else Termination.WORK_LIMIT
+        return not better
 
     def _run(self, milp: Milp, program: Program, *, presolve: bool = True) -> Outcome:
         start = None if self.best is None else milp.values(program, self.best)

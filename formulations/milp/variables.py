@@ -217,7 +217,7 @@ def declare(model: Any, terms: Terms, rows: Rows) -> Variables:
         q=add(
             "q",
             sorted({k for k, _ in terms.radii}) if quorum is Quorum.MEMBERSHIP else [],
-            pyo.NonNegativeReals,
+            unit,
         ),
         w=add(
             "w",

@@ -1,0 +1,203 @@
+"""The proof on safe LP bounds: sound whatever the duals are, and complete on small problems."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from formulations.milp import proof as proof_module
+from formulations.milp import search as search_module
+from formulations.milp.highs import Guard, run
+from formulations.milp.model import build
+from formulations.milp.proof import prove, safe_bound
+from formulations.milp.recipes import Recipe
+from formulations.milp.terms import terms_of
+from placement import Problem, Status, solve
+from placement.feasibility import reasons_infeasible
+from tests.milp.worlds import sphere
+from tests.strategies import problems
+
+
+def program_of(problem, recipe=Recipe.PER_CLIENT):
+    """Return the unreduced program of a problem, and its model."""
+    milp = build(terms_of(problem), recipe.rows)
+    return milp.program(), milp
+
+
+def exact_bound(program, lower, upper, dual):
+    """Weak duality in rational arithmetic, for duals that fit their rows."""
+    pi = [Fraction(float(value)) for value in dual]
+    total = Fraction(program.offset)
+    reduced = [Fraction(float(value)) for value in program.cost]
+    for i, weight in enumerate(pi):
+        if weight:
+            side = program.row_lower[i] if weight > 0 else program.row_upper[i]
+            total += weight * Fraction(float(side))
+        for entry in range(program.start[i], program.start[i + 1]):
+            value = Fraction(float(program.value[entry]))
+            reduced[program.index[entry]] -= weight * value
+    for j, price in enumerate(reduced):
+        total += min(price * Fraction(float(lower[j])), price * Fraction(float(upper[j])))
+    return total
+
+
+@settings(max_examples=50)
+@given(problems(max_sites=5, max_clients=4), st.sampled_from(list(Recipe)))
+def test_safe_bound_is_below_the_exact_one_and_close(problem, recipe):
+    """At the LP's duals: never above weak duality in rational arithmetic, and close to it."""
+    assume(not reasons_infeasible(problem))
+    program, _ = program_of(problem, recipe)
+    solver = proof_module.load_relaxed(program)
+    solver.run()
+    dual = np.array(solver.getSolution().row_dual)
+    assume(len(dual) == len(program.row_lower))
+    dual[(dual > 0) & ~np.isfinite(program.row_lower)] = 0
+    dual[(dual < 0) & ~np.isfinite(program.row_upper)] = 0
+    exact = exact_bound(program, program.lower, program.upper, dual)
+    safe = safe_bound(program, program.lower, program.upper, dual)
+    assert Fraction(safe) <= exact
+    size = 1 + float(np.abs(program.cost).sum())
+    assert float(exact) - safe <= 1e-11 * size
+
+
+@settings(max_examples=60)
+@given(
+    problems(max_sites=5, max_clients=4),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([1e-3, 1.0, 1e6, 1e300]),
+)
+def test_any_duals_give_a_bound(problem, seed, size):
+    """Random numbers for duals, NaN and infinity among them: weak bounds, never wrong ones."""
+    best = solve(problem, "exhaustive")
+    assume(best.found)
+    program, _ = program_of(problem)
+    rng = np.random.default_rng(seed)
+    dual = rng.normal(size=len(program.row_lower)) * size
+    dual[rng.random(len(dual)) < 0.1] = np.nan
+    dual[rng.random(len(dual)) < 0.1] = np.inf
+    with np.errstate(all="ignore"):
+        bound = safe_bound(program, program.lower, program.upper, dual)
+        empty = safe_bound(program, program.lower, program.upper, dual, cost=False)
+    assert bound <= best.objective * (1 + 1e-12)
+    assert empty <= 0  # a feasible program is never proven empty
+
+
+@settings(max_examples=60)
+@given(problems(), st.sampled_from(list(Recipe)), st.booleans())
+def test_proven_optima_are_those_of_exhaustive_search(problem, recipe, reduce):
+    """The method with proof=safe, under every kind of constraint."""
+    truth = solve(problem, "exhaustive")
+    chosen = {"recipe": recipe.value, "proof": "safe", "reduce": reduce}
+    plan = solve(problem, "milp", settings=chosen)
+    assert plan.status == truth.status
+    if truth.found:
+        assert math.isclose(plan.objective, truth.objective, rel_tol=1e-9)
+
+
+@settings(max_examples=40)
+@given(problems(max_sites=5, max_clients=5), st.sampled_from(list(Recipe)))
+def test_nothing_above_the_optimum_is_proven(problem, recipe):
+    """Asked to prove too much, it comes back with a bound that is not above the optimum."""
+    truth = solve(problem, "exhaustive")
+    assume(truth.found and truth.objective > 0)
+    program, _ = program_of(problem, recipe)
+    told = []
+
+    def judge(values):
+        told.append(program.objective(values))
+        return False
+
+    proof = prove(program, truth.objective * 1.05, judge)
+    assert proof.bound <= truth.objective * (1 + 1e-12)
+    assert proof.open > 0
+    assert told
+
+
+@pytest.mark.parametrize("recipe", [Recipe.PER_CLIENT, Recipe.CHAIN])
+def test_infeasible_nodes_are_closed_by_rays(recipe):
+    """A node without solutions is closed by a dual ray, checked like any other bound."""
+    problem = Problem(sphere(5), replicas=2, voters=1)
+    program, milp = program_of(problem, recipe)
+    place = {var.name: j for j, var in enumerate(program.columns)}
+    lower = program.lower.copy()
+    for site in range(3):
+        lower[place[f"x[{site}]"]] = 1  # three replicas where two are asked for
+    solver = proof_module.load_relaxed(program)
+    columns = np.arange(len(lower), dtype=np.int32)
+    solver.changeColsBounds(len(columns), columns, lower, program.upper)
+    solver.run()
+    assert proof_module._bound_of(solver, program, lower, program.upper)[1] == math.inf
+    assert milp.scale == 1.0
+
+
+def test_solver_and_proof_agree_on_a_larger_world():
+    """Twelve sites with relays: the same optimum, proven twice."""
+    problem = Problem(sphere(12, seed=1, mix=(0.1, 0.8, 0.05, 0.03, 0.02)), replicas=5, voters=3)
+    solver = solve(problem, "milp")
+    safe = solve(problem, "milp", settings={"proof": "safe"})
+    assert solver.status is safe.status is Status.OPTIMAL
+    assert solver.objective == safe.objective
+    assert safe.stats["proof_nodes"] >= 1
+
+
+def test_a_bound_of_highs_is_not_used(monkeypatch):
+    """With proof=safe an overstated bound of HiGHS changes nothing."""
+    real = search_module.run
+
+    def overstated(*args, **kwargs):
+        outcome = real(*args, **kwargs)
+        return dataclasses.replace(outcome, bound=outcome.bound * 2)
+
+    problem = Problem(sphere(7), replicas=3, voters=3)
+    truth = solve(problem, "exhaustive")
+    monkeypatch.setattr(search_module, "run", overstated)
+    plan = solve(problem, "milp", settings={"proof": "safe"})
+    assert plan.status is Status.OPTIMAL
+    assert plan.objective == truth.objective
+
+
+def test_a_wrong_optimum_of_highs_is_found_out(monkeypatch):
+    """HiGHS stops at the start and calls it optimal: the proof finds what is better."""
+    problem = Problem(sphere(7, seed=3), replicas=3, voters=3)
+    truth = solve(problem, "exhaustive")
+    real, calls = search_module.run, []
+
+    def lazy(program, guard, *, start=None, **kwargs):
+        outcome = real(program, guard, start=start, **kwargs)
+        calls.append(outcome)
+        if len(calls) > 1:
+            return outcome
+        value = program.objective(start)
+        return dataclasses.replace(outcome, values=start, objective=value, bound=value)
+
+    monkeypatch.setattr(search_module, "run", lazy)
+    wrong = solve(problem, "milp", settings={"start": "none"})
+    assert wrong.objective > truth.objective  # believed, for want of a second look
+    calls.clear()
+    plan = solve(problem, "milp", settings={"start": "none", "proof": "safe"})
+    assert plan.status is Status.OPTIMAL
+    assert plan.objective == pytest.approx(truth.objective, rel=1e-12)
+
+
+def test_limits_of_the_proof():
+    """Out of time or interrupted: the least bound of the nodes left."""
+    problem = Problem(sphere(15, seed=2), replicas=5, voters=5)
+    program, _ = program_of(problem, Recipe.CHAIN)
+    value = run(program, Guard()).objective
+    late = prove(program, value, lambda values: True, deadline=0.0)
+    assert late.nodes == 0
+    assert late.open == 1
+    assert late.bound < value
+
+    def press(bound):
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proof_module, "_REPORT", 0.0)
+        stopped = prove(program, value, lambda values: True, report=press)
+    assert stopped.interrupted
+    assert stopped.bound < value
