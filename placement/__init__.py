@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from placement.api import evaluate as evaluate
     from placement.api import load as load
     from placement.certificate import check_certificate as check_certificate
+    from placement.comparison import compare as compare
     from placement.configuration import Configuration as Configuration
     from placement.constraints import Diversity as Diversity
     from placement.contingency import Contingency as Contingency
@@ -45,10 +46,13 @@ if TYPE_CHECKING:
     from placement.problem import Problem as Problem
     from placement.status import Status as Status
     from placement.status import Termination as Termination
+    from placement.sweeps import pareto as pareto
+    from placement.sweeps import sweep as sweep
 
 _HOME = {
     "evaluate": "placement.api",
     "load": "placement.api",
+    "compare": "placement.comparison",
     "Configuration": "placement.configuration",
     "Contingency": "placement.contingency",
     "check_certificate": "placement.certificate",
@@ -74,6 +78,8 @@ _HOME = {
     "Problem": "placement.problem",
     "Status": "placement.status",
     "Termination": "placement.status",
+    "pareto": "placement.sweeps",
+    "sweep": "placement.sweeps",
 }
 
 __all__ = [*sorted(_HOME), "__version__"]

@@ -1,0 +1,244 @@
+"""sweep and pareto against solving every cell and every budget by hand."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import placement
+from placement import Instance, Prices, Problem, Progress, Termination, sweeps
+from placement.configuration import Configuration, configuration_cost
+from placement.errors import InputError
+from placement.feasibility import violations
+from placement.plan import objective
+from tests.strategies import problems
+
+
+def world(sites=6, clients=5, seed=2, prices=True, whole=False):
+    rng = np.random.default_rng(seed)
+    rtt = rng.uniform(5, 200, (sites, sites))
+    np.fill_diagonal(rtt, 0)
+    transfer = rng.uniform(0, 0.1, (sites, sites))
+    np.fill_diagonal(transfer, 0)
+    storage = rng.integers(1, 4, sites).astype(float) if whole else rng.uniform(1, 9, sites)
+    return Instance(
+        sites=tuple(f"s{i}" for i in range(sites)),
+        clients=tuple(f"c{i}" for i in range(clients)),
+        client_rtt=rng.uniform(1, 200, (clients, sites)),
+        site_rtt=rtt,
+        counts=rng.integers(1, 90, (clients, 5)).astype(float),
+        prices=Prices(storage, None if whole else transfer, 3.0) if prices else None,
+    )
+
+
+def everything(instance, sizes, voters):
+    """(cost, score) of every configuration there is."""
+    for size in sizes:
+        problem = Problem(instance, replicas=size, voters=voters)
+        for replicas in itertools.combinations(range(len(instance.sites)), size):
+            for chosen in itertools.combinations(replicas, voters):
+                for leader in chosen:
+                    one = Configuration.of(leader, chosen, replicas)
+                    if not violations(problem, one):
+                        yield configuration_cost(instance, one), objective(problem, one)
+
+
+def frontier(points):
+    kept = []
+    for cost, value in sorted(points):
+        if not kept or value < kept[-1][1] * (1 - 1e-9):
+            kept.append((cost, value))
+    return kept
+
+
+def test_cells_gains_and_order():
+    instance = world(prices=False)
+    table = placement.sweep(instance, replicas=range(2, 6), voters=[3, 1], method="exhaustive")
+    assert list(table.columns) == list(sweeps.SWEEP_COLUMNS)
+    cells = list(zip(table["voters"], table["replicas"], strict=True))
+    assert cells == [(1, 2), (1, 3), (1, 4), (1, 5), (3, 3), (3, 4), (3, 5)]
+    for row in table.itertuples():
+        plan = placement.solve(
+            Problem(instance, replicas=row.replicas, voters=row.voters), method="exhaustive"
+        )
+        assert row.status == "optimal"
+        assert row.score == plan.score
+        assert row.bound == pytest.approx(plan.score)
+        assert row.leader == plan.leader
+        assert row.replica_sites == plan.replicas
+    for voters, part in table.groupby("voters"):
+        latency = part["mean_latency"].to_numpy()
+        assert math.isnan(part["gain"].iloc[0])
+        assert np.allclose(part["gain"].iloc[1:], latency[:-1] - latency[1:])
+        assert np.allclose(part["gain_percent"].iloc[1:], 100 * (1 - latency[1:] / latency[:-1]))
+        assert voters in (1, 3)
+    assert table["cost"].isna().all()
+
+
+def test_a_gap_in_the_numbers_has_no_gain():
+    table = placement.sweep(world(), replicas=[2, 4, 5], voters=1, method="kq")
+    assert table["gain"].isna().tolist() == [True, True, False]
+    assert (table["cost"] > 0).all()
+    assert set(table["status"]) == {"feasible"}
+
+
+def test_the_constraints_of_a_problem_hold_in_every_cell():
+    problem = Problem(
+        world(), replicas=4, voters=["s1", "s2"], forbidden=["s0"], pinned=["s3", "s4"]
+    )
+    table = placement.sweep(problem, replicas=range(2, 5), method="exhaustive")
+    by_size = table.set_index("replicas")
+    assert by_size["status"][2] == "refused"
+    assert by_size["status"][4] == "optimal"
+    assert set(by_size["replica_sites"][4]) == {"s1", "s2", "s3", "s4"}
+    assert set(by_size["voter_sites"][4]) == {"s1", "s2"}
+    assert by_size["voters"][4] == 2
+
+
+def test_infeasible_cells_say_why():
+    instance = world().replace(domains={"zone": ("x", "x", "y", "y", "z", "z")})
+    problem = Problem(
+        instance, replicas=2, voters=2, diversity=placement.Diversity("zone", "replicas", cap=1)
+    )
+    table = placement.sweep(problem, replicas=[3, 4], method="exhaustive").set_index("replicas")
+    assert table["status"].tolist() == ["optimal", "infeasible"]
+    assert "zone" in table["reason"][4]
+
+
+def test_more_replicas_than_sites_is_a_refused_cell():
+    table = placement.sweep(world(), replicas=[6, 7], voters=1, method="kq")
+    assert table["status"].tolist() == ["feasible", "refused"]
+    assert "more replicas than sites" in table["reason"][1]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"replicas": [], "voters": 1}, "none given"),
+        ({"replicas": [0], "voters": 1}, "not a possible number"),
+        ({"replicas": [2.5], "voters": 1}, "not a possible number"),
+        ({"replicas": [2], "voters": 3}, "voters <= replicas"),
+        ({"replicas": [3], "voters": 3, "method": "kqq"}, "did you mean 'kq'"),
+    ],
+)
+def test_bad_input(asked, message):
+    with pytest.raises(InputError, match=message):
+        placement.sweep(world(), **asked)
+
+
+def test_ctrl_c_keeps_the_cells_there_are(monkeypatch):
+    true_solve = sweeps.solve
+    calls = []
+
+    def pressed(problem, *args, **kwargs):
+        calls.append(problem.rules.replicas_min)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return true_solve(problem, *args, **kwargs)
+
+    monkeypatch.setattr(sweeps, "solve", pressed)
+    table = placement.sweep(world(), replicas=range(1, 5), voters=1, method="kq")
+    assert table["status"].tolist() == ["feasible", "not run", "not run", "not run"]
+    assert calls == [1, 2]
+
+
+def test_progress_names_the_cell():
+    seen = set()
+    placement.sweep(
+        world(),
+        replicas=[2, 3],
+        voters=2,
+        method="exhaustive",
+        progress=lambda replicas, voters, report: seen.add((replicas, voters, type(report))),
+    )
+    assert seen == {(2, 2, Progress), (3, 2, Progress)}
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["reals", "ties"])
+@pytest.mark.parametrize("method", ["exhaustive", "cp-sat"])
+def test_the_frontier_is_the_one_of_all_configurations(method, whole):
+    instance = world(whole=whole)
+    truth = frontier([*everything(instance, range(1, 6), 1), *everything(instance, range(2, 6), 2)])
+    table = placement.pareto(instance, replicas=range(1, 6), voters=[1, 2], method=method)
+    assert list(table.columns) == list(sweeps.PARETO_COLUMNS)
+    assert table.attrs["complete"]
+    assert set(table["status"]) == {"optimal"}
+    assert np.allclose(table["cost"], [cost for cost, _ in truth])
+    assert np.allclose(table["score"], [value for _, value in truth], rtol=1e-9)
+    assert table["cost"].is_monotonic_increasing
+    assert table["score"].is_monotonic_decreasing
+
+
+def test_a_frontier_over_numbers_with_a_hole():
+    instance = world(sites=5)
+    truth = frontier([*everything(instance, [2], 2), *everything(instance, [4], 2)])
+    table = placement.pareto(instance, replicas=[2, 4], voters=2, method="exhaustive")
+    assert np.allclose(table["cost"], [cost for cost, _ in truth])
+    assert np.allclose(table["score"], [value for _, value in truth])
+
+
+def test_the_budget_of_the_problem_bounds_the_frontier():
+    instance = world()
+    whole = placement.pareto(instance, replicas=range(2, 5), voters=2, method="exhaustive")
+    limit = float(whole["cost"].iloc[len(whole) // 2])
+    problem = Problem(instance, replicas=2, voters=2, budget=limit, cost_weight=7.0)
+    table = placement.pareto(problem, replicas=range(2, 5), method="exhaustive")
+    assert np.allclose(table["cost"], whole["cost"][whole["cost"] <= limit])
+
+
+def test_an_unfinished_frontier_says_so():
+    table = placement.pareto(world(), replicas=range(1, 6), voters=1, method="exhaustive", points=2)
+    assert not table.attrs["complete"]
+    assert len(table) <= 2
+    table = placement.pareto(world(), replicas=[3], voters=1, method="kq")
+    assert not table.attrs["complete"]  # a heuristic proves no point
+
+
+def test_a_free_world_has_one_point():
+    instance = world().replace(prices=Prices(np.zeros(6)))
+    table = placement.pareto(instance, replicas=[3], voters=1, method="exhaustive")
+    assert table["cost"].tolist() == [0.0]
+    assert table.attrs["complete"]
+
+
+def test_no_prices_no_frontier():
+    with pytest.raises(InputError, match="needs prices"):
+        placement.pareto(world(prices=False), replicas=[2], voters=1)
+
+
+def test_interrupting_a_frontier_keeps_its_points(monkeypatch):
+    true_solve = sweeps.solve
+
+    def pressed(problem, *args, **kwargs):
+        plan = true_solve(problem, *args, **kwargs)
+        return plan.replace(termination=Termination.INTERRUPTED)
+
+    monkeypatch.setattr(sweeps, "solve", pressed)
+    table = placement.pareto(world(), replicas=[2, 3], voters=1, method="exhaustive")
+    assert len(table) == 1
+    assert not table.attrs["complete"]
+
+
+@given(problems(max_sites=5, kinds={"forbidden", "pinned", "nested_caps", "budget", "quorum"}))
+@settings(max_examples=20)
+def test_frontiers_of_generated_problems(problem):
+    if problem.instance.prices is None:
+        return
+    sizes = (problem.rules.replicas_min, problem.rules.replicas_max)
+    points = []
+    for size in range(sizes[0], sizes[1] + 1):
+        one = problem.replace(replicas=size)
+        for replicas in itertools.combinations(range(len(problem.instance.sites)), size):
+            for chosen in itertools.combinations(replicas, problem.rules.voters):
+                for leader in chosen:
+                    configuration = Configuration.of(leader, chosen, replicas)
+                    if not violations(one, configuration):
+                        cost = configuration_cost(problem.instance, configuration)
+                        points.append((cost, objective(one, configuration)))
+    truth = frontier(points)
+    table = placement.pareto(problem, replicas=range(sizes[0], sizes[1] + 1), method="exhaustive")
+    assert table.attrs["complete"]
+    assert np.allclose(table["cost"], [cost for cost, _ in truth])
+    assert np.allclose(table["score"], [value for _, value in truth], rtol=1e-9)
