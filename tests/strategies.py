@@ -16,8 +16,9 @@ budgets and forbidden sites can make it infeasible, and methods must then say so
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -140,6 +141,7 @@ def instances(
     varying_rtt: bool = False,
     prices: bool = False,
     integral: bool | None = None,
+    styles: Sequence[Style] = (),
 ) -> Instance:
     """Draw a world.
 
@@ -155,14 +157,16 @@ def instances(
         Whether replicas have prices, with or without transfer.
     integral
         True: all RTTs and counts are whole numbers; False: none need be; None: either.
+    styles
+        Styles of RTTs to draw from; empty: all, or those that `integral` allows.
     """
     # Hypothesis draws the first choice most often; one site is worth a tenth of the examples.
     sizes = [*range(max(2, min_sites), max_sites + 1), *range(min_sites, 2)]
     sites = draw(st.sampled_from(sizes), label="sites")
     same = draw(st.booleans(), label="clients are the sites")
     clients = sites if same else draw(st.integers(1, max_clients), label="clients")
-    styles: tuple[Style, ...] = INTEGRAL if integral else get_args(Style)
-    style: Style = draw(st.sampled_from(styles), label="RTTs")
+    possible = styles or (INTEGRAL if integral else get_args(Style))
+    style: Style = draw(st.sampled_from(possible), label="RTTs")
     count_styles = ("sparse", "integers") if integral else ("sparse", "integers", "reals")
     count_style = draw(st.sampled_from(count_styles), label="counts")
     least = 2 if varying_rtt else 1
@@ -216,7 +220,10 @@ def problems(
     max_sites: int = 7,
     max_clients: int = 8,
     integral: bool | None = None,
+    styles: Sequence[Style] = (),
+    min_kinds: int = 0,
     max_kinds: int = 4,
+    writes: bool = False,
 ) -> Problem:
     """Draw a question: an instance and up to `max_kinds` kinds of constraints on it.
 
@@ -228,15 +235,18 @@ def problems(
         At most this tier: 3 counts only, 2 replicas by name, 1 replicas and voters by name.
     kinds
         Kinds of constraints that may occur.
-    min_sites, max_sites, max_clients, integral
+    min_sites, max_sites, max_clients, integral, styles
         As for :func:`instances`.
-    max_kinds
+    min_kinds, max_kinds
         How many kinds may meet in one problem; 0: none.
+    writes
+        Whether quorums must matter: 3 voters or more, and operations that wait for them.
     """
     allowed = sorted(kinds)
-    chosen: set[str] = set()
+    chosen: set[Kind] = set()
     if allowed and max_kinds:
-        chosen = draw(st.sets(st.sampled_from(allowed), max_size=max_kinds), label="constraints")
+        sets = st.sets(st.sampled_from(allowed), min_size=min_kinds, max_size=max_kinds)
+        chosen = draw(sets, label="constraints")
     instance = draw(
         instances(
             min_sites=min_sites,
@@ -246,14 +256,23 @@ def problems(
             varying_rtt="varying_rtt" in chosen,
             prices=bool(chosen & MONEY),
             integral=integral,
+            styles=styles,
         )
     )
-    return draw(_questions(instance, tier, frozenset(chosen)))
+    if writes:
+        last = instance.counts.copy()
+        last[..., -1] += 10  # of the last operation, which is made to wait for votes
+        needy = dataclasses.replace(instance.operations[-1], quorum=1.0)
+        instance = instance.replace(counts=last, operations=(*instance.operations[:-1], needy))
+    return draw(_questions(instance, tier, frozenset(chosen), 3 if writes else 1))
 
 
 @st.composite
-def _questions(draw: st.DrawFn, instance: Instance, tier: int, chosen: frozenset[str]) -> Problem:
+def _questions(
+    draw: st.DrawFn, instance: Instance, tier: int, chosen: frozenset[Kind], least_voters: int
+) -> Problem:
     count = len(instance.sites)
+    fewest = min(least_voters, count)
     everyone = set(range(count))
 
     def some(pool: Iterable[int], least: int = 0, most: int | None = None) -> set[int]:
@@ -267,8 +286,8 @@ def _questions(draw: st.DrawFn, instance: Instance, tier: int, chosen: frozenset
         return tuple(instance.sites[s] for s in sorted(sites))
 
     asked: dict[str, Any] = {}
-    most = draw(st.sampled_from(range(1, count + 1)), label="replicas")
-    voters = draw(st.integers(1, most), label="voters")
+    most = draw(st.sampled_from(range(fewest, count + 1)), label="replicas")
+    voters = draw(st.integers(fewest, most), label="voters")
 
     if tier < 3:
         holders = some(everyone, most, most)
@@ -333,7 +352,7 @@ def _questions(draw: st.DrawFn, instance: Instance, tier: int, chosen: frozenset
     return Problem(instance, **asked)
 
 
-def _diversity(draw: st.DrawFn, chosen: frozenset[str]) -> Iterable[Diversity]:
+def _diversity(draw: st.DrawFn, chosen: frozenset[Kind]) -> Iterable[Diversity]:
     """Diversity rules of the kinds chosen; each of them may come out infeasible."""
     caps = st.integers(1, 3)
     if "nested_caps" in chosen:

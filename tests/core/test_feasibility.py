@@ -24,7 +24,7 @@ from placement.choice import Choice, subsets
 from placement.feasibility import complete, find_feasible, reasons_infeasible, violations
 from tests import reference
 from tests.score.test_score import configurations
-from tests.strategies import ALL, problems
+from tests.strategies import ALL, Kind, problems
 
 
 def check_complete(problem: Problem, prefer: list[int]) -> None:
@@ -57,6 +57,25 @@ def check_complete(problem: Problem, prefer: list[int]) -> None:
 def test_a_plan_is_found_if_and_only_if_there_is_one(data: st.DataObject, problem: Problem) -> None:
     sites = range(len(problem.instance.sites))
     check_complete(problem, data.draw(st.lists(st.sampled_from(sites), unique=True)))
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        {"pinned", "non_voters", "pinned_voters"},
+        {"replica_caps", "pinned", "nested_caps"},
+        {"budget", "pinned"},
+        {"min_domains", "replica_caps", "range"},
+    ],
+    ids=lambda kinds: "+".join(sorted(kinds)),
+)
+@given(data=st.data())
+def test_a_plan_is_found_where_voters_leave_too_little_room(
+    kinds: set[Kind], data: st.DataObject
+) -> None:
+    """Most voter sets here can't be extended to replicas, and those that fail look alike."""
+    problem = data.draw(problems(kinds=kinds, min_sites=4, max_sites=6))
+    check_complete(problem, [])
 
 
 @pytest.mark.slow
