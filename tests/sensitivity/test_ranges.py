@@ -1,0 +1,109 @@
+"""Ranges against exhaustive search: optimal everywhere inside, not just outside."""
+
+import math
+
+import numpy as np
+import pytest
+
+import placement
+from placement.errors import InputError
+from placement.plan import objective
+from placement.runner_up import runner_ups
+from placement.sensitivity import demand_range, rtt_range, safe_rtt_range
+from placement.testing import random_instance
+
+
+def optimal_at(plan, problem, tolerance=1e-7):
+    best = placement.solve(problem, method="exhaustive")
+    return objective(problem, plan.configuration) <= best.objective * (1 + tolerance)
+
+
+def with_demand(plan, client, factor):
+    counts = plan.problem.instance.counts.copy()
+    counts[:, plan.problem.instance.client_index(client)] *= factor
+    return plan.problem.replace(instance=plan.problem.instance.replace(counts=counts))
+
+
+def with_rtt(plan, source, site, value):
+    instance = plan.problem.instance
+    column = instance.sites.index(site)
+    if source in instance.clients:
+        rtt = instance.client_rtt.copy()
+        rtt[instance.clients.index(source), column] = value
+        return plan.problem.replace(instance=instance.replace(client_rtt=rtt))
+    rtt = instance.site_rtt.copy()
+    rtt[instance.sites.index(source), column] = value
+    return plan.problem.replace(instance=instance.replace(site_rtt=rtt))
+
+
+def plans():
+    for seed in range(5):
+        instance = random_instance(seed, sites=6, clients=6)
+        yield placement.solve(placement.Problem(instance, replicas=3, voters=3))
+
+
+def test_demand_ranges():
+    moved = 0
+    for plan in plans():
+        instance = plan.problem.instance
+        for client in instance.clients:
+            if not instance.counts[:, instance.client_index(client)].any():
+                continue
+            found = demand_range(plan, client, most=200.0)
+            assert found.low <= 1 <= found.high
+            inside = np.linspace(found.low, min(found.high, 200.0), 5)
+            assert all(optimal_at(plan, with_demand(plan, client, x)) for x in inside)
+            if found.low > 0:
+                moved += 1
+                assert not optimal_at(plan, with_demand(plan, client, found.low * 0.99))
+            if found.high < 200:
+                moved += 1
+                assert not optimal_at(plan, with_demand(plan, client, found.high * 1.01))
+    assert moved > 10
+
+
+@pytest.mark.parametrize("kind", ["client", "site"])
+def test_rtt_ranges(kind):
+    rng = np.random.default_rng(1)
+    ended = 0
+    for plan in plans():
+        instance = plan.problem.instance
+        second = runner_ups(plan, 1)[0]
+        sources = instance.clients if kind == "client" else (plan.leader, *plan.replicas[:2])
+        for source in list(sources)[:3]:
+            site = plan.replicas[int(rng.integers(len(plan.replicas)))]
+            if source == site:
+                continue
+            found = rtt_range(plan, source, site, most=400.0)
+            safe = safe_rtt_range(plan, second, source, site)
+            assert found.low <= found.value <= found.high
+            assert found.low <= safe.low * (1 + 1e-6) + 1e-6
+            assert min(safe.high, 400.0) <= found.high * (1 + 1e-6) + 1e-6
+            for x in np.linspace(found.low, found.high, 6)[1:-1]:
+                assert optimal_at(plan, with_rtt(plan, source, site, float(x)))
+            if found.high < 399:
+                ended += 1
+                beyond = with_rtt(plan, source, site, found.high + 0.01)
+                assert not optimal_at(plan, beyond, 1e-12)
+            if found.low > 0.01:
+                ended += 1
+                beyond = with_rtt(plan, source, site, found.low - 0.01)
+                assert not optimal_at(plan, beyond, 1e-12)
+    assert ended > 3
+
+
+def test_one_client_alone_may_issue_as_much_as_it_likes():
+    instance = random_instance(3, clients=1)
+    plan = placement.solve(placement.Problem(instance, replicas=3, voters=3))
+    assert demand_range(plan, "client-0").high == math.inf
+
+
+def test_only_optimal_plans_of_the_mean():
+    problem = placement.Problem(random_instance(1), replicas=3, voters=3)
+    with pytest.raises(InputError, match="status optimal"):
+        demand_range(placement.solve(problem, method="kq"), "client-0")
+    plan = placement.solve(problem)
+    with pytest.raises(InputError, match="unknown client"):
+        demand_range(plan, "nobody")
+    with pytest.raises(InputError, match="reaches itself for free"):
+        rtt_range(plan, "site-0", "site-0")

@@ -1,0 +1,51 @@
+"""Runners-up against plain enumeration: the next best leader and replicas, in order."""
+
+import itertools
+
+import pytest
+
+import placement
+from formulations.exact.core import Core
+from placement.plan import objective
+from placement.runner_up import best_plans, runner_ups
+from placement.testing import every_configuration, random_instance, worlds
+
+
+def ranked(problem):
+    """Best objective of every (leader, replicas), ascending."""
+    best = {}
+    for c in every_configuration(problem):
+        key = (c.leader, c.replicas)
+        best[key] = min(best.get(key, float("inf")), objective(problem, c))
+    return sorted(best.values()), best
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_equal_enumeration_on_every_kind_of_world(seed):
+    for world in worlds(seed):
+        values, best = ranked(world.problem)
+        # Where 'exact' hands the parts to a solver, a few of them will do.
+        values = values[
+            : 40 if Core.refuses(world.problem.demand, world.problem.rules) is None else 5
+        ]
+        found = list(itertools.islice(best_plans(world.problem), len(values)))
+        assert [p.objective for p in found] == pytest.approx(values, rel=1e-9), world.name
+        keys = [(p.configuration.leader, p.configuration.replicas) for p in found]
+        assert len(set(keys)) == len(keys), world.name
+        assert set(keys) <= set(best), world.name
+
+
+def test_all_plans_of_a_small_problem_and_no_more():
+    problem = placement.Problem(random_instance(4, sites=5), replicas=(2, 4), voters=2)
+    values, _ = ranked(problem)
+    assert [p.objective for p in best_plans(problem)] == pytest.approx(values, rel=1e-9)
+
+
+def test_runner_ups_leave_out_the_best():
+    problem = placement.Problem(random_instance(9), replicas=3, voters=3)
+    plan = placement.solve(problem)
+    following = runner_ups(plan, 3)
+    assert len(following) == 3
+    assert all(p.objective >= plan.objective for p in following)
+    assert all(p.problem is problem for p in following)
+    assert plan.configuration not in [p.configuration for p in following]
