@@ -23,6 +23,7 @@ from formulations.quorumstore.screen import sides_of
 from formulations.quorumstore.search import Search, Ties, restart
 from formulations.quorumstore.tables import SetBlock, SetTables
 from placement.checks import IntArray
+from placement.errors import SolverError
 from placement.quorumstore import (
     Metrics,
     QuorumConfiguration,
@@ -36,7 +37,7 @@ from placement.quorumstore import (
     tie_order_of_equals,
 )
 from placement.quorumstore.goal import second_key
-from placement.status import Termination
+from placement.status import Status, Termination
 
 __all__ = ["METHOD", "Enumeration", "solve"]
 
@@ -85,7 +86,7 @@ class Enumeration:
             termination = Termination.INTERRUPTED
             ties = search.ties
         finished = termination is Termination.FINISHED
-        return QuorumPlan.of(
+        plan = QuorumPlan.of(
             problem,
             self._best(problem, ties) if ties else None,
             method=METHOD,
@@ -93,6 +94,11 @@ class Enumeration:
             termination=termination,
             seconds=time.perf_counter() - start,
         )
+        if finished and plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+            raise SolverError(
+                f"enumeration proved {search.value} ms but its configuration reaches {plan.value}"
+            )
+        return plan
 
     def optima(self, problem: QuorumProblem) -> tuple[float, list[Ties]]:
         """Return the optimal value of the goal and all configurations that reach it.

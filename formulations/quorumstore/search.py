@@ -93,10 +93,11 @@ class Search:
 
     def probe(self, block: SetBlock, index: IntArray, read: int, write: int) -> None:
         """Lower the incumbent value with some sets, without recording them as ties."""
-        kept = self.ties
+        before, kept = self.value, self.ties
         self.ties = []
         self._test(block, self._allowed(block, index, read, write), read, write)
-        self.ties = kept
+        # What tied with the old value does not tie with a lower one.
+        self.ties = kept if self.value == before else []
 
     def _look(self, block: SetBlock, start: IntArray | None, read: int, write: int) -> None:
         kept = self._screened(block, start, read, write)

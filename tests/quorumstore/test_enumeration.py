@@ -8,6 +8,9 @@ import math
 import numpy as np
 import pytest
 
+from formulations.quorumstore import screen as screen_module
+from formulations.quorumstore import search as search_module
+from formulations.quorumstore import tables as tables_module
 from formulations.quorumstore.enumerate import Enumeration, solve
 from formulations.quorumstore.tables import SetTables
 from placement.quorumstore import (
@@ -126,3 +129,24 @@ def test_all_ties_are_returned():
     ]
     assert value == 10.0
     assert len(listed) == len(set(listed)) == 20 * 1 + 15 * 2 + 6 * 3
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_every_path_of_large_stores(seed, monkeypatch):
+    """Tiny blocks, chunks and samples: small keys go the ways that large stores go.
+
+    Sampling survivors once kept the ties of an incumbent that the sample had just beaten, so
+    a worse configuration could win by the tie rule; it showed only above 512 survivors.
+    """
+    monkeypatch.setattr(tables_module, "_BLOCK", 11)
+    monkeypatch.setattr(search_module, "_CHUNK", 3)
+    monkeypatch.setattr(search_module, "_MANY", 4)
+    monkeypatch.setattr(screen_module, "_FEW", 2)
+    monkeypatch.setattr(screen_module, "_LANES", 2)
+    monkeypatch.setattr(screen_module, "_SPARSE", [0.0, 0.4, 1.0][seed % 3])
+    rng = np.random.default_rng([4, seed])
+    problem = random_problem(rng, sites=6, rules=random_rules(rng, max_replicas=5))
+    if seed % 4 == 3:
+        weights = {"normal_weight": 1.0, "worst_weight": 0.5} if seed % 8 == 3 else {}
+        problem = problem.with_goal(Goal(list(Target)[seed % 3 + 1], **weights))
+    assert_same(problem)
