@@ -3,7 +3,12 @@
 The greedy heuristic of the p-median problem (Cornuéjols, Fisher and Nemhauser, Management Science
 23(8), 1977) with the summand of Eq. 1: begin with the leader, or with the leader and its closest
 quorum, and add the site after which the score is lowest until there are n replicas. Quorum waits
-are left out while a set is too small to have one.
+are left out, as a set is too small to have one for most of its growth.
+
+With `among` > 1 each addition is drawn evenly from the best few: the construction phase of GRASP
+(Feo and Resende, Journal of Global Optimization 6, 1995). Where relayed reads make replicas harm
+each other, good sets have next to nothing in common, and such starts reach them where shaking a
+local optimum does not.
 """
 
 from __future__ import annotations
@@ -11,13 +16,20 @@ from __future__ import annotations
 import numpy as np
 
 from heuristics.swaps import Neighbourhood, Pairs
-from placement.checks import IntArray
+from placement.checks import FloatArray, IntArray
 
 __all__ = ["grown"]
 
 
 def grown(
-    neighbourhood: Neighbourhood, leaders: IntArray, size: int, width: int, *, quorum: bool
+    neighbourhood: Neighbourhood,
+    leaders: IntArray,
+    size: int | IntArray,
+    width: int,
+    *,
+    quorum: bool,
+    among: int = 1,
+    rng: np.random.Generator | None = None,
 ) -> Pairs:
     """Grow a replica set for every leader.
 
@@ -29,11 +41,15 @@ def grown(
     leaders
         Site indices, shape (B,).
     size
-        |R| to reach.
+        |R| to reach, one for all or one for each, shape (B,).
     width
         Places per set, more than `size`.
     quorum
         Whether the m sites closest to each leader are taken first, as far as they fit.
+    among
+        Draw each addition from so many best ones.
+    rng
+        Source of the draws; not needed for ``among=1``.
 
     Returns
     -------
@@ -44,6 +60,7 @@ def grown(
     -----
     O(size·B·C·S).
     """
+    sizes = np.broadcast_to(np.asarray(size, dtype=np.intp), leaders.shape)
     rules, terms = neighbourhood.rules, neighbourhood.terms
     none = terms.sites
     pairs = Pairs(leaders, np.full((len(leaders), width), none, dtype=np.intp))
@@ -52,20 +69,31 @@ def grown(
         if quorum:
             waits = np.where(rules.may_vote, terms.site_rtt[0, leader], np.inf)
             first.extend(np.argsort(waits, kind="stable")[: rules.quorum].tolist())
-        chosen = list(dict.fromkeys(first))[:size]
+        chosen = list(dict.fromkeys(first))[: int(sizes[row])]
         pairs.replicas[row, : len(chosen)] = chosen
     summands = neighbourhood.summands(leaders)
     open_rows = np.arange(len(leaders))
     while open_rows.size:
         count = (pairs.replicas[open_rows] < none).sum(axis=1)
-        open_rows, count = open_rows[count < size], count[count < size]
+        short = count < sizes[open_rows]
+        open_rows, count = open_rows[short], count[short]
         if not open_rows.size:
             break
         some = pairs.take(open_rows)
         _, table = neighbourhood.moves(some, summands[open_rows])
         after = table[np.arange(len(open_rows)), count, :none]
-        site = after.argmin(axis=1)
+        site = _choose(after, among, rng)
         possible = np.isfinite(after[np.arange(len(open_rows)), site])
         pairs.replicas[open_rows[possible], count[possible]] = site[possible]
         open_rows = open_rows[possible]
     return pairs
+
+
+def _choose(values: FloatArray, among: int, rng: np.random.Generator | None) -> IntArray:
+    """Column of each row: the least value, or an even draw from the `among` least finite ones."""
+    if among == 1 or rng is None:
+        return np.asarray(values.argmin(axis=1))
+    few = np.minimum(among, np.maximum(1, np.isfinite(values).sum(axis=1)))
+    pick = rng.integers(0, few)
+    order = np.argsort(values, axis=1, kind="stable")
+    return np.asarray(order[np.arange(len(values)), pick])

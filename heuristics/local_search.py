@@ -8,9 +8,12 @@ Every candidate leader has a replica set of its own, and all of them descend sid
 2. **Descend**: each set takes its best swap, or drop or addition where |R| may vary, until none
    helps. Moves are valued from nearest and second nearest replicas (Resende and Werneck 2003),
    all leaders and all moves in one pass of NumPy: :mod:`heuristics.swaps`.
-3. **Restart**: copies of the sets of the best leaders are shaken by three to twelve random moves
-   that obey the rules, and descend again; what is better replaces its leader's set. After
-   `patience` such rounds that improve nothing the search ends.
+3. **Restart**: the best few leaders get new sets, in turn grown at random
+(:mod:`heuristics.growth`)
+   and shaken, that is, copied from their best set with three or eight random moves that obey the
+   rules. All descend again; what is better replaces its leader's set. After `patience` such
+   rounds that improve nothing the search ends. Under rules that growth does not know, every round
+   shakes.
 
 Leaders whose lower bound (:mod:`heuristics.bounds`) reaches the best plan are dropped on the way,
 and the smallest bound is the plan's: the gap shown is honest, and usually far larger than the
@@ -49,9 +52,10 @@ from placement.voting import best_voters
 
 __all__ = ["METHOD", "solve"]
 
-_LEADERS = 4  # leaders whose sets are shaken in a round
-_COPIES = 8  # shaken copies of each
-_SHAKES = (3, 5, 8, 12)  # random moves of a copy, a number for each round in turn
+_LEADERS = 4  # leaders that get new sets in a round
+_COPIES = 8  # new sets of each
+_AMONG = 6  # best additions that a growing set draws from
+_SHAKES = (3, 8)  # random moves of a shaken copy, in turn
 
 
 @dataclass
@@ -145,7 +149,7 @@ class _Search:
         ]
 
     def _restart(self) -> None:
-        """Step 3: shake the sets of the best leaders until that has brought nothing for a while."""
+        """Step 3: new sets for the best leaders until they have brought nothing for a while."""
         rng = np.random.default_rng(self.options.seed)
         idle = 0
         while idle < self.patience:
@@ -153,16 +157,25 @@ class _Search:
             alive = alive[np.argsort(self.values[alive], kind="stable")][:_LEADERS]
             if not alive.size:
                 return
-            leaders = np.repeat(alive, _COPIES)
-            pairs = Pairs(leaders, self.sets[leaders])
-            for _ in range(_SHAKES[self.rounds % len(_SHAKES)]):
-                _shake(self.descent.neighbourhood, pairs, rng)
-            if not self.descent.neighbourhood.exact:
-                pairs = pairs.take(np.isfinite(self.descent.exact_waits(pairs)))
+            pairs = self._fresh(np.repeat(alive, _COPIES), rng)
             if not len(pairs):
                 return
             self.rounds += 1
             idle = 0 if self._descend(pairs) else idle + 1
+
+    def _fresh(self, leaders: IntArray, rng: np.random.Generator) -> Pairs:
+        """Draw new sets: grown at random and shaken in turn, shaken only under rules."""
+        moves = self.descent.neighbourhood
+        sets = self.sets[leaders]
+        size = (sets < len(self.bounds)).sum(axis=1)
+        free = Room(self.problem, self.problem.rules.replicas_max).free_of_rules
+        if free and self.rounds % 2 == 0:
+            width = sets.shape[1]
+            return grown(moves, leaders, size, width, quorum=False, among=_AMONG, rng=rng)
+        pairs = Pairs(leaders, sets)
+        for _ in range(_SHAKES[self.rounds // 2 % len(_SHAKES)]):
+            _shake(moves, pairs, rng)
+        return pairs if moves.exact else pairs.take(np.isfinite(self.descent.exact_waits(pairs)))
 
     def _descend(self, pairs: Pairs) -> bool:
         """Bring pairs down and keep what is better than before; whether any leader gained."""
@@ -248,7 +261,7 @@ METHOD = Method(
     summary="swap search over leader and replicas from 'best-of', with seeded restarts",
     exact=False,
     settings={
-        "patience": Setting(10, "rounds of restarts without improvement before it stops", minimum=0)
+        "patience": Setting(8, "rounds of restarts without improvement before it stops", minimum=0)
     },
     complexity="O(S·C·S) for each step of all leaders",
     reference="Resende and Werneck 2003, generalised to leader, quorum and relays",
