@@ -165,7 +165,7 @@ def test_progress_only_improves():
             raise KeyboardInterrupt
 
     solve(HARD, "milp", progress=listen, settings=SLOW_RECIPE)
-    assert len(heard) == 5
+    assert len(heard) >= 5
     for before, after in itertools.pairwise(heard):
         assert after.incumbent <= before.incumbent
         assert after.bound >= before.bound
