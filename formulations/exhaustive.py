@@ -45,13 +45,15 @@ class _Search:
         self.problem = problem
         self.value = math.inf
         self.best: tuple[int, int, tuple[int, ...]] | None = None
+        alone_leads = (
+            int(rules.may_lead.sum()) == 1 and not (rules.must_vote & ~rules.may_lead).any()
+        )
+        # With nothing to bind the voters but the leader's own vote the bounds are exact.
         self.free_votes = (
             problem.demand.scenarios == 1
             and not rules.of("voters")
             and bool(rules.may_vote[rules.may_hold].all())
-            and not (rules.must_vote & ~rules.may_lead).any()
-            and int(rules.must_vote.sum()) <= 1
-            and (not rules.must_vote.any() or int(rules.may_lead.sum()) == 1)
+            and (not rules.must_vote.any() or alone_leads)
         )
 
     def look_at(self, evaluator: SetEvaluator, sets: ReplicaSets) -> None:

@@ -208,6 +208,29 @@ def test_ties_go_to_the_first_leader_then_the_first_replicas() -> None:
     assert (plan.leader, plan.voters, plan.replicas) == ("a", ("a", "c"), ("a", "c"))
 
 
+@pytest.mark.parametrize("diversity", [(), (Diversity("site"),)], ids=["exact", "refined"])
+@pytest.mark.parametrize("block", [1, 100_000])
+def test_a_tie_in_a_later_block_goes_to_the_lower_leader(
+    monkeypatch: pytest.MonkeyPatch, diversity: tuple[Diversity, ...], block: int
+) -> None:
+    """One strong read at p, one weak read at q; a is pinned, two replicas, one voter.
+
+    {a, b}: q reads at 5, so leader a costs 5 + 5 = 10 and b 3 + 5 = 8.
+    {a, c}: q reads at 3, so leader a costs 5 + 3 = 8 as well, and c 20 + 3.
+    """
+    monkeypatch.setattr(replica_sets, "BLOCK", block)
+    instance = Instance(
+        sites=["a", "b", "c"],
+        clients=["p", "q"],
+        client_rtt=[[5, 3, 20], [9, 5, 3]],
+        site_rtt=1 - np.eye(3),
+        counts=[[0, 0, 1, 0, 0], [1, 0, 0, 0, 0]],
+    )
+    problem = Problem(instance, replicas=2, voters=1, pinned=["a"], diversity=diversity)
+    plan = solve(problem, "exhaustive")
+    assert (plan.leader, plan.replicas, plan.score) == ("a", ("a", "c"), 8.0)
+
+
 def test_refuses_more_sets_than_its_limit() -> None:
     problem = Problem(world(12, 3), replicas=5, voters=3)
     with pytest.raises(LimitError, match=r"792 replica sets .* limit of 791"):

@@ -139,6 +139,30 @@ def test_failure_diversity_by_hand(method: str) -> None:
     assert (plan.leader, plan.voters, plan.score) == ("c", ("c", "a"), 190.0)
 
 
+@pytest.mark.parametrize("method", ["tier2", "tier2-brute-force", "exhaustive"])
+def test_a_shorter_wait_goes_before_a_closer_voter(method: str) -> None:
+    """All of three votes, no writes, so that all score alike; l hears a, b, c, z at 1, 2, 3, 9.
+
+    Provider Q has a and b, region Y has a and c, one voter each: {l, a, z} has the closest voter,
+    but it waits 9, and {l, b, c} waits 3.
+    """
+    between = 5.0 * (1 - np.eye(5))
+    between[0] = [0, 1, 2, 3, 9]
+    instance = Instance(
+        sites=["l", "a", "b", "c", "z"],
+        clients=["k"],
+        client_rtt=np.ones((1, 5)),
+        site_rtt=between,
+        counts=[[1, 0, 0, 0, 0]],
+        domains={"provider": ["P", "Q", "Q", "R", "S"], "region": ["X", "Y", "Z", "Y", "W"]},
+    )
+    rules = [Diversity("provider"), Diversity("region")]
+    problem = Problem(
+        instance, replicas=list("labcz"), voters=3, quorum=3, leader="l", diversity=rules
+    )
+    assert solve(problem, method).voters == ("l", "b", "c")
+
+
 @pytest.mark.parametrize("method", ["tier2", "tier2-brute-force"])
 def test_flexible_quorum_by_hand(method: str) -> None:
     """Quorum 1 of 3: nobody waits, b and c cost 110; quorum 3: b waits 10 for both, c waits 20."""
