@@ -113,6 +113,8 @@ def from_table(table: Table, word: str, quantity: str) -> Labelled:
         raise InputError(
             "no columns of numbers", source=table.source, expected=f"a column for the {word}s"
         )
+    if not table.rows:
+        raise InputError("no rows", source=table.source, expected=f"a row per {word}")
     places: dict[tuple[str, str], int] = {}
     for i, cells in enumerate(table.rows):
         interval = name_cell(cells[0], table.at(i), INTERVAL) if varying else ""
@@ -149,7 +151,7 @@ def from_table(table: Table, word: str, quantity: str) -> Labelled:
         intervals if varying else (),
         rows,
         columns,
-        values if varying else (values[0] if len(values) else np.empty((0, len(columns)))),
+        values if varying else values[0],
     )
 
 

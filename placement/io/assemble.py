@@ -73,6 +73,8 @@ def _long_counts(table: Table) -> Labelled:
                 "counted twice", source=at, field="operation", value=key[2], expected="once"
             )
         found[key] = quantity_cell(cells[count], at, "count", _COUNT)
+    if not found:
+        raise InputError("no rows", source=table.source, expected="a row per client and operation")
     axes = [tuple(dict.fromkeys(key[axis] for key in found)) for axis in range(3)]
     places = [{name: i for i, name in enumerate(axis)} for axis in axes]
     values = np.zeros([len(axis) for axis in axes])

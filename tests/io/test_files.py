@@ -88,6 +88,7 @@ def test_an_error_at_any_step_leaves_the_old_instance_or_the_new(
         folder = tmp_path / str(step)
         save_instance(OLD, folder)
         (folder / "notes.txt").write_text("mine")
+        before = {path.name for path in folder.iterdir()}
         with cut_short(step, _raise(error)) as made:
             try:
                 save_instance(NEW, folder, force=True)
@@ -99,6 +100,8 @@ def test_an_error_at_any_step_leaves_the_old_instance_or_the_new(
         assert not finished or same(found, NEW)
         seen.add("new" if same(found, NEW) else "old")
         assert (folder / "notes.txt").read_text() == "mine"
+        if same(found, OLD):  # and nothing of the new one lies about
+            assert {path.name for path in folder.iterdir()} == before
         assert _leftovers(folder) == []
         # and it can be written again
         save_instance(NEW, folder, force=True)

@@ -151,6 +151,12 @@ def test_missing_pairs_are_counted_and_named(tmp_path: Path) -> None:
     )
 
 
+def test_filling_leaves_what_was_measured_alone(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("x,a,b,c\na,,1,2\nb,9,,3\nc,8,,\n")
+    world = assemble(read_rtt(tmp_path / "r.csv"), mix="cache", fill="transpose")
+    assert world.site_rtt.tolist() == [[0, 1, 2], [9, 0, 3], [8, 3, 0]]
+
+
 def test_a_pair_missing_both_ways_is_refused_even_when_filling(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("x,a,b,c\na,,1,\nb,1,,2\nc,,,\n")
     with pytest.raises(InputError, match="2 of 6 pairs have no RTT: got 'a → c, c → a'"):
@@ -229,6 +235,9 @@ BAD_COUNTS = [
     ("client,weak_read\na,1\nb,inf\n", "row 3: weak_read: infinite: got 'inf'"),
     ("client,odd\na,1\nb,2\n", "unknown operation: got 'odd'"),
     ("client\na\n", "no columns of numbers"),
+    ("client,weak_read\n", "no rows: expected a row per client"),
+    ("interval,client,weak_read\n", "no rows"),
+    ("client,operation,count\n", "no rows: expected a row per client and operation"),
     ("client,operation,count\na,weak_read,1\na,weak_read,1\n", "row 3: operation: counted twice"),
     ("client,operation,count\nz,weak_read,1\n", "unknown client: got 'z'"),
     ("client,operation,count\na,weak_read,\n", "row 2: count: missing value"),
