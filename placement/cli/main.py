@@ -11,14 +11,25 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from placement import __version__
-from placement.cli import check, datasets, evaluate, exits, import_, methods, show, solve
+from placement.cli import (
+    check,
+    compare,
+    datasets,
+    evaluate,
+    exits,
+    import_,
+    methods,
+    show,
+    solve,
+    sweep,
+)
 from placement.cli.parsing import Parser, Verb
 from placement.errors import PlacementError, PlacementWarning, SolverError
 from placement.text import escape
 
 __all__ = ["VERBS", "main"]
 
-VERBS: tuple[Verb, ...] = (solve, evaluate, check, show, datasets, import_, methods)
+VERBS: tuple[Verb, ...] = (solve, evaluate, compare, sweep, check, show, datasets, import_, methods)
 """The verbs, in the order of the help."""
 
 _EPILOG = """\

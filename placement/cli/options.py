@@ -19,6 +19,7 @@ __all__ = [
     "DEFAULT_METHOD",
     "add_constraints",
     "add_instance",
+    "add_limits",
     "add_method",
     "add_output",
     "count_or_names",
@@ -147,6 +148,18 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"placement methods lists them (default {DEFAULT_METHOD})",
     )
+    add_limits(group)
+    group.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the method",
+    )
+
+
+def add_limits(group: argparse._ArgumentGroup) -> None:
+    """Add limits, seed and threads, and whether to show progress."""
     group.add_argument("--time-limit", type=float, metavar="S", help="seconds")
     group.add_argument(
         "--gap",
@@ -157,13 +170,6 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--seed", type=int, default=0, metavar="N", help="of the method")
     group.add_argument("--threads", type=int, default=1, metavar="N")
-    group.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of the method",
-    )
     group.add_argument(
         "--progress",
         action=argparse.BooleanOptionalAction,

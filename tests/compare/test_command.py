@@ -1,0 +1,176 @@
+"""placement compare and placement sweep: what is printed, written, drawn, and the exit codes."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from placement import Instance, Prices
+from placement.cli.sweep import counts
+from placement.io import save_instance
+from tests.cli.command import runner
+
+
+@pytest.fixture
+def placement(capsys):
+    return runner(capsys)
+
+
+@pytest.fixture
+def world(tmp_path):
+    """Path of an instance with prices and two countries."""
+    rng = np.random.default_rng(5)
+    rtt = rng.uniform(5, 200, (5, 5))
+    np.fill_diagonal(rtt, 0)
+    instance = Instance(
+        sites=("ams", "ber", "cdg", "dub", "ewr"),
+        clients=("c1", "c2", "c3"),
+        client_rtt=rng.uniform(1, 200, (3, 5)),
+        site_rtt=rtt,
+        counts=rng.integers(1, 90, (3, 5)).astype(float),
+        domains={"side": ("eu", "eu", "eu", "eu", "us")},
+        prices=Prices(rng.uniform(1, 9, 5)),
+    )
+    save_instance(instance, tmp_path / "world")
+    return tmp_path / "world"
+
+
+def test_compare_prints_a_table(placement, world):
+    outcome = placement(
+        "compare", world, "--replicas", 3, "--voters", 3, "--methods", "exhaustive,kq,leader"
+    )
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert [line.split()[0] for line in lines if "optimal" in line] == ["exhaustive"]
+    assert "0.00 %" in outcome.out
+    assert any(line.startswith("leader: it is a tier 1 method") for line in lines)
+    assert outcome.err == ""
+
+
+def test_compare_gives_json_without_infinities(placement, world):
+    outcome = placement(
+        "compare", world, "--replicas", "3", "--voters", "1", "--methods", "kq,cp-sat", "--json",
+        "--set", "cp-sat.start=none",
+    )  # fmt: skip
+    assert outcome.code == 0
+    kq, exact = outcome.document["methods"]
+    assert kq["bound"] is None
+    assert kq["own_gap"] is None
+    assert exact["status"] == "optimal"
+    assert exact["gap"] <= 1e-9
+    assert len(kq["replicas"]) == 3
+    assert outcome.document["best_bound"] == pytest.approx(exact["objective"])
+
+
+def test_compare_writes_and_draws(placement, world, tmp_path):
+    arguments = ("compare", world, "--replicas", 2, "--voters", 1, "--methods", "exhaustive,kq")
+    table, picture = tmp_path / "table.csv", tmp_path / "picture.png"
+    outcome = placement(*arguments, "-o", table, "--plot", picture, "--csv")
+    assert outcome.code == 0
+    assert outcome.out == table.read_text()
+    rows = list(csv.DictReader(io.StringIO(outcome.out)))
+    assert [row["method"] for row in rows] == ["exhaustive", "kq"]
+    assert len(rows[0]["replicas"].split("; ")) == 2
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    again = placement(*arguments, "-o", table)
+    assert again.code == 1
+    assert "--force" in again.err or "exists" in again.err
+    assert placement(*arguments, "-o", table, "--force").code == 0
+
+
+def test_money_changes_what_the_bound_is_a_bound_on(placement, world):
+    outcome = placement(
+        "compare", world, "--replicas", 2, "--voters", 1, "--methods", "exhaustive",
+        "--cost-weight", 1000,
+    )  # fmt: skip
+    assert "bound, objective" in outcome.out
+
+
+def test_exit_codes(placement, world):
+    infeasible = ("--replicas", 3, "--voters", 3, "--forbid", "ewr", "--distinct", "side=2")
+    assert placement("compare", world, *infeasible, "--methods", "exhaustive,kq").code == 2
+    assert placement("sweep", world, *infeasible, "--method", "exhaustive").code == 2
+    assert (
+        placement("compare", world, "--replicas", 3, "--voters", 1, "--methods", "leader").code == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("compare", "--replicas", 3, "--voters", 1, "--methods", "kqq"), "did you mean"),
+        (("compare", "--replicas", 3, "--voters", 1, "--set", "start=none"), "METHOD.NAME=VALUE"),
+        (("compare", "--replicas", 3, "--voters", 1, "-o", "x.xlsx"), "unknown table format"),
+        (("compare", "--replicas", 3, "--voters", 1, "--plot", "x.gif"), "unknown picture format"),
+        (("sweep", "--replicas", "ams,ber", "--voters", 1), "no numbers of replicas"),
+        (("sweep", "--replicas", "1..2", "--voters", "3"), "no number of voters fits"),
+        (("sweep", "--replicas", "2..3", "--voters", "ber,xyz"), "unknown site"),
+    ],
+)
+def test_bad_input(placement, world, arguments, message):
+    verb, *rest = arguments
+    outcome = placement(verb, world, *rest)
+    assert outcome.code == 1
+    assert message in outcome.err
+    assert outcome.out == ""
+
+
+def test_sweep_prints_gains(placement, world, tmp_path):
+    picture, table = tmp_path / "sweep.svg", tmp_path / "sweep.json"
+    outcome = placement(
+        "sweep", world, "--replicas", "2..4", "--voters", "1,3", "--method", "exhaustive",
+        "--plot", picture, "-o", table,
+    )  # fmt: skip
+    assert outcome.code == 0
+    assert "gain ms" in outcome.out
+    assert picture.read_text().count("<svg") == 1
+    cells = json.loads(table.read_text())["cells"]
+    assert [(cell["voters"], cell["replicas"]) for cell in cells] == [
+        (1, 2), (1, 3), (1, 4), (3, 3), (3, 4),
+    ]  # fmt: skip
+    first, second = cells[:2]
+    assert first["gain"] is None
+    assert second["gain"] == pytest.approx(first["mean_latency"] - second["mean_latency"])
+
+
+def test_sweep_keeps_named_voters(placement, world):
+    outcome = placement(
+        "sweep", world, "--replicas", "2,3", "--voters", "ams,ewr", "--method", "exhaustive",
+        "--json",
+    )  # fmt: skip
+    assert outcome.code == 0
+    assert all(set(cell["voter_sites"]) == {"ams", "ewr"} for cell in outcome.document["cells"])
+
+
+def test_pareto(placement, world, tmp_path):
+    picture = tmp_path / "frontier.pdf"
+    arguments = ("sweep", world, "--replicas", "1..4", "--voters", "1", "--pareto", "--method")
+    outcome = placement(*arguments, "exhaustive", "--json", "--plot", picture)
+    assert outcome.code == 0
+    assert outcome.document["complete"] is True
+    costs = [point["cost"] for point in outcome.document["points"]]
+    latencies = [point["mean_latency"] for point in outcome.document["points"]]
+    assert costs == sorted(costs)
+    assert latencies == sorted(latencies, reverse=True)
+    assert picture.read_bytes().startswith(b"%PDF")
+    text = placement(*arguments, "exhaustive")
+    assert "none is missing" in text.out
+    assert "Not complete" in placement(*arguments, "exhaustive", "--points", "1").out
+
+
+def test_progress_is_on_stderr(placement, world):
+    outcome = placement(
+        "compare", world, "--replicas", 3, "--voters", 1, "--methods", "exhaustive", "--progress",
+        "--json",
+    )  # fmt: skip
+    assert outcome.document["methods"]
+    assert "best" in outcome.err
+
+
+def test_counts():
+    assert counts(["3..5,8", "4"]) == (3, 4, 5, 8)
+    assert counts([" 3 .. 4 "]) == (3, 4)
+    assert counts(["3,fra"]) is None
+    assert counts(["5..3"]) == ()
