@@ -21,13 +21,15 @@ from placement import Instance, datasets
 from placement.checks import FloatArray
 from placement.geo import modelled_rtt
 from placement.operations import STANDARD_OPERATIONS
-from placement.workloads import MIXES, sample_mix
+from placement.workloads import CONCENTRATION, MIXES, mix_shares
 
 __all__ = [
     "LATENCY",
     "MATRICES",
+    "NETWORKS",
     "World",
     "demand",
+    "instance_on",
     "measured_network",
     "modelled_network",
     "world",
@@ -44,6 +46,9 @@ MATRICES = {
     "gcp-2019": "gcp_fantoch_2019-09_avg.csv",
 }
 """Measured matrices by name; the two smaller ones have 21 and 20 regions."""
+
+NETWORKS = ("modelled", *MATRICES)
+"""All networks."""
 
 SITES = 27
 SIGMA = 1.2
@@ -105,50 +110,71 @@ def modelled_network(
     return tuple(regions[i].id for i in keep), rtt
 
 
-def demand(mix: str, clients: int, rng: np.random.Generator) -> FloatArray:
-    """Draw counts, shape (clients, operations): log-normal weights, each client near the mix."""
+def demand(shares: FloatArray, clients: int, rng: np.random.Generator) -> FloatArray:
+    """Draw counts, shape (clients, operations): log-normal weights, each client near the shares.
+
+    Parameters
+    ----------
+    shares
+        Share of each standard operation, shape (5,), summing to 1. A client's own shares come from
+        Dirichlet(100 · shares); an operation without a share is issued by nobody.
+    clients
+        How many.
+    rng
+        Source of all draws.
+    """
     weight = np.exp(SIGMA * rng.standard_normal(clients))
-    shares = np.array([sample_mix(mix, rng) for _ in range(clients)])
-    return np.asarray(np.round(OPERATIONS * weight[:, np.newaxis] / weight.sum() * shares))
+    present = shares > 0
+    drawn = np.zeros((clients, len(shares)))
+    drawn[:, present] = rng.dirichlet(CONCENTRATION * shares[present], size=clients)
+    return np.asarray(np.round(OPERATIONS * weight[:, np.newaxis] / weight.sum() * drawn))
 
 
-def world(network: str, mix: str, seed: int, sites: int = SITES) -> World | None:
-    """Build one world; None when its matrix is absent.
+def instance_on(
+    network: str, shares: FloatArray, rng: np.random.Generator, name: str, sites: int = SITES
+) -> Instance | None:
+    """Build an instance on a network; None when its matrix is absent.
 
     Parameters
     ----------
     network
         ``modelled`` or a key of :data:`MATRICES`.
-    mix
-        A key of :data:`placement.workloads.MIXES`.
-    seed
-        Of the choice of sites, the modelled RTTs and the demand.
+    shares
+        Share of each standard operation, shape (5,).
+    rng
+        Source of the choice of sites, of the modelled RTTs and of the demand.
+    name
+        Of the instance.
     sites
         How many sites, at most.
     """
-    rng = np.random.default_rng(
-        [seed, sorted(MIXES).index(mix), ("modelled", *MATRICES).index(network)]
-    )
-    found = (
-        modelled_network(rng, sites)
-        if network == "modelled"
-        else measured_network(network, rng, sites)
-    )
-    if found is None:
-        return None
-    names, client_rtt = found
+    if network == "modelled":
+        names, client_rtt = modelled_network(rng, sites)
+    else:
+        found = measured_network(network, rng, sites)
+        if found is None:
+            return None
+        names, client_rtt = found
     site_rtt = client_rtt.copy()
     np.fill_diagonal(site_rtt, 0.0)
-    instance = Instance(
+    return Instance(
         sites=names,
         clients=names,
         client_rtt=client_rtt,
         site_rtt=site_rtt,
-        counts=demand(mix, len(names), rng),
+        counts=demand(shares, len(names), rng),
         operations=STANDARD_OPERATIONS,
-        name=f"{network}, {mix}, seed {seed}",
+        name=name,
     )
-    return World(network, mix, seed, instance)
+
+
+def world(network: str, mix: str, seed: int, sites: int = SITES) -> World | None:
+    """Build the world of a network, a mix (a key of ``MIXES``) and a seed; None: no matrix."""
+    numbers = [seed, sorted(MIXES).index(mix), NETWORKS.index(network)]
+    rng = np.random.default_rng(numbers)
+    name = f"{network}, {mix}, seed {seed}"
+    instance = instance_on(network, mix_shares(mix), rng, name, sites)
+    return None if instance is None else World(network, mix, seed, instance)
 
 
 def worlds(
