@@ -12,7 +12,7 @@ from formulations.quorumstore.covering_cpsat import CpSatCovering
 from formulations.quorumstore.covering_milp import HighsCovering
 from formulations.quorumstore.enumerate import solve as enumerate_sets
 from formulations.quorumstore.oneshot import solve_assignment, solve_radius
-from formulations.quorumstore.unreachable import explain
+from formulations.quorumstore.unreachable import bound_reasons
 from placement.quorumstore import QuorumPlan, QuorumProblem, Target
 from placement.status import Status
 
@@ -73,7 +73,7 @@ def place(
     chosen = _automatic(problem) if method is Method.AUTO else method
     plan = _solve(problem, chosen, time_limit)
     if plan.status is Status.INFEASIBLE and not plan.reasons:
-        reasons = explain(problem, lambda other: _solve(other, chosen, time_limit))
+        reasons = bound_reasons(problem, lambda other: _solve(other, chosen, time_limit))
         return replace(plan, reasons=reasons)
     return plan
 

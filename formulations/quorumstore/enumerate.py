@@ -64,7 +64,7 @@ class Enumeration:
     """
 
     tables: SetTables
-    recent: dict[int, list[tuple[SetBlock, int]]] = field(default_factory=dict)
+    recent: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
 
     def solve(self, problem: QuorumProblem) -> QuorumPlan:
         """Return the optimal configuration of `problem` under the tie rule.
@@ -73,6 +73,7 @@ class Enumeration:
         conflict, or are left to :func:`formulations.quorumstore.unreachable.explain` for bounds.
         """
         start = time.perf_counter()
+        self.tables.need(problem)
         reasons = structural_reasons(problem)
         if reasons:
             return QuorumPlan.of(problem, None, method=METHOD, bound=math.inf, reasons=reasons)
@@ -107,6 +108,7 @@ class Enumeration:
         -------
         (+∞, []) when no configuration obeys rules and bounds.
         """
+        self.tables.need(problem)
         search = self._search(problem)
         self._run(search)
         return search.value, search.ties
@@ -141,16 +143,18 @@ class Enumeration:
                 yield block, None, read, write
 
     def _warm(self, search: Search) -> None:
+        """Lower the incumbent with the optimal sets of earlier keys."""
+        blocks = {
+            size: SetBlock.of(self.tables.geometry, np.array(sets, dtype=np.intp))
+            for size, sets in self.recent.items()
+        }
         for total, read, write in search.problem.pairs:
-            by_block: dict[int, tuple[SetBlock, list[int]]] = {}
-            for block, index in self.recent.get(total, []):
-                by_block.setdefault(id(block), (block, []))[1].append(index)
-            for block, members in by_block.values():
-                search.probe(block, np.array(sorted(members), dtype=np.intp), read, write)
+            if total in blocks:
+                search.probe(blocks[total], np.arange(len(self.recent[total])), read, write)
 
-    def _remember(self, block: SetBlock, index: int) -> None:
-        pool = [entry for entry in self.recent.get(block.size, []) if entry[1] != index]
-        self.recent[block.size] = [(block, index), *pool][:_POOL]
+    def _remember(self, replicas: tuple[int, ...]) -> None:
+        pool = [sets for sets in self.recent.get(len(replicas), []) if sets != replicas]
+        self.recent[len(replicas)] = [replicas, *pool][:_POOL]
 
     def _best(self, problem: QuorumProblem, ties: Sequence[Ties]) -> QuorumConfiguration:
         """Apply the tie rule to configurations that are equal in value."""
@@ -169,10 +173,9 @@ class Enumeration:
         place = int(order[0])
         for group in shortlist:
             if place < len(group.index):
-                self._remember(group.block, int(group.index[place]))
-                return QuorumConfiguration(
-                    tuple(group.sets[place].tolist()), group.read, group.write
-                )
+                replicas = tuple(group.sets[place].tolist())
+                self._remember(replicas)
+                return QuorumConfiguration(replicas, group.read, group.write)
             place -= len(group.index)
         raise AssertionError("the order has as many entries as the shortlist")
 

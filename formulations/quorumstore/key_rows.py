@@ -13,7 +13,7 @@ from formulations.quorumstore.enumerate import Enumeration
 from formulations.quorumstore.tables import SetTables
 from placement.quorumstore import QuorumProblem, metrics, structural_reasons
 from placement.quorumstore.problem import CountArray
-from placement.status import Status
+from placement.status import Status, Termination
 
 __all__ = ["NO_REQUESTS", "KeyRow", "canonical", "row_names", "solve_batch", "to_csv"]
 
@@ -112,6 +112,9 @@ def solve_batch(
             continue
         key = problem.with_demand(key_reads, key_writes)
         plan = solver.solve(key)
+        if plan.termination is Termination.INTERRUPTED:
+            # The best so far of one key is no answer for a table; its batch is solved again.
+            raise KeyboardInterrupt
         found = plan.configuration
         if found is None:
             rows.append(KeyRow("", str(Status.INFEASIBLE)))

@@ -17,7 +17,7 @@ import numpy as np
 from formulations.quorumstore.bisection import Bisection, Step
 from formulations.quorumstore.enumerate import Enumeration
 from formulations.quorumstore.tables import SetTables
-from placement.errors import UnsupportedError
+from placement.errors import SolverError, UnsupportedError
 from placement.quorumstore import (
     Goal,
     Limits,
@@ -66,6 +66,12 @@ def pareto_front(
     Returns
     -------
     Empty when no configuration obeys rules and bounds.
+
+    Raises
+    ------
+    SolverError
+        When the method stopped early (Ctrl-C, time limit): a front with corners missing would
+        pass for a complete one.
     """
     if structural_reasons(problem):
         return ()
@@ -76,6 +82,10 @@ def pareto_front(
     while True:
         # READS breaks ties by T_w, so every answer is a corner.
         plan = method(problem.with_goal(goal))
+        if plan.termination is not Termination.FINISHED:
+            raise SolverError(
+                f"the front is not complete: {plan.method} stopped, {plan.termination}"
+            )
         if plan.status is not Status.OPTIMAL:
             return tuple(front)
         effects = plan.losses if problem.rules.contingency else plan.losses[:1]

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray
-from placement.errors import LimitError
+from placement.errors import InputError, LimitError
 from placement.quorumstore import QuorumProblem, Redirect
 
 __all__ = ["Geometry", "SetBlock", "SetTables"]
@@ -203,6 +203,29 @@ class SetTables:
     def empty(cls, problem: QuorumProblem) -> SetTables:
         """Tables without any set, for problems whose rules leave none."""
         return cls(problem, Geometry.of(problem), {})
+
+    def need(self, problem: QuorumProblem) -> None:
+        """Check that these tables are those of the problem's store.
+
+        Raises
+        ------
+        InputError
+            When RTTs, redirection or the rule on regions differ.
+        """
+        own = self.problem
+        apart = own.rules.distinct_regions
+        same = (
+            np.array_equal(own.rtt, problem.rtt)
+            and own.rules.redirect is problem.rules.redirect
+            and apart == problem.rules.distinct_regions
+            and (not apart or own.regions == problem.regions)
+        )
+        if not same:
+            raise InputError(
+                f"the tables were built for another store than that of key {problem.name!r}",
+                field="tables",
+                expected="the same RTTs, redirection and rule on distinct regions",
+            )
 
     def blocks(self, size: int) -> Iterator[SetBlock]:
         """Blocks of all allowed sets of `size` replicas, in lexicographic order."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from placement.quorumstore import Goal, QuorumPlan, QuorumProblem, Target, structural_reasons
 from placement.status import Status
 
-__all__ = ["explain"]
+__all__ = ["bound_reasons", "explain"]
 
 Method = Callable[[QuorumProblem], QuorumPlan]
 
@@ -28,10 +28,13 @@ def explain(problem: QuorumProblem, method: Method) -> tuple[str, ...]:
         Solves one problem to proven optimality, such as ``Enumeration(tables).solve``.
     """
     reasons = structural_reasons(problem)
-    if reasons:
+    if reasons or method(problem).status is not Status.INFEASIBLE:
         return reasons
-    if method(problem).status is not Status.INFEASIBLE:
-        return ()
+    return bound_reasons(problem, method)
+
+
+def bound_reasons(problem: QuorumProblem, method: Method) -> tuple[str, ...]:
+    """Return the same for a problem known to be infeasible because of its bounds alone."""
     goal = problem.goal
     bounds = [
         (Target.READS, "reads", goal.read_bound, "ms"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -16,10 +17,14 @@ from formulations.quorumstore.tables import SetTables
 from placement.quorumstore import (
     Goal,
     Loss,
+    Metrics,
     QuorumProblem,
+    Redirect,
     StoreRules,
     Target,
     TrafficPrices,
+    metrics,
+    tie_order,
 )
 from placement.status import Status
 from tests.quorumstore.instances import random_problem, random_rules
@@ -150,3 +155,39 @@ def test_every_path_of_large_stores(seed, monkeypatch):
         weights = {"normal_weight": 1.0, "worst_weight": 0.5} if seed % 8 == 3 else {}
         problem = problem.with_goal(Goal(list(Target)[seed % 3 + 1], **weights))
     assert_same(problem)
+
+
+def evaluate_everything(problem):
+    """Value and configuration by handing every set to the evaluator and sorting by the tie rule."""
+    figures, rows, sizes, reads = [], [], [], []
+    width = max(total for total, _, _ in problem.pairs)
+    for total, read, write in problem.pairs:
+        sets = np.array(list(combinations(range(len(problem.sites)), total)))
+        figures.append(metrics(problem, sets, read, write))
+        rows.append(np.pad(sets, ((0, 0), (0, width - total)), constant_values=-1))
+        sizes.append(np.full(len(sets), total))
+        reads.append(np.full(len(sets), read))
+    names = [field.name for field in dataclasses.fields(Metrics)]
+    joined = Metrics(*(np.concatenate([getattr(one, n) for one in figures]) for n in names))
+    sets, size, read = (np.concatenate(parts) for parts in (rows, sizes, reads))
+    first = tie_order(problem.goal, problem.rules.contingency, joined, sets, size, read)[0]
+    value = problem.goal.values(joined, problem.rules.contingency)[first]
+    return value, tuple(sets[first, : size[first]].tolist()), int(read[first])
+
+
+@pytest.mark.parametrize("seed", range(18))
+def test_medium_stores(seed):
+    """Thirteen sites, thousands of sets: the winner under the whole tie rule, key after key."""
+    rng = np.random.default_rng([5, seed])
+    rules = StoreRules(seed % 6 > 0, redirect=list(Redirect)[seed % 3], read_fraction=0.8)
+    first = random_problem(rng, sites=13, rules=rules)
+    solver = Enumeration(SetTables.of(first))
+    for number in range(3):
+        share = rng.dirichlet(np.full(13, [0.2, 1.0, 5.0][number]))
+        key = first.with_demand(rng.poisson(300 * share) + 1, rng.poisson(40 * share))
+        if seed % 4 == 3:
+            key = key.with_goal(Goal([Target.READS, Target.WEIGHTED][number % 2]))
+        value, replicas, read = evaluate_everything(key)
+        found = solver.solve(key).configuration
+        assert (found.replicas, found.read) == (replicas, read)
+        assert solver.optima(key)[0] == value

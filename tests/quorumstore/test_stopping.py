@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
-from formulations.quorumstore import Method, place
+from formulations.quorumstore import Method, pareto_front, place
 from formulations.quorumstore import entry as entry_module
 from formulations.quorumstore.bisection import Bisection
 from formulations.quorumstore.bisection import solve as bisect
@@ -15,6 +16,7 @@ from formulations.quorumstore.covering import Cover, CoveringModel, Demand, cove
 from formulations.quorumstore.covering_cpsat import CpSatCovering
 from formulations.quorumstore.covering_milp import HighsCovering
 from formulations.quorumstore.enumerate import Enumeration, solve
+from formulations.quorumstore.key_rows import solve_batch
 from formulations.quorumstore.search import Search
 from formulations.quorumstore.tables import SetTables
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
@@ -23,6 +25,7 @@ from placement.quorumstore import (
     Goal,
     Limits,
     QuorumProblem,
+    Redirect,
     StoreRules,
     Target,
     from_instance,
@@ -256,3 +259,32 @@ def test_from_instance():
     )
     with pytest.raises(InputError, match="named like sites"):
         from_instance(stranger, **options)
+
+
+def test_interrupted_key_is_no_answer_for_a_table(monkeypatch):
+    """Ctrl-C inside one key of a batch stops the batch; no half-solved row is written."""
+    problem = key()
+
+    def interrupted(self, *arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Search, "_look", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        solve_batch(problem, problem.reads[np.newaxis], problem.writes[np.newaxis])
+    with pytest.raises(SolverError, match="not complete"):
+        pareto_front(problem)
+
+
+def test_tables_of_another_store_are_refused():
+    """Tables hold the order of sites: other RTTs or another redirection would be silently wrong."""
+    solver = Enumeration(SetTables.of(key()))
+    for other in (
+        key(seed=61),
+        dataclasses.replace(key(), rules=StoreRules(True, redirect=Redirect.KEEP)),
+        dataclasses.replace(key(), rules=StoreRules(True, distinct_regions=True)),
+    ):
+        with pytest.raises(InputError, match="another store"):
+            solver.solve(other)
+        with pytest.raises(InputError, match="another store"):
+            solver.optima(other)
+    assert solver.solve(dataclasses.replace(key(), rules=StoreRules())).status is Status.OPTIMAL
