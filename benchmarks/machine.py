@@ -29,7 +29,8 @@ def describe(packages: Iterable[str] = SOLVERS) -> dict[str, object]:
     Returns
     -------
     dict
-        cpu, cores (usable by this process), memory_gb, system, python, versions, commit.
+        cpu, cores (usable by this process), load (processes that wanted one in the last minute),
+        memory_gb, system, python, versions, commit.
     """
     versions = {"replica-placement": placement.__version__}
     for package in packages:
@@ -40,6 +41,7 @@ def describe(packages: Iterable[str] = SOLVERS) -> dict[str, object]:
     return {
         "cpu": _cpu(),
         "cores": _cores(),
+        "load": _load(),
         "memory_gb": _memory_gb(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -57,8 +59,9 @@ def sentence(machine: Mapping[str, object]) -> str:
         else str(versions)
     )
     memory = f", {machine['memory_gb']} GB" if machine["memory_gb"] else ""
+    load = "" if machine["load"] is None else f" (load average {machine['load']})"
     return (
-        f"{machine['cpu']}, {machine['cores']} cores{memory}, {machine['system']}, "
+        f"{machine['cpu']}, {machine['cores']} cores{load}{memory}, {machine['system']}, "
         f"{machine['python']}, {listed}, commit {machine['commit']}"
     )
 
@@ -83,6 +86,13 @@ def _cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS and Windows
         return os.cpu_count() or 1
+
+
+def _load() -> float | None:
+    try:
+        return round(os.getloadavg()[0], 1)
+    except (AttributeError, OSError):  # not on Windows
+        return None
 
 
 def _cpu() -> str:

@@ -1,7 +1,11 @@
-"""Wall times of repeated calls: the least for comparisons, the median for what to expect."""
+"""Times of repeated calls: least and median wall time, and the processor time behind them.
+
+On a machine that is shared with others wall times grow with their work; processor time hardly does.
+"""
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import time
@@ -18,31 +22,41 @@ class Timing:
     Attributes
     ----------
     least, median
-        In seconds.
+        Wall time in seconds.
+    cpu
+        Median processor time in seconds, all threads and child processes together.
     runs
         How many there were.
     """
 
     least: float
     median: float
+    cpu: float
     runs: int
 
     @classmethod
-    def of(cls, seconds: Sequence[float]) -> Timing:
-        """Summarise one or more wall times."""
-        return cls(min(seconds), statistics.median(seconds), len(seconds))
+    def of(cls, wall: Sequence[float], cpu: Sequence[float]) -> Timing:
+        """Summarise the wall and processor times of one or more runs."""
+        return cls(min(wall), statistics.median(wall), statistics.median(cpu), len(wall))
 
 
 def repeat(call: Callable[[], object], runs: int, *, warm_up: int = 1) -> Timing:
     """Time a call `runs` times after `warm_up` calls that do not count (imports, caches)."""
     for _ in range(warm_up):
         call()
-    seconds = []
+    wall, cpu = [], []
     for _ in range(runs):
-        started = time.perf_counter()
+        started, busy = time.perf_counter(), _processor_time()
         call()
-        seconds.append(time.perf_counter() - started)
-    return Timing.of(seconds)
+        wall.append(time.perf_counter() - started)
+        cpu.append(_processor_time() - busy)
+    return Timing.of(wall, cpu)
+
+
+def _processor_time() -> float:
+    """User and system time of this process and of its children that have ended."""
+    children = os.times()  # in ticks of a hundredth of a second, which is fine for processes
+    return time.process_time() + children.children_user + children.children_system
 
 
 def command(arguments: Sequence[str], runs: int) -> Timing:

@@ -33,8 +33,18 @@ def test_timings_leave_the_warm_up_out() -> None:
     timing = repeat(lambda: calls.append(1), 5, warm_up=2)
     assert len(calls) == 7
     assert timing.runs == 5
+    assert timing.cpu >= 0
     assert 0 <= timing.least <= timing.median
-    assert Timing.of([3.0, 1.0, 2.0]) == Timing(least=1.0, median=2.0, runs=3)
+    assert Timing.of([3.0, 1.0, 2.0], [0.5, 0.7, 0.6]) == Timing(1.0, 2.0, 0.6, 3)
+
+
+def test_processor_time_counts_work_here_and_in_children() -> None:
+    def work() -> None:
+        sum(i * i for i in range(1_500_000))
+
+    assert repeat(work, 3).cpu > 0
+    child = [sys.executable, "-c", "sum(i * i for i in range(1_500_000))"]
+    assert command(child, 3).cpu > 0
 
 
 def test_a_command_that_fails_is_no_timing() -> None:
@@ -46,9 +56,9 @@ def test_a_target_is_missed_by_the_median(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     rows = [
-        foundation.Row("fast", "|R| = 1", Timing(0.1, 0.2, 3), 1.0, "checked"),
-        foundation.Row("slow", "|R| = 2", Timing(0.9, 1.1, 3), 1.0),
-        foundation.Row("free", "|R| = 3", Timing(5.0, 5.0, 3), None),
+        foundation.Row("fast", "|R| = 1", Timing(0.1, 0.2, 0.3, 3), 1.0, "checked"),
+        foundation.Row("slow", "|R| = 2", Timing(0.9, 1.1, 1.0, 3), 1.0),
+        foundation.Row("free", "|R| = 3", Timing(5.0, 5.0, 5.0, 3), None),
     ]
     monkeypatch.setattr(foundation, "measure", lambda runs, seed: iter(rows))
     monkeypatch.setattr(foundation, "RESULTS", tmp_path / "results" / "foundation.json")
@@ -56,7 +66,9 @@ def test_a_target_is_missed_by_the_median(
     monkeypatch.setattr(foundation, "ROOT", tmp_path)
     assert foundation.main(["--write-docs"]) == 1
     printed = capsys.readouterr()
-    assert r"| fast | \|R\| = 1 | 0.100 s | 0.200 s | 3 | < 1 s | checked |" in printed.out
+    assert (
+        r"| fast | \|R\| = 1 | 0.100 s | 0.200 s | 0.300 s | 3 | < 1 s | checked |" in printed.out
+    )
     assert "targets missed: slow" in printed.err
     written = json.loads(foundation.RESULTS.read_text(encoding="utf-8"))
     assert [row["what"] for row in written["rows"]] == ["fast", "slow", "free"]
