@@ -59,7 +59,7 @@ def sentence(machine: Mapping[str, object]) -> str:
         else str(versions)
     )
     memory = f", {machine['memory_gb']} GB" if machine["memory_gb"] else ""
-    load = "" if machine["load"] is None else f" (load average {machine['load']})"
+    load = "" if machine.get("load") is None else f" (load average {machine['load']})"
     return (
         f"{machine['cpu']}, {machine['cores']} cores{load}{memory}, {machine['system']}, "
         f"{machine['python']}, {listed}, commit {machine['commit']}"
