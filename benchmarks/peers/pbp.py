@@ -20,7 +20,8 @@ def _call(problem: Problem, options: Options) -> Plan:
     limit = 600.0 if options.time_limit is None else options.time_limit
 
     def solve(cost: FloatArray, p: int) -> tuple[Iterable[int], bool]:
-        _, sites, _, status, engine = pbp_pmedian.solve(cost, p, time_limit=limit)
+        # its rows are facilities, its columns clients
+        _, sites, _, status, engine = pbp_pmedian.solve(cost.T.copy(), p, time_limit=limit)
         if sites is None:  # its only answer at a limit
             raise SolverError(f"pbp-pmedian ({engine}) gave no sites: status {status}")
         return sites, status == 0

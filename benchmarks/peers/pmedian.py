@@ -16,7 +16,7 @@ from placement.status import Termination
 
 __all__ = ["cost_matrix", "plan_of", "refuses"]
 
-TOLERANCE = 1e-9
+TOLERANCE = 5e-10
 """Relative gap at which these solvers stop; their bound is lowered by it."""
 
 

@@ -105,7 +105,7 @@ def _call(problem: Problem, options: Options) -> Plan:
         problem,
         incumbent,
         method=METHOD.name,
-        bound=best * (1 - 1e-9) if complete else -math.inf,
+        bound=best * (1 - 5e-10) if complete else -math.inf,
         termination=ended,
         stats={"linear_programs": done, "of": total, "resilience": resilience(size)},
     )

@@ -33,7 +33,8 @@ def _call(problem: Problem, options: Options) -> Plan:
         except RuntimeError as error:  # its only answer to anything but "optimal"
             raise SolverError(f"spopt: {error}") from error
         opened = [i for i, variable in enumerate(model.fac_vars) if variable.value() > 0.5]
-        return opened, True
+        # at a limit PuLP calls an incumbent "Optimal"; its solution status tells them apart
+        return opened, model.problem.sol_status == pulp.LpSolutionOptimal
 
     return plan_of(problem, METHOD.name, solve, options)
 

@@ -19,6 +19,8 @@ from placement.cli import (
     exits,
     import_,
     methods,
+    report,
+    sensitivity,
     show,
     solve,
     sweep,
@@ -29,7 +31,19 @@ from placement.text import escape
 
 __all__ = ["VERBS", "main"]
 
-VERBS: tuple[Verb, ...] = (solve, evaluate, compare, sweep, check, show, datasets, import_, methods)
+VERBS: tuple[Verb, ...] = (
+    solve,
+    evaluate,
+    compare,
+    sweep,
+    check,
+    sensitivity,
+    report,
+    show,
+    datasets,
+    import_,
+    methods,
+)
 """The verbs, in the order of the help."""
 
 _EPILOG = """\

@@ -62,13 +62,6 @@ class Results:
     dropped: int = 0
     source: str = ""
 
-    def run_of(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the run that a row belongs to; empty when the file does not say."""
-        for run in reversed(self.runs):
-            if run.get("id") == row.get("run"):
-                return run
-        return {}
-
 
 def intact(data: bytes) -> int:
     """Return how many bytes of `data` are whole lines: what stands behind them is torn.

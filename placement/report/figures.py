@@ -1,0 +1,329 @@
+"""The figures of the page as pictures, for papers and slides: the same content, the same colours.
+
+Needs matplotlib (``pip install 'replica-placement[plot]'``), without any window system.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placement.errors import InputError, MissingDependencyError
+from placement.plan import Plan
+from placement.report.markup import clipped
+from placement.report.palette import LATENCY, METHODS, ROLES
+from placement.report.planpage import baselines, distinct, latency_shares
+from placement.report.results import Results, best_known, row_gap
+from placement.report.svgmap import star
+from placement.report.worldmap import map_view
+from placement.text import escape
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plan_figures", "results_figures", "save"]
+
+_INK, _SOFT, _RULE = "#1a1d23", "#565d6b", "#d9dce2"
+_MOST = 30
+
+
+def save(
+    source: Plan | Results,
+    folder: str | os.PathLike[str],
+    *,
+    format: str = "png",
+    force: bool = False,
+) -> tuple[Path, ...]:
+    """Write every figure of a plan or of results into a folder.
+
+    Parameters
+    ----------
+    source
+        A plan, or benchmark results.
+    folder
+        Created when absent, its parent must exist.
+    format
+        "png" (200 dots per inch) or "svg".
+    force
+        Replace existing files.
+
+    Returns
+    -------
+    tuple of Path
+        The files, in the order of the page.
+
+    Raises
+    ------
+    InputError
+        For another format, or a file that exists.
+    MissingDependencyError
+        Without matplotlib.
+    """
+    if format not in ("png", "svg"):
+        raise InputError(
+            "unknown format of figures", field="format", value=format, expected="'png' or 'svg'"
+        )
+    from placement.io.files import check_file, write_file
+
+    here = Path(folder)
+    made = plan_figures(source) if isinstance(source, Plan) else results_figures(source)
+    here.mkdir(exist_ok=True)
+    paths = [here / f"{name}.{format}" for name in made]
+    for path in paths:
+        check_file(path, force=force)
+    for path, draw in zip(paths, made.values(), strict=True):
+        sink = io.BytesIO()
+        draw().savefig(sink, format=format, dpi=200, metadata=_metadata(format))
+        write_file(path, sink.getvalue(), force=force)
+    return tuple(paths)
+
+
+def _metadata(format: str) -> dict[str, None]:
+    """Leave the date out, so that the same plan gives the same bytes."""
+    return {"Date": None} if format == "svg" else {"Software": None}
+
+
+def plan_figures(plan: Plan) -> Mapping[str, Callable[[], Figure]]:
+    """Return the figures of a plan by name, each drawn when called; a map only without a plan."""
+    found: dict[str, Callable[[], Figure]] = {"map": lambda: _map(plan)}
+    if plan.found:
+        found |= {
+            "latency": lambda: _latency(plan),
+            "clients": lambda: _clients(plan),
+            "leaders": lambda: _leaders(plan),
+            "failures": lambda: _failures(plan),
+        }
+    return found
+
+
+def results_figures(results: Results) -> Mapping[str, Callable[[], Figure]]:
+    """Return the figures of benchmark results by name: gap and time by failure constraint."""
+    solved = [row for row in results.rows if row["cell"].get("kind") == "solve"]
+    found: dict[str, Callable[[], Figure]] = {}
+    for failures in dict.fromkeys(row["cell"]["failures"] for row in solved):
+        mine = [row for row in solved if row["cell"]["failures"] == failures]
+        name = re.sub(r"[^a-z0-9]+", "-", failures.lower())
+        found[f"gap-{name}"] = lambda rows=mine, title=failures: _trend(rows, title, "gap")  # type: ignore[misc]  # bound now
+        found[f"time-{name}"] = lambda rows=mine, title=failures: _trend(rows, title, "time")  # type: ignore[misc]  # bound now
+    return found
+
+
+def _name(text: str, most: int = 28) -> str:
+    """Return a name for matplotlib: no control characters, no mathematics between dollars."""
+    return clipped(escape(text), most).replace("$", r"\$")
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingDependencyError(
+            "figures need matplotlib: pip install 'replica-placement[plot]'"
+        ) from error
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(_RULE)
+    axes.tick_params(colors=_SOFT, labelsize=9)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _title(axes: Axes, text: str) -> None:
+    axes.set_title(text, loc="left", fontsize=11, fontweight="bold", color=_INK)
+
+
+def _map(plan: Plan) -> Figure:
+    from matplotlib.patches import Circle, Polygon, Rectangle
+
+    view = map_view(plan.problem.instance, plan)
+    figure, axes = _figure(10, 10 * view.height / view.width)
+    axes.set_xlim(0, view.width)
+    axes.set_ylim(view.height, 0)
+    axes.set_aspect("equal")
+    axes.axis("off")
+    figure.patch.set_facecolor("#eef3f8")
+    for line in view.graticule:
+        axes.plot(line[:, 0], line[:, 1], color="#d3dde8", linewidth=0.6, zorder=1)
+    for rings, colour in ((view.land, "#dcdfd8"), (view.water, "#eef3f8")):
+        for ring in rings:
+            axes.add_patch(
+                Polygon(ring, closed=True, facecolor=colour, edgecolor="#b9beb2", lw=0.5, zorder=2)
+            )
+    limits = sorted(mark.latency for mark in view.clients if not math.isnan(mark.latency))
+    cuts = (
+        [limits[min(len(limits) - 1, len(limits) * k // 5)] for k in range(1, 5)] if limits else []
+    )
+    point = 72 * 10 / view.width  # points per unit of the view
+    for mark in view.clients:
+        step = sum(mark.latency > cut for cut in cuts)
+        axes.scatter(mark.x, mark.y, s=(2 * mark.size * point) ** 2, color=LATENCY[step],
+                     alpha=0.72, linewidths=0.4, edgecolors="white", zorder=3)  # fmt: skip
+    for arrow in view.arrows:
+        if arrow.kind == "read":
+            continue
+        colour = ROLES["leader"] if arrow.kind == "ask" else ROLES["voter"]
+        wide = {"vote": 2.2, "late": 1.2, "ask": 0.9}[arrow.kind]
+        style = (0, (4, 3)) if arrow.kind == "late" else "solid"
+        for piece in arrow.pieces:
+            axes.plot(piece[:, 0], piece[:, 1], color=colour, linewidth=wide, linestyle=style,
+                      zorder=4)  # fmt: skip
+        last = arrow.pieces[-1]
+        if len(last) > 3:
+            axes.annotate("", xy=last[-2], xytext=last[-4], zorder=4,
+                          arrowprops={"arrowstyle": "-|>", "color": colour, "lw": wide,
+                                      "shrinkB": 6})  # fmt: skip
+    for mark in view.sites:
+        if mark.role == "site":
+            axes.scatter(mark.x, mark.y, s=12, facecolors="white", edgecolors=ROLES["site"],
+                         linewidths=1, zorder=5)  # fmt: skip
+            continue
+        look: dict[str, Any] = {"facecolor": ROLES[mark.role], "edgecolor": "white", "lw": 1.2}
+        corner = (mark.x - mark.size * 0.9, mark.y - mark.size * 0.9)
+        axes.add_patch(
+            Polygon(star(mark.x, mark.y, mark.size), closed=True, zorder=7, **look)
+            if mark.role == "leader"
+            else Circle((mark.x, mark.y), mark.size, zorder=6, **look)
+            if mark.role == "voter"
+            else Rectangle(corner, 1.8 * mark.size, 1.8 * mark.size, zorder=6, **look)
+        )
+        axes.text(mark.x, mark.y, str(mark.number), ha="center", va="center", fontsize=8,
+                      fontweight="bold", color="white", zorder=8)  # fmt: skip
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2.5, foreground="white")]
+    for label in view.labels:
+        side = {"start": "left", "end": "right", "middle": "center"}[label.anchor]
+        axes.text(label.x, label.y, _name(label.text), ha=side, va="baseline", fontsize=8.5,
+                  fontweight="bold", color=_INK, path_effects=halo, zorder=9)  # fmt: skip
+    return figure
+
+
+def _latency(plan: Plan) -> Figure:
+    figure, axes = _figure(7, 4)
+    rows = plan.per_client
+    weight = [row.operations for row in rows]
+    lines = [("this plan", [row.latency for row in rows], ROLES["plan"], "solid")]
+    styles = ((ROLES["naive"], "dashed"), (ROLES["average"], "dotted"))
+    different = distinct(plan, baselines(plan))
+    for (colour, style), other in zip(styles, different, strict=False):
+        name = f"{other.choice.strategy} ({_name(str(other.choice.leader), 20)})"
+        lines.append((name, list(other.per_client), colour, style))
+    for name, latency, colour, style in lines:
+        corners = latency_shares(latency, weight)
+        axes.step([x for x, _ in corners], [y for _, y in corners], where="post", color=colour,
+                  linestyle=style, linewidth=1.8, label=name)  # fmt: skip
+    axes.set_xlabel("mean latency of the client, ms", color=_SOFT)
+    axes.set_ylabel("operations, %", color=_SOFT)
+    axes.grid(axis="y", color=_RULE, linewidth=0.7)
+    axes.legend(frameon=False, fontsize=9, loc="lower right")
+    axes.set_xlim(left=0)
+    _title(axes, "Operations answered within a mean latency")
+    return figure
+
+
+def _clients(plan: Plan) -> Figure:
+    rows = plan.per_client
+    heaviest = sorted(range(len(rows)), key=lambda c: rows[c].operations)[-20:]
+    figure, axes = _figure(7, 1.2 + 0.26 * len(heaviest))
+    different = distinct(plan, baselines(plan))[:1]
+    y = range(len(heaviest))
+    after = [rows[c].latency for c in heaviest]
+    if different:
+        before = [different[0].per_client[c] for c in heaviest]
+        axes.hlines(list(y), before, after, color=ROLES["site"], linewidth=1.5)
+        axes.scatter(before, list(y), marker="D", s=34, color=ROLES["naive"], zorder=3,
+                     label=f"{different[0].choice.strategy} "
+                     f"({_name(str(different[0].choice.leader), 20)})")  # fmt: skip
+    axes.scatter(after, list(y), s=44, color=ROLES["plan"], zorder=4, label="this plan")
+    axes.set_yticks(list(y), [_name(rows[c].client) for c in heaviest])
+    axes.set_xlim(left=0)
+    axes.set_xlabel("mean latency, ms", color=_SOFT)
+    axes.grid(axis="x", color=_RULE, linewidth=0.7)
+    axes.legend(frameon=False, fontsize=9)
+    _title(axes, f"The {len(heaviest)} heaviest clients")
+    return figure
+
+
+def _barh(title: str, rows: list[tuple[str, float, str, str]]) -> Figure:
+    rows = rows[:_MOST]
+    figure, axes = _figure(7, 1.1 + 0.3 * len(rows))
+    y = list(range(len(rows)))[::-1]
+    values = [value if math.isfinite(value) else 0.0 for _, value, _, _ in rows]
+    axes.barh(y, values, color=[colour for _, _, _, colour in rows], height=0.68)
+    axes.set_yticks(y, [_name(name) for name, _, _, _ in rows])
+    for at, value, (_, _, text, _) in zip(y, values, rows, strict=True):
+        axes.text(value, at, f" {text}", va="center", fontsize=8.5, color=_INK)
+    axes.set_xlim(0, 1.28 * max(values, default=1.0) or 1.0)
+    axes.set_xlabel("mean latency, ms", color=_SOFT)
+    _title(axes, title)
+    return figure
+
+
+def _leaders(plan: Plan) -> Figure:
+    return _barh(
+        "Each voter as leader",
+        [
+            (
+                row.leader,
+                row.mean_latency,
+                f"{row.mean_latency:.1f} ms (+{row.overhead:.1f} %)",
+                ROLES["leader"] if row.leader == plan.leader else ROLES["voter"],
+            )
+            for row in plan.leaders
+        ],
+    )
+
+
+def _failures(plan: Plan) -> Figure:
+    found = plan.failures
+    rows = [("nothing lost", found.normal, f"{found.normal:.1f} ms", ROLES["normal"])]
+    rows += [
+        (
+            row.lost,
+            row.mean_latency,
+            f"{row.mean_latency:.1f} ms (+{row.overhead:.1f} %)" if row.survives else "stops",
+            ROLES["lost"],
+        )
+        for row in found.each
+    ]
+    return _barh("After the loss of each single site", rows)
+
+
+def _trend(rows: list[Mapping[str, Any]], failures: str, kind: str) -> Figure:
+    """Gap against the number of replicas, or time against the number of sites: medians."""
+    import statistics
+
+    figure, axes = _figure(7, 4)
+    known = best_known(tuple(rows))
+    marks = "os^Dv<>Ph*"
+    for k, method in enumerate(dict.fromkeys(row["cell"]["method"] for row in rows)):
+        points: dict[int, list[float]] = {}
+        for row in rows:
+            if row["cell"]["method"] != method or row["outcome"] != "ok":
+                continue
+            if kind == "time":
+                points.setdefault(row.get("sites", 0), []).append(float(row["seconds"]))
+            elif (gap := row_gap(row, known)) is not None:
+                points.setdefault(row["cell"]["replicas"], []).append(100 * gap)
+        x = sorted(points)
+        axes.plot(x, [statistics.median(points[v]) for v in x], marker=marks[k % 10], label=method,
+                  color=METHODS[k % 10], linestyle=("-", "--", ":", "-.")[k % 4])  # fmt: skip
+    if kind == "time":
+        axes.set_yscale("log")
+    axes.set_xlabel("sites" if kind == "time" else "replicas", color=_SOFT)
+    axes.set_ylabel("median seconds" if kind == "time" else "median gap, %", color=_SOFT)
+    axes.grid(axis="y", color=_RULE, linewidth=0.7)
+    axes.legend(frameon=False, fontsize=8, ncols=2)
+    _title(axes, ("Time" if kind == "time" else "Gap") + f", failure constraint: {failures}")
+    return figure

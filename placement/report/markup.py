@@ -1,0 +1,117 @@
+r"""HTML and SVG from Python values, where whatever is not markup is escaped.
+
+Names of sites and clients are data from files. Every string that is not a :class:`Markup` is
+escaped on its way into an element or an attribute, so that there is one place to get it right.
+Characters that can't be seen, or that turn the direction of the text around them, are shown as
+escapes, as on the terminal.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+__all__ = ["Child", "Markup", "clipped", "join", "json_script", "tag", "text"]
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+Child: TypeAlias = "str | float | Iterable[Child] | None"
+"""What an element may hold: markup, text, numbers, nothing, or several of these."""
+
+_VOID = frozenset(("br", "circle", "col", "hr", "input", "line", "meta", "path", "rect", "polygon"))
+
+
+def text(value: str) -> Markup:
+    r"""Escape text for an element or an attribute.
+
+    Letters and marks of every script stay; control, format, private and unassigned characters
+    become visible escapes, save for the joiners that some scripts spell with.
+
+    Examples
+    --------
+    >>> text("<script>"), text("a\u202eb")
+    ('&lt;script&gt;', 'a\\u202eb')
+    """
+    if isinstance(value, Markup):
+        return value
+    shown = "".join(
+        character.encode("unicode_escape").decode("ascii")
+        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+        and character not in "\u200c\u200d\n"
+        else character
+        for character in value
+    )
+    return Markup(html.escape(shown, quote=True))
+
+
+def join(children: Child) -> Markup:
+    """Escape and concatenate."""
+    if children is None:
+        return Markup("")
+    if isinstance(children, str):
+        return text(children)
+    if isinstance(children, (int, float)):
+        return Markup(f"{children:.10g}")
+    return Markup("".join(join(child) for child in children))
+
+
+def tag(
+    name: str, attributes: Mapping[str, str | float | None] | None = None, *children: Child
+) -> Markup:
+    """Build an element.
+
+    Parameters
+    ----------
+    name
+        Of the element; written by this program, never data.
+    attributes
+        Name -> value; None leaves the attribute out, "" writes it without a value's worth.
+    children
+        Content, escaped unless it is markup.
+
+    Examples
+    --------
+    >>> tag("b", {"title": '"'}, "1 < 2", tag("br"))
+    '<b title="&quot;">1 &lt; 2<br></b>'
+    """
+    inside = "".join(
+        f' {key}="{join(value)}"' for key, value in (attributes or {}).items() if value is not None
+    )
+    if name in _VOID:
+        close = "/>" if name in ("circle", "line", "path", "rect", "polygon") else ">"
+        content = join(children)
+        if content:  # a title inside a shape
+            return Markup(f"<{name}{inside}>{content}</{name}>")
+        return Markup(f"<{name}{inside}{close}")
+    return Markup(f"<{name}{inside}>{join(children)}</{name}>")
+
+
+def clipped(value: str, most: int) -> str:
+    """Cut text at `most` characters, the last of them an ellipsis, without halving a letter."""
+    if len(value) <= most:
+        return value
+    end = most - 1
+    while end > 1 and unicodedata.combining(value[end]):
+        end -= 1
+    return value[:end] + "…"
+
+
+def json_script(identifier: str, value: object) -> Markup:
+    r"""Embed data as JSON that no name can break out of.
+
+    ``<``, ``>``, ``&`` and the two line separators that JavaScript once took for line ends are
+    written as \uXXXX, so that neither ``</script>`` nor ``<!--`` can occur.
+    """
+    data = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        data = data.replace(character, f"\\u{ord(character):04x}")
+    data = "".join(c if not 0xD800 <= ord(c) <= 0xDFFF else f"\\u{ord(c):04x}" for c in data)
+    return Markup(f'<script type="application/json" id="{text(identifier)}">{data}</script>')

@@ -1,0 +1,167 @@
+"""The page: one file that needs nothing else, from whatever a user has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from placement.errors import InputError
+from placement.plan import Plan
+from placement.report.markup import Child, Markup, json_script, tag
+from placement.report.palette import LATENCY, LATENCY_DARK, METHODS, ROLES, ROLES_DARK
+from placement.report.results import Results, looks_like_results, read_results
+
+__all__ = ["page", "plan_page", "report_of", "results_page", "table_page"]
+
+
+def plan_page(plan: Plan) -> str:
+    """Return the page of a plan, of one that found nothing too."""
+    from placement.io.plan import plan_document
+    from placement.report.planpage import plan_sections
+
+    title = f"Placement of {plan.problem.instance.name}"
+    return page(title, plan_sections(plan), data=plan_document(plan))
+
+
+def results_page(results: Results) -> str:
+    """Return the page of a file of benchmark results, of an empty one too."""
+    from placement.report.resultspage import results_sections
+
+    names = sorted({str(run.get("suite", "")) for run in results.runs})
+    return page("Benchmark results" + (f": {', '.join(names)}" if names else ""),
+                results_sections(results))  # fmt: skip
+
+
+def table_page(rows: Sequence[Mapping[str, Any]], about: str = "") -> str:
+    """Return the page of a comparison or a sweep.
+
+    Parameters
+    ----------
+    rows
+        Records of the table that :func:`placement.compare` or :func:`placement.sweep` gives
+        (``table.to_dict("records")``): with a ``method`` it is a comparison, with ``replicas`` and
+        ``voters`` as numbers a sweep.
+    about
+        The question in words.
+    """
+    from placement.report.resultspage import comparison_sections, sweep_sections
+
+    if rows and "method" not in rows[0]:
+        return page("How many replicas", sweep_sections(rows, about))
+    return page("Methods compared", comparison_sections(rows, about))
+
+
+def report_of(path: str | os.PathLike[str]) -> str:
+    """Return the page of a file: a plan, benchmark results, or a comparison or sweep as JSON.
+
+    Raises
+    ------
+    InputError
+        When the file is none of these, naming what was expected.
+    """
+    from placement.io.document import read_json
+    from placement.io.plan import FORMAT, load_plan
+
+    source = Path(path)
+    if source.is_file() and (source.stat().st_size == 0 or looks_like_results(source)):
+        return results_page(read_results(source))
+    value = read_json(source)
+    if isinstance(value, dict) and value.get("format") == FORMAT:
+        return plan_page(load_plan(source))
+    about = ""
+    rows: object = value
+    if isinstance(value, dict):
+        about = next((v for k in ("problem", "question") if isinstance(v := value.get(k), str)), "")
+        rows = next(
+            (
+                v
+                for k in ("rows", "methods", "cells", "table")
+                if isinstance(v := value.get(k), list)
+            ),
+            None,
+        )
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InputError(
+            "nothing to report on",
+            source=os.fspath(path),
+            expected="a plan (placement solve -o), benchmark results (.jsonl), or the JSON of "
+            "placement compare or placement sweep",
+        )
+    if rows and not ({"method", "voters"} & set(rows[0])):
+        raise InputError(
+            "rows that are neither a comparison nor a sweep",
+            source=os.fspath(path),
+            value=sorted(rows[0]),
+            expected="the columns 'method', or 'replicas' and 'voters'",
+        )
+    return table_page(rows, about)
+
+
+def page(title: str, sections: Sequence[Child], *, data: object = None) -> str:
+    """Put sections into a page of their own: style, script and data inside, nothing fetched.
+
+    Parameters
+    ----------
+    title
+        Of the page.
+    sections
+        Markup.
+    data
+        What the button "Download the data" gives; None: no button.
+    """
+    style = _asset("style.css").replace("/* palette */", _palette())
+    body: list[Child] = [
+        tag("a", {"class": "skip", "href": "#main"}, "Skip to the content"),
+        tag(
+            "header",
+            None,
+            tag("h1", None, tag("bdi", None, title)),
+            tag(
+                "p",
+                {"class": "tools"},
+                tag("button", {"type": "button", "id": "theme", "hidden": ""}, "Dark or light"),
+                tag("button", {"type": "button", "id": "download", "hidden": ""},
+                    "Download the data") if data is not None else None,
+            ),
+        ),
+        tag("main", {"id": "main"}, sections),
+        json_script("data", data) if data is not None else None,
+        tag("script", None, Markup(_asset("script.js"))),
+    ]  # fmt: skip
+    policy = (
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+    )
+    head = [
+        tag("meta", {"charset": "utf-8"}),
+        tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
+        tag("meta", {"name": "color-scheme", "content": "light dark"}),
+        tag("title", None, title),
+        tag("style", None, Markup(style)),
+    ]
+    document = tag("html", {"lang": "en-GB"}, tag("head", None, head), tag("body", None, body))
+    return f"<!doctype html>\n{document}\n"
+
+
+def _asset(name: str) -> str:
+    return (resources.files("placement.report") / name).read_text(encoding="utf-8")
+
+
+def _palette() -> str:
+    """Custom properties of the roles, light and dark."""
+
+    def declared(roles: Mapping[str, str], steps: Sequence[str]) -> str:
+        lines = [f"--{role}: {colour};" for role, colour in roles.items()]
+        lines += [f"--step{k}: {colour};" for k, colour in enumerate(steps)]
+        return " ".join(lines)
+
+    series = " ".join(f"--series{k}: {colour};" for k, colour in enumerate(METHODS))
+    light, dark = declared(ROLES, LATENCY), declared(ROLES_DARK, LATENCY_DARK)
+    return (
+        f":root {{ {light} {series} }}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {dark} }} }}\n"
+        f":root[data-theme=dark] {{ {dark} }}"
+    )
