@@ -67,6 +67,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     try:
         start = find_start(problem, options, str(options.settings["start"]))
         search.stats.update(start=start.origin, start_seconds=time.perf_counter() - began)
+        search.notes.extend(start.notes)
         if start.configuration is not None:
             search.offer(start.configuration)
         search.report()

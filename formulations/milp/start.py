@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from placement.configuration import Configuration
-from placement.errors import LimitError, UnsupportedError
+from placement.errors import LimitError, SolverError, UnsupportedError
 from placement.feasibility import find_feasible
 from placement.methods import Options, available, load_method
 from placement.methods import run as run_method
@@ -35,12 +35,15 @@ class Start:
         Whether a complete search proved that no configuration is feasible.
     interrupted
         Whether Ctrl-C ended the heuristic.
+    notes
+        Heuristics that failed: a defect of theirs costs a start, not the proof.
     """
 
     configuration: Configuration | None
     origin: str
     impossible: bool = False
     interrupted: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def find_start(problem: Problem, options: Options, heuristic: str) -> Start:
@@ -63,6 +66,7 @@ def find_start(problem: Problem, options: Options, heuristic: str) -> Start:
     names = HEURISTICS if heuristic == "auto" else () if heuristic == "none" else (heuristic,)
     registered = set(available())
     limit = None if options.time_limit is None else _SHARE * options.time_limit
+    notes: list[str] = []
     for name in names:
         if heuristic == "auto" and name not in registered:
             continue
@@ -72,14 +76,19 @@ def find_start(problem: Problem, options: Options, heuristic: str) -> Start:
             )
         except (UnsupportedError, LimitError):
             continue
+        except SolverError as error:
+            notes.append(f"no start from {name!r}: {error}")
+            continue
         if plan.configuration is not None:
             return Start(
                 plan.configuration,
                 name,
                 interrupted=plan.termination is Termination.INTERRUPTED,
+                notes=tuple(notes),
             )
     try:
         found = find_feasible(problem)
     except LimitError:
-        return Start(None, "none found")
-    return Start(found, "feasibility search" if found else "none", impossible=found is None)
+        return Start(None, "none found", notes=tuple(notes))
+    origin = "feasibility search" if found else "none"
+    return Start(found, origin, impossible=found is None, notes=tuple(notes))

@@ -387,3 +387,20 @@ def test_auto_prefers_flows_per_client_while_they_fit(monkeypatch):
     small = solve(problem, "milp")
     assert (strong.stats["recipe"], small.stats["recipe"]) == ("per-client", "chain")
     assert strong.objective == small.objective
+
+
+def test_a_broken_heuristic_costs_a_start_only(monkeypatch):
+    """A heuristic whose plan breaks the problem is named in a note; the optimum is still found."""
+    real = start_module.run_method
+
+    def broken(method, problem, options):
+        if method.name == "local-search":
+            raise SolverError("returned a configuration that breaks the problem")
+        return real(method, problem, options)
+
+    monkeypatch.setattr(start_module, "run_method", broken)
+    problem = Problem(sphere(6), replicas=3, voters=3)
+    plan = solve(problem, "milp")
+    assert plan.objective == solve(problem, "exhaustive").objective
+    assert plan.stats["start"] == "best-of"
+    assert any("local-search" in note for note in plan.notes)
