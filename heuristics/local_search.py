@@ -9,11 +9,11 @@ Every candidate leader has a replica set of its own, and all of them descend sid
    helps. Moves are valued from nearest and second nearest replicas (Resende and Werneck 2003),
    all leaders and all moves in one pass of NumPy: :mod:`heuristics.swaps`.
 3. **Restart**: the best few leaders get new sets, in turn grown at random
-(:mod:`heuristics.growth`)
-   and shaken, that is, copied from their best set with three or eight random moves that obey the
-   rules. All descend again; what is better replaces its leader's set. After `patience` such
-   rounds that improve nothing the search ends. Under rules that growth does not know, every round
-   shakes.
+   (:mod:`heuristics.growth`) and shaken, that is, copied from their best set with three or eight
+   random moves that obey the rules. New sets without feasible voters are dropped. The others
+   descend; what is better replaces its leader's set. After `patience` such rounds that improve
+   nothing the search ends. Under diversity rules for replicas or a budget, which growth does not
+   know, all rounds shake.
 
 Leaders whose lower bound (:mod:`heuristics.bounds`) reaches the best plan are dropped on the way,
 and the smallest bound is the plan's: the gap shown is honest, and usually far larger than the
@@ -153,29 +153,38 @@ class _Search:
         rng = np.random.default_rng(self.options.seed)
         idle = 0
         while idle < self.patience:
+            if self._late():
+                raise TimeoutError
             alive = np.nonzero((self.values < math.inf) & (self.bounds < self.value))[0]
             alive = alive[np.argsort(self.values[alive], kind="stable")][:_LEADERS]
             if not alive.size:
                 return
             pairs = self._fresh(np.repeat(alive, _COPIES), rng)
-            if not len(pairs):
-                return
             self.rounds += 1
-            idle = 0 if self._descend(pairs) else idle + 1
+            idle = 0 if len(pairs) and self._descend(pairs) else idle + 1
 
     def _fresh(self, leaders: IntArray, rng: np.random.Generator) -> Pairs:
         """Draw new sets: grown at random and shaken in turn, shaken only under rules."""
-        moves = self.descent.neighbourhood
+        moves, rules = self.descent.neighbourhood, self.problem.rules
         sets = self.sets[leaders]
-        size = (sets < len(self.bounds)).sum(axis=1)
-        free = Room(self.problem, self.problem.rules.replicas_max).free_of_rules
-        if free and self.rounds % 2 == 0:
-            width = sets.shape[1]
-            return grown(moves, leaders, size, width, quorum=False, among=_AMONG, rng=rng)
         pairs = Pairs(leaders, sets)
+        if self.rounds % 2 == 0 and not rules.of("replicas") and rules.budget is None:
+            size = (sets < len(self.bounds)).sum(axis=1)
+            width = sets.shape[1]
+            new = grown(moves, leaders, size, width, quorum=False, among=_AMONG, rng=rng)
+            complete = (new.replicas < len(self.bounds)).sum(axis=1) == size
+            new = self._feasible(new.take(complete))
+            if len(new):
+                return new
         for _ in range(_SHAKES[self.rounds // 2 % len(_SHAKES)]):
             _shake(moves, pairs, rng)
-        return pairs if moves.exact else pairs.take(np.isfinite(self.descent.exact_waits(pairs)))
+        return self._feasible(pairs)
+
+    def _feasible(self, pairs: Pairs) -> Pairs:
+        """Those of the pairs that have voters; only rules about voters can be broken here."""
+        if Room(self.problem, self.problem.rules.replicas_max).free_of_rules:
+            return pairs
+        return pairs.take(np.isfinite(self.descent.exact_waits(pairs)))
 
     def _descend(self, pairs: Pairs) -> bool:
         """Bring pairs down and keep what is better than before; whether any leader gained."""
