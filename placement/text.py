@@ -252,8 +252,8 @@ def _decision(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _bound(plan: Plan) -> str:
-    weight = plan.problem.rules.cost_weight
-    if not math.isfinite(plan.bound) or plan.gap == 0 or weight:
+    other = plan.problem.rules.cost_weight or plan.problem.objective.kind != "mean"
+    if not math.isfinite(plan.bound) or plan.gap == 0 or other:
         return ""
     best = plan.bound / plan.problem.demand.operations
     return f"; no plan can be below {number_text(best, 3)} ms"

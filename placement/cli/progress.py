@@ -101,11 +101,11 @@ def progress_of(args: argparse.Namespace, problem: Problem) -> Iterator[Progress
     if not wanted:
         yield None
         return
-    money = problem.rules.cost_weight != 0
+    other = problem.rules.cost_weight != 0 or problem.objective.kind != "mean"
     line = ProgressLine(
         sys.stderr,
-        scale=1.0 if money else problem.demand.operations,
-        unit="" if money else "ms",
+        scale=1.0 if other else problem.demand.operations,
+        unit="" if other else "ms",
     )
     try:
         yield line

@@ -26,6 +26,7 @@ from placement.io.document import Document, encode_json, jsonable, read_document
 from placement.io.embedded import instance_document, instance_from_document
 from placement.io.files import write_file
 from placement.io.instance import load_instance
+from placement.io.objectives import objective_document, objective_from
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status, Termination, status_of
@@ -211,6 +212,7 @@ def problem_document(problem: Problem) -> dict[str, object]:
         "decay": "inf" if math.isinf(problem.decay) else float(problem.decay),
         "budget": None if problem.budget is None else float(problem.budget),
         "cost_weight": float(problem.cost_weight),
+        "objective": objective_document(problem.objective),
     }
 
 
@@ -371,6 +373,7 @@ def _problem(document: Document, instance: Instance) -> Problem:
         decay=document.number("decay", 1.0),
         budget=document.number("budget") if document.has("budget") else None,
         cost_weight=document.number("cost_weight", 0.0),
+        objective=objective_from(document.table("objective")),
     )
 
 

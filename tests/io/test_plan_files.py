@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from placement import Configuration, Diversity, InputError, Plan, Problem, Status, Termination
 from placement import datasets as bundled
+from placement.contingency import Contingency
+from placement.errors import UnsupportedError
 from placement.feasibility import find_feasible
 from placement.io import load_plan, save_instance, save_plan
 from placement.io.plan import Reference
@@ -23,7 +25,7 @@ from tests.strategies import problems
 
 FIELDS = (
     "voters", "quorum", "leader", "leaders", "pinned", "pinned_voters", "forbidden", "non_voters",
-    "diversity", "survive", "decay", "budget", "cost_weight",
+    "diversity", "survive", "decay", "budget", "cost_weight", "objective",
 )  # fmt: skip
 
 
@@ -104,6 +106,41 @@ def test_every_constraint_comes_back(tmp_path: Path) -> None:
         decay=2.5,
     )
     assert _same_plan(load_plan(save_plan(plan, tmp_path / "p.json")), plan)
+
+
+OBJECTIVES = [
+    Contingency("country"),
+    Contingency("site", "bounded", limit=500.5, together=2, clients_move=True),
+    Contingency("site", "weighted", probability=0.01, leader_may_move=True),
+    Contingency("country", "weighted", probability={"NO": 0.1, "IT": 1 / 3}),
+]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_what_is_minimised_comes_back(tmp_path: Path, objective: Contingency) -> None:
+    problem = Problem(small(), replicas=3, voters=3, objective=objective)
+    plan = evaluate(problem, Configuration.of(0, (0, 1, 2), (0, 1, 2)))
+    assert _same_plan(load_plan(save_plan(plan, tmp_path / "p.json")), plan)
+
+
+def test_an_objective_that_files_cannot_hold_is_refused_not_lost(tmp_path: Path) -> None:
+    class Other(Contingency):
+        kind = "other"
+
+    plan = _plan()
+    problem = plan.problem.replace(objective=Other())
+    with pytest.raises(UnsupportedError, match="cannot hold the objective 'other'"):
+        save_plan(plan.replace(problem=problem), tmp_path / "p.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_objective_is_refused(tmp_path: Path) -> None:
+    path = save_plan(_plan(), tmp_path / "p.json")
+    document = json.loads(path.read_text())
+    document["problem"]["objective"] = {"kind": "fairness"}
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"problem\.objective\.kind: unknown objective: got 'fair"):
+        load_plan(path)
 
 
 def test_a_plan_that_breaks_constraints_comes_back_with_what_it_breaks(tmp_path: Path) -> None:
