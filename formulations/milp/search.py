@@ -15,7 +15,8 @@ found is proven again by :mod:`formulations.milp.proof`, whose bounds hold in ex
 
 **What is checked.** Binaries are rounded, the configuration rebuilt, its constraints tested and its
 score evaluated; a difference of more than a relative 1e-6 from HiGHS's objective is a SolverError.
-"Infeasible" is believed only when something else says so too.
+"Infeasible" is believed only when something else says so too, and "optimal" only with a bound that
+meets the score; where HiGHS's own does not, :mod:`formulations.milp.proof` decides.
 """
 
 from __future__ import annotations
@@ -263,7 +264,16 @@ class Search:
                 return self._stopped(outcome)
             if self.safe:
                 return self._prove()
-            return self.proven or not self._worth_another_round(milp)
+            if self.proven:
+                return True
+            if self._worth_another_round(milp):
+                return False
+            # HiGHS has been seen to say "optimal" with its own bound a per cent below its solution.
+            self.notes.append(
+                f"HiGHS said optimal with the bound {outcome.bound / milp.scale!r}, which proves a "
+                f"gap of {relative_gap(self.value, self.bound):.1e} only; proven on safe LP bounds"
+            )
+            return self._prove()
         return False
 
     def _prove(self) -> bool:

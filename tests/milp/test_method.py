@@ -16,6 +16,8 @@ from formulations.milp.recipes import Recipe
 from placement import (
     Diversity,
     InputError,
+    Instance,
+    Operation,
     Prices,
     Problem,
     SolverError,
@@ -404,3 +406,60 @@ def test_a_broken_heuristic_costs_a_start_only(monkeypatch):
     assert plan.objective == solve(problem, "exhaustive").objective
     assert plan.stats["start"] == "best-of"
     assert any("local-search" in note for note in plan.notes)
+
+
+def test_optimal_with_a_bound_that_does_not_meet_it(monkeypatch):
+    """HiGHS says "optimal" and reports a lower bound: the safe proof decides, with a note."""
+    real = search_module.run
+
+    def modest(*args, **kwargs):
+        outcome = real(*args, **kwargs)
+        return dataclasses.replace(outcome, bound=outcome.bound * 0.99)
+
+    monkeypatch.setattr(search_module, "run", modest)
+    problem = Problem(sphere(6), replicas=3, voters=3)
+    plan = solve(problem, "milp")
+    assert plan.status is Status.OPTIMAL
+    assert plan.objective == solve(problem, "exhaustive").objective
+    assert plan.stats["proof_nodes"] >= 1
+    assert any("HiGHS said optimal" in note for note in plan.notes)
+
+
+def test_highs_stops_at_a_gap_of_one_per_cent_and_says_optimal():
+    """The generated instance on which HiGHS 1.14 reported the bound 64.16 and the optimum 64.75."""
+    tenths = [
+        [6, 4, 3, 1, 6],
+        [3, 5, 3, 7, 6],
+        [7, 4, 6, 1, 7],
+        [4, 7, 6, 7, 1],
+        [2, 3, 1, 6, 2],
+        [5, 3, 2, 4, 7],
+        [2, 4, 4, 4, 2],
+        [3, 1, 6, 3, 6],
+    ]
+    between = [
+        [0, 0.3, 0.45, 0.25, 0.5],
+        [0.3, 0, 0.4, 0.3, 0.25],
+        [0.45, 0.4, 0, 0.3, 0.3],
+        [0.25, 0.3, 0.3, 0, 0.5],
+        [0.5, 0.25, 0.3, 0.5, 0],
+    ]
+    counts = [[12, 42], [12, 4], [23, 24], [34, 43], [42, 11], [27, 38], [23, 25], [6, 10]]
+    instance = Instance(
+        sites=tuple(f"s{i}" for i in range(5)),
+        clients=tuple(f"k{i}" for i in range(8)),
+        client_rtt=np.array(tenths) / 10,
+        site_rtt=between,
+        counts=counts,
+        operations=(Operation("relay only", relay=1), Operation("votes only", quorum=1)),
+        domains={"zone": ("z4", "z0", "z3", "z0", "z0")},
+    )
+    problem = Problem(
+        instance,
+        replicas=(1, 3),
+        voters=2,
+        diversity=[Diversity("zone", cap=2), Diversity("zone", role="replicas", min_domains=1)],
+    )
+    plan = solve(problem, "milp", settings={"recipe": "per-leader", "start": "none"})
+    assert plan.status is Status.OPTIMAL
+    assert plan.objective == pytest.approx(64.75, rel=1e-12)
