@@ -89,7 +89,7 @@ def decay_weights(intervals: int, decay: float) -> FloatArray:
     age = np.arange(intervals - 1, -1, -1, dtype=np.float64)
     if math.isinf(rate):
         return (age == 0).astype(np.float64)
-    weights: FloatArray = np.power(rate, -age)
+    weights: FloatArray = 1.0 / np.power(rate, age)
     return weights
 
 

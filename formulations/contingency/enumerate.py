@@ -170,12 +170,12 @@ def _patterns(
         hit[index, list(loss.sites)] = True
     weights = np.array(contingency.probabilities(problem))
     lost = hit[:, replicas]  # (losses, sets, positions)
-    touches = lost.any(axis=2)
+    touches: BoolArray = np.count_nonzero(lost, axis=2) > 0
     most = int(touches.sum(axis=0).max(initial=0))
     # Per row the losses that touch it first, in the order of the losses.
     order = np.argsort(~touches, axis=0, kind="stable")[:most]
     rows = np.arange(len(replicas))
-    survivors = ~lost[order, rows].transpose(1, 0, 2)
+    survivors: BoolArray = np.logical_not(lost[order, rows].transpose(1, 0, 2))
     weight = np.where(touches[order, rows], weights[order], 0.0).T
     return survivors, np.ascontiguousarray(weight)
 
