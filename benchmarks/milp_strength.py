@@ -3,6 +3,9 @@
     python -m benchmarks.milp_strength                     the bundled worlds, about ten minutes
     python -m benchmarks.milp_strength --sets aws --mixes ledger --replicas 5 --voters 3
     python -m benchmarks.milp_strength --skip-solve        sizes and LP bounds only
+    python -m benchmarks.milp_strength --sets globe60 --recipes per-client chain --time-limit 600
+
+`globeN` is a generated world of N sites that are their own clients, seed 1.
 
 For every data set, operation mix and recipe, once for the whole program and once reduced by the
 plan of `local-search`: variables, rows, non-zeros, LP bound as a share of the optimum, seconds to
@@ -10,8 +13,8 @@ build, for the LP, and to the proven optimum (or the gap at the time limit). The
 method `milp` with its default recipe; every recipe that ends must agree with it, or the run stops
 with an error.
 
-Prints a table and writes results/milp_strength.csv (and .md, the same table). Timings are single
-runs.
+Prints a table and the peak memory of the process, and writes results/milp_strength.csv (and .md,
+the same table). Timings are single runs.
 """
 
 from __future__ import annotations
@@ -20,15 +23,19 @@ import argparse
 import csv
 import dataclasses
 import math
+import resource
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 import placement
 from formulations.milp.recipes import Recipe
 from formulations.milp.relaxation import strength
-from placement import Plan, Problem, Status
+from placement import Instance, Plan, Problem, Status
+from placement.workloads.mixes import mix_shares
 
 HEADINGS = (
     "set",
@@ -68,7 +75,9 @@ class Row:
     result: str
 
 
-def measure(name: str, mix: str, problem: Problem, time_limit: float, solve: bool) -> Iterator[Row]:
+def measure(
+    name: str, mix: str, problem: Problem, recipes: Sequence[Recipe], time_limit: float, solve: bool
+) -> Iterator[Row]:
     """Yield one row per recipe, with and without reductions.
 
     Raises
@@ -78,7 +87,7 @@ def measure(name: str, mix: str, problem: Problem, time_limit: float, solve: boo
     """
     heuristic = placement.solve(problem, "local-search")
     best = placement.solve(problem, "milp", time_limit=time_limit)
-    for recipe in Recipe:
+    for recipe in recipes:
         for reduced in (False, True):
             cutoff = heuristic.objective if reduced else None
             size = strength(problem, recipe, cutoff=cutoff, time_limit=time_limit)
@@ -140,11 +149,41 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def world(name: str, mix: str) -> Instance:
+    """Return a bundled data set, or for `globeN` N random sites on a globe.
+
+    RTTs of `globeN`: 1 ms per 100 km of great circle, times 1.6, plus a gamma-distributed detour.
+    """
+    if not name.startswith("globe"):
+        return placement.load(name, mix=mix)
+    count = int(name.removeprefix("globe"))
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(count, 3))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    kilometres = 6371 * np.arccos(np.clip(points @ points.T, -1, 1))
+    rtt = 1.6 * kilometres / 100 + rng.gamma(2, 4, (count, count))
+    rtt = (rtt + rtt.T) / 2
+    between, local = rtt.copy(), rtt.copy()
+    np.fill_diagonal(between, 0.0)
+    np.fill_diagonal(local, 0.8)
+    weights = 1e6 * (rng.pareto(1.2, count) + 0.1)
+    return Instance(
+        sites=tuple(f"s{i}" for i in range(count)),
+        clients=tuple(f"c{i}" for i in range(count)),
+        client_rtt=local,
+        site_rtt=between,
+        counts=weights[:, np.newaxis] * mix_shares(mix),
+        name=name,
+    )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; see the module's docstring."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", nargs="+", default=["world27", "aws"], help="data sets")
     parser.add_argument("--mixes", nargs="+", default=["oltp", "ledger"], help="operation mixes")
+    names = [recipe.value for recipe in Recipe]
+    parser.add_argument("--recipes", nargs="+", default=names, choices=names)
     parser.add_argument("--replicas", type=int, default=5)
     parser.add_argument("--voters", type=int, default=3)
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per solve")
@@ -155,12 +194,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("  ".join(HEADINGS))
     for name in chosen.sets:
         for mix in chosen.mixes:
-            problem = Problem(
-                placement.load(name, mix=mix), replicas=chosen.replicas, voters=chosen.voters
-            )
-            for row in measure(name, mix, problem, chosen.time_limit, not chosen.skip_solve):
+            problem = Problem(world(name, mix), replicas=chosen.replicas, voters=chosen.voters)
+            recipes = [Recipe(value) for value in chosen.recipes]
+            solve = not chosen.skip_solve
+            for row in measure(name, mix, problem, recipes, chosen.time_limit, solve):
                 rows.append(row)
                 print("  ".join(map(str, dataclasses.astuple(row))), flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak resident memory {peak:.0f} MiB")
     chosen.output.mkdir(parents=True, exist_ok=True)
     with (chosen.output / "milp_strength.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
