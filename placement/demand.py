@@ -88,7 +88,8 @@ def decay_weights(intervals: int, decay: float) -> FloatArray:
         )
     age = np.arange(intervals - 1, -1, -1, dtype=np.float64)
     if math.isinf(rate):
-        return (age == 0).astype(np.float64)
+        last: FloatArray = np.equal(age, 0).astype(np.float64)
+        return last
     weights: FloatArray = 1.0 / np.power(rate, age)
     return weights
 
