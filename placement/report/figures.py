@@ -5,6 +5,7 @@ Needs matplotlib (``pip install 'replica-placement[plot]'``), without any window
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import os
@@ -31,6 +32,16 @@ __all__ = ["plan_figures", "results_figures", "save"]
 
 _INK, _SOFT, _RULE = "#1a1d23", "#565d6b", "#d9dce2"
 _MOST = 30
+_FALLBACK = (
+    "Noto Sans",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Noto Sans Arabic",
+    "WenQuanYi Zen Hei",
+    "Noto Sans Symbols2",
+    "Arial Unicode MS",
+)
+"""Asked, where installed, for letters that the first font lacks."""
 
 
 def save(
@@ -79,9 +90,23 @@ def save(
         check_file(path, force=force)
     for path, draw in zip(paths, made.values(), strict=True):
         sink = io.BytesIO()
-        draw().savefig(sink, format=format, dpi=200, metadata=_metadata(format))
+        with _style():
+            draw().savefig(sink, format=format, dpi=200, metadata=_metadata(format))
         write_file(path, sink.getvalue(), force=force)
     return tuple(paths)
+
+
+def _style() -> contextlib.AbstractContextManager[None]:
+    """Fonts for more scripts where they are installed, and SVG that is always the same."""
+    try:
+        from matplotlib import font_manager, rc_context
+    except ImportError as error:
+        raise MissingDependencyError(
+            "figures need matplotlib: pip install 'replica-placement[plot]'"
+        ) from error
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    families = ["DejaVu Sans", *(name for name in _FALLBACK if name in installed)]
+    return rc_context({"font.family": families, "svg.hashsalt": "placement"})
 
 
 def _metadata(format: str) -> dict[str, None]:
@@ -120,13 +145,9 @@ def _name(text: str, most: int = 28) -> str:
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependencyError(
-            "figures need matplotlib: pip install 'replica-placement[plot]'"
-        ) from error
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()

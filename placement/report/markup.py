@@ -107,11 +107,10 @@ def clipped(value: str, most: int) -> str:
 def json_script(identifier: str, value: object) -> Markup:
     r"""Embed data as JSON that no name can break out of.
 
-    ``<``, ``>``, ``&`` and the two line separators that JavaScript once took for line ends are
-    written as \uXXXX, so that neither ``</script>`` nor ``<!--`` can occur.
+    Everything outside ASCII and ``<``, ``>``, ``&`` are written as \uXXXX, so that neither
+    ``</script>`` nor ``<!--`` nor a separator that JavaScript once took for a line end can occur.
     """
-    data = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
+    data = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
         data = data.replace(character, f"\\u{ord(character):04x}")
-    data = "".join(c if not 0xD800 <= ord(c) <= 0xDFFF else f"\\u{ord(c):04x}" for c in data)
     return Markup(f'<script type="application/json" id="{text(identifier)}">{data}</script>')

@@ -33,6 +33,13 @@ _LETTER = 7.4
 _LONGEST = 26
 _MARK = 13.0
 _COMMITTERS = 8
+"""Clients whose way to the leader is drawn."""
+
+_READERS = 300
+"""Clients whose way to their replica is drawn."""
+
+_STEPS = 16
+"""Straight pieces of a drawn way to a replica."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,10 +314,12 @@ def _arrows(
     index = {name: i for i, name in enumerate(instance.sites)}
     spot = {mark.name: np.array([mark.x, mark.y]) for mark in sites}
 
-    def way(start: FloatArray, end: str, from_name: str | None = None) -> tuple[FloatArray, ...]:
+    def way(
+        start: FloatArray, end: str, from_name: str | None = None, steps: int = 40
+    ) -> tuple[FloatArray, ...]:
         goal = at[index[end]]
         if geographic and np.isfinite(start).all() and np.isfinite(goal).all():
-            return tuple(frame(p) for p in great_circle(start.tolist(), goal.tolist()))
+            return tuple(frame(p) for p in great_circle(start.tolist(), goal.tolist(), steps))
         if from_name is None:
             return ()
         return (np.stack([spot[from_name], spot[end]]),)
@@ -322,10 +331,10 @@ def _arrows(
         (c for c in range(len(instance.clients)) if np.isfinite(around[c]).all()),
         key=lambda c: -plan.per_client[c].operations,
     )
-    for c in heaviest if geographic else ():
+    for c in heaviest[:_READERS] if geographic else ():
         row = plan.per_client[c]
         if row.operations > 0:
-            pieces = way(around[c], row.nearest)
+            pieces = way(around[c], row.nearest, steps=_STEPS)
             if pieces:
                 said = f"{row.client} reads at {row.nearest}: {row.to_nearest:.1f} ms"
                 arrows.append(Arrow("read", pieces, said))

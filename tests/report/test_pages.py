@@ -1,0 +1,392 @@
+"""Pages as text: well-formed, complete, and with every name escaped."""
+
+from __future__ import annotations
+
+import itertools
+import html.parser
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.errors import InputError
+from placement.io.plan import save_plan
+from placement.report import report_html, write_report
+from placement.report.charts import ticks
+from placement.report.markup import clipped, json_script, tag, text
+from placement.report.page import table_page
+from placement.report.planpage import latency_shares
+from placement.report.projection import great_circle, project, scaled_places
+from placement.report.results import FORMAT, VERSION
+from placement.report.worldmap import map_view
+from tests.report import worlds
+
+VOID = {"meta", "br", "hr", "input", "col", "img", "link"}
+
+
+class Page(html.parser.HTMLParser):
+    """Checks nesting, and collects elements, attributes and text."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: dict[str, list[str]] = {}
+        self.feed(source)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.setdefault(self.open[-1] if self.open else "", []).append(data)
+
+    def with_class(self, name: str) -> list[dict[str, str | None]]:
+        return [a for _, a in self.tags if name in (a.get("class") or "").split()]
+
+
+PLANS = {
+    "one site": worlds.one_site_plan,
+    "238 sites": lambda: worlds.plan_of_size(238, 60, 9),
+    "2000 clients": lambda: worlds.plan_of_size(20, 2000),
+    "hostile": worlds.hostile_plan,
+    "infeasible": worlds.infeasible_plan,
+    "unknown": worlds.unknown_plan,
+    "no coordinates": lambda: worlds.plan_of_size(12, 9, coordinates=False),
+    "gaps in the data": worlds.no_demand_client_plan,
+    "every site": lambda: worlds.plan_of_size(45, 10, 45),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_pages_are_well_formed_and_self_contained(name: str) -> None:
+    """Every element is closed, every id there once, nothing is fetched, every replica is shown."""
+    plan = PLANS[name]()
+    page = Page(report_html(plan))
+    ids = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(ids) == len(set(ids))
+    for element, attributes in page.tags:
+        assert element not in ("img", "link", "iframe", "object", "b", "i", "u")
+        assert not {"src", "onerror", "onmouseover", "onload"} & set(attributes)
+        href = attributes.get("href")
+        assert href is None or href.startswith("#")
+        for reference in ("aria-labelledby", "aria-describedby"):
+            if reference in attributes:
+                assert attributes[reference] in ids
+    shown = {a["data-site"] for a in page.with_class("mark")}
+    assert shown == {seen(r) for r in plan.replicas}
+    assert len(page.with_class("leader")) >= bool(plan.found)
+
+
+def seen(name: str) -> str:
+    """A name as it is read from the page."""
+    import html
+
+    return html.unescape(text(name))
+
+
+def test_the_map_holds_its_marks() -> None:
+    """Every mark lies inside the view; replicas are numbered from 1, the leader first."""
+    for make in PLANS.values():
+        plan = make()
+        view = map_view(plan.problem.instance, plan)
+        marks = view.replicas
+        assert [m.number for m in marks] == list(range(1, len(plan.replicas) + 1))
+        assert {m.name for m in marks} == set(plan.replicas)
+        if marks:
+            assert (marks[0].name, marks[0].role) == (plan.leader, "leader")
+        for mark in (*view.sites, *view.clients):
+            assert 0 <= mark.x <= view.width
+            assert 0 <= mark.y <= view.height
+
+
+def test_no_name_becomes_markup() -> None:
+    """A hostile name appears as text only; the script elements are ours."""
+    source = report_html(worlds.hostile_plan())
+    page = Page(source)
+    assert [e for e, _ in page.tags].count("script") == 2
+    assert "<script>alert" not in source
+    assert "<img" not in source
+    assert "\u2028" not in source
+    assert "\u202e" not in source
+    data = json.loads("".join(page.words["script"][0]))
+    assert data["replicas"][0] == worlds.HOSTILE[0]
+
+
+@given(st.text(max_size=40))
+def test_text_survives_and_markup_does_not(value: str) -> None:
+    """Whatever is put in, exactly one element with exactly one attribute comes out."""
+    page = Page(tag("p", {"title": value}, value))
+    assert len(page.tags) == 1
+    assert list(page.tags[0][1]) == ["title"]
+    assert "".join(page.words.get("p", [])) == (page.tags[0][1]["title"] or "")
+
+
+@given(st.recursive(st.text() | st.floats(allow_nan=False, allow_infinity=False), st.lists))
+def test_embedded_json_reads_back(value: Any) -> None:
+    """Embedded data never ends its element, and reads back as what it was."""
+    element = json_script("d", value)
+    inner = element[element.index(">") + 1 : -len("</script>")]
+    assert not set("<>&\u2028\u2029") & set(inner)
+    inner.encode()
+    assert json.loads(inner) == value
+
+
+@given(st.text(max_size=60), st.integers(2, 20))
+def test_clipping(value: str, most: int) -> None:
+    """A clipped name is no longer than asked, and unchanged when it fits."""
+    short = clipped(value, most)
+    assert len(short) <= most
+    assert short == value if len(value) <= most else short.endswith("…")
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 300), st.floats(0, 1e6)), min_size=1, max_size=300),
+)
+def test_latency_shares_are_a_distribution(clients: list[tuple[float, float]]) -> None:
+    """Shares rise to 100 per cent, and each corner is the share of operations up to there."""
+    latency, weight = [ms for ms, _ in clients], [n for _, n in clients]
+    corners = latency_shares(latency, weight)
+    if not sum(weight) > 0:
+        assert corners == ()
+        return
+    assert corners[0] == (0.0, 0.0)
+    assert corners[-1][1] == pytest.approx(100)
+    assert all(b[0] >= a[0] and b[1] >= a[1] - 1e-9 for a, b in itertools.pairwise(corners))
+    last = {x: y for x, y in corners[1:]}
+    if len(clients) <= 100:
+        for x, y in last.items():
+            share = 100 * sum(n for ms, n in clients if ms <= x) / sum(weight)
+            assert y == pytest.approx(share)
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(2, 9))
+def test_ticks_cover(low: float, extent: float, most: int) -> None:
+    """Ticks are evenly spaced round numbers around the interval, and not too many."""
+    marks = ticks(low, low + extent, most)
+    step = marks[1] - marks[0]
+    assert marks[0] <= low + 1e-6 * step
+    assert marks[-1] >= low + extent - 1e-6 * step
+    assert len(marks) <= most + 2
+    assert np.allclose(np.diff(marks), step)
+
+
+def test_equal_earth_keeps_areas() -> None:
+    """The projected area of a cell is that on the sphere, by the determinant of the Jacobian."""
+    h = 1e-4
+    for lon, lat in ((11, 0), (60, 30), (-100, -55), (170, 75)):
+        p = project([(lon, lat), (lon + h, lat), (lon, lat + h)])
+        dx, dy = (p[1] - p[0]) / np.radians(h), (p[2] - p[0]) / np.radians(h)
+        assert abs(dx[0] * dy[1] - dx[1] * dy[0]) == pytest.approx(
+            np.cos(np.radians(lat)), rel=1e-3
+        )
+
+
+def test_great_circles() -> None:
+    """A way keeps its ends, is cut at the rim only, and crosses the Pacific where that is shorter."""
+    pieces = great_circle((-122, 37), (139, 35))  # San Francisco to Tokyo
+    assert len(pieces) == 2
+    assert np.allclose(pieces[0][0], project([(-122, 37)])[0])
+    assert np.allclose(pieces[-1][-1], project([(139, 35)])[0])
+    assert len(great_circle((0, 50), (-74, 40))) == 1
+    for odd in (((0, 0), (180, 0)), ((5, 5), (5, 5)), ((0, 90), (0, -90)), ((20, 30), (-160, -30))):
+        assert all(np.isfinite(piece).all() and len(piece) >= 2 for piece in great_circle(*odd))
+
+
+def test_scaled_places_keep_plane_distances() -> None:
+    """Distances that come from a plane are reproduced up to scale."""
+    points = np.random.default_rng(0).random((9, 2))
+    distance = np.linalg.norm(points[:, None] - points[None], axis=-1)
+    found = scaled_places(distance)
+    again = np.linalg.norm(found[:, None] - found[None], axis=-1)
+    assert np.allclose(again / again.max(), distance / distance.max())
+    assert np.array_equal(scaled_places(np.zeros((1, 1))), np.zeros((1, 2)))
+    assert np.array_equal(scaled_places(np.zeros((3, 3))), np.zeros((3, 2)))
+
+
+# --- files -------------------------------------------------------------------------------------
+
+
+def results_file(folder: Path, rows: list[dict[str, Any]], tail: bytes = b"") -> Path:
+    head = {"kind": "run", "format": FORMAT, "version": VERSION, "id": 1, "suite": "<s>"}
+    head |= {"machine": {"cpu": "</script>"}, "captions": {"peer/x": "a <caption>"}}
+    path = folder / "results.jsonl"
+    lines = [json.dumps(value) for value in (head, *rows)]
+    path.write_bytes("\n".join(lines).encode() + b"\n" + tail)
+    return path
+
+
+def row(method: str, replicas: int, **changes: Any) -> dict[str, Any]:
+    cell = {"kind": "solve", "method": method, "replicas": replicas, "failures": "none"}
+    values = {
+        "kind": "row",
+        "key": f"{method}/{replicas}",
+        "label": f"q{replicas} {method}",
+        "group": f"q{replicas} <b>",
+        "run": 1,
+        "cell": cell,
+        "outcome": "ok",
+        "status": "optimal",
+        "objective": 10.0,
+        "bound": 10.0,
+        "seconds": 0.01,
+        "mean_latency_ms": 5.0,
+        "sites": 10,
+    }
+    return values | changes
+
+
+def test_results_of_every_kind(tmp_path: Path) -> None:
+    """Rows that failed, rows without a bound, scripts and a torn tail are all on the page."""
+    path = results_file(
+        tmp_path,
+        [
+            row("exact", 3),
+            row("kq", 3, objective=12.5, bound=None, status="feasible"),
+            row("bad", 3, outcome="crashed", reason="<signal>", seconds=None) | {"seconds": 1.0},
+            row("none", 5, objective=None, bound=None, status="infeasible"),
+            {"kind": "row", "key": "s", "label": "<script>", "group": "s", "run": 1,
+             "cell": {"kind": "script"}, "outcome": "error", "reason": "code 1", "stdout": "</pre>",
+             "wall_seconds": 2.0},
+        ],
+        b'{"kind": "row", "key": "torn',
+    )  # fmt: skip
+    source = report_html(path)
+    page = Page(source)
+    everything = " ".join(word for words in page.words.values() for word in words)
+    for piece in ("<signal>", "20", "infeasible", "a <caption>", "torn last line", "</pre>"):
+        assert piece in everything
+    assert not any(element in ("b", "signal", "caption>") for element, _ in page.tags)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b'{"kind": "run", "torn'])
+def test_empty_results(tmp_path: Path, content: bytes) -> None:
+    """A file with no whole row is a page that says so."""
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(content)
+    assert "no row yet" in report_html(path)
+
+
+def test_plans_from_files(tmp_path: Path) -> None:
+    """The page of a file is the page of the plan; an existing file is not overwritten."""
+    plan = worlds.plan_of_size(8, 5)
+    save_plan(plan, tmp_path / "plan.json")
+    out = tmp_path / "r.html"
+    write_report(tmp_path / "plan.json", out)
+    assert Page(out.read_text(encoding="utf-8")).with_class("mark")
+    with pytest.raises(InputError, match="exists already"):
+        write_report(tmp_path / "plan.json", out)
+    write_report(plan, out, force=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[1, 2]", "nothing to report on"),
+        ("{}", "nothing to report on"),
+        ('[{"a": 1}]', "neither a comparison nor a sweep"),
+        ("not json", "not JSON"),
+        ('{"kind": "row"}\n{"kind": "run"}\n', "without its cell"),
+        ('{"kind": "run", "format": "other"}\n', "not a file of benchmark results"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: str, message: str) -> None:
+    """A file that is something else gets an error that says what was expected."""
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match=message):
+        report_html(path)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    """So does a file that is not there."""
+    for name in ("x.json", "x.jsonl"):
+        with pytest.raises(InputError, match="no such file"):
+            report_html(tmp_path / name)
+
+
+def test_comparisons_and_sweeps(tmp_path: Path) -> None:
+    """The JSON of compare and sweep is drawn; the command line writes it and the page."""
+    from placement.cli import main
+
+    for verb, word in (("compare", "Methods compared"), ("sweep", "How many replicas")):
+        replicas = "3" if verb == "compare" else "3..5"
+        methods = ["--methods", "best-of,kq"] if verb == "compare" else ["--method", "best-of"]
+        data = tmp_path / f"{verb}.json"
+        import contextlib
+        import io
+
+        sink = io.StringIO()
+        with contextlib.redirect_stdout(sink):
+            code = main(
+                [verb, "world27", "--replicas", replicas, "--voters", "3", *methods, "--json"]
+            )
+        assert code == 0
+        data.write_text(sink.getvalue())
+        out = tmp_path / f"{verb}.html"
+        assert main(["report", str(data), "-o", str(out)]) == 0
+        assert word in out.read_text(encoding="utf-8")
+        Page(out.read_text(encoding="utf-8"))
+        assert main(["report", str(data), "-o", str(out)]) == 1
+
+
+def test_frames_of_compare_and_sweep_are_taken() -> None:
+    """Records of the tables, with their NaN, make pages."""
+    nan = float("nan")
+    compared = [
+        {"method": "a<b", "status": "refused", "mean_latency": nan, "gap": nan, "seconds": 0.0,
+         "leader": None, "replicas": (), "reason": "<no>"},
+        {"method": "c", "status": "optimal", "mean_latency": 5.0, "gap": 0.0, "seconds": 0.1,
+         "leader": "x", "replicas": ("x", "y"), "reason": ""},
+        {"method": "d", "status": "feasible", "mean_latency": 6.0, "gap": float("inf"),
+         "seconds": 0.1, "leader": "x", "replicas": ("x", "y"), "reason": ""},
+    ]  # fmt: skip
+    assert "&lt;no&gt;" in table_page(compared)
+    Page(table_page(compared))
+    swept = [
+        {"replicas": r, "voters": 3, "status": "optimal", "mean_latency": 10.0 / r if r else nan,
+         "gain": nan, "gap": 0.0, "seconds": 0.0, "leader": "x", "replica_sites": ("x",),
+         "reason": ""}
+        for r in (0, 3, 4)
+    ]  # fmt: skip
+    Page(table_page(swept))
+    Page(table_page([]))
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")  # not every machine has fonts for every script
+def test_figures(tmp_path: Path) -> None:
+    """Every figure of a plan, hostile names included, is a picture; the same plan the same SVG."""
+    pytest.importorskip("matplotlib")
+    from placement.report import save_figures
+
+    for number, make in enumerate(
+        (worlds.hostile_plan, worlds.one_site_plan, worlds.infeasible_plan)
+    ):
+        plan = make()
+        paths = save_figures(plan, tmp_path / f"png{number}")
+        assert len(paths) == (5 if plan.found else 1)
+        assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
+    plan = worlds.plan_of_size(8, 5)
+    first = save_figures(plan, tmp_path / "svg", format="svg")
+    again = save_figures(plan, tmp_path / "again", format="svg")
+    assert [p.read_bytes() for p in first] == [p.read_bytes() for p in again]
+    for path in first:
+        assert re.match(r"<\?xml", path.read_text(encoding="utf-8"))
+    with pytest.raises(InputError, match="exists already"):
+        save_figures(plan, tmp_path / "svg", format="svg")
+    with pytest.raises(InputError, match="unknown format"):
+        save_figures(plan, tmp_path / "pdf", format="pdf")

@@ -1,0 +1,123 @@
+"""Worlds and files that a page must survive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from placement import Configuration, Instance, Problem
+from placement.plan import Plan, evaluate
+from placement.status import Termination
+
+__all__ = ["HOSTILE", "hostile_plan", "infeasible_plan", "one_site_plan", "plan_of_size"]
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(2)>",
+    "</title></style><b>bold",
+    '" onmouseover="alert(3)',
+    "line\u2028separator\u2029here",
+    "法兰克福数据中心",
+    "مركز بيانات دبي",
+    "flip\u202eeht\u202c & bell\x07",
+    "$\\frac{1}{0}$ %s {0} &amp; &lt;",
+    "a very long name of a site " * 12,
+    "e\u0301" * 60,
+    "𝔘𝔫𝔦 👩‍💻 \ud83d",
+)
+"""Names that break pages which do not escape."""
+
+
+def world(
+    sites: tuple[str, ...],
+    clients: tuple[str, ...],
+    seed: int = 0,
+    *,
+    coordinates: bool = True,
+) -> Instance:
+    """A world of given names at random places."""
+    rng = np.random.default_rng(seed)
+    at = np.stack([rng.uniform(-50, 65, len(sites)), rng.uniform(-180, 180, len(sites))], axis=1)
+    around = np.stack(
+        [rng.uniform(-50, 65, len(clients)), rng.uniform(-180, 180, len(clients))], axis=1
+    )
+    site_rtt = rng.uniform(1, 200, (len(sites), len(sites)))
+    np.fill_diagonal(site_rtt, 0.0)
+    return Instance(
+        sites=sites,
+        clients=clients,
+        client_rtt=rng.uniform(1, 200, (len(clients), len(sites))),
+        site_rtt=site_rtt,
+        counts=np.round(rng.lognormal(3, 1, (len(clients), 5))),
+        domains={"<i>zone</i>": tuple(f"zone {s % 5} <&>" for s in range(len(sites)))},
+        site_coordinates=at if coordinates else None,
+        client_coordinates=around if coordinates else None,
+        name="world of " + sites[0],
+        provenance=("Made up <for> a test.",),
+    )
+
+
+def plan_of_size(sites: int, clients: int, replicas: int = 5, *, coordinates: bool = True) -> Plan:
+    """A plan with so many sites and clients; not a good one."""
+    instance = world(
+        tuple(f"site {s}" for s in range(sites)),
+        tuple(f"client {c}" for c in range(clients)),
+        coordinates=coordinates,
+    )
+    problem = Problem(instance, replicas=replicas, voters=min(3, replicas))
+    chosen = list(range(0, sites, max(1, sites // replicas)))[:replicas]
+    return evaluate(problem, Configuration.of(chosen[0], chosen[: min(3, replicas)], chosen))
+
+
+def hostile_plan() -> Plan:
+    """Every name is an attack or a script of its own, sites and clients alike."""
+    names = tuple(name.encode("utf-8", "replace").decode() for name in HOSTILE)
+    instance = world(names, tuple(f"client {name}" for name in names))
+    problem = Problem(instance, replicas=len(names), voters=3)
+    everywhere = tuple(range(len(names)))
+    plan = evaluate(problem, Configuration.of(0, (0, 1, 5), everywhere))
+    return plan.replace(
+        method="<b>method</b>", notes=("a note with </script> in it",), stats={"<u>": "</script>"}
+    )
+
+
+def one_site_plan() -> Plan:
+    """One site, one client."""
+    instance = world(("only",), ("somebody",))
+    return evaluate(Problem(instance, replicas=1, voters=1), Configuration.of(0, (0,), (0,)))
+
+
+def infeasible_plan() -> Plan:
+    """No plan, with a reason that needs escaping."""
+    problem = plan_of_size(6, 4).problem
+    return Plan.infeasible(problem, method="exact", reasons=("only 2 < 3 zones <&>",))
+
+
+def unknown_plan() -> Plan:
+    """Nothing found in time."""
+    problem = plan_of_size(6, 4).problem
+    return Plan.of(problem, None, method="milp", termination=Termination.TIME_LIMIT)
+
+
+def no_demand_client_plan() -> Plan:
+    """A client that issued nothing has no latency; one has no coordinates."""
+    plan = plan_of_size(6, 5)
+    instance = plan.problem.instance
+    counts = instance.counts.copy()
+    counts[:, 2] = 0
+    around = np.array(instance.client_coordinates)
+    around[3] = np.nan
+    at = np.array(instance.site_coordinates)
+    at[0] = np.nan  # the leader's own place is unknown
+    quiet = instance.replace(counts=counts, client_coordinates=around, site_coordinates=at)
+    problem = plan.problem.replace(instance=quiet)
+    assert plan.configuration is not None
+    return evaluate(problem, plan.configuration)
+
+
+def empty_results(folder: Path) -> Path:
+    """A file of results that a killed run left before its first line."""
+    path = folder / "empty.jsonl"
+    path.write_bytes(b"")
+    return path
