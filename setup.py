@@ -9,7 +9,18 @@ import sys
 
 from setuptools import Extension, setup
 
-SOURCES = ["module", "bound", "inner", "voters", "descent", "tighten", "tree"]
+SOURCES = [
+    "module",
+    "context",
+    "frame",
+    "vector",
+    "bound",
+    "inner",
+    "voters",
+    "descent",
+    "tighten",
+    "tree",
+]
 FLAGS = [] if sys.platform == "win32" else ["-O3", "-fno-math-errno", "-ffp-contract=off"]
 
 setup(

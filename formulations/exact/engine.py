@@ -6,9 +6,9 @@ incumbent after a few subgradient steps; then the leader is out. What is left go
 depth-first tree over "replica at j, or not" with fixing by reduced cost.
 
 1. Leaders in the order of direct demand + quorum + relayed demand, which is close to their true
-order. 2. *Scan*: a swap descent (fully for the first few, afterwards only from the incumbent) and a
-few steps
-   of the bound, each leader for itself.
+   order.
+2. *Scan*: a swap descent (fully for the first few, afterwards only from the incumbent) and a few
+   steps of the bound, each leader for itself.
 3. *Trees* for the leaders still open, least bound first: at any moment the least of all bounds, of
    finished and unfinished parts alike, is a proven lower bound of the problem.
 
@@ -125,6 +125,7 @@ class _Search:
         self.certify = certify
         self.started = time.perf_counter()
         self.bounds: dict[int, float] = {}
+        self.proven: dict[int, float] = {}  # without the static bounds: what the events prove
         self.multipliers: dict[int, FloatArray] = {}
         self.proofs: dict[int, FloatArray] = {}
         self.trace: list[Report] = []
@@ -215,7 +216,7 @@ class _Search:
             self.scan(leader, u, steps, swaps, warm=given is not None)
         self.tell()
         for leader in sorted(leaders, key=lambda one: self.bounds[one]):
-            if self.bounds[leader] >= self.kernel.counters().cutoff:
+            if self.proven[leader] >= self.kernel.counters().cutoff:
                 continue
             stop = self.branch(leader)
             if stop is not None:
@@ -225,6 +226,7 @@ class _Search:
     def scan(self, leader: int, u: FloatArray, steps: int, swaps: int, *, warm: bool) -> None:
         bound = self.kernel.scan(leader, u, steps, swaps, warm, max(self.left(), 0.01))
         self.multipliers[leader] = u
+        self.proven[leader] = bound
         self.bounds[leader] = max(self.bounds[leader], bound)
         if self.certify:
             self.proofs[leader] = self.kernel.record(on=True)
@@ -250,7 +252,8 @@ class _Search:
             stop = self.enough()
             if stop is not None:
                 return stop
-        self.bounds[leader] = max(self.bounds[leader], self.kernel.bound())
+        self.proven[leader] = self.kernel.bound()
+        self.bounds[leader] = max(self.bounds[leader], self.proven[leader])
         self.opened = None
         if self.certify:
             self.proofs[leader] = np.concatenate(events)
@@ -324,19 +327,16 @@ def _result(work: _Search, termination: Termination) -> Result:
         configuration = core.configuration(found.leader, found.replicas)
     score = math.inf if configuration is None else core.score(configuration)
     finished = termination is Termination.FINISHED
-    bound = work.bound()
-    if core.granularity and math.isfinite(bound):
-        bound = core.granularity * math.ceil(bound / core.granularity)
-    if finished and configuration is None and found is None:
+    bound = min(_rounded_up(core, work.bound()), score)
+    if finished and found is None:
         bound = math.inf
-    bound = min(bound, score)
     last = Report(work.seconds(), score, bound)
     certificate = None
     if finished and work.certify and configuration is not None:
         certificate = Certificate(
             configuration=configuration,
             score=score,
-            bound=bound,
+            bound=min(_rounded_up(core, min(work.proven.values())), score),
             granularity=core.granularity,
             clients=tuple(int(c) for c in core.active),
             leaders=tuple(
@@ -356,3 +356,10 @@ def _result(work: _Search, termination: Termination) -> Result:
         multipliers=work.multipliers,
         certificate=certificate,
     )
+
+
+def _rounded_up(core: Core, bound: float) -> float:
+    """Next multiple of the granularity, when every objective is one."""
+    if not core.granularity or not math.isfinite(bound):
+        return bound
+    return core.granularity * math.ceil(bound / core.granularity)

@@ -134,7 +134,8 @@ class NumpyKernel:
         self._cutoff = proposal.score * (1 - TOLERANCE)
         grain = self._core.granularity
         if grain:
-            self._cutoff = max(self._cutoff, proposal.score - grain * (1 - 1e-6))
+            whole = np.nextafter(proposal.score - grain * (1 - 1e-6), math.inf)
+            self._cutoff = min(self._cutoff, float(whole))
 
     def incumbent(self) -> Proposal | None:
         """Return the best so far."""

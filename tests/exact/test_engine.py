@@ -66,7 +66,7 @@ def test_equals_enumeration_under_every_rule(kernel, seed, inflated):
 @given(st.integers(0, 10**9), st.booleans())
 def test_equals_enumeration_where_trees_grow(kernel, seed, inflated):
     # enough sites that leaves are closed by bounds and fixing, not by enumeration
-    core = random_core(seed, max_sites=12, max_clients=12, plain=seed % 2 == 0)
+    core = random_core(seed, max_sites=12, max_clients=40, plain=seed % 2 == 0)
     assert_proven(core, kernel, inflated=inflated)
 
 

@@ -1,5 +1,6 @@
 /* Primal side: exact scores, swap descent with best and second-best bookkeeping, a first feasible set. */
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,8 +56,9 @@ void offer(context *x, double score, const int *replicas, int count)
     memcpy(x->replicas, replicas, (size_t)count * sizeof(int));
     x->cutoff = score - x->tolerance * score;
     if (x->p.granularity > 0.0) {
-        double whole = score - x->p.granularity * (1.0 - 1e-6);
-        if (whole > x->cutoff)
+        /* more than score − granularity is as good as score */
+        double whole = nextafter(score - x->p.granularity * (1.0 - 1e-6), BIG);
+        if (whole < x->cutoff)
             x->cutoff = whole;
     }
 }
@@ -216,4 +218,56 @@ int first_set(context *x, int *replicas)
                 votes++;
         }
     return score_of(x, replicas, count, &radius) < BIG ? count : 0;
+}
+
+/* Where to start under the current leader: the incumbent's replicas where they can be adapted. */
+int start_set(context *x, int *set)
+{
+    int count = x->replica_count, leader = x->current, known = leader < 0;
+    double radius, least = BIG;
+    if (x->score < BIG) {
+        memcpy(set, x->replicas, (size_t)count * sizeof(int));
+        for (int i = 0; i < count; i++)
+            known |= set[i] == leader;
+        if (known)
+            return count;
+        int best = -1;
+        for (int i = 0; i < count; i++) {
+            int old = set[i];
+            if (x->p.must_hold[old])
+                continue;
+            set[i] = leader;
+            double score = score_of(x, set, count, &radius);
+            set[i] = old;
+            if (score < least) {
+                least = score;
+                best = i;
+            }
+        }
+        if (best >= 0) {
+            set[best] = leader;
+            return count;
+        }
+    }
+    return first_set(x, set);
+}
+
+/* Start multipliers: half way between the cheapest and the second cheapest replica of each client. */
+void start_multipliers(context *x, frame *f, const int *set, int count)
+{
+    const problem *p = &x->p;
+    for (int c = 0; c < p->clients; c++) {
+        double one = BIG, two = BIG;
+        for (int i = 0; i < count; i++) {
+            double w = x->costs[(size_t)set[i] * p->padded + c];
+            if (w < one) {
+                two = one;
+                one = w;
+            } else if (w < two)
+                two = w;
+        }
+        f->u[c] = two < BIG ? one + 0.5 * (two - one) : one;
+        if (f->u[c] > f->fixed_cost[c])
+            f->u[c] = f->fixed_cost[c];
+    }
 }

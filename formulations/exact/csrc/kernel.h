@@ -14,7 +14,7 @@
 #define EXACT_KERNEL_H
 
 #include <stddef.h>
-#include <stdint.h>
+#include <stdlib.h>
 
 #define PAD 8
 #define BIG 1e300
@@ -22,7 +22,8 @@
 #define MAX_ENUMERATED 6      /* sites still to choose when a leaf may be enumerated */
 #define UNIT_ROUNDOFF 1.1102230246251565e-16
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+/* One clone per instruction set, chosen when the module is loaded (needs glibc's ifunc). */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
 #define VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define VECTORISED
@@ -138,19 +139,46 @@ typedef struct {
     double served;             /* sum of min(u, fixed_cost) at the last evaluation */
 } context;
 
-/* bound.c */
+/* context.c */
+int context_prepare(context *x);
+void context_free(context *x);
+
+/* vector.c */
+double total(const double *value, int padded);
+void gains(double *const *column, int n, const double *u, int padded, double *rho);
+double paid(const double *u, const double *fixed, int padded);
+void uncover(const double *column, const double *u, int padded, double *cover);
+double step_norm(const double *u, const double *fixed, int padded, double *g);
+void move(const double *from, double *to, const double *g, double *direction,
+                            double keep, double step, const double *fixed, int padded);
+void without(double *value, const int *rank, const int *dropped, const double *beta,
+                               int padded);
+void stop_at(const int *rank, const double *cost, int padded, int *fixed_rank,
+                               double *fixed_cost, double *offset);
+void mask(double *column, const int *rank, const int *fixed_rank, int padded);
+double remaining(const double *beta, const int *rank, const int *fixed_rank,
+                            const int *site_rank, int padded, double *fixed_cost, double *offset,
+                            double *scratch);
+double joined_cost(const int *rank, const double *cost, const int *nearest,
+                              const double *paid_now, int padded, double *scratch);
+void join(const int *rank, const double *cost, const int *nearest, const double *paid,
+                            int padded, int *nearest_out, double *paid_out);
+int vectors_are_right(void);
+
+/* frame.c */
 void costs_for_leader(context *x, int leader);
+int frame_alloc(context *x, frame *f, int columns);
+void frame_release(frame *f);
 void frame_root(context *x, frame *f, int leader);
 void frame_copy(context *x, frame *child, const frame *parent, int site);
-void frame_release(frame *f);
 void frame_fix_in(context *x, frame *f, int site);
 void frame_drop(context *x, frame *f, int position, int adjust);
-int frame_alloc(context *x, frame *f, int columns);
+
+/* bound.c */
+int must_pause(context *x);
 double evaluate_bound(context *x, frame *f, const double *u, int all_radii, int *count, double *error);
 double improve_bound(context *x, frame *f, int iterations, double *error);
 int fix_by_reduced_cost(context *x, frame *f, double base, double error);
-int must_pause(context *x);
-
 double bound_error(const context *x, const frame *f, double served, double least, int count);
 
 /* tighten.c */
@@ -170,6 +198,8 @@ double score_of(context *x, const int *replicas, int count, double *radius);
 double descend(context *x, int *replicas, int count, int limit);
 void offer(context *x, double score, const int *replicas, int count);
 int first_set(context *x, int *replicas);
+int start_set(context *x, int *set);
+void start_multipliers(context *x, frame *f, const int *set, int count);
 
 /* tree.c */
 void tree_open(context *x, int leader, const double *u);

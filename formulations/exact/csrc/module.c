@@ -11,61 +11,6 @@
 
 #define NAME "formulations.exact._kernel.context"
 
-static void free_levels(levels *v)
-{
-    for (int k = 0; k < v->count; k++)
-        free(v->label[k]);
-    v->count = 0;
-}
-
-static void context_free(context *x)
-{
-    problem *p = &x->p;
-    if (x->stack)
-        for (int i = 0; i < x->stack_size; i++)
-            frame_release(&x->stack[i]);
-    free(p->rtt);
-    free(p->rank);
-    free(p->near_weight);
-    free(p->relay_weight);
-    free(p->site_rtt);
-    free(p->direct);
-    free(p->price);
-    free(p->may_hold);
-    free_levels(&p->replica_caps);
-    free_levels(&p->voter_caps);
-    free(x->replicas);
-    free(x->costs);
-    free(x->near_order);
-    free(x->near_free);
-    free(x->stack);
-    free(x->record.data);
-    free(x->rho);
-    free(x->trial);
-    free(x->direction);
-    free(x->best_u);
-    free(x->selected);
-    free(x->pick);
-    free(x->order);
-    free(x->key);
-    free(x->radii);
-    free(x->counts);
-    free(x->enum_cost);
-    free(x->enum_rank);
-    free(x->level_cost);
-    free(x->level_rank);
-    free(x->by_client);
-    free(x->item_cost);
-    free(x->item_beta);
-    free(x->item_move);
-    free(x->item_best);
-    free(x->item_free);
-    free(x->item_site);
-    free(x->item_start);
-    free(x->item_step);
-    free(x);
-}
-
 static void capsule_free(PyObject *capsule)
 {
     context *x = PyCapsule_GetPointer(capsule, NAME);
@@ -172,106 +117,14 @@ static PyObject *create(PyObject *self, PyObject *args)
         context_free(x);
         return NULL;
     }
-    p->must_hold = p->may_hold + S;
-    p->may_vote = p->must_hold + S;
-    p->must_vote = p->may_vote + S;
-    p->may_lead = p->must_vote + S;
-    p->plain_voters = p->voter_caps.count == 0;
-    for (int s = 0; s < sites; s++)
-        if (!p->may_vote[s] || p->must_vote[s])
-            p->plain_voters = 0;
-    x->score = BIG;
-    x->cutoff = BIG;
-    x->leader = -2;
-    x->closed = BIG;
-    x->stack_size = sites + 2;
-    x->replicas = malloc(S * sizeof(int));
-    x->costs = malloc(S * P * 8 + 8);
-    x->near_order = malloc(S * sizeof(int));
-    x->near_free = malloc((3 * S + 8) * sizeof(int));
-    x->by_client = malloc((S * (size_t)clients + 1) * sizeof(int));
-    x->stack = calloc((size_t)x->stack_size, sizeof(frame));
-    x->rho = malloc(S * 8);
-    x->trial = malloc(P * 8 + 8);
-    x->direction = malloc(P * 8 + 8);
-    x->best_u = malloc(P * 8 + 8);
-    x->selected = malloc(5 * S * sizeof(int));
-    x->pick = malloc((S + 2) * sizeof(int));
-    x->order = malloc((S + 2) * sizeof(int));
-    x->key = malloc((4 * S + 8) * 8);
-    x->radii = malloc((S + 2) * sizeof(radius_answer));
-    x->counts = malloc(2 * (size_t)MAX_LEVELS * S * sizeof(int));
-    x->enum_cost = malloc(2 * P * 8 + 8);
-    x->enum_rank = malloc(3 * P * sizeof(int) + 8);
-    x->level_cost = malloc((MAX_ENUMERATED + 1) * P * 8 + 8);
-    x->level_rank = malloc((MAX_ENUMERATED + 1) * P * sizeof(int) + 8);
-    if (!x->level_cost || !x->level_rank || !x->by_client || !x->replicas || !x->costs || !x->near_order || !x->near_free || !x->stack || !x->rho ||
-        !x->trial || !x->direction || !x->best_u || !x->selected || !x->pick || !x->order ||
-        !x->key || !x->radii || !x->counts || !x->enum_cost || !x->enum_rank) {
+    if (!context_prepare(x)) {
         context_free(x);
         return PyErr_NoMemory();
     }
-    for (int j = 0; j < sites; j++)
-        for (int c = 0; c < clients; c++)
-            x->by_client[(size_t)c * S + (size_t)p->rank[(size_t)j * P + (size_t)c]] = j;
-    for (int c = 0; c < clients; c++)
-        x->relays |= p->relay_weight[c] > 0.0;
     PyObject *capsule = PyCapsule_New(x, NAME, capsule_free);
     if (!capsule)
         context_free(x);
     return capsule;
-}
-
-/* A swap descent for the leader, from the incumbent's replicas if they can be adapted. */
-static int start_set(context *x, int *set)
-{
-    int count = x->replica_count, leader = x->current, known = leader < 0;
-    double radius, least = BIG;
-    if (x->score < BIG) {
-        memcpy(set, x->replicas, (size_t)count * sizeof(int));
-        for (int i = 0; i < count; i++)
-            known |= set[i] == leader;
-        if (known)
-            return count;
-        int best = -1;
-        for (int i = 0; i < count; i++) {
-            int old = set[i];
-            if (x->p.must_hold[old])
-                continue;
-            set[i] = leader;
-            double score = score_of(x, set, count, &radius);
-            set[i] = old;
-            if (score < least) {
-                least = score;
-                best = i;
-            }
-        }
-        if (best >= 0) {
-            set[best] = leader;
-            return count;
-        }
-    }
-    return first_set(x, set);
-}
-
-/* Start multipliers: half way between the cheapest and the second cheapest replica of each client. */
-static void start_multipliers(context *x, frame *f, const int *set, int count)
-{
-    const problem *p = &x->p;
-    for (int c = 0; c < p->clients; c++) {
-        double one = BIG, two = BIG;
-        for (int i = 0; i < count; i++) {
-            double w = x->costs[(size_t)set[i] * p->padded + c];
-            if (w < one) {
-                two = one;
-                one = w;
-            } else if (w < two)
-                two = w;
-        }
-        f->u[c] = two < BIG ? one + 0.5 * (two - one) : one;
-        if (f->u[c] > f->fixed_cost[c])
-            f->u[c] = f->fixed_cost[c];
-    }
 }
 
 /* Called by the kernel between evaluations: signals pending, or the deadline passed? */
@@ -314,7 +167,7 @@ static int leave(context *x)
     return 1;
 }
 
-PyDoc_STRVAR(scan_doc, "scan(context, leader, u, iterations, swaps, warm, seconds) -> proven lower bound\n\n"
+PyDoc_STRVAR(scan_doc, "scan(context, leader, u, iterations, swaps, warm, seconds) -> bound\n\n"
                        "Descend to a good set for the leader, then bound the leader; u is overwritten.");
 
 static PyObject *scan(PyObject *self, PyObject *args)
@@ -454,10 +307,16 @@ static PyObject *propose(PyObject *self, PyObject *args)
         return NULL;
     }
     int *set = x->near_free;
-    for (Py_ssize_t i = 0; i < n; i++)
-        set[i] = (int)PyLong_AsLong(PyTuple_GetItem(list, i));
-    if (PyErr_Occurred())
-        return NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        long site = PyLong_AsLong(PyTuple_GetItem(list, i));
+        if (PyErr_Occurred())
+            return NULL;
+        if (site < 0 || site >= x->p.sites) {
+            PyErr_SetString(PyExc_ValueError, "no such site");
+            return NULL;
+        }
+        set[i] = (int)site;
+    }
     x->current = leader;
     offer(x, score, set, (int)n);
     Py_RETURN_NONE;
@@ -514,5 +373,9 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit__kernel(void)
 {
+    if (!vectors_are_right()) {
+        PyErr_SetString(PyExc_ImportError, "the kernel was miscompiled");
+        return NULL;
+    }
     return PyModule_Create(&module);
 }

@@ -10,12 +10,12 @@
 #define ROOT_STEPS 120
 #define NODE_STEPS 7
 #define TIGHT_ROOT_STEPS 200
-#define TIGHT_NODE_STEPS 15
+#define TIGHT_NODE_STEPS 10
 #define TIGHT_DEPTH 3
-#define TIGHT_EVERY 60
-#define BRANCH_FREQUENCY 0.7
-#define BRANCH_WEIGHT 0.7
-#define ENUMERATE_PER_SITE 3.0
+#define TIGHT_EVERY 120
+#define BRANCH_FREQUENCY 0.6
+#define BRANCH_WEIGHT 1.0
+#define ENUMERATE_PER_SITE 6.0
 
 /* ---- record of the proof: a flat list of numbers, decoded by certificate.py ---- */
 
@@ -70,26 +70,6 @@ void record_beta(context *x, const double *beta)
 
 /* ---- leaves that are enumerated ---- */
 
-/* Cost of the clients when `site` joins a set whose nearest ranks and costs are given. */
-VECTORISED static double joined_cost(const int *rank, const double *cost, const int *nearest,
-                                     const double *paid, int padded)
-{
-    double sum[PAD] = {0};
-    for (int c = 0; c < padded; c += PAD)
-        for (int k = 0; k < PAD; k++)
-            sum[k] += rank[c + k] < nearest[c + k] ? cost[c + k] : paid[c + k];
-    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
-}
-
-VECTORISED static void join(const int *rank, const double *cost, const int *nearest, const double *paid,
-                            int padded, int *nearest_out, double *paid_out)
-{
-    for (int c = 0; c < padded; c++) {
-        paid_out[c] = rank[c] < nearest[c] ? cost[c] : paid[c];
-        nearest_out[c] = rank[c] < nearest[c] ? rank[c] : nearest[c];
-    }
-}
-
 /* Every way to complete the frame, by depth-first search over positions; the score is only computed in
  * full where the clients' part alone could still win. */
 static void enumerate(context *x, frame *f, int lo, int hi)
@@ -128,7 +108,7 @@ static void enumerate(context *x, frame *f, int lo, int hi)
         prices[depth + 1] = prices[depth] + (price ? price[site] : 0.0);
         if (depth + 1 >= lo) {
             double part = prices[depth + 1] + joined_cost(rank, cost, nearest + (size_t)depth * padded,
-                                                          paid + (size_t)depth * padded, padded);
+                                                          paid + (size_t)depth * padded, padded, x->trial);
             if (part < x->score) {
                 double score = score_of(x, set, size, &radius);
                 if (score < x->score)

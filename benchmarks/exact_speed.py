@@ -1,0 +1,300 @@
+"""How long the method ``exact`` takes to a proven optimum, on every kind of world it is made for.
+
+    python -m benchmarks.exact_speed                    all groups, about a quarter of an hour
+    python -m benchmarks.exact_speed --groups small     27 to 32 sites only
+    python -m benchmarks.exact_speed --repeat 5         least of five runs for each question
+
+Every question is one call of the method, as `solve` makes it: from the problem to the plan, with
+the proof, the certificate left out (``--certificate`` keeps it). Worlds up to 48 sites are those of
+:mod:`benchmarks.tier3_worlds`, measured and modelled; larger ones are modelled around the bundled
+cities. All nine operation mixes, |R| and |V| as printed. A group's line gives the median and
+the worst over its questions of the least time of each, how many were left unproven at the time
+limit, and what is aimed at. `first` is a fresh interpreter: start, imports and the first plan.
+
+Prints a table and writes results/exact_speed.csv, one row per question.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.tier3_worlds import demand, world
+from benchmarks.timing import command
+from formulations.exact.core import Core
+from formulations.exact.engine import Limits, Result, search
+from formulations.exact.kernel import compiled_available
+from formulations.exact.method import METHOD
+from placement import Instance, Problem, datasets
+from placement.checks import FloatArray
+from placement.geo import modelled_rtt
+from placement.methods import Options, run
+from placement.operations import STANDARD_OPERATIONS
+from placement.workloads import MIXES
+
+PMED = Path(__file__).resolve().parents[1] / "../shared/data/pmed"
+RESULTS = Path(__file__).resolve().parent / "results"
+
+Answer = Callable[[float], tuple[str, float, int]]
+"""Seconds allowed -> status, gap, nodes."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One thing to prove."""
+
+    group: str
+    name: str
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the file."""
+
+    group: str
+    question: str
+    seconds: float
+    status: str
+    gap: float
+    nodes: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """Questions of a size, and the times aimed at: median and worst, in seconds."""
+
+    name: str
+    median: float
+    worst: float
+    limit: float
+    questions: Callable[[int], Iterator[Question]]
+
+
+def _ask(problem: Problem, certificate: bool) -> Answer:
+    def answer(seconds: float) -> tuple[str, float, int]:
+        settings = {"certificate": certificate}
+        plan = run(METHOD, problem, Options(time_limit=seconds, settings=settings))
+        return str(plan.status), plan.gap, int(plan.stats["nodes"])
+
+    return answer
+
+
+def _ask_core(core: Core) -> Answer:
+    def answer(seconds: float) -> tuple[str, float, int]:
+        result: Result = search(core, limits=Limits(seconds=seconds), certify=False)
+        gap = 0.0 if result.score == result.bound else 1 - result.bound / result.score
+        return str(result.status), gap, result.counters.nodes
+
+    return answer
+
+
+def _regional(
+    group: str, networks: Sequence[tuple[str, int]], counts: Sequence[tuple[int, int]], keep: bool
+) -> Iterator[Question]:
+    for network, sites in networks:
+        for mix in MIXES:
+            made = world(network, mix, seed=1, sites=sites)
+            if made is None:
+                print(
+                    f"{network}: its matrix is not beside the checkout, left out", file=sys.stderr
+                )
+                break
+            for replicas, voters in counts:
+                problem = Problem(made.instance, replicas=replicas, voters=voters)
+                name = f"{network} {len(made.instance.sites)} {mix} {replicas}/{voters}"
+                yield Question(group, name, _ask(problem, keep))
+
+
+def _scattered(sites: int, clients: int, mix: str, seed: int) -> Instance:
+    """Sites and clients strewn around the bundled cities, RTTs modelled from distance."""
+    rng = np.random.default_rng([seed, sites, clients])
+    cities = np.array([(city.lat, city.lon) for city in datasets.cities()])
+
+    def places(count: int) -> FloatArray:
+        near = cities[rng.integers(len(cities), size=count)] + rng.normal(0, 2, (count, 2))
+        return np.asarray(np.column_stack([near[:, 0].clip(-80, 80), near[:, 1]]))
+
+    rtt, between = modelled_rtt(places(sites), places(clients), rng)
+    return Instance(
+        sites=[f"s{i}" for i in range(sites)],
+        clients=[f"c{i}" for i in range(clients)],
+        client_rtt=rtt,
+        site_rtt=between,
+        counts=demand(mix, clients, rng),
+        operations=STANDARD_OPERATIONS,
+        name=f"{sites} x {clients}",
+    )
+
+
+def _large(
+    group: str, size: tuple[int, int], counts: Sequence[tuple[int, int]], keep: bool
+) -> Iterator[Question]:
+    for mix in MIXES:
+        instance = _scattered(*size, mix, seed=1)
+        for replicas, voters in counts:
+            problem = Problem(instance, replicas=replicas, voters=voters)
+            yield Question(
+                group, f"{size[0]} x {size[1]} {mix} {replicas}/{voters}", _ask(problem, keep)
+            )
+
+
+def _p_median(rtt: FloatArray, weight: FloatArray, size: int) -> Core:
+    zero = np.zeros(len(rtt))
+    between = np.zeros((rtt.shape[1], rtt.shape[1]))
+    return Core.of_arrays(rtt, between, (weight, zero, zero, 0.0), replicas=(size, size), voters=1)
+
+
+def _library(group: str) -> Iterator[Question]:
+    """OR-Library (Beasley 1985); all-pairs shortest paths are not timed."""
+    if not PMED.exists():
+        print("the OR-Library instances are not beside the checkout, left out", file=sys.stderr)
+        return
+    for number in range(1, 11):
+        lines = (PMED / f"pmed{number}.txt").read_text(encoding="ascii").splitlines()
+        rows = [list(map(int, line.split())) for line in lines if line.strip()]
+        nodes, _, size = rows[0]
+        distance = np.full((nodes, nodes), np.inf)
+        np.fill_diagonal(distance, 0)
+        for i, j, cost in rows[1:]:
+            distance[i - 1, j - 1] = distance[j - 1, i - 1] = cost
+        for k in range(nodes):
+            np.minimum(distance, distance[:, k : k + 1] + distance[k], out=distance)
+        core = _p_median(distance, np.ones(nodes), size)
+        yield Question(group, f"pmed{number} n={nodes} p={size}", _ask_core(core))
+
+
+def _plane(group: str, sites: int, clients: int, sizes: Sequence[int]) -> Iterator[Question]:
+    """Points in a square; whole distances and unit weights where sites are the clients."""
+    rng = np.random.default_rng(sites + clients)
+    points = 1000 * rng.random((sites, 2))
+    homes = points if sites == clients else 1000 * rng.random((clients, 2))
+    distance = np.sqrt((homes[:, :1] - points[:, 0]) ** 2 + (homes[:, 1:] - points[:, 1]) ** 2)
+    weight = np.ones(clients)
+    if sites == clients:
+        distance = np.floor(distance)
+    else:
+        weight = rng.lognormal(0, 1, clients)
+    for size in sizes:
+        core = _p_median(distance, weight, size)
+        yield Question(group, f"plane {sites} x {clients} p={size}", _ask_core(core))
+
+
+SMALL = [(3, 1), (3, 3), (5, 3), (7, 5), (9, 1), (9, 5), (13, 7)]
+
+
+def groups(keep: bool) -> tuple[Group, ...]:
+    """Return all groups; `keep` asks for the certificate."""
+    small = [("modelled", 27), ("modelled", 32), ("aws-2025", 27), ("aws-2025", 32)]
+    return (
+        Group("small", 0.002, 0.05, 60, lambda _: _regional("small", small, SMALL, keep)),
+        Group(
+            "medium",
+            0.01,
+            0.3,
+            60,
+            lambda _: _regional("medium", [("azure-2025", 48)], SMALL, keep),
+        ),
+        Group(
+            "100 x 200",
+            0.1,
+            2,
+            60,
+            lambda _: _large("100 x 200", (100, 200), [(5, 3), (9, 5)], keep),
+        ),
+        Group(
+            "200 x 400",
+            0.5,
+            10,
+            120,
+            lambda _: _large("200 x 400", (200, 400), [(5, 3), (9, 5)], keep),
+        ),
+        Group("500 x 500", 30, 30, 120, lambda _: _large("500 x 500", (500, 500), [(9, 5)], keep)),
+        Group("p-median", 0.2, 5, 60, lambda _: _library("p-median")),
+        Group("p-median 900", 0.5, 5, 60, lambda _: _plane("p-median 900", 900, 900, (5,))),
+        Group(
+            "p-median large",
+            300,
+            300,
+            300,
+            lambda _: _plane("p-median large", 1000, 5000, (5, 10)),
+        ),
+    )
+
+
+FIRST = (
+    "import numpy as np; from placement import datasets, Problem; "
+    "from formulations.exact.method import METHOD; from placement.methods import Options, run; "
+    "run(METHOD, Problem(datasets.load('world27'), replicas=5, voters=3), Options())"
+)
+
+
+def measure(group: Group, repeat: int) -> Iterator[Row]:
+    """Prove every question of a group, `repeat` times each; the least time counts."""
+    for question in group.questions(repeat):
+        seconds = []
+        for _ in range(repeat):
+            started = time.perf_counter()
+            status, gap, nodes = question.answer(group.limit)
+            seconds.append(time.perf_counter() - started)
+            if seconds[-1] > 5:
+                break
+        yield Row(group.name, question.name, min(seconds), status, gap, nodes)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the benchmark and return the exit code: 1 when something was left unproven."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.exact_speed", description=__doc__)
+    every = groups(keep=False)
+    parser.add_argument("--groups", nargs="+", choices=[group.name for group in every])
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--certificate", action="store_true")
+    arguments = parser.parse_args(argv)
+    rows: list[Row] = []
+    kernel = "compiled" if compiled_available() else "NumPy"
+    print(f"kernel: {kernel}; times in ms; aimed at: median, worst")
+    print(f"{'group':<16}{'questions':>10}{'unproven':>10}{'median':>10}{'worst':>11}   aimed at")
+    for group in groups(arguments.certificate):
+        if arguments.groups and group.name not in arguments.groups:
+            continue
+        found = list(measure(group, arguments.repeat))
+        if not found:
+            continue
+        rows += found
+        times = sorted(1e3 * row.seconds for row in found)
+        open_ones = sum(row.status != "optimal" for row in found)
+        print(
+            f"{group.name:<16}{len(found):>10}{open_ones:>10}{statistics.median(times):>10.2f}"
+            f"{times[-1]:>11.1f}   {1e3 * group.median:g}, {1e3 * group.worst:g}"
+            f"   worst: {max(found, key=lambda row: row.seconds).question}",
+            flush=True,
+        )
+    if not arguments.groups:
+        try:
+            first = command([sys.executable, "-c", FIRST], runs=5)
+            print(f"first plan in a fresh interpreter: {1e3 * first.least:.0f} ms, aimed at: 500")
+        except subprocess.CalledProcessError as error:
+            print(error.stderr.decode(), file=sys.stderr)
+            return 1
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / "exact_speed.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["group", "question", "seconds", "status", "gap", "nodes"])
+        writer.writerows(
+            [row.group, row.question, f"{row.seconds:.6f}", row.status, f"{row.gap:.3g}", row.nodes]
+            for row in rows
+        )
+    return int(any(row.status != "optimal" for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,196 @@
+/* Frames: the states of the tree, with their cost columns and multipliers. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel.h"
+
+/* costs[j][c] = A_c d(c, j) + B_c d(j, leader). */
+void costs_for_leader(context *x, int leader)
+{
+    const problem *p = &x->p;
+    for (int j = 0; j < p->sites; j++) {
+        double relay = leader < 0 || j == leader ? 0.0 : p->site_rtt[(size_t)j * p->sites + leader];
+        const double *rtt = p->rtt + (size_t)j * p->padded;
+        double *out = x->costs + (size_t)j * p->padded;
+        for (int c = 0; c < p->padded; c++)
+            out[c] = p->near_weight[c] * rtt[c] + p->relay_weight[c] * relay;
+    }
+    x->current = leader;
+    if (leader < 0)
+        return;
+    /* sites by distance from the leader, shell sort (ties: site order) */
+    const double *d = p->site_rtt + (size_t)leader * p->sites;
+    int *order = x->near_order;
+    for (int i = 0; i < p->sites; i++)
+        order[i] = i;
+    for (int gap = p->sites / 2; gap > 0; gap /= 2)
+        for (int i = gap; i < p->sites; i++) {
+            int s = order[i], at = i;
+            double key = s == leader ? 0.0 : d[s];
+            while (at >= gap) {
+                int o = order[at - gap];
+                double other = o == leader ? 0.0 : d[o];
+                if (other < key || (other == key && o < s))
+                    break;
+                order[at] = o;
+                at -= gap;
+            }
+            order[at] = s;
+        }
+}
+
+/* Make room for `columns` columns; a frame keeps its memory when it leaves the stack. */
+int frame_alloc(context *x, frame *f, int columns)
+{
+    size_t sites = (size_t)x->p.sites, padded = (size_t)x->p.padded;
+    size_t wanted = (columns > 0 ? (size_t)columns : 1) * padded + 1;
+    if (!f->state) {
+        f->state = malloc(sites);
+        f->free_site = malloc(sites * sizeof(int));
+        f->in_site = malloc(sites * sizeof(int));
+        f->column = malloc(sites * sizeof(double *));
+        f->fixed_cost = malloc(padded * sizeof(double) + 8);
+        f->fixed_rank = malloc(padded * sizeof(int) + 8);
+        f->u = malloc(padded * sizeof(double) + 8);
+        f->offset = malloc(padded * sizeof(double) + 8);
+        f->frequency = malloc(sites * sizeof(double));
+        f->base = malloc(sites * sizeof(double));
+    }
+    if (f->capacity < wanted) {
+        free(f->block);
+        f->block = malloc(wanted * sizeof(double) + 8);
+        f->capacity = f->block ? wanted : 0;
+    }
+    f->beta = NULL;
+    return f->state && f->free_site && f->in_site && f->column && f->block && f->fixed_cost &&
+           f->fixed_rank && f->u && f->offset && f->frequency && f->base;
+}
+
+void frame_release(frame *f)
+{
+    free(f->state);
+    free(f->free_site);
+    free(f->in_site);
+    free(f->column);
+    free(f->block);
+    free(f->fixed_cost);
+    free(f->fixed_rank);
+    free(f->u);
+    free(f->offset);
+    free(f->frequency);
+    free(f->base);
+    free(f->own_beta);
+    memset(f, 0, sizeof(*f));
+}
+
+/* Take the site at `position` off the free list; its own multipliers beta leave every sum. */
+void frame_drop(context *x, frame *f, int position, int adjust)
+{
+    int last = --f->free_count, site = f->free_site[position], padded = x->p.padded;
+    f->state[site] = OUT;
+    f->free_site[position] = f->free_site[last];
+    f->column[position] = f->column[last];
+    f->base[position] = f->base[last];
+    if (!f->beta)
+        return;
+    const double *beta = f->beta + (size_t)site * padded;
+    const int *rank = x->p.rank + (size_t)site * padded;
+    /* the bound does not fall when u follows */
+    without(f->u, f->fixed_rank, rank, beta, padded);
+    for (int c = 0; c < padded; c++)
+        f->u[c] = f->u[c] > 0.0 ? f->u[c] : 0.0;
+    if (!adjust)
+        return;
+    for (int i = 0; i < f->free_count; i++)
+        without(f->column[i], x->p.rank + (size_t)f->free_site[i] * padded, rank, beta, padded);
+    without(f->fixed_cost, f->fixed_rank, rank, beta, padded);
+    without(f->offset, f->fixed_rank, rank, beta, padded);
+}
+
+/* A replica at `site` is certain: every client looks no farther than it. */
+void frame_fix_in(context *x, frame *f, int site)
+{
+    const problem *p = &x->p;
+    const int *rank = p->rank + (size_t)site * p->padded;
+    const double *cost = x->costs + (size_t)site * p->padded;
+    for (int i = 0; i < f->free_count; i++)
+        if (f->free_site[i] == site) {
+            frame_drop(x, f, i, 0);
+            break;
+        }
+    f->state[site] = IN;
+    f->in_site[f->in_count++] = site;
+    if (p->price)
+        f->constant += p->price[(size_t)(x->current < 0 ? 0 : x->current) * p->sites + site];
+    stop_at(rank, cost, p->padded, f->fixed_rank, f->fixed_cost, f->offset);
+    for (int i = 0; i < f->free_count; i++) {
+        const int *other = p->rank + (size_t)f->free_site[i] * p->padded;
+        mask(f->column[i], other, f->fixed_rank, p->padded);
+        if (f->beta)
+            f->base[i] = remaining(f->beta + (size_t)f->free_site[i] * p->padded, other, f->fixed_rank,
+                                   rank, p->padded, f->fixed_cost, f->offset, x->trial);
+    }
+    for (int c = 0; c < p->padded; c++)
+        if (f->u[c] > f->fixed_cost[c])
+            f->u[c] = f->fixed_cost[c];
+}
+
+/* The frame of everything under one leader. */
+void frame_root(context *x, frame *f, int leader)
+{
+    const problem *p = &x->p;
+    size_t padded = (size_t)p->padded;
+    f->free_count = f->in_count = 0;
+    f->constant = leader < 0 ? 0.0 : p->direct[leader];
+    f->bound = 0.0;
+    f->beta = NULL;
+    f->fresh = f->root = 1;
+    for (int c = 0; c < p->padded; c++) {
+        f->fixed_cost[c] = c < p->clients ? BIG : 0.0;
+        f->fixed_rank[c] = INT_MAX;
+        f->offset[c] = 0.0;
+    }
+    for (int j = 0; j < p->sites; j++) {
+        int fixed = j == leader || p->must_hold[j];
+        f->state[j] = OUT;
+        f->frequency[j] = 0.5;
+        f->base[j] = 0.0;
+        if (fixed || !p->may_hold[j])
+            continue;
+        f->state[j] = FREE;
+        f->column[f->free_count] = f->block + (size_t)f->free_count * padded;
+        memcpy(f->column[f->free_count], x->costs + (size_t)j * padded, padded * sizeof(double));
+        f->free_site[f->free_count++] = j;
+    }
+    for (int j = 0; j < p->sites; j++)
+        if (j == leader || p->must_hold[j])
+            frame_fix_in(x, f, j);
+}
+
+/* `child` becomes `parent` with one more replica. */
+void frame_copy(context *x, frame *child, const frame *parent, int site)
+{
+    size_t sites = (size_t)x->p.sites, padded = (size_t)x->p.padded;
+    child->free_count = parent->free_count;
+    child->in_count = parent->in_count;
+    memcpy(child->state, parent->state, sites);
+    memcpy(child->free_site, parent->free_site, sites * sizeof(int));
+    memcpy(child->in_site, parent->in_site, sites * sizeof(int));
+    for (int i = 0; i < parent->free_count; i++) {
+        child->column[i] = child->block + (size_t)i * padded;
+        memcpy(child->column[i], parent->column[i], padded * sizeof(double));
+    }
+    memcpy(child->fixed_cost, parent->fixed_cost, padded * sizeof(double));
+    memcpy(child->fixed_rank, parent->fixed_rank, padded * sizeof(int));
+    memcpy(child->u, parent->u, padded * sizeof(double));
+    memcpy(child->frequency, parent->frequency, sites * sizeof(double));
+    memcpy(child->base, parent->base, (size_t)parent->free_count * sizeof(double));
+    child->beta = parent->beta;
+    memcpy(child->offset, parent->offset, padded * sizeof(double));
+    child->bound = parent->bound;
+    child->constant = parent->constant;
+    child->fresh = 1;
+    child->root = 0;
+    frame_fix_in(x, child, site);
+}

@@ -1,0 +1,225 @@
+/* Loops over clients that the compiler vectorises, and a check that it did so correctly.
+ *
+ * Lengths are multiples of PAD. Sums are blocked by hand, so that no licence to reorder them is
+ * needed; what is summed under a condition goes through `scratch` first (see vectors_are_right). */
+#include <string.h>
+
+#include "kernel.h"
+
+/* Sum of all, eight partial sums at a time. */
+VECTORISED double total(const double *value, int padded)
+{
+    double sum[PAD] = {0};
+    for (int c = 0; c < padded; c += PAD)
+        for (int k = 0; k < PAD; k++)
+            sum[k] += value[c + k];
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+/* rho[i] = sum over clients of min(0, column_i - u), eight partial sums at a time. */
+VECTORISED void gains(double *const *column, int n, const double *u, int padded, double *rho)
+{
+    for (int i = 0; i < n; i++) {
+        const double *a = column[i];
+        double sum[PAD] = {0};
+        for (int c = 0; c < padded; c += PAD)
+            for (int k = 0; k < PAD; k++) {
+                double t = a[c + k] - u[c + k];
+                sum[k] += t < 0.0 ? t : 0.0;
+            }
+        rho[i] = ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+    }
+}
+
+VECTORISED double paid(const double *u, const double *fixed, int padded)
+{
+    double sum[PAD] = {0};
+    for (int c = 0; c < padded; c += PAD)
+        for (int k = 0; k < PAD; k++)
+            sum[k] += u[c + k] < fixed[c + k] ? u[c + k] : fixed[c + k];
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+/* cover[c] -= 1 where the selected column serves c. */
+VECTORISED void uncover(const double *column, const double *u, int padded, double *cover)
+{
+    for (int c = 0; c < padded; c++)
+        cover[c] -= column[c] < u[c] ? 1.0 : 0.0;
+}
+
+VECTORISED double step_norm(const double *u, const double *fixed, int padded, double *g)
+{
+    double sum[PAD] = {0};
+    for (int c = 0; c < padded; c += PAD)
+        for (int k = 0; k < PAD; k++) {
+            double v = g[c + k] > 0.0 && u[c + k] >= fixed[c + k] ? 0.0 : g[c + k];
+            g[c + k] = v;
+            sum[k] += v * v;
+        }
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+VECTORISED void move(const double *from, double *to, const double *g, double *direction,
+                            double keep, double step, const double *fixed, int padded)
+{
+    for (int c = 0; c < padded; c++) {
+        double d = g[c] + keep * direction[c], v = from[c] + step * d;
+        direction[c] = d;
+        v = v < 0.0 ? 0.0 : v;
+        to[c] = v < fixed[c] ? v : fixed[c];
+    }
+}
+
+/* value[c] -= beta[c] where the client ranks the dropped site before the one in `rank`. */
+VECTORISED void without(double *value, const int *rank, const int *dropped, const double *beta,
+                               int padded)
+{
+    for (int c = 0; c < padded; c++)
+        value[c] -= rank[c] > dropped[c] ? beta[c] : 0.0;
+}
+
+/* Clients whose nearest fixed replica was farther than `site` now stop at it. */
+VECTORISED void stop_at(const int *rank, const double *cost, int padded, int *fixed_rank,
+                               double *fixed_cost, double *offset)
+{
+    for (int c = 0; c < padded; c++) {
+        fixed_cost[c] = rank[c] < fixed_rank[c] ? cost[c] : fixed_cost[c];
+        offset[c] = rank[c] < fixed_rank[c] ? 0.0 : offset[c];
+        fixed_rank[c] = rank[c] < fixed_rank[c] ? rank[c] : fixed_rank[c];
+    }
+}
+
+VECTORISED void mask(double *column, const int *rank, const int *fixed_rank, int padded)
+{
+    for (int c = 0; c < padded; c++)
+        column[c] = rank[c] > fixed_rank[c] ? BIG : column[c];
+}
+
+/* Sum of beta over the clients that may still use the site; those that now stop at the site of
+ * `site_rank` have it added to their offsets. */
+VECTORISED double remaining(const double *beta, const int *rank, const int *fixed_rank,
+                            const int *site_rank, int padded, double *fixed_cost, double *offset,
+                            double *scratch)
+{
+    for (int c = 0; c < padded; c++) {
+        double b = rank[c] < fixed_rank[c] ? beta[c] : 0.0;
+        double moved = fixed_rank[c] == site_rank[c] ? b : 0.0;
+        scratch[c] = b;
+        offset[c] += moved;
+        fixed_cost[c] += moved;
+    }
+    return total(scratch, padded);
+}
+
+/* Cost of the clients when a site joins a set whose nearest ranks and costs are given. */
+VECTORISED double joined_cost(const int *rank, const double *cost, const int *nearest,
+                              const double *paid_now, int padded, double *scratch)
+{
+    for (int c = 0; c < padded; c++)
+        scratch[c] = rank[c] < nearest[c] ? cost[c] : paid_now[c];
+    return total(scratch, padded);
+}
+
+VECTORISED void join(const int *rank, const double *cost, const int *nearest, const double *paid,
+                            int padded, int *nearest_out, double *paid_out)
+{
+    for (int c = 0; c < padded; c++) {
+        paid_out[c] = rank[c] < nearest[c] ? cost[c] : paid[c];
+        nearest_out[c] = rank[c] < nearest[c] ? rank[c] : nearest[c];
+    }
+}
+
+/* ---- are the loops above what the compiler made of them? ---- */
+
+#define CHECKED 40
+
+static double uniform(unsigned *state, int range)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (double)((*state >> 16) % (unsigned)range);
+}
+
+/* 1 when every loop agrees with the same thing computed element by element.
+ *
+ * Whole numbers, so equality is exact. One compiler (GCC 12, AVX2, a selection by an unrelated
+ * comparison inside a blocked sum) has been seen to get such loops wrong; a kernel that fails here
+ * is not used. */
+int vectors_are_right(void)
+{
+    unsigned state = 12345u;
+    for (int round = 0; round < 64; round++) {
+        int n = PAD * (1 + round % (CHECKED / PAD));
+        double a[CHECKED], b[CHECKED], g[CHECKED], d[CHECKED], out[CHECKED], one[CHECKED], two[CHECKED];
+        double scratch[CHECKED];
+        int r[CHECKED], s[CHECKED], q[CHECKED], ranks[CHECKED];
+        volatile double gain = 0, pay = 0, sum = 0, norm = 0, left = 0, joined = 0;
+        const double *column[1] = {a};
+        double rho[1];
+        for (int c = 0; c < n; c++) {
+            a[c] = uniform(&state, 9);
+            b[c] = uniform(&state, 9);
+            g[c] = uniform(&state, 5) - 2.0;
+            d[c] = uniform(&state, 5) - 2.0;
+            r[c] = (int)uniform(&state, 6);
+            s[c] = (int)uniform(&state, 6);
+            q[c] = (int)uniform(&state, 6);
+            gain += a[c] < b[c] ? a[c] - b[c] : 0.0;
+            pay += a[c] < b[c] ? a[c] : b[c];
+            sum += a[c];
+            left += r[c] < s[c] ? a[c] : 0.0;
+            joined += r[c] < s[c] ? a[c] : b[c];
+        }
+        gains((double *const *)column, 1, b, n, rho);
+        int right = rho[0] == gain && paid(a, b, n) == pay && total(a, n) == sum;
+        right &= joined_cost(r, a, s, b, n, scratch) == joined;
+        memcpy(one, b, sizeof one);
+        memcpy(two, g, sizeof two);
+        right &= remaining(a, r, s, q, n, one, two, scratch) == left;
+        for (volatile int c = 0; c < n; c++) {
+            double moved = s[c] == q[c] && r[c] < s[c] ? a[c] : 0.0;
+            right &= one[c] == b[c] + moved && two[c] == g[c] + moved;
+        }
+        memcpy(out, b, sizeof out);
+        without(out, r, s, a, n);
+        for (volatile int c = 0; c < n; c++)
+            right &= out[c] == b[c] - (r[c] > s[c] ? a[c] : 0.0);
+        memcpy(out, b, sizeof out);
+        mask(out, r, s, n);
+        for (volatile int c = 0; c < n; c++)
+            right &= out[c] == (r[c] > s[c] ? BIG : b[c]);
+        memcpy(ranks, s, sizeof ranks);
+        memcpy(one, b, sizeof one);
+        memcpy(two, g, sizeof two);
+        stop_at(r, a, n, ranks, one, two);
+        for (volatile int c = 0; c < n; c++) {
+            int nearer = r[c] < s[c];
+            right &= ranks[c] == (nearer ? r[c] : s[c]) && one[c] == (nearer ? a[c] : b[c]);
+            right &= two[c] == (nearer ? 0.0 : g[c]);
+        }
+        join(r, a, s, b, n, ranks, one);
+        for (volatile int c = 0; c < n; c++)
+            right &= ranks[c] == (r[c] < s[c] ? r[c] : s[c]) && one[c] == (r[c] < s[c] ? a[c] : b[c]);
+        memcpy(out, g, sizeof out);
+        uncover(a, b, n, out);
+        for (volatile int c = 0; c < n; c++)
+            right &= out[c] == g[c] - (a[c] < b[c] ? 1.0 : 0.0);
+        memcpy(out, g, sizeof out);
+        double squares = step_norm(a, b, n, out);
+        for (volatile int c = 0; c < n; c++) {
+            double v = g[c] > 0.0 && a[c] >= b[c] ? 0.0 : g[c];
+            right &= out[c] == v;
+            norm += v * v;
+        }
+        right &= squares == norm;
+        memcpy(one, d, sizeof one);
+        move(a, out, g, one, 2.0, 3.0, b, n);
+        for (volatile int c = 0; c < n; c++) {
+            double way = g[c] + 2.0 * d[c], v = a[c] + 3.0 * way;
+            v = v < 0.0 ? 0.0 : v;
+            right &= one[c] == way && out[c] == (v < b[c] ? v : b[c]);
+        }
+        if (!right)
+            return 0;
+    }
+    return 1;
+}

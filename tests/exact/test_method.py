@@ -1,0 +1,142 @@
+"""The method ``exact`` on problems: against exhaustive search, and what it hands on."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations.exact.core import Core
+from formulations.exact.kernel import compiled_available
+from formulations.exact.method import METHOD, solve
+from formulations.exhaustive import METHOD as EXHAUSTIVE
+from placement import Diversity, Problem
+from placement.methods import Options, Progress, available, run
+from placement.status import Status, Termination
+from placement.testing import random_instance
+from tests.strategies import problems
+
+needs_milp = pytest.mark.skipif("milp" not in available(), reason="milp is not registered")
+
+
+@given(problems(max_sites=7))
+def test_agrees_with_exhaustive_search(problem):
+    if Core.refuses(problem.demand, problem.rules) is not None and "milp" not in available():
+        pytest.skip("milp is not registered")
+    plan = run(METHOD, problem, Options())
+    truth = run(EXHAUSTIVE, problem, Options())
+    assert plan.status is truth.status
+    if truth.found:
+        assert plan.objective == pytest.approx(truth.objective, rel=1e-9, abs=1e-12)
+        assert plan.bound <= plan.objective
+        assert plan.gap <= 1e-9
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6))
+def test_certificate_is_json(seed):
+    problem = Problem(random_instance(seed), replicas=3, voters=2)
+    plan = run(METHOD, problem, Options())
+    text = json.dumps(plan.certificate)
+    assert json.loads(text) == plan.certificate
+    assert plan.certificate["bound"] == pytest.approx(plan.bound, rel=1e-12)
+
+
+def test_certificate_can_be_left_out():
+    problem = Problem(random_instance(1), replicas=3, voters=2)
+    plan = run(METHOD, problem, Options(settings={"certificate": False}))
+    assert plan.status is Status.OPTIMAL
+    assert plan.certificate is None
+
+
+@needs_milp
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ({"diversity": [Diversity("region", min_domains=2)]}, "nested"),
+        ({"budget": 1e9}, "budget"),
+    ],
+)
+def test_hands_on_what_the_engine_cannot_take_and_says_so(question, word):
+    instance = random_instance(3, prices=True)
+    problem = Problem(instance, replicas=3, voters=2, **question)
+    plan = run(METHOD, problem, Options())
+    truth = run(EXHAUSTIVE, problem, Options())
+    assert plan.status is truth.status
+    assert plan.method == "exact"
+    assert "milp" in plan.notes[0]
+    assert word in plan.notes[0]
+    if truth.found:
+        assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
+
+
+def test_reports_are_honest():
+    reports: list[Progress] = []
+    problem = Problem(random_instance(4), replicas=3, voters=2)
+    plan = run(METHOD, problem, Options(progress=reports.append))
+    assert reports
+    for report in reports:
+        assert report.bound <= plan.objective <= report.incumbent * (1 + 1e-12)
+
+
+def test_infeasible_has_a_reason():
+    instance = random_instance(5)
+    domains = len(set(instance.labels("region")))
+    problem = Problem(
+        instance,
+        replicas=domains + 1,
+        voters=1,
+        diversity=[Diversity("region", role="replicas", cap=1)],
+    )
+    options = Options(settings={"certificate": True, "kernel": "auto"})
+    plan = solve(problem, options)  # without the check that `run` makes first
+    assert plan.status is Status.INFEASIBLE
+    assert plan.bound == math.inf
+    assert plan.reasons
+    assert plan.termination is Termination.FINISHED
+
+
+def test_kernels_agree_on_a_bundled_world():
+    from placement import datasets
+
+    problem = Problem(datasets.load("world27"), replicas=5, voters=3, survive="country")
+    plans = {
+        kernel: run(METHOD, problem, Options(settings={"kernel": kernel}))
+        for kernel in ("numpy", *(["compiled"] if compiled_available() else []))
+    }
+    for plan in plans.values():
+        assert plan.status is Status.OPTIMAL
+        assert plan.objective == pytest.approx(plans["numpy"].objective, rel=1e-9)
+
+
+def test_engine_imports_nothing_heavy():
+    code = (
+        "import sys, formulations.exact.method\n"
+        "heavy = {'pandas', 'pyomo', 'ortools', 'highspy', 'matplotlib', 'scipy', 'numba'}\n"
+        "sys.exit(', '.join(heavy & set(sys.modules)) or None)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_works_without_the_compiled_kernel():
+    """As on a machine where it could not be built: `auto` then means NumPy."""
+    code = (
+        "import sys\n"
+        "sys.modules['formulations.exact._kernel'] = None\n"
+        "from formulations.exact.kernel import compiled_available\n"
+        "from formulations.exact.method import METHOD\n"
+        "from placement import Problem\n"
+        "from placement.methods import Options, run\n"
+        "from placement.testing import random_instance\n"
+        "assert not compiled_available()\n"
+        "plan = run(METHOD, Problem(random_instance(0), replicas=3, voters=2), Options())\n"
+        "assert plan.status == 'optimal', plan\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
