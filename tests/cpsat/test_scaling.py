@@ -2,16 +2,20 @@
 
 import itertools
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import placement
+from formulations.cpsat import method, scaling
 from formulations.cpsat import model as leader_model
 from formulations.cpsat.scaling import LIMIT, leader_costs, to_integers
+from formulations.cpsat.search import Answer, Outcome
 from placement import Instance, Operation, Problem, Status
 from placement.configuration import Configuration, configuration_cost
+from placement.methods import Options, load_method, run
 from placement.plan import objective
 from tests.strategies import problems
 
@@ -151,3 +155,64 @@ def test_cutting_off_below_the_constant_needs_no_solver():
     model = leader_model.build(problem, leader_costs(problem, 0))
     assert not model.cut_off(-1.0, keep=False)
     assert model.cut_off(2.0, keep=True)
+
+
+@given(problems(max_sites=5, integral=False))
+@settings(max_examples=60)
+def test_bounds_stay_honest_when_rounding_is_coarse(problem):
+    """With a tiny limit the integers are worth three digits; every bound must allow for it."""
+    truth = placement.solve(problem, method="exhaustive").objective
+    for start in ("none", "best-of"):
+        with mock.patch.object(scaling, "LIMIT", 3000.0):
+            plan = run(load_method("cp-sat"), problem, Options(settings={"start": start}))
+        if plan.found:
+            assert plan.bound <= truth * (1 + 1e-12)
+            assert plan.objective >= truth * (1 - 1e-12)
+            assert plan.objective - truth <= 3 * plan.stats["rounding_error"] + 1e-9 * truth
+        else:
+            assert truth == math.inf
+
+
+def test_the_budget_is_a_constraint_of_the_model(monkeypatch):
+    """Forbidding what breaks it, one set after another, is for rounding alone."""
+    monkeypatch.setattr(
+        "formulations.cpsat.method.forbid", lambda *_: pytest.fail("not within the budget")
+    )
+    instance = line([0, 1, 5, 6, 20]).replace(
+        prices=placement.Prices(np.array([0.1, 0.2, 0.7, 0.4, 0.3]))
+    )
+    for budget in (0.3, 0.30000000001, 0.5, 0.7, 1.1):
+        problem = Problem(instance, replicas=2, voters=1, budget=budget)
+        plan = placement.solve(problem, method="cp-sat", settings={"start": "none"})
+        truth = placement.solve(problem, method="exhaustive")
+        assert plan.objective == pytest.approx(truth.objective)
+        assert plan.cost <= budget * (1 + 1e-8)
+
+
+def two_leaders():
+    """Strong reads cost exactly 10 from leader s0 and a little less, unrounded, from s1."""
+    strong = (Operation("strong", direct=1),)
+    rtt = np.array([[10.0, 9.9996]])
+    site_rtt = np.array([[0.0, 1.0], [1.0, 0.0]])
+    instance = Instance(("s0", "s1"), ("c",), rtt, site_rtt, np.ones((1, 1)), strong)
+    return Problem(instance, replicas=1, voters=1)
+
+
+def test_a_leader_that_is_cut_off_keeps_its_rounding_error():
+    """In whole microseconds s1 costs 10,000 too: not better, but its bound must not say 10 ms."""
+    problem = two_leaders()
+    options = Options(start=Configuration.of(0, (0,), (0,)))
+    with mock.patch.object(scaling, "LIMIT", 20_000.0):
+        plan = run(load_method("cp-sat"), problem, options)
+    assert plan.bound <= 9.9996
+    assert placement.solve(problem, method="cp-sat").objective == 9.9996
+
+
+def test_a_leader_without_anything_better_keeps_its_rounding_error():
+    problem = two_leaders()
+    with mock.patch.object(scaling, "LIMIT", 20_000.0):
+        model = leader_model.build(problem, leader_costs(problem, 1))
+    state = method._Search(problem, Options(), 0.0, bounds={0: 10.0, 1: 0.0})
+    state.offer(Configuration.of(0, (0,), (0,)))
+    method._raise_bound(state, model, Answer(Outcome.INFEASIBLE), None)
+    assert 9.999 < state.bounds[1] <= 9.9996
