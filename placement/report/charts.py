@@ -229,8 +229,12 @@ def lines(
          "aria-label": said},
         body,
     )  # fmt: skip
-    names = [(s.name, s.role or f"series{k % 10}") for k, s in enumerate(series)]
-    return _figure(caption, _legend(names), tag("p", {"class": "y-label"}, y_label), drawn)
+    return _figure(
+        caption,
+        _line_legend(series, marked=not steps),
+        tag("p", {"class": "y-label"}, y_label),
+        drawn,
+    )
 
 
 def _mark(kind: int, x: float, y: float, said: str) -> Markup:
@@ -245,12 +249,36 @@ def _mark(kind: int, x: float, y: float, said: str) -> Markup:
     return tag("polygon", {"points": corners}, title)
 
 
+def _line_legend(series: Sequence[Series], *, marked: bool) -> Markup:
+    """Each series with the very line and mark by which it is drawn."""
+    items: list[Child] = []
+    for k, one in enumerate(series):
+        shown = one.role or f"series{k % 10}"
+        sample = tag(
+            "svg",
+            {"class": "sample", "viewBox": "0 0 36 14", "aria-hidden": "true"},
+            tag(
+                "g",
+                {"class": f"series {shown} dash{k % 4}"},
+                tag("path", {"d": "M0 7L36 7"}),
+                _mark(k, 18, 7, one.name) if marked else None,
+            ),
+        )
+        items.append(tag("li", None, sample, tag("bdi", None, clipped(one.name, 60))))
+    return tag("ul", {"class": "legend"}, items)
+
+
 def _legend(names: Sequence[tuple[str, str]]) -> Markup:
     return tag(
         "ul",
         {"class": "legend"},
         [
-            tag("li", None, tag("span", {"class": f"key {role}"}), clipped(name, 60))
+            tag(
+                "li",
+                None,
+                tag("span", {"class": f"key {role}"}),
+                tag("bdi", None, clipped(name, 60)),
+            )
             for name, role in names
         ],
     )

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from placement.errors import InputError, MissingDependencyError
 from placement.plan import Plan
+from placement.report.before import baselines, distinct, latency_shares
 from placement.report.markup import clipped
 from placement.report.palette import LATENCY, METHODS, ROLES
-from placement.report.planpage import baselines, distinct, latency_shares
 from placement.report.results import Results, best_known, row_gap
 from placement.report.svgmap import star
 from placement.report.worldmap import map_view

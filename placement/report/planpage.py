@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Sequence
 
-import numpy as np
-
-from placement.naive import NaiveChoice, naive_choices
-from placement.plan import Plan, evaluate
+from placement.naive import naive_choices
+from placement.plan import Plan
 from placement.problem import describe
+from placement.report.before import baselines, distinct, latency_shares, named
 from placement.report.charts import Bar, Dots, Series, bars, dots, lines
-from placement.report.markup import Child, Markup, join, tag
+from placement.report.markup import Child, Markup, tag
+from placement.report.parts import facts, reasons, section
 from placement.report.svgmap import svg_map
 from placement.report.tables import Column, data_table, milliseconds, percent
 from placement.report.worldmap import map_view
 from placement.status import Status
 
-__all__ = ["Baseline", "baselines", "distinct", "failure_levels", "latency_shares", "plan_sections"]
+__all__ = ["failure_levels", "plan_sections"]
 
 _HEAVIEST = 20
-_CORNERS = 120
 
 _STATUS = {
     Status.OPTIMAL: "optimal: proven, nothing is better",
@@ -32,70 +29,10 @@ _STATUS = {
 }
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Baseline:
-    """A leader that administrators would choose for the same replicas and voters.
-
-    Attributes
-    ----------
-    choice
-        Strategy, leader and mean latency.
-    per_client
-        Mean latency of each client in ms, in client order.
-    """
-
-    choice: NaiveChoice
-    per_client: tuple[float, ...]
-
-
-def baselines(plan: Plan) -> tuple[Baseline, ...]:
-    """Return the naive choices of :mod:`placement.naive` that name a leader, client by client."""
-    configuration = plan.configuration
-    if configuration is None:
-        return ()
-    index = {name: i for i, name in enumerate(plan.problem.instance.sites)}
-    found = []
-    for choice in naive_choices(plan.problem, configuration):
-        if choice.leader is not None:
-            other = dataclasses.replace(configuration, leader=index[choice.leader])
-            rows = evaluate(plan.problem, other).per_client
-            found.append(Baseline(choice, tuple(row.latency for row in rows)))
-    return tuple(found)
-
-
 def failure_levels(plan: Plan) -> tuple[str, ...]:
     """Return the failure-domain levels worth telling: the site, and every level with labels."""
     domains = plan.problem.instance.domains
     return ("site", *(level for level, labels in domains.items() if any(labels)))
-
-
-def latency_shares(
-    latency: Sequence[float], weight: Sequence[float]
-) -> tuple[tuple[float, float], ...]:
-    """Share of the operations that are answered within each latency.
-
-    Parameters
-    ----------
-    latency
-        Mean latency of each client, ms; NaN where it issued nothing.
-    weight
-        Its operations.
-
-    Returns
-    -------
-    tuple
-        (ms, per cent) from 0 to 100 %, at most some hundred corners of the step function.
-    """
-    values = np.asarray(latency, dtype=np.float64)
-    counts = np.where(np.isfinite(values), np.asarray(weight, dtype=np.float64), 0.0)
-    if not counts.sum() > 0:
-        return ()
-    order = np.argsort(np.where(np.isfinite(values), values, np.inf), kind="stable")
-    order = order[counts[order] > 0]
-    share = 100 * np.cumsum(counts[order]) / counts.sum()
-    keep = np.unique(np.linspace(0, len(order) - 1, min(len(order), _CORNERS)).astype(int))
-    corners = [(float(values[order[k]]), float(share[k])) for k in keep]
-    return ((0.0, 0.0), *corners)
 
 
 def plan_sections(plan: Plan) -> list[Markup]:
@@ -106,42 +43,6 @@ def plan_sections(plan: Plan) -> list[Markup]:
         sections += [_clients(plan), _leaders(plan), _failures(plan), _operations(plan)]
     sections.append(_background(plan))
     return sections
-
-
-def section(identifier: str, title: str, *content: Child) -> Markup:
-    """Build a section with a heading that it is named by."""
-    return tag(
-        "section",
-        {"id": identifier, "aria-labelledby": f"{identifier}-h"},
-        tag("h2", {"id": f"{identifier}-h"}, title),
-        *content,
-    )
-
-
-def facts(pairs: Sequence[tuple[str, str, str]]) -> Markup:
-    """Build the row of figures at the top: name, value, and a word of explanation."""
-    return tag(
-        "dl",
-        {"class": "facts"},
-        [
-            tag(
-                "div",
-                None,
-                tag("dt", None, name),
-                tag("dd", None, tag("strong", None, tag("bdi", None, value)),
-                    tag("small", None, note) if note else None),
-            )
-            for name, value, note in pairs
-        ],
-    )  # fmt: skip
-
-
-def reasons(title: str, sentences: Sequence[str]) -> Markup | None:
-    """Build a list of sentences, or nothing."""
-    if not sentences:
-        return None
-    items = [tag("li", None, sentence) for sentence in sentences]
-    return join([tag("h3", None, title), tag("ul", None, items)])
 
 
 def _summary(plan: Plan) -> Markup:
@@ -310,7 +211,7 @@ def _clients(plan: Plan) -> Markup:
     series = [Series("this plan", latency_shares([r.latency for r in rows], weight), "plan")]
     different = distinct(plan, others)
     for role, other in zip(("naive", "average"), different, strict=False):
-        series.append(Series(_named(other), latency_shares(other.per_client, weight), role))
+        series.append(Series(named(other), latency_shares(other.per_client, weight), role))
     picture = lines(
         series,
         caption="Share of the operations whose client is answered within a mean latency",
@@ -324,7 +225,7 @@ def _clients(plan: Plan) -> Markup:
                 rows[c].client,
                 (
                     *(
-                        (other.per_client[c], role, _named(other))
+                        (other.per_client[c], role, named(other))
                         for role, other in zip(("naive", "average"), different, strict=False)
                     ),
                     (rows[c].latency, "plan", "this plan"),
@@ -347,7 +248,7 @@ def _clients(plan: Plan) -> Markup:
             Column("RTT to it, ms", True),
             Column("RTT to leader, ms", True),
             Column("Mean latency, ms", True),
-            *(Column(f"with {_named(other)}, ms", True) for other in others),
+            *(Column(f"with {named(other)}, ms", True) for other in others),
         ],
         [
             [
@@ -367,19 +268,6 @@ def _clients(plan: Plan) -> Markup:
         same = tag("p", {"class": "note"}, "The naive rules choose the same leader as this plan: "
                    "there is no before to compare with.")  # fmt: skip
     return section("clients", "Latency of each client", same, picture, dumbbell, table)
-
-
-def distinct(plan: Plan, others: Sequence[Baseline]) -> list[Baseline]:
-    """Naive choices with leaders of their own."""
-    found: dict[str | None, Baseline] = {}
-    for other in others:
-        if other.choice.leader != plan.leader:
-            found.setdefault(other.choice.leader, other)
-    return list(found.values())
-
-
-def _named(other: Baseline) -> str:
-    return f"{other.choice.strategy} ({other.choice.leader})"
 
 
 def _leaders(plan: Plan) -> Markup:

@@ -10,9 +10,10 @@ from typing import Any
 
 from placement.report.charts import Bar, Series, bars, lines
 from placement.report.markup import Child, Markup, tag
-from placement.report.planpage import facts, reasons, section
+from placement.report.parts import facts, reasons, section
 from placement.report.results import Results, best_known, contradictions, row_gap
 from placement.report.tables import Column, data_table, percent
+from placement.status import OPTIMALITY_TOLERANCE
 
 __all__ = ["comparison_sections", "results_sections", "sweep_sections"]
 
@@ -85,12 +86,12 @@ def _methods(
         time: defaultdict[int, list[float]] = defaultdict(list)
         for row in ok:
             if row["key"] in gap:
-                size[row["cell"]["replicas"]].append(100 * gap[row["key"]])
+                size[row["cell"]["replicas"]].append(100 * _rounded("gap", gap[row["key"]]))
             time[row.get("sites", 0)].append(float(row["seconds"]))
         gaps.append(Series(method, _medians(size)))
         times.append(Series(method, _medians(time)))
         seconds = [float(row["seconds"]) for row in ok]
-        values = [100 * g for g in gap.values()]
+        values = [100 * _rounded("gap", g) for g in gap.values()]
         table.append(
             [
                 method,
@@ -296,7 +297,7 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
             Series(
                 f"{voters} voters",
                 tuple(
-                    (_number(row["replicas"]), factor * _number(row.get(column)))
+                    (_number(row["replicas"]), factor * _rounded(column, _number(row.get(column))))
                     for row in mine
                     if math.isfinite(_number(row.get(column)))
                 ),
@@ -307,7 +308,7 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
     return [
         section(
             "answer",
-            "How many replicas",
+            "By number of replicas",
             tag("p", {"class": "question"}, f"Asked: {about}.") if about else None,
             lines(drawn("mean_latency"), caption="Mean latency of the best plan",
                   x_label="replicas", y_label="ms"),
@@ -343,6 +344,11 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
             ),
         )
     ]  # fmt: skip
+
+
+def _rounded(column: str, value: float) -> float:
+    """Call a gap within the tolerance of a proof what it is: none."""
+    return 0.0 if column == "gap" and value <= OPTIMALITY_TOLERANCE else value
 
 
 def _time(seconds: float) -> str:

@@ -10,6 +10,9 @@ from placement.report.markup import Child, Markup, tag
 
 __all__ = ["Column", "data_table", "milliseconds", "percent"]
 
+_WORDY = 40
+"""Letters from which a cell gets room, so that a phone scrolls instead of stacking words."""
+
 _LONG = 40
 """Rows after which a table is folded until asked for (by the script; without it all are shown)."""
 
@@ -71,6 +74,8 @@ def data_table(
             else:
                 if column.number:
                     attributes["class"] = "number"
+                elif len(value) > _WORDY:
+                    attributes["class"] = "wordy"
                 cells.append(tag(name, attributes, tag("bdi", None, value)))
         body.append(tag("tr", {"class": "marked" if position in set(mark) else None}, cells))
     return tag(

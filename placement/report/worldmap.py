@@ -19,7 +19,7 @@ from placement.plan import Plan
 from placement.report.land import LAND, WATER
 from placement.report.markup import clipped
 from placement.report.projection import great_circle, project, scaled_places
-from placement.text import display_width
+from placement.text import display_width, escape
 
 __all__ = ["Arrow", "Label", "MapView", "Mark", "Role", "map_view"]
 
@@ -280,7 +280,7 @@ def _client_marks(
     issued = instance.counts.sum(axis=(0, 2))
     latency = [math.nan] * len(issued) if plan is None else [row.latency for row in plan.per_client]
     largest, total = float(issued.max()), float(issued.sum())
-    biggest = 20.0 if len(issued) <= 200 else 13.0
+    biggest = max(4.0, 20.0 * min(1.0, math.sqrt(100 / len(issued))))
     spots = frame(np.nan_to_num(crowd))
     marks = [
         Mark(
@@ -363,9 +363,9 @@ def _labels(sites: tuple[Mark, ...], height: float) -> tuple[Label, ...]:
     taken = [(m.x - m.size, m.y - m.size, m.x + m.size, m.y + m.size) for m in marks]
     labels: list[Label] = []
     for mark in marks[:40]:
-        name = clipped(mark.name, _LONGEST)
+        name = clipped(escape(mark.name), _LONGEST)
         wide = _LETTER * display_width(name) + 4
-        gap = mark.size + 4
+        gap = mark.size * (1.4 if mark.role == "leader" else 1.0) + 4
         spots: list[tuple[float, float, Literal["start", "end", "middle"]]] = [
             (mark.x + gap, mark.y + 5, "start"),
             (mark.x - gap, mark.y + 5, "end"),

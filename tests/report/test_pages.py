@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import html.parser
+import itertools
 import json
 import re
 from pathlib import Path
@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from placement.errors import InputError
 from placement.io.plan import save_plan
 from placement.report import report_html, write_report
+from placement.report.before import latency_shares
 from placement.report.charts import ticks
 from placement.report.markup import clipped, json_script, tag, text
 from placement.report.page import table_page
-from placement.report.planpage import latency_shares
 from placement.report.projection import great_circle, project, scaled_places
 from placement.report.results import FORMAT, VERSION
 from placement.report.worldmap import map_view
@@ -167,7 +167,7 @@ def test_latency_shares_are_a_distribution(clients: list[tuple[float, float]]) -
     assert corners[0] == (0.0, 0.0)
     assert corners[-1][1] == pytest.approx(100)
     assert all(b[0] >= a[0] and b[1] >= a[1] - 1e-9 for a, b in itertools.pairwise(corners))
-    last = {x: y for x, y in corners[1:]}
+    last = dict(corners[1:])
     if len(clients) <= 100:
         for x, y in last.items():
             share = 100 * sum(n for ms, n in clients if ms <= x) / sum(weight)
@@ -197,7 +197,7 @@ def test_equal_earth_keeps_areas() -> None:
 
 
 def test_great_circles() -> None:
-    """A way keeps its ends, is cut at the rim only, and crosses the Pacific where that is shorter."""
+    """A way keeps its ends, is cut at the rim only, and takes the Pacific where it is shorter."""
     pieces = great_circle((-122, 37), (139, 35))  # San Francisco to Tokyo
     assert len(pieces) == 2
     assert np.allclose(pieces[0][0], project([(-122, 37)])[0])
