@@ -140,8 +140,10 @@ class Search:
         return index[order[bill[order] <= self.goal.cost_bound]]
 
     def _test(self, block: SetBlock, index: IntArray, read: int, write: int) -> None:
-        for low in range(0, len(index), _CHUNK):
-            chunk = index[low : low + _CHUNK]
+        # The evaluator lays all scenarios side by side, so its chunks shrink with their number.
+        size = _CHUNK if self.ranked else max(16, _CHUNK // (1 + len(self.problem.losses)))
+        for low in range(0, len(index), size):
+            chunk = index[low : low + size]
             if not self.ranked:
                 self._offer_exact(block, chunk, read, write)
                 continue

@@ -165,6 +165,10 @@ def test_automatic_choice(monkeypatch):
     assert place(problem).method == "enumeration"
     monkeypatch.setattr(entry_module, "_ENUMERABLE", 10)
     assert place(problem).method == "cp-sat bisection"
+    monkeypatch.setattr(entry_module, "_ENUMERABLE", 1_000)
+    assert place(problem).method == "enumeration"
+    pairs_lost = StoreRules(True, failures=2)
+    assert place(dataclasses.replace(problem, rules=pairs_lost)).method == "cp-sat bisection"
     priced = QuorumProblem(
         problem.rtt,
         problem.reads,
