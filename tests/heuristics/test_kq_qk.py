@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from heuristics import best_of, kq, qk
 from placement import Instance, Problem, Status
 from placement.methods import Options, run
 from placement.plan import objective
+from placement.testing import random_instance
 from tests.heuristics import paper
 from tests.strategies import ALL, problems
 
@@ -110,3 +113,18 @@ def test_time_limit_stops_between_leaders() -> None:
     plan = run(qk.METHOD, problem, Options(time_limit=0.0))
     assert plan.termination == "time limit"
     assert plan.found
+
+
+@pytest.mark.parametrize("module", [kq, qk])
+def test_what_breaks_a_rule_is_completed(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever K-means returns, too few sites or too many voters in a region, a plan comes out."""
+    problem = Problem(random_instance(0), replicas=3, voters=3, survive="region")
+    for bad in ((), (0, 1), (0, 1, 2), (0, 1, 4)):
+        monkeypatch.setattr(module, "kmeans", lambda *_, bad=bad: bad)
+        plan = run(module.METHOD, problem, Options())
+        assert plan.found
+        assert plan.configuration is not None
+        regions = {site // 2 for site in plan.configuration.voters}
+        assert len(regions) == 3

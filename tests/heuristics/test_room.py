@@ -10,10 +10,15 @@ from heuristics.room import Room
 from placement import Diversity, Problem
 from placement.testing import random_instance
 from tests import reference
+from tests.heuristics.test_rules import HARD
 from tests.strategies import ALL, problems
 
 
-@given(problems(kinds=ALL, max_sites=6), st.booleans(), st.data())
+@given(
+    st.one_of(problems(kinds=ALL, max_sites=6), problems(kinds=HARD, min_sites=4, max_sites=6)),
+    st.booleans(),
+    st.data(),
+)
 def test_every_site_of_a_plan_may_join_the_rest_of_it(
     problem: Problem, known: bool, data: st.DataObject
 ) -> None:

@@ -15,7 +15,12 @@ from hypothesis import given, settings
 from placement import Problem, Status
 from placement.methods import Options, load_method, refusal, run
 from tests import reference
-from tests.strategies import ALL, problems
+from tests.strategies import ALL, Kind, problems
+
+HARD: frozenset[Kind] = frozenset(
+    {"budget", "crossing", "min_domains", "nested_caps", "pinned", "range", "replica_caps"}
+)
+"""Kinds that shut sites out one by one; drawn from all kinds they seldom meet."""
 
 METHODS = (
     "best-cov",
@@ -86,6 +91,12 @@ def test_a_plan_whenever_there_is_one(tier: int) -> None:
             assert found["local-search"] <= found["best-of"] * (1 + 1e-12)
 
     examples()
+
+
+@settings(max_examples=150)
+@given(problems(kinds=HARD, min_sites=4, max_sites=6, max_clients=5))
+def test_a_plan_whenever_there_is_one_in_spite_of_hard_rules(problem: Problem) -> None:
+    check(problem)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -14,12 +15,16 @@ from heuristics.descent import Descent
 from heuristics.growth import grown
 from heuristics.swaps import Neighbourhood, Pairs
 from heuristics.terms import terms_of
-from placement import Configuration, Problem
+from placement import Configuration, Diversity, Problem
 from placement.feasibility import violations
 from placement.plan import objective
+from placement.testing import random_instance
 from placement.voting import best_voters
 from tests import reference
+from tests.heuristics.test_rules import HARD
 from tests.strategies import ALL, SIMPLE, problems
+
+EVERY = st.one_of(problems(kinds=ALL, max_sites=6), problems(kinds=HARD, min_sites=4, max_sites=6))
 
 
 def true_value(problem: Problem, leader: int, replicas: list[int]) -> float:
@@ -58,7 +63,7 @@ def close(one: float, other: float) -> bool:
     return one == other or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
 
 
-@given(problems(kinds=ALL, max_sites=6), st.data())
+@given(EVERY, st.data())
 def test_every_move_has_the_value_of_the_evaluator(problem: Problem, data: st.DataObject) -> None:
     """Finite entries are true values (or bounds below them); every allowed move has an entry."""
     leader, replicas = data.draw(feasible_sets(problem))
@@ -94,7 +99,7 @@ def test_every_move_has_the_value_of_the_evaluator(problem: Problem, data: st.Da
                 assert tuple(target) in seen
 
 
-@given(problems(kinds=ALL, max_sites=6), st.data())
+@given(EVERY, st.data())
 def test_descents_end_in_local_optima(problem: Problem, data: st.DataObject) -> None:
     """The end is feasible, no worse than the start, and no single move of the model improves it."""
     leader, replicas = data.draw(feasible_sets(problem))
@@ -117,8 +122,6 @@ def test_descents_end_in_local_optima(problem: Problem, data: st.DataObject) -> 
 
 def test_a_batch_is_as_good_as_its_parts() -> None:
     """Blocks, and pairs that arrive at different times, change nothing."""
-    from placement.testing import random_instance
-
     problem = Problem(random_instance(5, sites=9, clients=12), replicas=(3, 5), voters=3)
     field = neighbourhood_of(problem)
     rng = np.random.default_rng(1)
@@ -135,8 +138,6 @@ def test_a_batch_is_as_good_as_its_parts() -> None:
 
 
 def test_a_stopped_descent_leaves_a_valid_set() -> None:
-    from placement.testing import random_instance
-
     problem = Problem(random_instance(5, sites=9, clients=12), replicas=4, voters=3)
     field = neighbourhood_of(problem)
     pairs = pair_of(problem, 0, (0, 1, 2, 3))
@@ -169,3 +170,33 @@ def test_grown_sets_are_complete(problem: Problem, quorum: bool) -> None:
         assert leader in held
         assert set(np.nonzero(rules.must_hold)[0].tolist()) <= set(held)
         assert rules.may_hold[held].all()
+
+
+@pytest.mark.parametrize("least", [2, 3])
+@pytest.mark.parametrize("cap", [None, 1, 2])
+def test_moves_obey_domains_of_replicas_and_no_more(least: int, cap: int | None) -> None:
+    """For every set and move: allowed exactly when the set after it obeys the rule."""
+    rules = [Diversity("region", "replicas", min_domains=least)]
+    if cap is not None:
+        rules.append(Diversity("region", "replicas", cap=cap))
+    problem = Problem(random_instance(1), replicas=(3, 4), voters=1, diversity=rules)
+    field = neighbourhood_of(problem)
+    groups = problem.rules.of("replicas")
+    for size in (3, 4):
+        for replicas in itertools.combinations(range(6), size):
+            if not all(group.satisfied(replicas) for group in groups):
+                continue
+            pairs = pair_of(problem, replicas[0], replicas)
+            allowed = field.allowed(pairs)[0]
+            for place, out in enumerate(pairs.replicas[0].tolist()):
+                for into in range(7):
+                    target = after(6, replicas, out, into)
+                    proper = (
+                        out != replicas[0]
+                        and into not in replicas
+                        and tuple(target) != replicas
+                        and 3 <= len(target) <= 4
+                        and place <= size
+                    )
+                    good = proper and all(group.satisfied(target) for group in groups)
+                    assert allowed[place, into] == good
