@@ -109,7 +109,14 @@ class Contingency:
         return "contingency"
 
     def check(self, problem: Problem) -> None:
-        """Check the level and the probabilities against the instance."""
+        """Check the level and the probabilities against the instance, and that no money counts."""
+        if problem.cost_weight:
+            raise InputError(
+                "an objective about losses does not weigh money",
+                field="cost_weight",
+                value=problem.cost_weight,
+                expected="0, or a budget",
+            )
         self.probabilities(problem)
 
     def losses(self, problem: Problem) -> tuple[Loss, ...]:

@@ -27,7 +27,7 @@ from placement.demand import Demand
 from placement.problem import Problem
 from placement.score import closest_first, score
 
-__all__ = ["Failure", "Failures", "Loss", "failures", "losses", "score_after"]
+__all__ = ["Failure", "Failures", "Loss", "demand_after", "failures", "losses", "score_after"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def score_after(
     quorum = problem.rules.quorum
     if len(voters) < quorum:
         return {}
-    demand = _moved(problem, gone) if clients_move else problem.demand
+    demand = demand_after(problem, gone) if clients_move else problem.demand
     if configuration.leader in voters and not leader_may_move:
         leaders = [configuration.leader]
     else:
@@ -162,8 +162,8 @@ def score_after(
     return {ell: score(demand, ell, voters, replicas, quorum) for ell in leaders}
 
 
-def _moved(problem: Problem, gone: frozenset[int]) -> Demand:
-    """Demand with the clients of lost sites re-homed to the closest surviving site."""
+def demand_after(problem: Problem, gone: frozenset[int]) -> Demand:
+    """Demand with the clients of lost sites re-homed to the closest surviving site. O(K·F·S)."""
     instance, demand = problem.instance, problem.demand
     sites = {name: i for i, name in enumerate(instance.sites)}
     client_at = {sites[name]: c for c, name in enumerate(instance.clients) if name in sites}

@@ -17,7 +17,7 @@ from placement.problem import Problem
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["add_all", "budget_terms", "diversity", "forbid"]
+__all__ = ["add_all", "budget_terms", "chains", "diversity", "forbid", "waits"]
 
 
 def add_all(
@@ -36,8 +36,8 @@ def add_all(
     for group in problem.rules.groups:
         diversity(model, variables.voter if group.role == "voters" else variables.replica, group)
     _budget(model, variables, problem, costs.leader)
-    _chains(model, variables, costs, check_time)
-    _waits(model, variables, problem, costs)
+    chains(model, variables, costs, check_time)
+    waits(model, variables, problem, costs)
 
 
 def _counts(model: cp_model.CpModel, variables: Variables, problem: Problem) -> None:
@@ -126,7 +126,7 @@ def _budget(model: cp_model.CpModel, variables: Variables, problem: Problem, lea
         model.add(_weighted(variables.replica, prices) <= budget)
 
 
-def _chains(
+def chains(
     model: cp_model.CpModel,
     variables: Variables,
     costs: LeaderCosts,
@@ -155,7 +155,7 @@ def _chains(
             before = literal
 
 
-def _waits(
+def waits(
     model: cp_model.CpModel, variables: Variables, problem: Problem, costs: LeaderCosts
 ) -> None:
     """Within the i-th radius lie m voters, unless slow[i]; what is slow at i is slow before."""
