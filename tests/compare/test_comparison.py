@@ -149,6 +149,10 @@ def test_a_false_bound_and_a_false_infeasible_are_called_wrong(register):
     assert "here is one" in table["reason"]["denier"]
     assert table.attrs["best_bound"] == pytest.approx(truth.objective, rel=1e-12)
     assert table["gap"]["exhaustive"] <= 1e-12
+    # Without anyone honest who proves something, a refuted bound is no bound at all.
+    table = placement.compare(small(), methods=["liar", "local-search"])
+    assert table["reason"][0].startswith("WRONG")
+    assert table.attrs["best_bound"] < truth.objective
 
 
 def test_ctrl_c_keeps_what_there_is(register):

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import placement
 from formulations import explain
@@ -140,3 +141,61 @@ def test_keeping_everything_changes_nothing(problem):
         elif name != "groups" and not name.startswith("nested"):
             assert value == getattr(same, name), name
     assert [g.why for g in same.groups] == [g.why for g in problem.rules.groups]
+
+
+@given(problems(max_sites=6), st.randoms(use_true_random=False))
+@settings(max_examples=100)
+def test_both_searches_agree_on_any_subset_of_the_constraints(problem, random):
+    """The solver's half by itself: the complete search would make good what it missed."""
+    everything = explain.constraints_of(problem)
+    guarded = explain._Guarded(problem, everything)
+    for _ in range(3):
+        kept = [constraint for constraint in everything if random.random() < 0.7]
+        plan = find_feasible(explain.keeping(problem, kept))
+        core = guarded.core(kept)
+        assert (core is None) == (plan is not None)
+        assert set(core or ()) <= set(kept)
+
+
+@pytest.mark.parametrize(
+    ("asked", "kinds"),
+    [
+        ({"leaders": ["fra"], "pinned_voters": ["ber"]}, {"LEADERS", "PINNED_VOTER", "RULE"}),
+        ({"leader": "fra", "pinned_voters": ["ber"]}, {"LEADER", "PINNED_VOTER", "RULE"}),
+        ({"voters": ["ams", "ber", "fra"]}, {"VOTERS", "RULE"}),
+        ({"replicas": ["ams", "ber", "fra"]}, {"REPLICAS", "RULE"}),
+        (
+            {"forbidden": ["ams", "cdg"], "non_voters": ["ewr"]},
+            {"FORBIDDEN", "NON_VOTER", "RULE"},
+        ),
+        (
+            {"survive": "country", "diversity": (), "pinned_voters": ["ber", "fra"]},
+            {"SURVIVE", "PINNED_VOTER"},
+        ),
+    ],
+)
+def test_the_solver_names_every_kind_of_constraint_by_itself(asked, kinds):
+    problem = Problem(
+        world(), **{"replicas": 3, "voters": 3, "diversity": [Diversity("country")], **asked}
+    )
+    everything = explain.constraints_of(problem)
+    guarded = explain._Guarded(problem, everything)
+    core = guarded.core(everything)
+    assert core is not None
+    assert kinds <= {constraint.kind.name for constraint in core}
+    for kind in kinds:
+        kept = [constraint for constraint in everything if constraint.kind.name != kind]
+        assert guarded.core(kept) is None
+
+
+def test_ctrl_c_during_the_explanation_keeps_the_answer(monkeypatch):
+    def pressed(problem):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("placement.explainers.explain", pressed)
+    problem = Problem(
+        world(), replicas=3, voters=3, diversity=Diversity("country"), pinned=["ber", "fra"]
+    )
+    plan = placement.solve(problem, method="exhaustive")
+    assert plan.status is Status.INFEASIBLE
+    assert plan.reasons
