@@ -17,6 +17,7 @@ from placement.score import (
     first_best,
     nearest,
     operation_latency,
+    overhead,
 )
 
 __all__ = [
@@ -155,7 +156,7 @@ def by_leader(problem: Problem, configuration: Configuration) -> tuple[Alternati
             problem.instance.sites[order[i]],
             float(scores[i]),
             float(scores[i] / problem.demand.operations),
-            100 * (float(scores[i]) / best - 1) if best else 0.0,
+            overhead(float(scores[i]), best),
         )
         for i in closest_first(scores)
     )

@@ -25,7 +25,7 @@ import numpy as np
 from placement.configuration import Configuration
 from placement.demand import Demand
 from placement.problem import Problem
-from placement.score import closest_first, score
+from placement.score import closest_first, overhead, score
 
 __all__ = ["Failure", "Failures", "Loss", "demand_after", "failures", "losses", "score_after"]
 
@@ -245,7 +245,7 @@ def failures(
                 latency,
                 names[worst],
                 scores[worst] / rate,
-                100 * (latency / normal - 1) if normal else 0.0,
+                overhead(latency, normal),
             )
         )
     return Failures(

@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.configuration import Configuration
 from placement.problem import Problem
-from placement.score import first_best, quorum_latency, score
+from placement.score import first_best, overhead, quorum_latency, score
 
 __all__ = ["NaiveChoice", "closest_to_writes", "naive_choices", "smallest_quorum"]
 
@@ -94,7 +94,7 @@ def naive_choices(problem: Problem, configuration: Configuration) -> tuple[Naive
             strategy,
             None if leader is None else problem.instance.sites[leader],
             total / demand.operations,
-            100 * (total / best - 1) if best else 0.0,
+            overhead(total, best),
         )
 
     writer = closest_to_writes(problem, candidates)

@@ -33,6 +33,7 @@ __all__ = [
     "majority",
     "nearest",
     "operation_latency",
+    "overhead",
     "quorum_latency",
     "score",
     "score_many",
@@ -72,6 +73,19 @@ def first_best(scores: npt.ArrayLike, axis: int = -1) -> IntArray:
     array = np.asarray(scores, dtype=np.float64)
     best = array.min(axis=axis, keepdims=True)
     return np.asarray((array <= best * (1 + TIE)).argmax(axis=axis), dtype=np.intp)
+
+
+def overhead(value: float, best: float) -> float:
+    """How much more `value` is than `best`, in %; infinite beside a best of 0.
+
+    Examples
+    --------
+    >>> overhead(110.0, 100.0), overhead(0.0, 0.0), overhead(1.0, 0.0)
+    (10.0, 0.0, inf)
+    """
+    if value == best:
+        return 0.0
+    return (100 * value - 100 * best) / best if best else float("inf")
 
 
 def closest_first(distances: FloatArray) -> IntArray:

@@ -99,16 +99,14 @@ def _rtt_ranges(plan: Plan, second: Plan | None, clients: list[str], *, exact: b
 
 
 def _row(plan: Plan, other: Plan) -> dict[str, object]:
+    from placement.score import overhead
+
     return {
         "leader": other.leader,
         "replicas": list(other.replicas),
         "mean_latency_ms": other.mean_latency,
-        "overhead_percent": _overhead(plan, other),
+        "overhead_percent": overhead(other.objective, plan.objective),
     }
-
-
-def _overhead(plan: Plan, other: Plan) -> float:
-    return 100 * (other.objective / plan.objective - 1) if plan.objective else 0.0
 
 
 def _range(found: Range) -> dict[str, object]:
@@ -129,6 +127,7 @@ def _text(
     *,
     exact: bool,
 ) -> str:
+    from placement.score import overhead
     from placement.text import number_text, table
 
     def changes(other: Plan) -> str:
@@ -151,7 +150,7 @@ def _text(
                 [
                     str(other.leader),
                     number_text(other.mean_latency, 3),
-                    f"{_overhead(plan, other):.3f} %",
+                    f"{overhead(other.objective, plan.objective):.3f} %",
                     changes(other),
                 ]
                 for other in following
