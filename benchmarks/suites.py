@@ -128,7 +128,7 @@ _SMOKE = Suite(
         Grid((World(DRAWN, sites=60, clients=120),), ("best-of", "exact"), (5,), (3,),
              limits=_QUICK),
         Grid((World("world27", sites=8),), ("best-of", "exhaustive", "exact", "cp-sat"),
-             (3,), (3,), limits=_QUICK),
+             (3,), (3,), (Failures.NONE, Failures.N_1), limits=_QUICK),
     ),
 )  # fmt: skip
 

@@ -68,6 +68,8 @@ PLANS = {
     "unknown": worlds.unknown_plan,
     "no coordinates": lambda: worlds.plan_of_size(12, 9, coordinates=False),
     "gaps in the data": worlds.no_demand_client_plan,
+    "contingency": worlds.contingency_plan,
+    "violating": worlds.violating_plan,
     "every site": lambda: worlds.plan_of_size(45, 10, 45),
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from placement import Configuration, Instance, Problem
+from placement.contingency import Contingency
 from placement.plan import Plan, evaluate
 from placement.status import Termination
 
@@ -98,6 +99,23 @@ def unknown_plan() -> Plan:
     """Nothing found in time."""
     problem = plan_of_size(6, 4).problem
     return Plan.of(problem, None, method="milp", termination=Termination.TIME_LIMIT)
+
+
+def contingency_plan() -> Plan:
+    """The objective is the worst loss of a site, and the gap is known."""
+    plan = plan_of_size(9, 7)
+    problem = plan.problem.replace(objective=Contingency())
+    assert plan.configuration is not None
+    priced = evaluate(problem, plan.configuration)
+    return priced.replace(bound=0.8 * priced.objective, certificate={"leaves": [1, 2]})
+
+
+def violating_plan() -> Plan:
+    """An evaluated configuration that breaks a constraint."""
+    plan = plan_of_size(9, 7)
+    problem = plan.problem.replace(forbidden=(plan.replicas[-1],))
+    assert plan.configuration is not None
+    return evaluate(problem, plan.configuration)
 
 
 def no_demand_client_plan() -> Plan:
