@@ -80,11 +80,13 @@ def arguments(name: str, *, mix: str | None = None, seed: int = 0) -> InstanceAr
     Raises
     ------
     InputError
-        For an unknown data set or mix.
+        For an unknown data set or mix, or a seed that is not a whole number >= 0.
     MissingDependencyError
         For ``azure`` without its data package; the message names the pip command.
     """
     describe(name)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError("out of range", field="seed", value=seed, expected="a whole number >= 0")
     if name == "azure":
         from placement.datasets.azure import azure
 

@@ -156,3 +156,9 @@ def test_gather_adds_up():
     for i in range(4):
         assert (total[:, i] == counts[:, owner == i].sum(axis=1)).all()
     assert not total[:, 1].any()
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "x", True])
+def test_seeds_are_checked(seed):
+    with pytest.raises(InputError, match="seed: out of range"):
+        datasets.load("world27", seed=seed)
