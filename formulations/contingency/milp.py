@@ -1,0 +1,367 @@
+"""Contingency placement by a mixed-integer program with losses added as they are needed.
+
+1. Build the program with copies for some losses (:mod:`formulations.contingency.program`).
+2. Solve it. Its bound holds for the whole question, because copies left out only relax it.
+3. Evaluate the solution under every loss. The loss that misses most is added, and 2. repeats; when
+   none misses anything the solution is optimal: exact at convergence.
+
+The bound is HiGHS's less its tolerances, as in :mod:`formulations.milp.search`; where that does not
+reach the value of the plan, :mod:`formulations.milp.proof` closes the tree again on safe LP bounds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from formulations.contingency.program import LossProgram, build
+from formulations.contingency.terms import LossTerms, terms_after
+from formulations.contingency.ties import break_ties
+from formulations.milp.highs import Guard, Outcome, Stop, Verdict, run
+from formulations.milp.program import Program
+from formulations.milp.proof import prove
+from formulations.milp.reductions import reduce_terms, static_bound
+from formulations.milp.search import slack
+from formulations.milp.start import find_start
+from formulations.milp.terms import Terms, terms_of
+from placement.checks import FloatArray
+from placement.configuration import Configuration
+from placement.contingency import Contingency
+from placement.errors import LimitError, SolverError, UnsupportedError
+from placement.feasibility import violations
+from placement.methods import Options, Progress, available, load_method
+from placement.methods import run as run_method
+from placement.plan import Plan, objective
+from placement.problem import Problem
+from placement.status import OPTIMALITY_TOLERANCE, Status, Termination, relative_gap
+
+__all__ = ["solve"]
+
+_AGREEMENT = 1e-6
+_STOPS = {
+    Stop.TIME: Termination.TIME_LIMIT,
+    Stop.GAP: Termination.GAP_LIMIT,
+    Stop.INTERRUPTED: Termination.INTERRUPTED,
+}
+_REFEREES = ("exhaustive", "cp-sat")
+
+
+def solve(problem: Problem, options: Options) -> Plan:
+    """Answer a contingency problem.
+
+    Settings as of method ``milp``; ``recipe`` has no effect here. At a limit or after Ctrl-C the
+    best configuration so far comes with its bound.
+
+    Raises
+    ------
+    SolverError
+        When HiGHS fails, or claims what the evaluator refutes.
+    """
+    search = _Search(problem, options)
+    try:
+        start = find_start(problem, options, str(options.settings["start"]))
+        search.notes.extend(start.notes)
+        search.stats["start"] = start.origin
+        if start.configuration is not None:
+            search.offer(start.configuration)
+        if start.interrupted:
+            raise KeyboardInterrupt
+        search.go()
+    except KeyboardInterrupt:
+        search.termination = Termination.INTERRUPTED
+    plan = _plan(search)
+    return break_ties(plan, options, solve)
+
+
+@dataclass
+class _Search:
+    """Losses added so far, the best configuration and the bound."""
+
+    problem: Problem
+    options: Options
+    began: float = field(default_factory=time.perf_counter)
+    best: Configuration | None = None
+    value: float = math.inf
+    bound: float = -math.inf
+    infeasible: bool = False
+    termination: Termination = Termination.FINISHED
+    notes: list[str] = field(default_factory=list)
+    stats: dict[str, float | int | str] = field(default_factory=dict)
+    added: dict[str, LossTerms] = field(default_factory=dict)
+    forbidden: list[Configuration] = field(default_factory=list)
+    contingency: Contingency = field(init=False)
+    normal: Terms = field(init=False)
+    deadline: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.problem.objective, Contingency)
+        self.contingency = self.problem.objective
+        self.normal = terms_of(self.problem)
+        limit = self.options.time_limit
+        self.deadline = math.inf if limit is None else self.began + limit
+
+    def offer(self, configuration: Configuration) -> None:
+        """Take a configuration if it obeys everything and is the best so far."""
+        if violations(self.problem, configuration):
+            return
+        value = objective(self.problem, configuration)
+        if value < self.value:
+            self.value, self.best = value, configuration
+
+    @property
+    def proven(self) -> bool:
+        """Whether the bound proves the best configuration optimal."""
+        return (
+            self.best is not None and relative_gap(self.value, self.bound) <= OPTIMALITY_TOLERANCE
+        )
+
+    def report(self, bound: float = -math.inf) -> None:
+        """Pass progress on."""
+        seconds = time.perf_counter() - self.began
+        least = max(self.bound, min(bound, self.value))
+        self.options.report(Progress(seconds, self.value, least))
+
+    def go(self) -> None:
+        """Add losses until the best configuration is proven or time is up."""
+        least = static_bound(self.normal)
+        if self.contingency.goal == "weighted":  # a loss may cost less than normal times do
+            least *= max(0.0, 1 - sum(self.contingency.probabilities(self.problem)))
+        self.bound = max(self.bound, least)
+        if self.best is not None:
+            self._add_missing(self.best, -math.inf)
+        rounds = 0
+        while True:
+            rounds += 1
+            self.stats["rounds"], self.stats["losses"] = rounds, len(self.added)
+            self.report()
+            if self.proven:
+                return
+            if self.best is not None and relative_gap(self.value, self.bound) <= (
+                self.options.gap_limit
+            ):
+                self.termination = Termination.GAP_LIMIT
+                return
+            if time.perf_counter() >= self.deadline:
+                self.termination = Termination.TIME_LIMIT
+                return
+            if self._round():
+                return
+
+    def _round(self) -> bool:
+        """Solve once with what has been added; whether the search is over."""
+        built = self._build()
+        program = built.program()
+        self.stats.update(variables=len(program.columns), rows=len(program.row_lower))
+        outcome = self._run(built, program)
+        if outcome.verdict is Verdict.INFEASIBLE:
+            outcome = self._run(built, program, presolve=False)
+            if outcome.verdict is Verdict.INFEASIBLE:
+                if self.best is not None:
+                    raise SolverError(
+                        "HiGHS calls a program infeasible for which a configuration is known"
+                    )
+                self.infeasible = True
+                return True
+        safe = self.options.settings["proof"] == "safe"
+        if not safe:
+            lowered = (outcome.bound - slack(built.base, program)) / built.base.scale
+            if lowered > self.value * (1 + _AGREEMENT):
+                raise SolverError(f"HiGHS claims the bound {lowered!r} above {self.value!r}")
+            if not math.isnan(lowered):
+                self.bound = max(self.bound, min(lowered, self.value))
+        if outcome.values is None:
+            self.termination = _STOPS.get(outcome.stop or Stop.TIME, Termination.TIME_LIMIT)
+            return True
+        found = built.base.configuration(program, outcome.values)
+        self.offer(found)
+        if outcome.verdict is Verdict.STOPPED:
+            self.termination = _STOPS.get(outcome.stop or Stop.TIME, Termination.TIME_LIMIT)
+            return True
+        if self.proven:
+            return True
+        if self._add_missing(found, outcome.objective / built.base.scale):
+            return False
+        if violations(self.problem, found):  # broken by less than the rows can tell
+            self.forbidden.append(found)
+            return False
+        return self._prove(built, program)
+
+    def _build(self) -> LossProgram:
+        """Build anew, reduced by the best value so far."""
+        problem, contingency = self.problem, self.contingency
+        weights = dict(
+            zip(
+                (loss.name for loss in contingency.losses(problem)),
+                contingency.probabilities(problem),
+                strict=True,
+            )
+        )
+        crude = _most(problem)
+        reduce = bool(self.options.settings["reduce"])
+        value = self.value if reduce else math.inf
+        share = 1 - sum(weights.values())
+        limits = {
+            "worst": (value, lambda _: value),
+            "bounded": (
+                min(value, contingency.ceiling(problem)),
+                lambda _: contingency.ceiling(problem),
+            ),
+            "weighted": (
+                value / share if share > 1e-6 else math.inf,
+                lambda name: value / weights[name] if weights[name] else math.inf,
+            ),
+        }
+        most: Callable[[str], float]
+        cutoff, most = limits[contingency.goal]
+        normal = reduce_terms(self.normal, cutoff) if math.isfinite(cutoff) else self.normal
+        losses = tuple(
+            reduce_terms(terms, most(name)) if math.isfinite(most(name)) else terms
+            for name, terms in self.added.items()
+        )
+        assert all(isinstance(terms, LossTerms) for terms in losses)
+        top = crude
+        if contingency.goal == "worst" and math.isfinite(self.value):
+            top = min(crude, self.value * (1 + 1e-6))
+        typical = self.value if self.best is not None else max(self.bound, 1.0)
+        built = build(contingency, normal, losses, top=top, typical=typical)  # type: ignore[arg-type]  # reduce_terms keeps the class
+        for configuration in self.forbidden:
+            if configuration.leader in built.base.variables.y:
+                built.forbid(configuration)
+        return built
+
+    def _add_missing(self, configuration: Configuration, claimed: float) -> bool:
+        """Add the loss that misses most under a configuration; whether there was one."""
+        contingency, problem = self.contingency, self.problem
+        after = contingency.scores_after(problem, configuration)
+        weights = contingency.probabilities(problem)
+        gaps: list[tuple[float, int]] = []
+        for i, (loss, worth) in enumerate(after):
+            if loss.name in self.added or math.isinf(worth):
+                continue
+            if contingency.goal == "weighted":
+                if weights[i]:
+                    gaps.append((weights[i] * worth, i))
+            elif contingency.goal == "bounded":
+                if worth > contingency.ceiling(problem):
+                    gaps.append((worth, i))
+            elif worth > claimed * (1 + OPTIMALITY_TOLERANCE / 4):
+                gaps.append((worth, i))
+        if not gaps:
+            return False
+        _, i = max(gaps)
+        loss = after[i][0]
+        self.added[loss.name] = terms_after(problem, contingency, loss)
+        return True
+
+    def _run(self, built: LossProgram, program: Program, *, presolve: bool = True) -> Outcome:
+        start = None if self.best is None else built.values(program, self.best)
+        scale, allowance = built.base.scale, slack(built.base, program)
+
+        def pass_on(incumbent: float, bound: float) -> None:
+            del incumbent  # of a relaxation: losses may be missing
+            self.report((bound - allowance) / scale)
+
+        outcome = run(
+            program,
+            Guard(self.deadline, report=pass_on),
+            threads=self.options.threads,
+            seed=self.options.seed,
+            start=start,
+            presolve=presolve,
+        )
+        for name, amount in (("nodes", outcome.nodes), ("solve_seconds", outcome.seconds)):
+            before = self.stats.get(name, 0)
+            self.stats[name] = amount if isinstance(before, str) else before + amount
+        return outcome
+
+    def _prove(self, built: LossProgram, program: Program) -> bool:
+        """Close the tree on safe bounds; whether that ends the search."""
+        target = self.value * (1 - OPTIMALITY_TOLERANCE / 2)
+        better: list[Configuration] = []
+
+        def judge(values: FloatArray) -> bool:
+            configuration = built.base.configuration(program, values)
+            if violations(self.problem, configuration):
+                return True
+            if objective(self.problem, configuration) >= target:
+                return True
+            better.append(configuration)
+            return False
+
+        proof = prove(
+            program,
+            target * built.base.scale,
+            judge,
+            deadline=self.deadline,
+            report=lambda bound: self.report(bound / built.base.scale),
+        )
+        self.stats["proof_nodes"] = proof.nodes
+        self.bound = max(self.bound, proof.bound / built.base.scale * (1 - 1e-15))
+        for configuration in better:
+            self.offer(configuration)
+        if proof.interrupted:
+            self.termination = Termination.INTERRUPTED
+        elif proof.open and not better:
+            late = time.perf_counter() >= self.deadline
+            self.termination = Termination.TIME_LIMIT if late else Termination.WORK_LIMIT
+        return not better
+
+
+def _most(problem: Problem) -> float:
+    """Upper bound on the score of any configuration, with or without a loss."""
+    demand = problem.demand
+    total = 0.0
+    for k in range(demand.scenarios):
+        far, wide = float(demand.client_rtt[k].max()), float(demand.site_rtt[k].max())
+        total += float((demand.near[k].sum() + demand.direct[k].sum()) * far)
+        total += float((demand.relay[k].sum() + demand.quorum[k]) * wide)
+    return max(total, 1e-9)
+
+
+def _plan(search: _Search) -> Plan:
+    search.stats["seconds_first"] = time.perf_counter() - search.began
+
+    def plan(bound: float, reasons: tuple[str, ...] = ()) -> Plan:
+        return Plan.of(
+            search.problem,
+            search.best,
+            method="milp",
+            bound=min(bound, search.value),
+            termination=search.termination,
+            reasons=reasons,
+            notes=search.notes,
+            stats=search.stats,
+        )
+
+    if search.best is not None or not search.infeasible:
+        return plan(search.bound)
+    for name in _REFEREES:  # a single solver's word ends nothing
+        if name not in available():
+            continue
+        left = None if math.isinf(search.deadline) else search.deadline - time.perf_counter()
+        try:
+            other = run_method(
+                load_method(name),
+                search.problem,
+                dataclasses.replace(
+                    search.options,
+                    settings={},
+                    progress=None,
+                    time_limit=None if left is None else max(0.0, left),
+                ),
+            )
+        except (UnsupportedError, LimitError):
+            continue
+        if other.configuration is not None:
+            raise SolverError(f"HiGHS finds no plan, but method {name!r} does")
+        if other.status is Status.INFEASIBLE:
+            return plan(
+                math.inf,
+                (f"HiGHS and method {name!r} found no configuration that obeys all rules",),
+            )
+    search.notes.append("HiGHS found no feasible configuration, and nothing else could confirm it")
+    search.termination = Termination.WORK_LIMIT
+    return plan(-math.inf)

@@ -1,0 +1,91 @@
+"""What a loss leaves of the data of the mixed-integer program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.milp.terms import Client, Terms, flow_classes, guarded
+from placement.contingency import Contingency
+from placement.demand import Demand
+from placement.failures import Loss, demand_after
+from placement.problem import Problem
+from placement.score import closest_first
+
+__all__ = ["LossTerms", "terms_after"]
+
+
+@dataclass(frozen=True, eq=False)
+class LossTerms(Terms):
+    """The terms of Eq. 1 after a loss: as :class:`Terms`, on the sites that survive.
+
+    Attributes
+    ----------
+    loss
+        What is lost.
+    after
+        Demand afterwards: with moved clients where clients move, else that of the problem.
+    """
+
+    loss: Loss
+    after: Demand
+
+    @property
+    def demand(self) -> Demand:
+        """Demand after the loss."""
+        return self.after
+
+
+def terms_after(problem: Problem, contingency: Contingency, loss: Loss) -> LossTerms:
+    """Collect the data of one loss's copy of the program.
+
+    At least m voters survive in every configuration of interest, hence at least m replicas, and at
+    least |R| − |F|: a client never needs the sites farther than all but that many. Any voter may
+    lead afterwards, and the m-th smallest wait has m − 1 before it. O(K·C·S log S + S² log S).
+    """
+    rules = problem.rules
+    demand = problem.demand
+    if contingency.clients_move:
+        demand = demand_after(problem, loss.sites)
+    alive = np.ones(len(rules.may_hold), dtype=bool)
+    alive[list(loss.sites)] = False
+    holders = np.nonzero(rules.may_hold & alive)[0]
+    voters = np.nonzero(rules.may_vote & alive)[0]
+    lost = int((rules.may_hold & ~alive).sum())
+    least = max(1, rules.quorum, rules.replicas_min - lost)
+    keep = max(1, len(holders) - least + 1)
+    clients = []
+    for k in range(demand.scenarios):
+        if not len(holders):
+            break
+        ranked = closest_first(demand.client_rtt[k][:, holders])
+        for c in np.nonzero((demand.near[k] > 0) | (demand.relay[k] > 0))[0]:
+            order = holders[ranked[c]][:keep]
+            pins = np.nonzero(rules.must_hold[order])[0]
+            if len(pins):
+                order = order[: pins[0] + 1]
+            sites = tuple(order.tolist())
+            near, relay = float(demand.near[k, c]), float(demand.relay[k, c])
+            row = Client(k, int(c), near, relay, sites, sites, ())
+            guards = guarded(row, demand, voters)
+            clients.append(Client(k, int(c), near, relay, sites, sites, guards))
+    radii: dict[tuple[int, int], tuple[float, ...]] = {}
+    if rules.quorum > 1 and len(voters) >= rules.quorum:
+        for k in np.nonzero(demand.quorum > 0)[0].tolist():
+            for leader in voters.tolist():
+                waits = np.sort(demand.site_rtt[k, leader, voters])
+                radii[k, leader] = tuple(np.unique(waits[rules.quorum - 1 :]).tolist())
+    direct = np.einsum("kc,kcs->s", demand.direct, demand.client_rtt)
+    return LossTerms(
+        problem=problem,
+        holders=tuple(holders.tolist()),
+        voters=tuple(voters.tolist()),
+        leaders=tuple(voters.tolist()),
+        clients=tuple(clients),
+        classes=flow_classes(clients),
+        radii=radii,
+        direct={int(leader): float(direct[leader]) for leader in voters},
+        loss=loss,
+        after=demand,
+    )
