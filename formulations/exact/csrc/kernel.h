@@ -207,6 +207,7 @@ int tree_run(context *x, double work);
 double tree_bound(const context *x);
 
 /* record of the proof */
+double record_close(context *x, frame *f, double bound);
 void record_event(context *x, double kind, double value);
 void record_vector(context *x, const double *u);
 void record_beta(context *x, const double *beta);

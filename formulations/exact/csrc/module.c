@@ -204,10 +204,8 @@ static PyObject *scan(PyObject *self, PyObject *args)
         if (!warm && count)
             start_multipliers(x, f, set, count);
         bound = improve_bound(x, f, iterations, &error);
-        if (bound >= x->cutoff && x->recording) {
-            record_event(x, 2.0, 0.0);
-            record_vector(x, f->u);
-        }
+        if (bound >= x->cutoff && x->recording)
+            bound = record_close(x, f, bound);
         memcpy(view.buf, f->u, (size_t)x->p.clients * 8);
         x->depth = 0;
     }

@@ -13,8 +13,10 @@
 #define TIGHT_NODE_STEPS 10
 #define TIGHT_DEPTH 3
 #define TIGHT_EVERY 120
+#define LARGE 20000          /* free sites x clients above which the root gets more steps */
 #define BRANCH_FREQUENCY 0.6
 #define BRANCH_WEIGHT 1.0
+#define CLOSE_BITS 16         /* of the largest multiplier, in a recorded proof */
 #define ENUMERATE_PER_SITE 6.0
 
 /* ---- record of the proof: a flat list of numbers, decoded by certificate.py ---- */
@@ -194,15 +196,39 @@ static int branch_site(const context *x, const frame *f)
     return best;
 }
 
+/* Record that `f->u` closes the frame, with fewer digits where they suffice; returns its bound. */
+double record_close(context *x, frame *f, double bound)
+{
+    double largest = 0.0, error, value;
+    int count, exponent;
+    for (int c = 0; c < x->p.clients; c++)
+        if (f->u[c] > largest)
+            largest = f->u[c];
+    if (largest > 0.0 && largest < BIG) {
+        frexp(largest, &exponent);
+        double grain = ldexp(1.0, exponent - CLOSE_BITS);
+        for (int c = 0; c < x->p.padded; c++) {
+            double u = c < x->p.clients ? rint(f->u[c] / grain) * grain : 0.0;
+            x->trial[c] = u < f->fixed_cost[c] ? u : f->fixed_cost[c];
+        }
+        value = evaluate_bound(x, f, x->trial, 0, &count, &error) - error;
+        if (value >= x->cutoff) {
+            memcpy(f->u, x->trial, (size_t)x->p.clients * sizeof(double));
+            bound = value < bound ? value : bound;
+        }
+    }
+    record_event(x, 2.0, 0.0);
+    record_vector(x, f->u);
+    return bound;
+}
+
 static void close_frame(context *x, double bound)
 {
     frame *f = &x->stack[x->depth - 1];
+    if (x->recording)
+        bound = record_close(x, f, bound);
     if (bound < x->closed)
         x->closed = bound;
-    if (x->recording) {
-        record_event(x, 2.0, 0.0);
-        record_vector(x, f->u);
-    }
     x->leaves++;
     pop(x);
 }
@@ -234,8 +260,10 @@ static void visit(context *x)
         if (x->relays && value < x->cutoff && round == 0 && !x->paused &&
             (f->root || (f->fresh && f->in_count <= TIGHT_DEPTH) ||
              x->nodes - f->tightened >= TIGHT_EVERY)) {
+            int large = (double)f->free_count * p->padded > LARGE;
+            int steps = f->root ? (large ? 2 : 1) * TIGHT_ROOT_STEPS : TIGHT_NODE_STEPS;
             f->tightened = x->nodes;
-            double tight = tighten(x, f, f->root ? TIGHT_ROOT_STEPS : TIGHT_NODE_STEPS, &error);
+            double tight = tighten(x, f, steps, &error);
             if (tight > value)
                 value = tight;
         }
