@@ -115,6 +115,10 @@ def solve(problem: Problem, options: Options) -> Plan:
     SolverError
         When the solver contradicts the evaluator or the complete search for a feasible plan.
     """
+    if problem.objective.kind == "contingency":
+        from formulations.contingency import cpsat as contingency  # only where it is asked for
+
+        return contingency.solve(problem, options)
     search = _Search(problem, options, time.perf_counter())
     try:
         for leader in np.nonzero(problem.rules.may_lead)[0].tolist():
@@ -366,6 +370,7 @@ METHOD = Method(
     call=solve,
     summary="one constraint-programming model per leader (OR-Tools CP-SAT), whole numbers only",
     exact=True,
+    objectives=("mean", "contingency"),
     settings={
         "start": Setting(
             "best-of",
