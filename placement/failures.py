@@ -24,6 +24,7 @@ import numpy as np
 
 from placement.configuration import Configuration
 from placement.demand import Demand
+from placement.objectives import quorum_size
 from placement.problem import Problem
 from placement.score import closest_first, overhead, score
 
@@ -151,7 +152,7 @@ def score_after(
     gone = frozenset(lost)
     voters = [v for v in configuration.voters if v not in gone]
     replicas = [r for r in configuration.replicas if r not in gone]
-    quorum = problem.rules.quorum
+    quorum = quorum_size(problem, configuration)
     if len(voters) < quorum:
         return {}
     demand = demand_after(problem, gone) if clients_move else problem.demand
@@ -213,7 +214,7 @@ def failures(
             configuration.leader,
             configuration.voters,
             configuration.replicas,
-            problem.rules.quorum,
+            quorum_size(problem, configuration),
         )
         / rate
     )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.configuration import Configuration
+from placement.objectives import quorum_size
 from placement.problem import Problem
 from placement.score import first_best, overhead, quorum_latency, score
 
@@ -61,16 +62,15 @@ def closest_to_writes(problem: Problem, candidates: list[int]) -> int | None:
     return candidates[int(np.argmin(row))]
 
 
-def smallest_quorum(problem: Problem, candidates: list[int], voters: tuple[int, ...]) -> int:
+def smallest_quorum(
+    problem: Problem, candidates: list[int], voters: tuple[int, ...], quorum: int
+) -> int:
     """Candidate with the smallest q_ℓ(V), averaged over the scenarios; the first of those that tie.
 
-    `voters` are the votes a leader may gather.
+    `voters` are the votes a leader may gather, `quorum` how many it waits for.
     """
     waits = [
-        sum(
-            float(quorum_latency(rtt, ell, voters, problem.rules.quorum))
-            for rtt in problem.demand.site_rtt
-        )
+        sum(float(quorum_latency(rtt, ell, voters, quorum)) for rtt in problem.demand.site_rtt)
         for ell in candidates
     ]
     return candidates[int(first_best(np.array(waits)))]
@@ -81,8 +81,9 @@ def naive_choices(problem: Problem, configuration: Configuration) -> tuple[Naive
 
     Candidates are the voters that may lead. Scores are Eq. 1; prices do not enter.
     """
-    candidates = [s for s in sorted(configuration.voters) if problem.rules.may_lead[s]]
-    demand, quorum = problem.demand, problem.rules.quorum
+    voters = sorted(configuration.voters)
+    candidates = [s for s in voters if problem.rules.may_lead[s]] or [configuration.leader]
+    demand, quorum = problem.demand, quorum_size(problem, configuration)
 
     def value(leader: int) -> float:
         return score(demand, leader, configuration.voters, configuration.replicas, quorum)
@@ -98,7 +99,7 @@ def naive_choices(problem: Problem, configuration: Configuration) -> tuple[Naive
         )
 
     writer = closest_to_writes(problem, candidates)
-    quick = smallest_quorum(problem, candidates, configuration.voters)
+    quick = smallest_quorum(problem, candidates, configuration.voters, quorum)
     return (
         NaiveChoice(
             "closest-to-writes",

@@ -62,3 +62,12 @@ def test_candidates_are_the_voters_that_may_lead():
     assert quorum.leader == "a"
     # leader a: 30 + 10; leader b: 20 + 10
     assert average.mean_latency == pytest.approx((40 + 30) / 2)
+
+
+def test_configurations_that_break_the_problem_are_scored_too():
+    counts = np.ones((3, 5))
+    problem = world(counts).replace(voters=3, leaders=["c"])
+    # Two voters, none of which may lead: still comparable, with their own majority.
+    rows = naive_choices(problem, Configuration(0, (0, 1), (0, 1)))
+    assert [row.leader for row in rows] == ["a", "a", None]
+    assert all(math.isfinite(row.mean_latency) for row in rows)

@@ -1,0 +1,22 @@
+"""Plain text for people: aligned tables, plans and instances, readable in 100 columns.
+
+Widths are those of a terminal: East Asian wide characters take two columns, combining marks none.
+Control characters in names are shown escaped, so that no name can move the cursor.
+"""
+
+from placement.text.characters import WIDTH, clip, display_width, escape, number_text, wrap
+from placement.text.instances import instance_text
+from placement.text.plans import plan_text
+from placement.text.tables import table
+
+__all__ = [
+    "WIDTH",
+    "clip",
+    "display_width",
+    "escape",
+    "instance_text",
+    "number_text",
+    "plan_text",
+    "table",
+    "wrap",
+]

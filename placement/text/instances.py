@@ -1,0 +1,142 @@
+"""An instance as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placement.text.characters import number_text
+from placement.text.tables import facts, section, sentences, table
+
+if TYPE_CHECKING:
+    from placement.instance import Instance
+
+__all__ = ["instance_text"]
+
+_MOST_LEVELS = 6
+
+
+def instance_text(instance: Instance, *, most: int = 20) -> str:
+    """Return what an instance holds.
+
+    Parameters
+    ----------
+    instance
+        The world.
+    most
+        Most clients to list, by demand; sites are all listed.
+    """
+    sections = [
+        facts(_size(instance)),
+        section("Sites", _sites(instance)),
+        section("Clients by demand", _demand(instance, most)),
+        section("Operations", _mix(instance)),
+    ]
+    sections.extend(sentences("Where the numbers come from", instance.provenance))
+    return "\n\n".join(sections)
+
+
+def _size(instance: Instance) -> list[tuple[str, str]]:
+    import numpy as np
+
+    between = instance.site_rtt[..., ~np.eye(len(instance.sites), dtype=bool)]
+    facts = [
+        ("Instance", instance.name),
+        (
+            "Size",
+            ", ".join(
+                f"{count} {word}{'' if count == 1 else 's'}"
+                for count, word in (
+                    (len(instance.sites), "site"),
+                    (len(instance.clients), "client"),
+                    (len(instance.operations), "operation"),
+                    (len(instance.intervals), "interval"),
+                )
+            ),
+        ),
+        ("Demand", f"{number_text(float(instance.counts.sum()), 0)} operations in all"),
+        ("Client RTT", _range(instance.client_rtt.ravel())),
+        ("Site RTT", _range(between.ravel()) if between.size else "one site only"),
+    ]
+    if instance.varying_rtt:
+        facts.append(("", "RTTs differ per interval"))
+    if instance.intervals and len(instance.intervals) > 1:
+        facts.append(("Intervals", f"{instance.intervals[0]} to {instance.intervals[-1]}"))
+    if instance.prices is not None:
+        storage = instance.prices.storage
+        facts.append(
+            (
+                "Prices",
+                f"{number_text(float(storage.min()))} to {number_text(float(storage.max()))} "
+                f"{instance.prices.currency} per replica",
+            )
+        )
+    facts.append(("Fingerprint", instance.fingerprint[:16]))
+    return facts
+
+
+def _range(values: object) -> str:
+    import numpy as np
+
+    low, middle, high = (float(x) for x in np.quantile(np.asarray(values), [0.0, 0.5, 1.0]))
+    return f"{number_text(low)} to {number_text(high)} ms, median {number_text(middle)} ms"
+
+
+def _sites(instance: Instance) -> str:
+    levels = list(instance.domains)[:_MOST_LEVELS]
+    hidden = len(instance.domains) - len(levels)
+    body = table(
+        ["site", *levels],
+        [
+            [site, *(instance.domains[level][s] or "–" for level in levels)]
+            for s, site in enumerate(instance.sites)
+        ],
+        indent="  ",
+    )
+    return body + (f"\n  … and {hidden} more failure-domain levels" if hidden else "")
+
+
+def _demand(instance: Instance, most: int) -> str:
+    import numpy as np
+
+    issued = instance.counts.sum(axis=(0, 2))
+    order = np.argsort(-issued, kind="stable")
+    total = float(issued.sum())
+    last = instance.client_rtt if instance.client_rtt.ndim == 2 else instance.client_rtt[-1]
+    rows = []
+    for c in order[:most]:
+        near = int(last[c].argmin())
+        rows.append(
+            [
+                instance.clients[c],
+                number_text(float(issued[c]), 0),
+                f"{100 * float(issued[c]) / total:.2f} %" if total else "–",
+                instance.sites[near],
+                number_text(float(last[c, near])),
+            ]
+        )
+    body = table(
+        ["client", "operations", "share", "closest site", "RTT ms"],
+        rows,
+        right=(1, 2, 4),
+        indent="  ",
+    )
+    rest = len(order) - most
+    return body + (f"\n  … and {rest} more" if rest > 0 else "")
+
+
+def _mix(instance: Instance) -> str:
+    counts = instance.counts.sum(axis=(0, 1))
+    total = float(counts.sum())
+    return table(
+        ["operation", "share", "α near", "β relay", "γ direct", "δ quorum"],
+        [
+            [
+                operation.name,
+                f"{100 * float(counts[o]) / total:.2f} %" if total else "–",
+                *(f"{coefficient:g}" for coefficient in operation.coefficients),
+            ]
+            for o, operation in enumerate(instance.operations)
+        ],
+        right=(1, 2, 3, 4, 5),
+        indent="  ",
+    )

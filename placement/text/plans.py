@@ -1,0 +1,236 @@
+"""A plan as text."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from placement.text.characters import WIDTH, escape, number_text, wrap
+from placement.text.tables import facts, section, sentences, table
+
+if TYPE_CHECKING:
+    from placement.plan import ClientLatency, Plan
+
+__all__ = ["plan_text"]
+
+_MOST_CLIENTS = 5
+_MOST_FAILURES = 12
+
+
+def plan_text(plan: Plan) -> str:
+    """Return everything a planner asks first about a plan."""
+    from placement.problem import describe
+
+    instance = plan.problem.instance
+    head = [
+        ("Question", f"{describe(plan.problem)}; on {instance.name}"),
+        ("Answer", _answer(plan)),
+    ]
+    if plan.found:
+        head.extend(_decision(plan))
+    sections = [facts(head)]
+    sections.extend(sentences("Breaks" if plan.found else "Why", plan.reasons))
+    if plan.found:
+        sections.extend(
+            [
+                section("Replicas", _replicas(plan)),
+                section("Operations", _operations(plan)),
+                section("Clients", _clients(plan)),
+                section("Leaders, replicas and voters unchanged", _leaders(plan)),
+                section("The same replicas with a leader chosen by rule of thumb", _naive(plan)),
+                section("When one site is lost", _failures(plan)),
+            ]
+        )
+    sections.extend(sentences("Notes", plan.notes))
+    sections.extend(sentences("Where the numbers come from", instance.provenance))
+    return "\n\n".join(sections)
+
+
+def _answer(plan: Plan) -> str:
+    from placement.status import Status, Termination
+
+    words = {
+        Status.OPTIMAL: "optimal, proven",
+        Status.FEASIBLE: "feasible",
+        Status.INFEASIBLE: "infeasible, proven: no configuration obeys all constraints",
+        Status.UNKNOWN: "nothing found, and nothing proven",
+        Status.VIOLATING: "evaluated, but it breaks constraints",
+    }
+    text = words[plan.status]
+    if plan.found and plan.status is not Status.VIOLATING:
+        if math.isinf(plan.gap):
+            text += ", gap unknown (no bound)"
+        elif plan.status is Status.FEASIBLE:
+            text += f", gap {100 * plan.gap:.3g} %"
+    text += f"; by {plan.method}" + (f" in {plan.seconds:.3g} s" if plan.seconds else "")
+    if plan.termination is not Termination.FINISHED:
+        text += f", stopped: {plan.termination}"
+    return text
+
+
+def _decision(plan: Plan) -> list[tuple[str, str]]:
+    votes = sum(member.counted for member in plan.quorum_members)
+    rows = [
+        ("Mean latency", f"{number_text(plan.mean_latency, 3)} ms per operation{_bound(plan)}"),
+        ("Leader", str(plan.leader)),
+        (
+            "Commit",
+            f"waits {number_text(plan.quorum_wait)} ms for {votes} of "
+            f"{len(plan.quorum_members)} votes",
+        ),
+    ]
+    if plan.problem.instance.prices is not None:
+        rows.append(("Cost", f"{number_text(plan.cost)} {plan.problem.instance.prices.currency}"))
+    return rows
+
+
+def _bound(plan: Plan) -> str:
+    other = plan.problem.rules.cost_weight or plan.problem.objective.kind != "mean"
+    if not math.isfinite(plan.bound) or plan.gap == 0 or other:
+        return ""
+    best = plan.bound / plan.problem.demand.operations
+    return f"; no plan can be below {number_text(best, 3)} ms"
+
+
+def _replicas(plan: Plan) -> str:
+    """Voters in the order in which they answer, then the other replicas."""
+    near = [row.nearest for row in plan.per_client]
+    demand = dict.fromkeys(plan.replicas, 0.0)
+    total = sum(row.operations for row in plan.per_client)
+    for row, site in zip(plan.per_client, near, strict=True):
+        demand[site] += row.operations
+    rows = []
+    for member in plan.quorum_members:
+        role = "leader" if member.voter == plan.leader else "voter"
+        rows.append(
+            [member.voter, role, number_text(member.rtt), "waited for" if member.counted else ""]
+        )
+    voters = set(plan.voters)
+    rtt = plan.problem.demand.site_rtt[-1]
+    sites = plan.problem.instance.sites
+    if plan.configuration is not None:
+        rows.extend(
+            [
+                sites[site],
+                "read-only",
+                number_text(float(rtt[plan.configuration.leader, site])),
+                "",
+            ]
+            for site in plan.configuration.replicas
+            if sites[site] not in voters
+        )
+    levels = list(plan.problem.instance.domains)[:2]
+    place = {site: i for i, site in enumerate(sites)}
+    for cells in rows:
+        site = cells[0]
+        cells.append(f"{100 * demand[site] / total:.1f} %" if total else "–")
+        cells.extend(plan.problem.instance.domains[level][place[site]] or "–" for level in levels)
+    return table(
+        ["site", "role", "RTT ms", "quorum", "nearest to", *levels],
+        rows,
+        right=(2, 4),
+        indent="  ",
+    )
+
+
+def _operations(plan: Plan) -> str:
+    return table(
+        ["operation", "share", "mean ms"],
+        [
+            [row.operation, f"{100 * row.share:.2f} %", number_text(row.latency)]
+            for row in plan.per_operation
+        ],
+        right=(1, 2),
+        indent="  ",
+    )
+
+
+def _clients(plan: Plan) -> str:
+    """The clients that fare worst and those that ask most, each named once."""
+    issued = [row for row in plan.per_client if row.operations > 0]
+    worst = sorted(issued, key=lambda row: -row.latency)[:_MOST_CLIENTS]
+    heaviest = sorted(issued, key=lambda row: -row.operations)[:_MOST_CLIENTS]
+    total = sum(row.operations for row in issued)
+    shown: list[list[str]] = []
+
+    def add(why: str, row: ClientLatency) -> None:
+        shown.append(
+            [
+                why,
+                row.client,
+                f"{100 * row.operations / total:.2f} %",
+                number_text(row.latency),
+                number_text(row.to_leader),
+                number_text(row.to_nearest),
+                row.nearest,
+            ]
+        )
+
+    few = len(issued) <= _MOST_CLIENTS  # both lists would be the same clients
+    for row in worst:
+        add("" if few else "worst", row)
+    for row in heaviest if not few else ():
+        add("heaviest", row)
+    return table(
+        ["", "client", "demand", "mean ms", "to leader", "to nearest", "nearest"],
+        shown,
+        right=(2, 3, 4, 5),
+        indent="  ",
+    )
+
+
+def _leaders(plan: Plan) -> str:
+    return table(
+        ["leader", "mean ms", "overhead"],
+        [
+            [
+                row.leader + (" (chosen)" if row.leader == plan.leader else ""),
+                number_text(row.mean_latency, 3),
+                f"{row.overhead:.2f} %",
+            ]
+            for row in plan.leaders
+        ],
+        right=(1, 2),
+        indent="  ",
+    )
+
+
+def _naive(plan: Plan) -> str:
+    from placement.naive import naive_choices
+
+    assert plan.configuration is not None
+    return table(
+        ["rule", "leader", "mean ms", "overhead", ""],
+        [
+            [
+                row.strategy,
+                row.leader or ("(every voter alike)" if not row.why else "–"),
+                number_text(row.mean_latency, 3),
+                "–" if math.isnan(row.overhead) else f"{row.overhead:.2f} %",
+                row.why,
+            ]
+            for row in naive_choices(plan.problem, plan.configuration)
+        ],
+        right=(2, 3),
+        indent="  ",
+    )
+
+
+def _failures(plan: Plan) -> str:
+    report = plan.failures
+    worst_first = sorted(report.each, key=lambda row: -row.mean_latency)
+    rows = [
+        [
+            row.lost,
+            row.leader or "no quorum: the service stops",
+            number_text(row.mean_latency, 3),
+            "–" if math.isinf(row.overhead) else f"{row.overhead:+.2f} %",
+        ]
+        for row in worst_first[:_MOST_FAILURES]
+    ]
+    text = table(["lost", "leads then", "mean ms", "overhead"], rows, right=(2, 3), indent="  ")
+    if report.failover:
+        order = ", then ".join(f"{name} ({latency:.1f} ms)" for name, latency in report.failover)
+        sentence = escape(f"If the leader is lost: {order}.")
+        text += "\n  " + wrap(sentence, WIDTH - 2, indent="    ")
+    return text
