@@ -249,6 +249,10 @@ def _shake(neighbourhood: Neighbourhood, pairs: Pairs, rng: np.random.Generator)
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Search, and return the best plan with the bound over all leaders."""
+    if problem.objective.kind == "contingency":
+        from heuristics import contingency  # only where it is asked for
+
+        return contingency.solve(problem, options)
     search = _Search(problem, options, int(str(options.settings["patience"])))
     search.run()
     if search.best is None and search.termination is Termination.FINISHED:
@@ -269,6 +273,7 @@ METHOD = Method(
     call=solve,
     summary="swap search over leader and replicas from 'best-of', with seeded restarts",
     exact=False,
+    objectives=("mean", "contingency"),
     settings={
         "patience": Setting(8, "rounds of restarts without improvement before it stops", minimum=0)
     },

@@ -208,9 +208,7 @@ class _Leader:
             total = total + theta
             self.add(loss, p)
             if not self.search.contingency.clients_move:
-                untouched = [
-                    ~var for r, var in self.decisions.replica.items() if r in loss.sites
-                ]
+                untouched = [~var for r, var in self.decisions.replica.items() if r in loss.sites]
                 cost = self.rounding.expression(self.decisions, self.costs, p)
                 self.model.add(cost <= theta).only_enforce_if(untouched)
         return total
@@ -344,7 +342,9 @@ def _plan(search: _Search) -> Plan:
     search.stats["losses"] = len(search.useful)
     if search.best is None and math.isinf(bound) and search.termination is Termination.FINISHED:
         if _confirmed(search):
-            reasons.append("under no candidate leader is there a configuration that obeys all rules")
+            reasons.append(
+                "under no candidate leader is there a configuration that obeys all rules"
+            )
         else:
             bound, search.termination = -math.inf, Termination.WORK_LIMIT
     if (

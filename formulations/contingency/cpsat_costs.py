@@ -99,9 +99,7 @@ class Rounding:
         )
 
 
-def costs_after(
-    problem: Problem, demand: Demand, lost: Iterable[int], leader: int
-) -> LeaderCosts:
+def costs_after(problem: Problem, demand: Demand, lost: Iterable[int], leader: int) -> LeaderCosts:
     """Return the terms of Eq. 1 under a leader on the sites that survive. O(K·C·S log S)."""
     rules = problem.rules
     alive = np.ones(len(rules.may_hold), dtype=bool)
@@ -148,9 +146,7 @@ def elections(
 ) -> dict[int, cp_model.IntVar]:
     """Add who may be elected after a loss: one surviving voter, a candidate if there is one."""
     may_lead = problem.rules.may_lead
-    elected = {
-        leader: model.new_bool_var(f"elect{leader}after{min(lost)}") for leader in alive
-    }
+    elected = {leader: model.new_bool_var(f"elect{leader}after{min(lost)}") for leader in alive}
     model.add_exactly_one(elected.values())
     for leader, literal in elected.items():
         model.add_implication(literal, alive[leader])

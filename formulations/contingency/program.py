@@ -97,7 +97,8 @@ class LossProgram:
             shared = dataclasses.replace(copy, x={}, v={})  # those are the normal copy's
             assign(shared, Configuration.of(leader, voters, survivors))
         after = {
-            loss.name: worth for loss, worth in self.contingency.scores_after(problem, configuration)
+            loss.name: worth
+            for loss, worth in self.contingency.scores_after(problem, configuration)
         }
         for name, theta in self.theta.items():
             worth = after[name] if name else self.contingency.value(problem, configuration)
@@ -267,7 +268,9 @@ def _add_goal(model: Any, built: LossProgram, top: float, scale: float) -> None:
         weights = contingency.probabilities(problem)
         parts = [normal.times(1 - sum(weights))]
         copies = {_loss_of(c).name: cost for c, cost in zip(built.copies, after, strict=True)}
-        losses = [(loss, p) for loss, p in zip(contingency.losses(problem), weights, strict=True) if p]
+        losses = [
+            (loss, p) for loss, p in zip(contingency.losses(problem), weights, strict=True) if p
+        ]
         model.theta = pyo.Var(range(len(losses)), bounds=(0.0, 1.0))
         for i, (loss, p) in enumerate(losses):
             theta = model.theta[i]

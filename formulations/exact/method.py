@@ -12,6 +12,7 @@ import math
 
 from formulations.exact.core import Core
 from formulations.exact.engine import Limits, Report, Result, search
+from formulations.exhaustive import count_sets
 from placement.methods import Method, Options, Progress, Setting, load_method, run
 from placement.plan import Plan
 from placement.problem import Problem
@@ -20,9 +21,18 @@ __all__ = ["METHOD", "solve"]
 
 _DELEGATE = "milp"
 
+_FEW_SETS = 300_000
+"""Replica sets up to which contingency problems are enumerated."""
+
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Answer a problem with a proof; at a limit or after Ctrl-C, the best so far with its bound."""
+    if problem.objective.kind == "contingency":
+        # enumeration is vectorised, and faster than branching up to some hundred thousand sets
+        few = count_sets(problem) <= _FEW_SETS
+        return _delegate(
+            problem, options, "it minimises over losses", "exhaustive" if few else _DELEGATE
+        )
     reason = Core.refuses(problem.demand, problem.rules)
     if reason is not None:
         return _delegate(problem, options, reason)
@@ -70,13 +80,13 @@ def _plan(problem: Problem, result: Result) -> Plan:
     )
 
 
-def _delegate(problem: Problem, options: Options, reason: str) -> Plan:
-    """Let ``milp`` answer what the engine cannot, and say so.
+def _delegate(problem: Problem, options: Options, reason: str, name: str = _DELEGATE) -> Plan:
+    """Let another method answer what the engine cannot, and say so.
 
     What took the time limit here counts there: the engine has not started.
     """
-    plan = run(load_method(_DELEGATE), problem, dataclasses.replace(options, settings={}))
-    note = f"solved by {_DELEGATE!r}: {reason}, which the engine of {METHOD.name!r} cannot take"
+    plan = run(load_method(name), problem, dataclasses.replace(options, settings={}))
+    note = f"solved by {name!r}: {reason}, which the engine of {METHOD.name!r} cannot take"
     return plan.replace(method=METHOD.name, notes=(note, *plan.notes))
 
 
@@ -85,6 +95,7 @@ METHOD = Method(
     call=solve,
     summary="tier 3 with proof: Lagrangean branch and bound over leaders and replicas",
     exact=True,
+    objectives=("mean", "contingency"),
     settings={
         "certificate": Setting(True, "keep what re-proves the bound (plan.certificate)"),
         "kernel": Setting(
