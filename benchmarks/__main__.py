@@ -17,7 +17,7 @@ __all__ = ["main"]
 RESULTS = Path(__file__).resolve().parent / "results"
 
 FOUND, BAD, WORSE, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: done; bad input; `diff` found something worse, `run` a wrong row; interrupted."""
+"""Exit codes: done; bad input; `diff` found something worse, `run` a defect; interrupted."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -187,15 +187,15 @@ def _captions(cells: Sequence[Cell]) -> dict[str, str]:
 
 
 def _summarise(path: Path) -> int:
-    """Print the tables; wrong answers make the exit code bad."""
+    """Print the tables; a defect (wrong, crashed, error, contradiction) shows in the exit code."""
     from benchmarks.report import report_text
     from placement.report.results import contradictions, read_results
 
     results = read_results(path)
     print(report_text(results))
     print(f"\n{path}")
-    wrong = [row for row in results.rows if row["outcome"] == "wrong"]
-    return WORSE if wrong or contradictions(results.rows) else FOUND
+    defects = [row for row in results.rows if row["outcome"] in ("wrong", "crashed", "error")]
+    return WORSE if defects or contradictions(results.rows) else FOUND
 
 
 def _report(args: argparse.Namespace) -> int:

@@ -8,13 +8,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.machine import sentence
-from placement.report.results import Results, best_known, contradictions, row_gap
+from placement.report.results import (
+    Results,
+    best_known,
+    contradictions,
+    families,
+    row_gap,
+    time_ratio,
+)
 from placement.text import escape, table, wrap
 
 __all__ = ["method_rows", "report_text"]
 
-_HEAD = ("method", "cells", "answered", "proven", "best", "median gap", "worst gap",
-         "median time", "worst time", "not answered")  # fmt: skip
+_HEAD = (
+    "method",
+    "cells",
+    "answered",
+    "proven",
+    "best",
+    "median gap",
+    "worst gap",
+    "median time",
+    "worst time",
+    "× reference",
+    "not answered",
+)
 
 
 def report_text(results: Results, *, markdown: bool = False) -> str:
@@ -23,9 +41,11 @@ def report_text(results: Results, *, markdown: bool = False) -> str:
         return "No cell has a row yet."
     parts = [_head(results)]
     solved = [row for row in results.rows if row["cell"].get("kind") == "solve"]
-    for title, rows in _by_failures(solved):
+    reference = str(results.runs[-1].get("reference", "")) if results.runs else ""
+    for title, rows in families(solved):
         parts.append(f"{'### ' if markdown else ''}{title}")
-        parts.append(_table(_HEAD, method_rows(rows), markdown=markdown))
+        head = [name.replace("reference", reference or "reference") for name in _HEAD]
+        parts.append(_table(head, method_rows(rows, reference), markdown=markdown))
     scripts = [row for row in results.rows if row["cell"].get("kind") == "script"]
     if scripts:
         lines = [
@@ -55,21 +75,13 @@ def _head(results: Results) -> str:
     return "\n".join(lines)
 
 
-def _by_failures(
-    rows: Sequence[Mapping[str, Any]],
-) -> list[tuple[str, list[Mapping[str, Any]]]]:
-    groups: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in rows:
-        groups[row["cell"]["failures"]].append(row)
-    return [(f"Failure constraint: {name}", found) for name, found in groups.items()]
-
-
-def method_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def method_rows(rows: Sequence[Mapping[str, Any]], reference: str = "") -> list[tuple[str, ...]]:
     """Return one line of the table per method.
 
     Gap is to the best bound that any method proved for the question; `best` counts the questions
     on which the method's value is the best of all (to 1e-9), `proven` those whose optimum it
-    proved itself (a proof that there is no plan counts).
+    proved itself (a proof that there is no plan counts). `× reference` is the median of the time
+    in units of the reference's on the same question, over the questions that both answered.
     """
     known = best_known(tuple(rows))
     by_method: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
@@ -97,6 +109,9 @@ def method_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
                 _percent(max(gaps)) if gaps else "–",
                 _time(statistics.median(times)) if times else "–",
                 _time(max(times)) if times else "–",
+                f"{ratio:.3g}"
+                if (ratio := time_ratio(rows, method, reference)) is not None
+                else "–",
                 ", ".join(f"{count} {name}" for name, count in other.items()),
             )
         )

@@ -25,7 +25,7 @@ def add_parser(verbs: Subparsers) -> None:
     parser.add_argument(
         "--figures",
         metavar="FOLDER",
-        help="write the figures of a plan there too (needs matplotlib)",
+        help="write the figures of a plan or of results there too (needs matplotlib)",
     )
     parser.add_argument(
         "--format", choices=("png", "svg"), default="png", help="of the figures (default png)"
@@ -44,9 +44,12 @@ def run(args: argparse.Namespace) -> int:
     written = []
     if args.figures is not None:
         from placement.io.plan import load_plan
+        from placement.report.results import looks_like_results, read_results
 
-        plan = load_plan(args.source)
-        written = [str(p) for p in save_figures(plan, args.figures, format=args.format,
+        drawn = (
+            read_results(args.source) if looks_like_results(args.source) else load_plan(args.source)
+        )
+        written = [str(p) for p in save_figures(drawn, args.figures, format=args.format,
                                                 force=args.force)]  # fmt: skip
     write_report(args.source, args.output, force=args.force)
     if args.json:

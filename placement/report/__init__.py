@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from placement.plan import Plan
+    from placement.report.results import Results
 
 __all__ = ["report_html", "save_figures", "write_report"]
 
@@ -59,9 +60,13 @@ def write_report(
 
 
 def save_figures(
-    plan: Plan, folder: str | os.PathLike[str], *, format: str = "png", force: bool = False
+    source: Plan | Results,
+    folder: str | os.PathLike[str],
+    *,
+    format: str = "png",
+    force: bool = False,
 ) -> tuple[Path, ...]:
-    """Write every figure of a plan as a picture; see :func:`placement.report.figures.save`."""
+    """Write every figure of a plan or of results; see :func:`placement.report.figures.save`."""
     from placement.report.figures import save
 
-    return save(plan, folder, format=format, force=force)
+    return save(source, folder, format=format, force=force)

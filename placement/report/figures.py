@@ -9,8 +9,8 @@ import contextlib
 import io
 import math
 import os
-import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from placement.plan import Plan
 from placement.report.before import baselines, distinct, latency_shares
 from placement.report.markup import clipped
 from placement.report.palette import LATENCY, METHODS, ROLES
-from placement.report.results import Results, best_known, row_gap
+from placement.report.results import Results, best_known, families, row_gap
 from placement.report.svgmap import star
 from placement.report.worldmap import map_view
 from placement.text import escape
@@ -128,14 +128,12 @@ def plan_figures(plan: Plan) -> Mapping[str, Callable[[], Figure]]:
 
 
 def results_figures(results: Results) -> Mapping[str, Callable[[], Figure]]:
-    """Return the figures of benchmark results by name: gap and time by failure constraint."""
+    """Return the figures of benchmark results by name: gap and time of each family."""
     solved = [row for row in results.rows if row["cell"].get("kind") == "solve"]
     found: dict[str, Callable[[], Figure]] = {}
-    for failures in dict.fromkeys(row["cell"]["failures"] for row in solved):
-        mine = [row for row in solved if row["cell"]["failures"] == failures]
-        name = re.sub(r"[^a-z0-9]+", "-", failures.lower())
-        found[f"gap-{name}"] = lambda rows=mine, title=failures: _trend(rows, title, "gap")  # type: ignore[misc]  # bound now
-        found[f"time-{name}"] = lambda rows=mine, title=failures: _trend(rows, title, "time")  # type: ignore[misc]  # bound now
+    for number, (title, mine) in enumerate(families(solved), start=1):
+        found[f"gap-{number}"] = partial(_trend, mine, title, "gap")
+        found[f"time-{number}"] = partial(_trend, mine, title, "time")
     return found
 
 
@@ -321,7 +319,7 @@ def _failures(plan: Plan) -> Figure:
     return _barh("After the loss of each single site", rows)
 
 
-def _trend(rows: list[Mapping[str, Any]], failures: str, kind: str) -> Figure:
+def _trend(rows: list[Mapping[str, Any]], title: str, kind: str) -> Figure:
     """Gap against the number of replicas, or time against the number of sites: medians."""
     import statistics
 
@@ -346,5 +344,7 @@ def _trend(rows: list[Mapping[str, Any]], failures: str, kind: str) -> Figure:
     axes.set_ylabel("median seconds" if kind == "time" else "median gap, %", color=_SOFT)
     axes.grid(axis="y", color=_RULE, linewidth=0.7)
     axes.legend(frameon=False, fontsize=8, ncols=2)
-    _title(axes, ("Time" if kind == "time" else "Gap") + f", failure constraint: {failures}")
+    axes.set_title(title, loc="left", fontsize=9, color=_SOFT)
+    figure.suptitle("Time" if kind == "time" else "Gap", x=0.02, ha="left", fontsize=11,
+                    fontweight="bold", color=_INK)  # fmt: skip
     return figure

@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,12 @@ __all__ = [
     "Results",
     "best_known",
     "contradictions",
+    "families",
     "intact",
     "looks_like_results",
     "read_results",
     "row_gap",
+    "time_ratio",
 ]
 
 FORMAT = "replica-placement benchmark results"
@@ -153,7 +156,7 @@ def _check_run(value: Mapping[str, Any], where: str) -> None:
         )
 
 
-def best_known(rows: tuple[Mapping[str, Any], ...]) -> dict[str, tuple[float, float]]:
+def best_known(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, float]]:
     """Return, per group, the best proven lower bound and the best value of any method.
 
     Returns
@@ -187,7 +190,57 @@ def row_gap(row: Mapping[str, Any], known: Mapping[str, tuple[float, float]]) ->
     return max(0.0, (float(value) - bound) / abs(float(value)))
 
 
-def contradictions(rows: tuple[Mapping[str, Any], ...]) -> tuple[str, ...]:
+def families(
+    rows: Sequence[Mapping[str, Any]],
+) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    """Split solved cells into families of questions that were put to the same methods.
+
+    Within a family a median over all questions compares like with like; over a whole file it would
+    hold a method that got the hard questions only against one that got them all.
+
+    Returns
+    -------
+    list
+        (title, rows), in the order of the file; the title names the failure constraint and how many
+        questions there are.
+    """
+    asked: dict[str, list[str]] = {}
+    for row in rows:
+        asked.setdefault(row["group"], []).append(row["cell"]["method"])
+    found: dict[tuple[str, frozenset[str]], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        key = (str(row["cell"]["failures"]), frozenset(asked[row["group"]]))
+        found.setdefault(key, []).append(row)
+    return [
+        (
+            f"Failure constraint: {failures}; {count} question{'' if count == 1 else 's'}"
+            f" put to {len(methods)} method{'' if len(methods) == 1 else 's'}",
+            mine,
+        )
+        for (failures, methods), mine in found.items()
+        for count in (len({row["group"] for row in mine}),)
+    ]
+
+
+def time_ratio(rows: Sequence[Mapping[str, Any]], method: str, reference: str) -> float | None:
+    """Return the median of a method's time over the reference's, question by question.
+
+    Only questions that both answered count, and only pairs of the same run; None without any.
+    """
+    times = {
+        (row["group"], row.get("run"), row["cell"]["method"]): float(row["seconds"])
+        for row in rows
+        if row["outcome"] == "ok"
+    }
+    ratios = [
+        seconds / times[group, run, reference]
+        for (group, run, who), seconds in times.items()
+        if who == method and times.get((group, run, reference), 0.0) > 0
+    ]
+    return statistics.median(ratios) if ratios else None
+
+
+def contradictions(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the groups in which a proven bound lies above another method's value, in words."""
     return tuple(
         f"{group}: the bound {bound:.12g} is above the value {value:.12g}"

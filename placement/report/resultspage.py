@@ -11,7 +11,14 @@ from typing import Any
 from placement.report.charts import Bar, Series, bars, lines
 from placement.report.markup import Child, Markup, tag
 from placement.report.parts import facts, reasons, section
-from placement.report.results import Results, best_known, contradictions, row_gap
+from placement.report.results import (
+    Results,
+    best_known,
+    contradictions,
+    families,
+    row_gap,
+    time_ratio,
+)
 from placement.report.tables import Column, data_table, percent
 from placement.status import OPTIMALITY_TOLERANCE
 
@@ -31,8 +38,11 @@ def results_sections(results: Results) -> list[Markup]:
     known = best_known(results.rows)
     solved = [row for row in results.rows if row["cell"].get("kind") == "solve"]
     sections = [_overview(results, solved)]
-    for failures, rows in _by(solved, lambda row: row["cell"]["failures"]).items():
-        sections.append(_methods(failures, rows, known))
+    reference = str(results.runs[-1].get("reference", "")) if results.runs else ""
+    sections += [
+        _methods(number, title, rows, known, reference)
+        for number, (title, rows) in enumerate(families(solved))
+    ]
     if solved:
         sections.append(_all_rows(solved, known))
     scripts = [row for row in results.rows if row["cell"].get("kind") == "script"]
@@ -73,7 +83,11 @@ def _overview(results: Results, solved: Sequence[Mapping[str, Any]]) -> Markup:
 
 
 def _methods(
-    failures: str, rows: Sequence[Mapping[str, Any]], known: Mapping[str, tuple[float, float]]
+    number: int,
+    title: str,
+    rows: Sequence[Mapping[str, Any]],
+    known: Mapping[str, tuple[float, float]],
+    reference: str,
 ) -> Markup:
     by_method = _by(rows, lambda row: row["cell"]["method"])
     gaps: list[Series] = []
@@ -102,11 +116,11 @@ def _methods(
                 max(values) if values else None,
                 1000 * statistics.median(seconds) if seconds else None,
                 1000 * max(seconds) if seconds else None,
+                time_ratio(rows, method, reference),
             ]
         )
-    title = "Without a failure constraint" if failures == "none" else f"Constraint: {failures}"
     return section(
-        f"methods-{''.join(c for c in failures if c.isalnum())}",
+        f"methods-{number}",
         title,
         lines(gaps, caption="Median gap to the best bound that any method proved",
               x_label="replicas", y_label="gap, %"),
@@ -116,7 +130,8 @@ def _methods(
             "Methods",
             [Column("Method"), Column("Cells", True), Column("Answered", True),
              Column("Proven", True), Column("Median gap, %", True), Column("Worst gap, %", True),
-             Column("Median time, ms", True), Column("Worst time, ms", True)],
+             Column("Median time, ms", True), Column("Worst time, ms", True),
+             Column(f"Time, × {reference}", True)],
             table,
         ),
     )  # fmt: skip

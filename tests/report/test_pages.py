@@ -283,6 +283,41 @@ def test_empty_results(tmp_path: Path, content: bytes) -> None:
     assert "no row yet" in report_html(path)
 
 
+def test_families_compare_like_with_like(tmp_path: Path) -> None:
+    """Questions put to other methods are another table; ratios pair the same question and run."""
+    from placement.report.results import families, read_results, time_ratio
+
+    rows = [
+        row("exact", 3, seconds=1.0),
+        row("kq", 3, seconds=0.5),
+        row("exact", 5, seconds=4.0),
+        row("kq", 5, seconds=1.0),
+        row("exact", 7, seconds=100.0),
+        row("milp", 7, seconds=900.0),
+        row("exact", 9, seconds=3.0),
+        row("kq", 9, outcome="timeout", reason="x"),
+    ]
+    results = read_results(results_file(tmp_path, rows))
+    split = families(results.rows)
+    assert [len(mine) for _, mine in split] == [6, 2]
+    assert "3 questions put to 2 methods" in split[0][0]
+    assert time_ratio(split[0][1], "kq", "exact") == pytest.approx((0.5 + 0.25) / 2)
+    assert time_ratio(split[1][1], "milp", "exact") == pytest.approx(9.0)
+    assert time_ratio(split[1][1], "kq", "exact") is None
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_figures_of_results(tmp_path: Path) -> None:
+    """Gap and time of each family are pictures, by the command line as well."""
+    pytest.importorskip("matplotlib")
+    from placement.cli import main
+
+    path = results_file(tmp_path, [row("exact", r, seconds=0.1 * r) for r in (3, 5)])
+    out = tmp_path / "r.html"
+    assert main(["report", str(path), "-o", str(out), "--figures", str(tmp_path / "f")]) == 0
+    assert sorted(p.name for p in (tmp_path / "f").iterdir()) == ["gap-1.png", "time-1.png"]
+
+
 def test_plans_from_files(tmp_path: Path) -> None:
     """The page of a file is the page of the plan; an existing file is not overwritten."""
     plan = worlds.plan_of_size(8, 5)
