@@ -97,9 +97,10 @@ int context_prepare(context *x)
     x->enum_rank = malloc(3 * P * sizeof(int) + 8);
     x->level_cost = malloc((MAX_ENUMERATED + 1) * P * 8 + 8);
     x->level_rank = malloc((MAX_ENUMERATED + 1) * P * sizeof(int) + 8);
-    if (!x->level_cost || !x->level_rank || !x->by_client || !x->replicas || !x->costs || !x->near_order || !x->near_free || !x->stack || !x->rho ||
-        !x->trial || !x->direction || !x->best_u || !x->selected || !x->pick || !x->order ||
-        !x->key || !x->radii || !x->counts || !x->enum_cost || !x->enum_rank)
+    if (!x->level_cost || !x->level_rank || !x->by_client || !x->replicas || !x->costs ||
+        !x->near_order || !x->near_free || !x->stack || !x->rho || !x->trial || !x->direction ||
+        !x->best_u || !x->selected || !x->pick || !x->order || !x->key || !x->radii || !x->counts ||
+        !x->enum_cost || !x->enum_rank)
         return 0;
     for (int j = 0; j < sites; j++)
         for (int c = 0; c < clients; c++)

@@ -156,7 +156,7 @@ double descend(context *x, int *replicas, int count, int limit)
             }
         }
         x->work += 2.0 * (double)sites * padded;
-        if (best_in < 0)
+        if (best_in < 0 || must_pause(x))
             break;
         int old = replicas[best_out];
         replicas[best_out] = best_in;

@@ -248,7 +248,9 @@ static void visit(context *x)
             lo = 0;
         if (hi > f->free_count)
             hi = f->free_count;
-        if (hi >= lo && hi >= 0 && hi <= MAX_ENUMERATED && completions(f->free_count, lo, hi) <= 12.0 + ENUMERATE_PER_SITE * f->free_count) {
+        double few = 12.0 + ENUMERATE_PER_SITE * f->free_count;
+        if (hi >= lo && hi >= 0 && hi <= MAX_ENUMERATED &&
+            completions(f->free_count, lo, hi) <= few) {
             enumerate(x, f, lo, hi);
             if (x->recording)
                 record_event(x, 3.0, 0.0);
