@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from formulations.exact import engine
 from formulations.exact.core import Core
 from formulations.exact.engine import Limits, Report, search
-from formulations.exact.kernel import compiled_available
+from formulations.exact.kernel import compiled_available, open_kernel
 from placement.errors import InputError, UnsupportedError
 from placement.status import Status, Termination
 from tests.exact.rational import Checker
@@ -68,6 +68,34 @@ def test_equals_enumeration_where_trees_grow(kernel, seed, inflated):
     # enough sites that leaves are closed by bounds and fixing, not by enumeration
     core = random_core(seed, max_sites=12, max_clients=40, plain=seed % 2 == 0)
     assert_proven(core, kernel, inflated=inflated)
+
+
+@each_kernel
+@pytest.mark.parametrize("seed", [100, 184, 266])
+def test_worlds_that_once_failed(kernel, seed):
+    # 100: scores near 3e12, where score − 1 is all that whole numbers leave between bound and
+    # score, and where a bound that needs no multipliers was claimed without a proof
+    assert_proven(
+        random_core(seed, max_sites=12, max_clients=12, plain=True), kernel, inflated=False
+    )
+    assert_proven(random_core(seed), kernel, inflated=True)
+
+
+@pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
+@settings(max_examples=20)
+@given(st.integers(0, 10**9), st.integers(1, 70))
+def test_kernels_bound_alike_for_any_number_of_clients(seed, clients):
+    # the compiled loops work on blocks of clients: no number of them may matter
+    rng = np.random.default_rng(seed)
+    core = spread_out(14, clients, seed=seed, size=int(rng.integers(2, 7)), voters=2)
+    u = rng.random(clients) * 200 * core.demand.near[0]
+    bounds = []
+    for which in ("compiled", "numpy"):
+        kernel = open_kernel(core, which)
+        bounds.append(
+            [kernel.scan(leader, u.copy(), 1, 0, True, 60.0) for leader in range(core.sites)]
+        )
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-11)
 
 
 @pytest.mark.slow
