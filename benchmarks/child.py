@@ -1,5 +1,7 @@
 """One cell in a process of its own: ``python -m benchmarks.child`` reads it and writes its row.
 
+A script is run in place of that, its output untouched.
+
 The cell comes as one JSON line on standard input, the row goes as one JSON line to standard output;
 whatever a solver prints goes to standard error. Standard input stays open as long as the parent
 lives: when it closes, the parent was killed and this process ends too.
@@ -15,7 +17,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,10 +38,22 @@ def main() -> int:
     limits = data["limits"]
     _limit(limits["memory"], limits["wall"], limits["threads"])
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    if data["kind"] == "script":
+        return _script(data["module"], data["arguments"])
     out = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     row = _row(data)
     os.write(out, json.dumps(row, allow_nan=False).encode() + b"\n")
+    return 0
+
+
+def _script(module: str, arguments: Sequence[str]) -> int:
+    """Run a module as a program, here: under the limits, and ending with the parent."""
+    import runpy
+
+    sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - for the rest of the process
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
     return 0
 
 
@@ -52,7 +66,7 @@ def _limit(memory: int, wall: float, threads: int) -> None:
 
 
 def _end_with_parent() -> None:
-    while os.read(sys.stdin.fileno(), 4096):
+    while os.read(0, 4096):
         pass
     os._exit(1)
 
@@ -62,8 +76,7 @@ def _row(data: Mapping[str, Any]) -> dict[str, object]:
     from placement.errors import InputError, LimitError, SolverError, UnsupportedError
 
     cell = cell_from_json(data)
-    if not isinstance(cell, SolveCell):
-        raise TypeError("scripts are run by the parent")
+    assert isinstance(cell, SolveCell)  # scripts went another way
     try:
         return {"outcome": "ok", **solve_cell(cell), **_usage()}
     except MemoryError:

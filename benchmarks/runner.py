@@ -131,11 +131,6 @@ def run_cell(
 
 
 def _start(cell: Cell, out: IO[bytes], err: IO[bytes]) -> subprocess.Popen[bytes]:
-    command = (
-        [sys.executable, "-m", cell.module, *cell.arguments]
-        if isinstance(cell, ScriptCell)
-        else [sys.executable, "-m", "benchmarks.child"]
-    )
     threads = str(cell.limits.threads)
     environment = os.environ | {
         "OMP_NUM_THREADS": threads,
@@ -144,8 +139,8 @@ def _start(cell: Cell, out: IO[bytes], err: IO[bytes]) -> subprocess.Popen[bytes
         "PYTHONHASHSEED": "0",
     }
     return subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL if isinstance(cell, ScriptCell) else subprocess.PIPE,
+        [sys.executable, "-m", "benchmarks.child"],
+        stdin=subprocess.PIPE,
         stdout=out,
         stderr=err,
         cwd=_ROOT,
@@ -224,6 +219,8 @@ def _script_outcome(cell: ScriptCell, code: int, text: str, noise: str) -> dict[
         return {"outcome": "ok", **tails}
     if f"No module named {cell.module}" in noise:
         return {"outcome": "missing", "reason": f"there is no {cell.module}"}
+    if "MemoryError" in noise or "bad_alloc" in noise:
+        return {"outcome": "memory", "reason": f"needs more than {cell.limits.memory} MiB", **tails}
     last = next((line for line in reversed(noise.splitlines()) if line.strip()), "")
     ending = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
     return {

@@ -109,6 +109,14 @@ def test_too_little_memory_is_a_row() -> None:
     assert "240 MiB" in str(row["reason"])
 
 
+def test_scripts_have_limits_too() -> None:
+    """A program that needs too much memory, or too long, is a row like any other."""
+    big = ScriptCell("timeit", ("-n1", "-r1", "bytearray(1 << 30)"), Limits(memory=300))
+    assert run_cell(big)["outcome"] == "memory"
+    slow = ScriptCell("timeit", ("-n1", "-r1", "import time; time.sleep(60)"), Limits(wall=1.0))
+    assert run_cell(slow)["outcome"] == "timeout"
+
+
 def fake_child(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
     """Have cells run a program of this test's own."""
     start = subprocess.Popen
@@ -168,9 +176,15 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
-def test_an_orphan_ends_with_its_parent() -> None:
+@pytest.mark.parametrize(
+    "asked",
+    [
+        cell("milp", world=World("world27"), replicas=7, limits=Limits(time=50.0, wall=60.0)),
+        ScriptCell("timeit", ("-n1", "-r1", "import time; time.sleep(60)")),
+    ],
+)
+def test_an_orphan_ends_with_its_parent(asked: Cell) -> None:
     """When the harness is killed, its child sees the end of its input and ends too."""
-    asked = cell("milp", world=World("world27"), replicas=7, limits=Limits(time=50.0, wall=60.0))
     child = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.child"],
         stdin=subprocess.PIPE,
