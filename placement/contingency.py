@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from placement.checks import number
@@ -26,9 +26,10 @@ from placement.failures import Loss, losses, score_after
 from placement.objectives import score_of
 
 if TYPE_CHECKING:
+    from placement.plan import Plan
     from placement.problem import Problem
 
-__all__ = ["Contingency", "Goal"]
+__all__ = ["Contingency", "Goal", "solve_within"]
 
 Goal = Literal["worst", "bounded", "weighted"]
 
@@ -242,3 +243,61 @@ class Contingency:
         if self.goal == "bounded":
             return f"at most {self.limit:g} ms after the loss of {lost}"
         return f"mean over outages of {lost}"
+
+
+def solve_within(
+    problem: Problem,
+    slack: float,
+    method: str = "exact",
+    *,
+    time_limit: float | None = None,
+    seed: int = 0,
+    threads: int = 1,
+) -> tuple[Plan, Plan]:
+    """Best normal plan whose worst case is at most (1 + slack) × the best possible.
+
+    Parameters
+    ----------
+    problem
+        With a contingency objective of the goal "worst".
+    slack
+        ε >= 0; 0.05 gives up five per cent of the best worst case.
+    method, seed, threads
+        As for :func:`placement.solve`.
+    time_limit
+        Seconds for both searches together.
+
+    Returns
+    -------
+    (plan of the goal "worst", plan of the goal "bounded")
+        The limit of the second is (1 + slack) times the worst case of the first: without a proof of
+        the first, of the best that was found. The first comes twice when nothing was found.
+    """
+    from time import perf_counter
+
+    from placement.methods import solve
+
+    goal = problem.objective
+    if not isinstance(goal, Contingency) or goal.goal != "worst":
+        raise InputError(
+            "needs a contingency objective",
+            field="objective",
+            value=goal.kind,
+            expected="Contingency(goal='worst')",
+        )
+    slack = number(slack, "slack")
+    began = perf_counter()
+    first = solve(problem, method, time_limit=time_limit, seed=seed, threads=threads)
+    if not first.found:
+        return first, first
+    left = None if time_limit is None else max(0.0, time_limit - (perf_counter() - began))
+    limit = (1 + slack) * first.objective / problem.demand.operations
+    second = solve(
+        problem.replace(objective=replace(goal, goal="bounded", limit=limit)),
+        method,
+        time_limit=left,
+        seed=seed,
+        threads=threads,
+        start=first,
+    )
+    return first, second

@@ -15,7 +15,7 @@ lead are elected only when no candidate survives. With cost_F the objective of a
     worst      min θ,   θ ≥ cost,  θ ≥ cost_F
     bounded    min cost,   cost ≤ limit,  cost_F ≤ limit
     weighted   min (1 − Σ p_F)·cost + Σ p_F θ_F,   θ_F ≥ cost_F,
-               θ_F ≥ cost − U·Σ_{f ∈ F} x_f              (a loss that touches no replica: clients stay)
+               θ_F ≥ cost − U·Σ_{f ∈ F} x_f       (no replica lost, and clients stay: normal)
 """
 
 from __future__ import annotations

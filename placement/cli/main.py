@@ -14,6 +14,7 @@ from placement import __version__
 from placement.cli import (
     check,
     compare,
+    contingency,
     datasets,
     evaluate,
     exits,
@@ -36,6 +37,7 @@ VERBS: tuple[Verb, ...] = (
     evaluate,
     compare,
     sweep,
+    contingency,
     check,
     sensitivity,
     report,

@@ -20,6 +20,7 @@ from typing import TypeVar
 from placement.configuration import Configuration
 from placement.constraints import Diversity
 from placement.errors import InputError
+from placement.failures import Failures
 from placement.feasibility import violations
 from placement.instance import Instance
 from placement.io.document import Document, encode_json, jsonable, read_document, unjsonable
@@ -31,7 +32,15 @@ from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status, Termination, status_of
 
-__all__ = ["FORMAT", "VERSION", "Reference", "load_plan", "plan_document", "save_plan"]
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "Reference",
+    "failures_document",
+    "load_plan",
+    "plan_document",
+    "save_plan",
+]
 
 FORMAT = "replica-placement plan"
 VERSION = 1
@@ -172,7 +181,24 @@ def plan_document(
             "leaders": _rows(plan.leaders),
             "quorum": _rows(plan.quorum_members),
         },
+        "failures": failures_document(plan.failures) if plan.found else None,
         "instance": about,
+    }
+
+
+def failures_document(failures: Failures) -> dict[str, object]:
+    """Return what each loss does to a plan, JSON-ready: recomputed from the plan when read."""
+    worst = failures.worst
+    return {
+        "level": failures.level,
+        "normal_ms": _finite(failures.normal),
+        "worst": None if worst is None else worst.lost,
+        "worst_ms": None if worst is None else _finite(worst.mean_latency),
+        "failover": [
+            {"leader": name, "mean_latency_ms": _finite(latency)}
+            for name, latency in failures.failover
+        ],
+        "each": _rows(failures.each),
     }
 
 
