@@ -2,7 +2,7 @@
 
     python -m benchmarks.local_search [--seeds 3] [--runs 3] [--sites 27] [--results DIR]
 
-Every network of :mod:`benchmarks.tier3_worlds` with every operation mix, |R| from 3 to 13 and |V| of
+Every network of :mod:`benchmarks.tier3_worlds` with every mix, |R| from 3 to 13 and |V| of
 1, 3 and 5, beside the bundled ``world27`` with every mix, with and without "survive the loss of a
 country". The optimum is that of method ``exact``, proven, or the problem is left out and counted.
 Time is the least of a few runs in one process, without the set-up that a problem does once; CPU

@@ -80,8 +80,7 @@ def grown(
         if not open_rows.size:
             break
         some = pairs.take(open_rows)
-        _, table = neighbourhood.moves(some, summands[open_rows])
-        after = table[np.arange(len(open_rows)), count, :none]
+        after = neighbourhood.additions(some, summands[open_rows])
         site = _choose(after, among, rng)
         possible = np.isfinite(after[np.arange(len(open_rows)), site])
         pairs.replicas[open_rows[possible], count[possible]] = site[possible]

@@ -172,6 +172,24 @@ class Neighbourhood:
         table[~self.allowed(pairs)] = np.inf
         return now, table
 
+    def additions(self, pairs: Pairs, summands: FloatArray) -> FloatArray:
+        """Objective less D·q after one more site, shape (B, sites): the table's cheap part.
+
+        Infinite for sites that are there already or may hold no replica; no other rule is heeded.
+        """
+        held = self._ranks[pairs.replicas]
+        first = held.min(axis=1, keepdims=True)
+        rows = np.arange(first.shape[2])
+        at_first = np.take_along_axis(summands, self._sites_by_rank[rows, first], axis=1)
+        after = np.where(self._ranks < first, summands, at_first).sum(axis=2)[:, :-1]
+        after += self.terms.direct[pairs.leaders][:, np.newaxis]
+        if self.rules.cost_weight:
+            after += self.terms.money[pairs.leaders]
+        members = np.zeros((len(pairs), self.terms.sites + 1), dtype=bool)
+        np.put_along_axis(members, pairs.replicas, True, axis=1)
+        after[members[:, :-1] | ~self.rules.may_hold] = np.inf
+        return np.asarray(after)
+
     def waits(self, pairs: Pairs) -> tuple[FloatArray, FloatArray]:
         """D·q of the m voters that answer first, now and after each move: shapes as in `moves`.
 
