@@ -326,13 +326,15 @@ def _trend(rows: list[Mapping[str, Any]], title: str, kind: str) -> Figure:
     figure, axes = _figure(7, 4)
     known = best_known(tuple(rows))
     marks = "os^Dv<>Ph*"
+    sized = len({row.get("sites") for row in rows if row["outcome"] == "ok"}) > 1
     for k, method in enumerate(dict.fromkeys(row["cell"]["method"] for row in rows)):
         points: dict[int, list[float]] = {}
         for row in rows:
             if row["cell"]["method"] != method or row["outcome"] != "ok":
                 continue
             if kind == "time":
-                points.setdefault(row.get("sites", 0), []).append(float(row["seconds"]))
+                x_value = row.get("sites", 0) if sized else row["cell"]["replicas"]
+                points.setdefault(x_value, []).append(float(row["seconds"]))
             elif (gap := row_gap(row, known)) is not None:
                 points.setdefault(row["cell"]["replicas"], []).append(100 * gap)
         x = sorted(points)
@@ -340,7 +342,7 @@ def _trend(rows: list[Mapping[str, Any]], title: str, kind: str) -> Figure:
                   color=METHODS[k % 10], linestyle=("-", "--", ":", "-.")[k % 4])  # fmt: skip
     if kind == "time":
         axes.set_yscale("log")
-    axes.set_xlabel("sites" if kind == "time" else "replicas", color=_SOFT)
+    axes.set_xlabel("sites" if kind == "time" and sized else "replicas", color=_SOFT)
     axes.set_ylabel("median seconds" if kind == "time" else "median gap, %", color=_SOFT)
     axes.grid(axis="y", color=_RULE, linewidth=0.7)
     axes.legend(frameon=False, fontsize=8, ncols=2)

@@ -90,6 +90,7 @@ def _methods(
     reference: str,
 ) -> Markup:
     by_method = _by(rows, lambda row: row["cell"]["method"])
+    sized = len({row.get("sites") for row in rows if row["outcome"] == "ok"}) > 1
     gaps: list[Series] = []
     times: list[Series] = []
     table: list[list[str | float | None]] = []
@@ -101,7 +102,9 @@ def _methods(
         for row in ok:
             if row["key"] in gap:
                 size[row["cell"]["replicas"]].append(100 * _rounded("gap", gap[row["key"]]))
-            time[row.get("sites", 0)].append(float(row["seconds"]))
+            time[row.get("sites", 0) if sized else row["cell"]["replicas"]].append(
+                float(row["seconds"])
+            )
         gaps.append(Series(method, _medians(size)))
         times.append(Series(method, _medians(time)))
         seconds = [float(row["seconds"]) for row in ok]
@@ -124,7 +127,7 @@ def _methods(
         title,
         lines(gaps, caption="Median gap to the best bound that any method proved",
               x_label="replicas", y_label="gap, %"),
-        lines(times, caption="Median time by size of the world", x_label="sites",
+        lines(times, caption="Median time", x_label="sites" if sized else "replicas",
               y_label="seconds (logarithmic)", logarithmic=True),
         data_table(
             "Methods",
