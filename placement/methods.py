@@ -18,7 +18,9 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from placement.configuration import Configuration
 from placement.errors import InputError, SolverError, UnsupportedError
@@ -26,6 +28,9 @@ from placement.feasibility import reasons_infeasible, violations
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = [
     "GROUP",
@@ -86,6 +91,9 @@ class Options:
         Most threads to use.
     start
         A feasible configuration to start from.
+    carry
+        What the plan of a similar problem by the same method left to be reused, if anything; any
+        method may ignore it, and none may trust it.
     progress
         Called now and then from the thread of the caller; must be quick.
     settings
@@ -97,6 +105,7 @@ class Options:
     seed: int = 0
     threads: int = 1
     start: Configuration | None = None
+    carry: object | None = None
     progress: Callable[[Progress], None] | None = None
     settings: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
@@ -240,11 +249,20 @@ class Method:
     reference: str = ""
 
 
-def available() -> tuple[str, ...]:
-    """Names of all registered methods, sorted; imports none of them."""
+@lru_cache(maxsize=1)
+def _registered() -> Mapping[str, EntryPoint]:
+    """Entry points by name. Reading the metadata of all distributions takes milliseconds."""
     from importlib.metadata import entry_points
 
-    return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def available() -> tuple[str, ...]:
+    """Names of all registered methods, sorted; imports none of them.
+
+    Distributions that are installed while the process runs are not seen.
+    """
+    return tuple(sorted(_registered()))
 
 
 def load_method(name: str) -> Method:
@@ -257,10 +275,8 @@ def load_method(name: str) -> Method:
     UnsupportedError
         When the registered object is no Method, or its module cannot be imported.
     """
-    from importlib.metadata import entry_points
-
-    found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
-    if not found:
+    found = _registered().get(name)
+    if found is None:
         import difflib
 
         names = available()
@@ -268,12 +284,12 @@ def load_method(name: str) -> Method:
         hint = f"one of {', '.join(names)}" + (f" (did you mean {close[0]!r}?)" if close else "")
         raise InputError("unknown method", field="method", value=name, expected=hint)
     try:
-        method = found[0].load()
+        method = found.load()
     except ImportError as error:
         raise UnsupportedError(f"method {name!r} cannot be imported: {error}") from error
     if not isinstance(method, Method):
         raise UnsupportedError(
-            f"the entry point {name!r} = {found[0].value!r} is a {type(method).__name__}, "
+            f"the entry point {name!r} = {found.value!r} is a {type(method).__name__}, "
             "not a placement.Method"
         )
     return method
@@ -381,14 +397,16 @@ def solve(
     InputError, UnsupportedError, LimitError, SolverError
         See :mod:`placement.errors`.
     """
+    carry: object | None = None
     if isinstance(start, Plan):
-        start = start.configuration
+        carry, start = start.carry, start.configuration
     options = Options(
         time_limit=time_limit,
         gap_limit=gap_limit,
         seed=seed,
         threads=threads,
         start=start,
+        carry=carry,
         progress=progress,
         settings=settings or {},
     )

@@ -76,6 +76,9 @@ class Plan:
         Numbers of the search (nodes, iterations, …).
     certificate
         What re-proves the bound, JSON-like, when the method gives one.
+    carry
+        What the method may reuse for a similar problem (another |R|, other demand) when the plan is
+        its start: opaque, never saved.
     """
 
     problem: Problem
@@ -89,6 +92,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     stats: Mapping[str, float | int | str] = dataclasses.field(default_factory=dict)
     certificate: Mapping[str, object] | None = None
+    carry: object | None = None
 
     @classmethod
     def of(
@@ -104,12 +108,14 @@ class Plan:
         notes: Sequence[str] = (),
         stats: Mapping[str, float | int | str] | None = None,
         certificate: Mapping[str, object] | None = None,
+        carry: object | None = None,
     ) -> Plan:
         """Build a plan from what a method found.
 
         Parameters
         ----------
-        problem, configuration, method, termination, seconds, reasons, notes, stats, certificate
+        problem, configuration, method, termination, seconds, reasons, notes, stats, certificate,
+        carry
             As the attributes.
         bound
             The method's proven lower bound. Pass +∞ with no configuration to say "proven
@@ -146,6 +152,7 @@ class Plan:
             notes=tuple(notes),
             stats=MappingProxyType(dict(stats or {})),
             certificate=certificate,
+            carry=carry,
         )
 
     @classmethod
@@ -164,7 +171,7 @@ class Plan:
     def __getstate__(self) -> dict[str, object]:
         fields = {field.name for field in dataclasses.fields(self)}
         state = {key: value for key, value in self.__dict__.items() if key in fields}
-        return {**state, "stats": dict(self.stats)}
+        return {**state, "stats": dict(self.stats), "carry": None}
 
     # --- the decision, by name ------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
+from placement.feasibility import complete
 from placement.instance import Instance
 from placement.methods import Progress, load_method, solve
 from placement.plan import Plan
@@ -107,15 +108,17 @@ def sweep(
 
     Notes
     -----
-    A gain between two optimal cells is proven; otherwise it is the difference of the best plans
+    Each cell starts from the plan of the cell before, and from what its method carries over. A gain
+    between two optimal cells is proven; otherwise it is the difference of the best plans
     known, and the gaps say how far it can be off.
     """
     import pandas as pd
 
-    def ask(problem: Problem, size: int) -> Plan:
+    def ask(problem: Problem, size: int, before: Plan | None) -> Plan:
         return solve(
             problem,
             method,
+            start=_grown(before, problem, size),
             time_limit=time_limit,
             gap_limit=gap_limit,
             seed=seed,
@@ -139,7 +142,7 @@ def sweep(
                 row.update(status="not run", reason="interrupted before its turn")
             else:
                 try:
-                    plan = ask(_with_counts(question, size, count), size)
+                    plan = ask(_with_counts(question, size, count), size, before)
                     row.update(_facts(plan))
                     row.update(voters=plan.problem.rules.voters, reason="; ".join(plan.reasons))
                     stopped = plan.termination is Termination.INTERRUPTED
@@ -163,6 +166,20 @@ def sweep(
     table = pd.DataFrame(rows, columns=list(SWEEP_COLUMNS))
     table["leader"] = pd.Series([row["leader"] for row in rows], dtype=object)
     return table
+
+
+def _grown(before: Plan | None, problem: Problem, size: int) -> Plan | None:
+    """Make a start for one size from the plan of the size before: its replicas and some more.
+
+    It carries along what the method kept (bounds of a neighbouring size start close to their best).
+    """
+    if before is None or before.configuration is None:
+        return None
+    try:
+        grown = complete(problem, before.configuration.leader, before.configuration.replicas, size)
+    except LimitError:
+        return None
+    return None if grown is None else before.replace(problem=problem, configuration=grown)
 
 
 def _empty_row(size: int, count: int | None) -> dict[str, object]:

@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
 
 from formulations.exact.core import Core
 from formulations.exact.engine import Limits, Report, Result, search
 from formulations.exhaustive import count_sets
+from placement.checks import FloatArray, IntArray
 from placement.methods import Method, Options, Progress, Setting, load_method, run
 from placement.plan import Plan
 from placement.problem import Problem
@@ -41,21 +46,37 @@ def solve(problem: Problem, options: Options) -> Plan:
         bound = report.bound if math.isfinite(report.bound) else -math.inf
         options.report(Progress(report.seconds, report.incumbent, bound))
 
+    core = Core.of(problem)
     result = search(
-        Core.of(problem),
+        core,
         limits=Limits(
             seconds=math.inf if options.time_limit is None else options.time_limit,
             gap=options.gap_limit,
         ),
         start=options.start,
+        multipliers=_multipliers(options.carry, core),
         listen=listen,
         certify=bool(options.settings["certificate"]),
         kernel=str(options.settings["kernel"]),
     )
-    return _plan(problem, result)
+    return _plan(problem, core, result)
 
 
-def _plan(problem: Problem, result: Result) -> Plan:
+@dataclass(frozen=True, eq=False)
+class _Carry:
+    """Multipliers of a search, for one of the same clients; any numbers give valid bounds."""
+
+    clients: IntArray
+    multipliers: Mapping[int, FloatArray]
+
+
+def _multipliers(carry: object | None, core: Core) -> Mapping[int, FloatArray] | None:
+    if isinstance(carry, _Carry) and np.array_equal(carry.clients, core.active):
+        return carry.multipliers
+    return None
+
+
+def _plan(problem: Problem, core: Core, result: Result) -> Plan:
     counters = result.counters
     reasons: tuple[str, ...] = ()
     if result.configuration is None and math.isinf(result.bound):
@@ -77,6 +98,7 @@ def _plan(problem: Problem, result: Result) -> Plan:
             "bounds": counters.evaluations,
         },
         certificate=None if result.certificate is None else result.certificate.to_json(),
+        carry=_Carry(core.active, result.multipliers),
     )
 
 
