@@ -29,7 +29,7 @@ WIDTH = 1000.0
 """Units across."""
 
 _LABEL_HEIGHT = 17.0
-_LETTER = 7.4
+_LETTER = 8.2
 _LONGEST = 26
 _MARK = 13.0
 _COMMITTERS = 8
