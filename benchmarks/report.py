@@ -58,10 +58,10 @@ def report_text(results: Results, *, markdown: bool = False) -> str:
         for line in contradictions(results.rows)
     )
     parts.extend(_unanswered(results.rows, markdown=markdown))
-    for run in results.runs[-1:]:
-        parts.extend(
-            wrap(f"{name}: {caption}") for name, caption in run.get("captions", {}).items()
-        )
+    captions = {
+        name: caption for run in results.runs for name, caption in run.get("captions", {}).items()
+    }
+    parts.extend(wrap(f"{name}: {caption}") for name, caption in captions.items())
     return "\n\n".join(parts)
 
 
