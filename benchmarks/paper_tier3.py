@@ -307,7 +307,7 @@ def draw(figure: int, table: Sequence[dict[str, object]], path: Path) -> None:
         winner, other = what.upper().split(" OVER ")
         axes.set(xlabel=f"share of {label}", ylabel=f"{other} slower than {winner}, per cent")
     if figure in (8, 11):
-        axes.legend(fontsize="small")
+        axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
     axes.set_title(f"After Figure {figure} of Sharov et al. 2015", fontsize="medium")
     path.parent.mkdir(parents=True, exist_ok=True)
     canvas.savefig(path, dpi=120)
