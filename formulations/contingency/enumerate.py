@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Literal
 
 import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.configuration import Configuration
+from placement.configuration import Configuration, site_costs
 from placement.contingency import Contingency
 from placement.feasibility import violations
 from placement.problem import Problem
@@ -38,7 +39,7 @@ def best_of_block(
     problem
         With one RTT scenario; `contingency` is its objective, and clients do not move.
     replicas
-        Replica sets that obey the rules for replicas, shape (n sets, |R|), rows ascending.
+        Replica sets of sites that may hold one, shape (n sets, |R|), rows ascending.
 
     Returns
     -------
@@ -46,19 +47,20 @@ def best_of_block(
         None when no voters and leader are feasible for any of the sets.
     """
     worths, normals, leaders, voters = _values(problem, contingency, replicas)
-    if worths.size == 0 or not np.isfinite(worths).any():
-        return None
-    tied = np.argwhere(worths <= cutoff(float(worths.min())))
-    seconds = normals[tied[:, 0], tied[:, 1]]
-    for index in np.argsort(seconds, kind="stable"):
-        row, choice = tied[index]
-        configuration = Configuration.of(
-            int(replicas[row, leaders[choice]]),
-            replicas[row, voters[choice]].tolist(),
-            replicas[row].tolist(),
-        )
-        if not violations(problem, configuration):
-            return float(worths[row, choice]), float(normals[row, choice]), configuration
+    while worths.size and np.isfinite(worths).any():
+        tied = np.argwhere(worths <= cutoff(float(worths.min())))
+        seconds = normals[tied[:, 0], tied[:, 1]]
+        for index in np.argsort(seconds, kind="stable"):
+            row, choice = tied[index]
+            configuration = Configuration.of(
+                int(replicas[row, leaders[choice]]),
+                replicas[row, voters[choice]].tolist(),
+                replicas[row].tolist(),
+            )
+            if not violations(problem, configuration):
+                return float(worths[row, choice]), float(normals[row, choice]), configuration
+        # The masks let pass what a rule forbids: what comes next may still be feasible.
+        worths[tied[:, 0], tied[:, 1]] = math.inf
     return None
 
 
@@ -77,6 +79,8 @@ def _values(
     base_after = [_base(problem, replicas, survivors[:, k]) for k in range(survivors.shape[1])]
     waits = demand.site_rtt[0][replicas[:, :, np.newaxis], replicas[:, np.newaxis, :]]
     lead = rules.may_lead[replicas]
+    chosen_lead = lead & _affordable(problem, replicas)
+    chosen_lead &= _obey(problem, replicas, "replicas")[:, np.newaxis]
     price = demand.quorum[0]
 
     worths, normals, leaders, sets = [], [], [], []
@@ -91,7 +95,7 @@ def _values(
         )
         for ell in chosen:
             value = _goal(problem, contingency, normal[ell], after[ell], weights)
-            worths.append(np.where(allowed & lead[:, ell], value, math.inf))
+            worths.append(np.where(allowed & chosen_lead[:, ell], value, math.inf))
             normals.append(normal[ell])
             leaders.append(ell)
             sets.append(chosen)
@@ -207,15 +211,36 @@ def _kth(values: FloatArray, k: int) -> FloatArray:
     return np.asarray(np.partition(values, k - 1, axis=-1)[..., k - 1])
 
 
+def _affordable(problem: Problem, replicas: IntArray) -> BoolArray:
+    """Which leaders of which sets are within the budget, shape (sets, |R|)."""
+    budget = problem.rules.budget
+    if budget is None:
+        return np.ones(replicas.shape, dtype=bool)
+    within = np.zeros(replicas.shape, dtype=bool)
+    for leader in np.unique(replicas).tolist():
+        prices = site_costs(problem.instance, leader)
+        if prices is None:
+            return np.ones(replicas.shape, dtype=bool)
+        good = prices[replicas].sum(axis=1) <= budget + 1e-9 * (1 + abs(budget))
+        within |= (replicas == leader) & good[:, np.newaxis]
+    return within
+
+
 def _voters_obey(problem: Problem, voters: IntArray) -> BoolArray:
     """Which rows of voter sets obey the rules for voters."""
     rules = problem.rules
     good = np.asarray(rules.may_vote[voters].all(axis=1), dtype=np.bool_)
     good &= rules.must_vote[voters].sum(axis=1) == int(rules.must_vote.sum())
-    rows = np.arange(len(voters)).reshape(-1, 1)
-    for group in rules.of("voters"):
-        held = np.zeros((len(voters), len(group.names)), dtype=np.intp)
-        np.add.at(held, (rows, group.labels[voters]), 1)
+    return good & _obey(problem, voters, "voters")
+
+
+def _obey(problem: Problem, chosen: IntArray, role: Literal["voters", "replicas"]) -> BoolArray:
+    """Which rows obey the diversity rules of a role."""
+    good = np.ones(len(chosen), dtype=bool)
+    rows = np.arange(len(chosen)).reshape(-1, 1)
+    for group in problem.rules.of(role):
+        held = np.zeros((len(chosen), len(group.names)), dtype=np.intp)
+        np.add.at(held, (rows, group.labels[chosen]), 1)
         if group.cap is not None:
             good &= held.max(axis=1) <= group.cap
         if group.min_domains is not None:

@@ -175,3 +175,14 @@ def test_interrupt_keeps_the_best():
     assert plan.bound == -math.inf
     assert plan.found
     assert np.isfinite(plan.objective)
+
+
+def test_a_budget_below_the_cheapest_latency_is_kept():
+    """The best plan over all budgets is too dear: the one within the budget must still be found."""
+    instance = random_instance(2, prices=True)
+    problem = placement.Problem(instance, replicas=4, voters=3, objective=Contingency())
+    free = check(problem)
+    plan = check(problem.replace(budget=free.cost * 0.8))
+    assert plan.found
+    assert plan.cost <= free.cost * 0.8 < free.cost
+    assert plan.objective > free.objective

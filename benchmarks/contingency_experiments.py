@@ -1,0 +1,568 @@
+"""The experiments of Shankaranarayanan et al., DSN 2014, on measured latencies of today.
+
+    python -m benchmarks.contingency_experiments              all of them, pictures and text
+    python -m benchmarks.contingency_experiments E3 E7        some
+    python -m benchmarks.contingency_experiments --quick      fewer keys and snapshots
+    python -m benchmarks.contingency_experiments --write      into docs/contingency.md
+
+Latencies are read from ``../shared/data/latency``: 27 AWS regions of 2025-05 (E3 to E5, E7), eight
+EC2 regions of 2013-06 (E1, E2), and weekly snapshots of IBM regions 2023 to 2026 (E6). The paper's
+traces are not public; keys are drawn with a seed:
+
+- ``timeline``: one writer, readers spread by Dirichlet(0.3) shares, the writer's site favoured;
+- ``article``: reads and writes spread by the same Dirichlet(0.5) shares;
+- ``check-in``: as timeline, but the user may be elsewhere in the next period (one time in three).
+
+``price`` is about plans with a leader: what N-1 costs in normal times on the bundled data sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.machine import describe, sentence
+from formulations.quorumstore.enumerate import Enumeration
+from formulations.quorumstore.envelope import tie_envelope
+from formulations.quorumstore.tables import SetTables
+from placement.checks import FloatArray
+from placement.errors import InputError
+from placement.quorumstore import (
+    Goal,
+    QuorumPlan,
+    QuorumProblem,
+    Redirect,
+    StoreRules,
+    Target,
+    evaluate,
+)
+from placement.quorumstore.problem import CountArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ROOT = Path(__file__).resolve().parents[1]
+LATENCY = ROOT.parent / "shared" / "data" / "latency"
+FIGURES = ROOT / "docs" / "figures"
+PAGE = ROOT / "docs" / "contingency.md"
+END = "<!-- end -->"
+LEFT_OUT = ("ap-northeast-3", "ap-southeast-5", "eu-central-2", "eu-south-2", "me-south-1")
+APPLICATIONS = ("timeline", "article", "check-in")
+COLOURS = ("#1b6ca8", "#c8553d", "#3a7d44", "#7b4b94", "#8c6d1f", "#4a4a4a")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much of everything: keys per application, snapshots, seed."""
+
+    keys: int
+    snapshots: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Lines of Markdown, and a picture."""
+
+    lines: list[str]
+    figure: Figure
+
+
+# --- data ------------------------------------------------------------------------------------
+
+
+def matrix(name: str) -> tuple[tuple[str, ...], FloatArray]:
+    """Read a table of RTTs; at least 0.5 ms within a site."""
+    path = LATENCY / name
+    if not path.is_file():
+        raise InputError("no such file", source=str(path), expected="the measured latencies")
+    with path.open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.reader(stream))
+    sites = tuple(row[0] for row in rows[1:])
+    rtt = np.array([[float(cell or 0) for cell in row[1:]] for row in rows[1:]])
+    np.fill_diagonal(rtt, np.maximum(np.diagonal(rtt), 0.5))
+    return sites, rtt
+
+
+def regions27() -> tuple[tuple[str, ...], FloatArray]:
+    """27 of the 32 AWS regions: of two near neighbours one stays."""
+    sites, rtt = matrix("aws_cloudping_2025-05_p50.csv")
+    kept = [i for i, site in enumerate(sites) if site not in LEFT_OUT]
+    return tuple(sites[i] for i in kept), rtt[np.ix_(kept, kept)]
+
+
+def store(sites: tuple[str, ...], rtt: FloatArray, rules: StoreRules) -> QuorumProblem:
+    """Return a store with a key that stands for any."""
+    ones = np.ones(len(sites), dtype=np.int64)
+    return QuorumProblem(rtt, ones, ones, sites=sites, rules=rules)
+
+
+def shares_of(rng: np.random.Generator, application: str, sites: int) -> tuple[FloatArray, int]:
+    """Shares of the reads of a key, and the site of its owner."""
+    home = int(rng.integers(sites))
+    share = rng.dirichlet(np.full(sites, 0.5 if application == "article" else 0.3))
+    if application != "article":
+        share = 0.7 * share
+        share[home] += 0.3
+    return share, home
+
+
+def requests(
+    rng: np.random.Generator, application: str, share: FloatArray, home: int
+) -> tuple[CountArray, CountArray]:
+    """Draw a period's reads and writes of a key."""
+    reads = rng.poisson(1000 * share)
+    reads[home] += 1
+    if application == "article":
+        return reads, rng.poisson(60 * share) + (np.arange(len(share)) == home)
+    writes = np.zeros(len(share), dtype=np.int64)
+    writes[home] = 20
+    return reads, writes
+
+
+def keys_of(
+    template: QuorumProblem, application: str, scale: Scale
+) -> list[tuple[CountArray, CountArray]]:
+    """Draw the keys of an application, the same for every experiment."""
+    rng = np.random.default_rng([scale.seed, APPLICATIONS.index(application)])
+    count = len(template.sites)
+    return [
+        requests(rng, application, *shares_of(rng, application, count)) for _ in range(scale.keys)
+    ]
+
+
+def solve_all(
+    template: QuorumProblem, keys: Sequence[tuple[CountArray, CountArray]], goal: Goal = Goal()
+) -> list[QuorumPlan]:
+    """Prove the optimum of every key of a store."""
+    solver = Enumeration(SetTables.of(template))
+    return [
+        solver.solve(template.with_goal(goal).with_demand(reads, writes)) for reads, writes in keys
+    ]
+
+
+# --- pictures and words ----------------------------------------------------------------------
+
+
+def axes_of(columns: int, height: float = 3.4) -> tuple[Any, list[Any]]:
+    """Return a figure with some axes side by side, drawn without a window."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.4 * columns + 0.4, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    found = figure.subplots(1, columns, squeeze=False)[0]
+    for axes in found:
+        axes.grid(visible=True, alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure, list(found)
+
+
+def cdf(axes: Any, values: Sequence[float], label: str, colour: str, style: str = "-") -> None:
+    """Draw the share of values at most x."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    share = np.arange(1, len(ordered) + 1) / len(ordered)
+    axes.step(ordered, 100 * share, where="post", label=label, color=colour, linestyle=style)
+    axes.set_ylim(0, 101)
+
+
+def rows(header: Sequence[str], body: Sequence[Sequence[object]]) -> list[str]:
+    """Return a Markdown table."""
+    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
+    return [*lines, *("| " + " | ".join(str(cell) for cell in row) + " |" for row in body)]
+
+
+def ms(values: Sequence[float] | FloatArray, quantile: float = 0.5) -> str:
+    """Return a quantile in ms."""
+    return f"{np.quantile(np.asarray(values, dtype=np.float64), quantile):.1f}"
+
+
+def share_of(condition: np.ndarray) -> str:
+    """Return how many per cent hold."""
+    return f"{100 * float(np.mean(condition)):.0f} %"
+
+
+def weighted_quantile(values: FloatArray, weights: FloatArray, quantile: float) -> float:
+    """Least value that `quantile` of the weight does not exceed."""
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weights[order])
+    return float(values[order][int(np.searchsorted(total, quantile * total[-1] - 1e-9))])
+
+
+# --- experiments -----------------------------------------------------------------------------
+
+
+def e1(scale: Scale) -> Outcome:
+    """E1: BA against three random sites, over requests (their figure 6)."""
+    sites, rtt = matrix("ec2_2013-06_p50.csv")
+    template = store(sites, rtt, StoreRules())
+    keys = keys_of(template, "timeline", scale)
+    rng = np.random.default_rng(scale.seed)
+    found: dict[tuple[str, str], tuple[list[float], list[int]]] = {}
+    for plan in solve_all(template, keys):
+        pick = [sites[i] for i in rng.choice(len(sites), 3, replace=False)]
+        for name, one in (("BA", plan), ("random", evaluate(plan.problem, pick, 2, 2))):
+            for site in one.per_site:
+                for kind, count, latency in (
+                    ("read", site.reads, site.read_latency),
+                    ("write", site.writes, site.write_latency),
+                ):
+                    values, weights = found.setdefault((name, kind), ([], []))
+                    values.append(latency)
+                    weights.append(count)
+    figure, both = axes_of(2)
+    body = []
+    for axes, kind in zip(both, ("read", "write"), strict=True):
+        for name, colour in (("BA", COLOURS[0]), ("random", COLOURS[1])):
+            values, weights = (np.asarray(x, dtype=np.float64) for x in found[name, kind])
+            order = np.argsort(values, kind="stable")
+            total = np.cumsum(weights[order]) / weights.sum()
+            axes.step(values[order], 100 * total, where="post", label=name, color=colour)
+            quantiles = [f"{weighted_quantile(values, weights, q):.0f}" for q in (0.1, 0.5, 0.9)]
+            body.append([kind, name, *quantiles])
+        axes.set(xlabel=f"{kind} latency, ms", ylabel="requests, %", ylim=(0, 101))
+        axes.legend(loc="lower right")
+    head = rows(["requests", "scheme", "p10 ms", "median ms", "p90 ms"], body)
+    return Outcome(head, figure)
+
+
+def e2(scale: Scale) -> Outcome:
+    """E2: the English Wikipedia on EC2 of 2013, one site lost at a time (their figure 7)."""
+    del scale
+    names, rtt = matrix("ec2_2013-06_p50.csv")
+    sites = tuple(f"{name.split(' ')[0]}{zone}" for name in names for zone in "ab")
+    wide = np.kron(rtt, np.ones((2, 2)))
+    for i in range(len(names)):
+        wide[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[0.5, 1.5], [1.5, 0.5]]
+    demand = {"us-east": 100, "us-west-2": 100, "us-west-1": 100, "eu-west": 138}
+    demand |= {"ap-southeast-1": 60, "ap-northeast-1": 36, "ap-southeast-2": 30, "sa-east": 36}
+    counts = [demand[site[:-1]] if site.endswith("a") else 0 for site in sites]
+    plans = {}
+    for name, contingency in (("BA", False), ("N-1C", True)):
+        rules = StoreRules(contingency, replicas=3, redirect=Redirect.HOP)
+        problem = QuorumProblem(wide, counts, counts, sites=sites, rules=rules)
+        plans[name] = Enumeration(SetTables.of(problem)).solve(problem)
+    # BA's optimum is far from unique; the paper's own choice stands beside the tie rule's.
+    published = ["us-west-2a", "us-west-1a", "ap-northeast-1a"]
+    plans["BA, as published"] = evaluate(plans["BA"].problem, published, 2, 2)
+    events = [("nothing", ()), *((site[:-1], (site,)) for site in sites if site.endswith("a"))]
+    figure, (axes,) = axes_of(1, 3.8)
+    figure.set_size_inches(9, 3.8)
+    body = []
+    for index, (name, plan) in enumerate(plans.items()):
+        after = {effect.lost: effect.threshold for effect in plan.losses}
+        heights = [after[lost] for _, lost in events]
+        place = np.arange(len(events)) + 0.27 * (index - 1)
+        axes.bar(place, heights, 0.25, label=name, color=COLOURS[index])
+        worst = max(after.values())
+        body.append([name, ", ".join(plan.replicas), f"{heights[0]:.0f}", f"{worst:.0f}"])
+    axes.set_xticks(range(len(events)), [event for event, _ in events], rotation=20)
+    axes.set(ylabel="p90 threshold, ms", xlabel="site lost (its first zone)", ylim=(0, 350))
+    axes.legend(ncols=3, loc="upper left")
+    return Outcome(rows(["scheme", "replicas", "normal ms", "worst loss ms"], body), figure)
+
+
+def e3(scale: Scale) -> Outcome:
+    """E3: read percentile normally and with the most critical replica lost (their figure 8a)."""
+    sites, rtt = regions27()
+    figure, both = axes_of(2)
+    body = []
+    for axes, application in zip(both, ("timeline", "article"), strict=True):
+        penalties = {}
+        for index, contingency in enumerate((False, True)):
+            name = "N-1C" if contingency else "BA"
+            template = store(sites, rtt, StoreRules(contingency, redirect=Redirect.KEEP))
+            plans = solve_all(template, keys_of(template, application, scale))
+            normal = np.array([plan.normal.read_threshold for plan in plans])
+            failed = np.array([plan.most_critical_replica().read_threshold for plan in plans])
+            cdf(axes, normal.tolist(), f"{name}, normal", COLOURS[index])
+            cdf(axes, failed.tolist(), f"{name}, failure", COLOURS[index], "--")
+            loss = failed - normal
+            penalties[name] = loss
+            cells = [application, name, ms(normal), ms(loss), ms(loss, 0.9)]
+            body.append([*cells, *(share_of(loss >= limit) for limit in (30, 50, 100))])
+        # The envelope over ties: what BA costs under failure if the best or worst tie is taken.
+        template = store(sites, rtt, StoreRules(False, redirect=Redirect.KEEP))
+        some = keys_of(template, application, scale)[: max(5, scale.keys // 10)]
+        found = [tie_envelope(template.with_demand(*key)) for key in some]
+        ranges = [one for one in found if one is not None]
+        best = [one.failure.best - one.value for one in ranges]
+        worst = [one.failure.worst - one.value for one in ranges]
+        ties = int(np.median([one.count for one in ranges]))
+        label = f"BA, ties of {len(ranges)} keys (max(T_r, T_w); median {ties} optima)"
+        body.append([application, label, "", f"{ms(best)} to {ms(worst)}", "", "", "", ""])
+        axes.set(xlabel="read latency (p90), ms", ylabel="keys, %", title=application)
+        axes.legend(loc="lower right", fontsize=8)
+    header = ["keys", "scheme", "normal", "loss, median", "loss, p90", ">= 30", ">= 50", ">= 100"]
+    return Outcome(rows(header, body), figure)
+
+
+def e4(scale: Scale) -> Outcome:
+    """E4: free N, R, W against 3-2-2 for N-1C (their figure 8b)."""
+    sites, rtt = regions27()
+    free = store(sites, rtt, StoreRules(True, redirect=Redirect.KEEP))
+    fixed = store(
+        sites, rtt, dataclasses.replace(free.rules, replicas=3, read_quorum=2, write_quorum=2)
+    )
+    keys = keys_of(free, "timeline", scale) + keys_of(free, "article", scale)
+    best = solve_all(free, keys)
+    gains = np.array([b.value - a.value for a, b in zip(best, solve_all(fixed, keys), strict=True)])
+    sizes = np.array([len(plan.replicas) for plan in best])
+    distinct = len({plan.configuration for plan in best})
+    figure, (axes,) = axes_of(1)
+    present = sorted({3, *sizes.tolist()})
+    axes.boxplot([gains[sizes == n] for n in present], whis=(10, 90), showfliers=False)
+    axes.set_xticks(range(1, len(present) + 1), [f"N = {n}" for n in present])
+    axes.set(xlabel="N of the free optimum", ylabel="T(3-2-2) − T(free), ms")
+    body = []
+    for n in present:
+        part = gains[sizes == n]
+        if len(part):
+            body.append([n, len(part), *(ms(part, q) for q in (0.25, 0.5, 0.75, 0.9, 1.0))])
+    table = rows(["N", "keys", "p25 ms", "median", "p75", "p90", "largest"], body)
+    words = f"{distinct} distinct configurations for {len(keys)} keys; least benefit {gains.min():.1f} ms."
+    return Outcome([*table, "", words], figure)
+
+
+def e5(scale: Scale) -> Outcome:
+    """E5: configure on the last period, use in the next (their figure 9)."""
+    sites, rtt = regions27()
+    template = store(sites, rtt, StoreRules(False, redirect=Redirect.KEEP))
+    figure, three = axes_of(3)
+    body = []
+    for axes, application in zip(three, APPLICATIONS, strict=True):
+        rng = np.random.default_rng([scale.seed, 50, APPLICATIONS.index(application)])
+        before, after = [], []
+        for _ in range(scale.keys):
+            share, home = shares_of(rng, application, len(sites))
+            before.append(requests(rng, application, share, home))
+            if application == "check-in" and rng.random() < 1 / 3:
+                share, home = shares_of(rng, application, len(sites))
+            after.append(requests(rng, application, share, home))
+        optimal = solve_all(template, after)
+        history = [
+            evaluate(new.problem, old.replicas, old.read_quorum, old.write_quorum)
+            for old, new in zip(solve_all(template, before), optimal, strict=True)
+        ]
+        for index, kind in enumerate(("read", "write")):
+            pick: Callable[[QuorumPlan], float] = (
+                (lambda plan: plan.normal.read_threshold)
+                if kind == "read"
+                else (lambda plan: plan.normal.write_threshold)
+            )
+            one = np.array([pick(plan) for plan in optimal])
+            two = np.array([pick(plan) for plan in history])
+            cdf(axes, one.tolist(), f"{kind}, optimal", COLOURS[index])
+            cdf(axes, two.tolist(), f"{kind}, history", COLOURS[index], "--")
+            extra = [ms(one), ms(two), ms(one, 0.9), ms(two, 0.9)]
+            body.append([application, kind, *extra])
+        axes.set(xlabel="p90 latency, ms", ylabel="keys, %", title=application)
+        axes.legend(loc="lower right", fontsize=8)
+    header = ["keys", "side", "optimal, median", "history, median", "optimal, p90", "history, p90"]
+    return Outcome(rows(header, body), figure)
+
+
+def snapshots(scale: Scale) -> tuple[tuple[str, ...], list[FloatArray]]:
+    """Weekly IBM matrices on the sites that all of them have, evenly thinned."""
+    found: dict[str, dict[tuple[str, str], float]] = {}
+    with (LATENCY / "ibm_interregion_weekly.csv").open(newline="", encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            week = found.setdefault(row["window_end"], {})
+            week[row["src"], row["dst"]] = float(row["rtt_avg_ms"])
+    common = sorted(set.intersection(*({a for a, _ in week} for week in found.values())))
+    series = []
+    for _, week in sorted(found.items()):
+        try:
+            rtt = np.array([[0.5 if a == b else week[a, b] for b in common] for a in common])
+        except KeyError:
+            continue  # a pair was not measured that week
+        series.append(rtt)
+    step = max(1, len(series) // scale.snapshots)
+    return tuple(common), series[::step]
+
+
+def e6(scale: Scale) -> Outcome:
+    """E6: optimum on the median matrix against the optimum of each snapshot (their figure 10)."""
+    sites, weekly = snapshots(scale)
+    rng = np.random.default_rng([scale.seed, 60])
+    wide_sites, rtt = regions27()
+    noise = [
+        rtt * rng.lognormal(0.0, 0.1, rtt.shape) for _ in range(max(3, scale.snapshots // 6))
+    ]
+    figure, both = axes_of(2)
+    body = []
+    few = dataclasses.replace(scale, keys=max(5, scale.keys // 5))
+    for axes, label, names, series in (
+        (both[0], f"IBM, {len(sites)} sites, {len(weekly)} weeks", sites, weekly),
+        (both[1], f"AWS, 27 sites, {len(noise)} perturbed (σ = 0.1)", wide_sites, noise),
+    ):
+        median = np.median(series, axis=0)
+        for row, contingency in enumerate((False, True)):
+            rules = StoreRules(contingency, redirect=Redirect.KEEP, max_replicas=4)
+            keys = keys_of(store(names, median, rules), "timeline", few)
+            chosen = solve_all(store(names, median, rules), keys)
+            base, extra = [], []
+            for snapshot in series:
+                template = store(names, snapshot, rules)
+                for old, new in zip(chosen, solve_all(template, keys), strict=True):
+                    kept = evaluate(new.problem, old.replicas, old.read_quorum, old.write_quorum)
+                    base.append(new.value)
+                    extra.append(kept.value - new.value)
+            values, penalty = np.array(base), np.array(extra)
+            name = "N-1C" if contingency else "BA"
+            for style, part, words in (
+                ("-", values < 100, "SNAP < 100 ms"),
+                ("--", values >= 100, "SNAP >= 100 ms"),
+            ):
+                if part.any():
+                    cdf(axes, penalty[part].tolist(), f"{name}, {words}", COLOURS[row], style)
+                    cells = [label, name, words, int(part.sum()), ms(penalty[part], 0.9)]
+                    body.append([*cells, share_of(penalty[part] <= 1e-9)])
+        axes.set(xlabel="MED − SNAP, ms", ylabel="keys × snapshots, %", title=label)
+        axes.legend(loc="lower right", fontsize=8)
+    header = ["latencies", "model", "range", "pairs", "penalty, p90 ms", "MED optimal"]
+    return Outcome(rows(header, body), figure)
+
+
+def e7(scale: Scale) -> Outcome:
+    """E7: bound writes, minimise reads (their asymmetric thresholds)."""
+    sites, rtt = regions27()
+    template = store(sites, rtt, StoreRules(False))
+    keys = keys_of(template, "timeline", scale)
+    figure, both = axes_of(2)
+    body = []
+    for axes, bounded in zip(both, ("write", "read"), strict=True):
+        free = "read" if bounded == "write" else "write"
+        medians: list[str] = []
+        for index, limit in enumerate((np.inf, 200.0, 100.0, 50.0, 25.0)):
+            goal = Goal(
+                Target.READS if bounded == "write" else Target.WRITES,
+                write_bound=limit if bounded == "write" else np.inf,
+                read_bound=limit if bounded == "read" else np.inf,
+            )
+            plans = [p for p in solve_all(template, keys, goal) if p.configuration is not None]
+            found = [
+                p.normal.read_threshold if free == "read" else p.normal.write_threshold
+                for p in plans
+            ]
+            name = "none" if np.isinf(limit) else f"{limit:.0f} ms"
+            infeasible = 100 * (1 - len(plans) / len(keys))
+            medians.append(ms(found) if found else "–")
+            p90 = ms(found, 0.9) if found else "–"
+            body.append([bounded, name, f"{infeasible:.0f} %", medians[-1], p90])
+            if found:
+                cdf(axes, found, f"{bounded} bound {name}", COLOURS[index])
+        axes.set(xlabel=f"{free} latency (p90), ms", ylabel="feasible keys, %")
+        axes.legend(loc="lower right", fontsize=8)
+    header = ["bounded", "bound", "infeasible", "other side, median ms", "p90 ms"]
+    return Outcome(rows(header, body), figure)
+
+
+def price(scale: Scale) -> Outcome:
+    """Plans with a leader: normal latency given up for N-1, on the bundled data sets."""
+    import placement
+    from placement.contingency import Contingency
+
+    del scale
+    names, given_up, saved, body = [], [], [], []
+    for name in ("world27", "aws", "gcp", "azure"):
+        problem = placement.Problem(placement.load(name), replicas=4, voters=3)
+        guarded = problem.replace(objective=Contingency())
+        normal = placement.solve(problem)
+        began = time.perf_counter()
+        plan = placement.solve(guarded, method="exhaustive")
+        seconds = time.perf_counter() - began
+        rate = problem.demand.operations
+        before = guarded.objective.value(guarded, normal.configuration) / rate
+        after = plan.objective / rate
+        names.append(name)
+        given_up.append(100 * (plan.mean_latency / normal.mean_latency - 1))
+        saved.append(100 * (1 - after / before))
+        body.append(
+            [
+                f"{name} ({len(problem.instance.sites)} sites)",
+                f"{normal.mean_latency:.2f}",
+                f"{before:.2f}",
+                f"{plan.mean_latency:.2f}",
+                f"{after:.2f}",
+                f"{given_up[-1]:.2f} %",
+                f"{saved[-1]:.2f} %",
+                f"{plan.status}, {seconds:.1f} s",
+            ]
+        )
+    figure, (axes,) = axes_of(1)
+    place = np.arange(len(names))
+    axes.bar(place - 0.2, given_up, 0.38, label="normal latency given up", color=COLOURS[1])
+    axes.bar(place + 0.2, saved, 0.38, label="worst case saved", color=COLOURS[0])
+    axes.set_xticks(place, names)
+    axes.set(ylabel="%")
+    axes.legend()
+    header = ["data set", "normal plan", "its worst", "N-1 plan", "its worst"]
+    header += ["given up", "worst case saved", "proof"]
+    return Outcome(rows(header, body), figure)
+
+
+EXPERIMENTS: dict[str, Callable[[Scale], Outcome]] = {
+    "E1": e1, "E2": e2, "E3": e3, "E4": e4, "E5": e5, "E6": e6, "E7": e7, "price": price,
+}  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run experiments, write their pictures, print (or write) their tables."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.contingency_experiments", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )  # fmt: skip
+    parser.add_argument("names", nargs="*", metavar="NAME", help="E1 to E7, price (default: all)")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the keys and snapshots")
+    parser.add_argument("--keys", type=int, default=200, help="per application (default 200)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--write", action="store_true", help="put the tables into the document")
+    args = parser.parse_args(arguments)
+    unknown = [name for name in args.names if name not in EXPERIMENTS]
+    if unknown:
+        parser.error(f"no experiment {unknown[0]!r}; one of {', '.join(EXPERIMENTS)}")
+    scale = Scale(args.keys // 10, 6, args.seed) if args.quick else Scale(args.keys, 60, args.seed)
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    for name in args.names or list(EXPERIMENTS):
+        began = time.perf_counter()
+        outcome = EXPERIMENTS[name](scale)
+        seconds = time.perf_counter() - began
+        picture = f"contingency-{name.lower()}.png"
+        outcome.figure.savefig(FIGURES / picture, dpi=110, metadata={"Software": None})
+        note = f"{scale.keys} keys per application, seed {scale.seed}, {seconds:.0f} s. "
+        text = "\n".join(
+            [
+                f"![{EXPERIMENTS[name].__doc__ or name}](figures/{picture})",
+                "",
+                *outcome.lines,
+                "",
+                note + sentence(describe()),
+            ]
+        )
+        print(f"## {name}\n\n{text}\n", flush=True)
+        if args.write:
+            write(name, text)
+    return 0
+
+
+def write(name: str, text: str) -> None:
+    """Replace what the page holds for an experiment, between its two marks."""
+    page = PAGE.read_text(encoding="utf-8")
+    mark = f"<!-- {name} -->"
+    start = page.index(mark) + len(mark)
+    end = page.index(END, start)
+    PAGE.write_text(f"{page[:start]}\n{text}\n{page[end:]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

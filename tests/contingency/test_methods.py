@@ -1,0 +1,201 @@
+"""Contingency placement by every method, against enumeration."""
+
+import dataclasses
+import math
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import placement
+from placement.constraints import Diversity
+from placement.contingency import Contingency, solve_within
+from placement.errors import InputError
+from placement.feasibility import reasons_infeasible
+from placement.methods import Options, load_method, run
+from placement.testing import random_instance
+from tests.contingency.test_enumerate import ASKS, GOALS
+from tests.strategies import problems
+
+BOUNDED = [Contingency(goal="bounded", limit=limit) for limit in (60.0, 90.0, 120.0)]
+EXACT = ("milp", "cp-sat")
+
+
+def answer(name, problem, **options):
+    return run(load_method(name), problem, Options(**options))
+
+
+def same(plan, truth):
+    """Whether a plan says what enumeration says, second criterion included."""
+    assert plan.status == truth.status, (plan.method, plan.notes)
+    if truth.found:
+        assert plan.objective == pytest.approx(truth.objective, rel=1e-9, abs=1e-9)
+        assert plan.score == pytest.approx(truth.score, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("ask", ASKS, ids=lambda ask: " ".join(ask))
+@pytest.mark.parametrize("number", range(len(GOALS) + len(BOUNDED)))
+def test_methods_agree_with_enumeration(ask, number):
+    goal = [*GOALS, *BOUNDED][number]
+    problem = placement.Problem(random_instance(1, ties=True), **ask, objective=goal)
+    if reasons_infeasible(problem):
+        return
+    truth = answer("exhaustive", problem)
+    for name in EXACT:
+        same(answer(name, problem), truth)
+    fast = answer("local-search", problem)
+    assert fast.status != "infeasible" or not truth.found
+    if fast.found:
+        assert fast.objective >= truth.objective * (1 - 1e-9)
+        assert fast.bound <= truth.objective * (1 + 1e-9)
+
+
+KINDS = frozenset(
+    {
+        "budget",
+        "decay",
+        "forbidden",
+        "leader",
+        "leaders",
+        "nested_caps",
+        "non_voters",
+        "pinned",
+        "pinned_voters",
+        "quorum",
+        "range",
+        "replica_caps",
+        "min_domains",
+        "varying_rtt",
+    }
+)
+
+
+@given(
+    problem=problems(kinds=KINDS, max_sites=6, max_clients=5, writes=True),
+    level=st.sampled_from(["site", "site", "zone"]),
+    moves=st.tuples(st.booleans(), st.booleans()),
+    goal=st.sampled_from(["worst", "weighted", "bounded"]),
+    factor=st.sampled_from([0.9, 1.0, 1.2]),
+)
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+def test_methods_agree_on_generated_problems(problem, level, moves, goal, factor):
+    settings_ = {"leader_may_move": moves[0], "clients_move": moves[1]}
+    worst = problem.replace(objective=Contingency(level, **settings_))
+    truth = answer("exhaustive", worst)
+    asked = worst
+    if goal == "weighted":
+        share = 0.5 / max(1, len(worst.objective.losses(worst)))
+        asked = problem.replace(
+            objective=Contingency(level, "weighted", probability=share, **settings_)
+        )
+    elif goal == "bounded" and truth.found:
+        limit = factor * truth.objective / problem.demand.operations
+        asked = problem.replace(objective=Contingency(level, "bounded", limit=limit, **settings_))
+    truth = answer("exhaustive", asked)
+    for name in EXACT:
+        same(answer(name, asked), truth)
+
+
+def test_exact_hands_on_and_says_so():
+    problem = placement.Problem(random_instance(3), replicas=4, voters=3, objective=Contingency())
+    plan = placement.solve(problem)
+    assert plan.method == "exact"
+    assert plan.status == "optimal"
+    assert "solved by 'exhaustive': it minimises over losses" in plan.notes[0]
+    same(plan, answer("exhaustive", problem))
+
+
+def test_the_second_criterion_is_found_by_every_exact_method():
+    """Worlds full of ties, where many plans share the worst case."""
+    for seed in range(3):
+        problem = placement.Problem(
+            random_instance(seed, ties=True), replicas=5, voters=3, objective=Contingency()
+        )
+        truth = answer("exhaustive", problem)
+        for name in EXACT:
+            same(answer(name, problem), truth)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_losses_are_added_only_as_needed(name):
+    problem = placement.Problem(random_instance(2), replicas=4, voters=3, objective=Contingency())
+    plan = answer(name, problem)
+    assert plan.status == "optimal"
+    assert 1 <= plan.stats["losses"] <= len(problem.objective.losses(problem))
+
+
+def test_safe_proof_of_the_program():
+    problem = placement.Problem(random_instance(5), replicas=3, voters=3, objective=Contingency())
+    method = load_method("milp")
+    plan = run(method, problem, Options(settings={"proof": "safe"}))
+    same(plan, answer("exhaustive", problem))
+
+
+def test_a_rule_never_improves_and_losses_never_help():
+    for seed in range(4):
+        instance = random_instance(seed)
+        normal = placement.solve(placement.Problem(instance, replicas=4, voters=3))
+        problem = normal.problem.replace(objective=Contingency())
+        free = answer("milp", problem)
+        ruled = answer("milp", problem.replace(diversity=Diversity("region", cap=1)))
+        assert free.objective >= normal.score * (1 - 1e-12)
+        assert ruled.objective >= free.objective * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("name", [*EXACT, "local-search"])
+def test_time_limits_give_an_honest_plan(name):
+    problem = placement.Problem(
+        placement.load("world27"), replicas=5, voters=3, objective=Contingency()
+    )
+    plan = answer(name, problem, time_limit=2.0)
+    assert plan.status in ("feasible", "unknown")
+    assert plan.bound <= plan.objective
+
+
+def test_interrupted_local_search_keeps_the_best():
+    def stop(_):
+        raise KeyboardInterrupt
+
+    problem = placement.Problem(random_instance(2), replicas=4, voters=3, objective=Contingency())
+    plan = answer("local-search", problem, progress=stop)
+    assert plan.termination == "interrupted"
+    assert plan.found
+    assert math.isfinite(plan.objective)
+
+
+def test_within_a_factor_of_the_best_worst_case():
+    problem = placement.Problem(random_instance(8), replicas=4, voters=3, objective=Contingency())
+    scores = []
+    for slack in (0.0, 0.05, 0.3, 5.0):
+        first, second = solve_within(problem, slack)
+        limit = (1 + slack) * first.objective
+        worst = max(score for _, score in problem.objective.scores_after(problem, second.configuration))
+        assert worst <= limit * (1 + 1e-9)
+        scores.append(second.score)
+    assert scores == sorted(scores, reverse=True)
+    normal = placement.solve(problem.replace(objective=placement.Problem.objective))
+    assert scores[-1] == pytest.approx(normal.score)
+    with pytest.raises(InputError, match="slack"):
+        solve_within(problem, -0.1)
+    with pytest.raises(InputError, match="contingency objective"):
+        solve_within(normal.problem, 0.1)
+
+
+def test_money_is_refused_instead_of_ignored():
+    instance = random_instance(2, prices=True)
+    with pytest.raises(InputError, match="does not weigh money"):
+        placement.Problem(
+            instance, replicas=4, voters=3, cost_weight=1.0, objective=Contingency()
+        )
+
+
+def test_a_start_is_taken():
+    problem = placement.Problem(random_instance(2), replicas=4, voters=3, objective=Contingency())
+    best = answer("exhaustive", problem)
+    for name in EXACT:
+        plan = run(
+            load_method(name),
+            problem,
+            dataclasses.replace(Options(), start=best.configuration),
+        )
+        same(plan, best)
