@@ -395,9 +395,7 @@ def e6(scale: Scale) -> Outcome:
     sites, weekly = snapshots(scale)
     rng = np.random.default_rng([scale.seed, 60])
     wide_sites, rtt = regions27()
-    noise = [
-        rtt * rng.lognormal(0.0, 0.1, rtt.shape) for _ in range(max(3, scale.snapshots // 6))
-    ]
+    noise = [rtt * rng.lognormal(0.0, 0.1, rtt.shape) for _ in range(max(3, scale.snapshots // 6))]
     figure, both = axes_of(2)
     body = []
     few = dataclasses.replace(scale, keys=max(5, scale.keys // 5))

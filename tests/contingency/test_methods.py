@@ -169,7 +169,9 @@ def test_within_a_factor_of_the_best_worst_case():
     for slack in (0.0, 0.05, 0.3, 5.0):
         first, second = solve_within(problem, slack)
         limit = (1 + slack) * first.objective
-        worst = max(score for _, score in problem.objective.scores_after(problem, second.configuration))
+        worst = max(
+            score for _, score in problem.objective.scores_after(problem, second.configuration)
+        )
         assert worst <= limit * (1 + 1e-9)
         scores.append(second.score)
     assert scores == sorted(scores, reverse=True)
@@ -184,9 +186,7 @@ def test_within_a_factor_of_the_best_worst_case():
 def test_money_is_refused_instead_of_ignored():
     instance = random_instance(2, prices=True)
     with pytest.raises(InputError, match="does not weigh money"):
-        placement.Problem(
-            instance, replicas=4, voters=3, cost_weight=1.0, objective=Contingency()
-        )
+        placement.Problem(instance, replicas=4, voters=3, cost_weight=1.0, objective=Contingency())
 
 
 def test_a_start_is_taken():

@@ -1,0 +1,181 @@
+"""``placement contingency`` from the outside."""
+
+import csv
+import json
+
+import pytest
+
+from placement.cli.main import main
+from placement.io.plan import load_plan
+
+LEADER = ["contingency", "leader", "world27", "--replicas", "3", "--voters", "3"]
+
+
+@pytest.fixture
+def rtts(tmp_path):
+    path = tmp_path / "rtt.csv"
+    path.write_text("site,a,b,c,d\na,1,20,90,60\nb,20,1,80,50\nc,90,80,1,40\nd,60,50,40,1\n")
+    return str(path)
+
+
+def run_json(capsys, *arguments, code=0):
+    assert main([*arguments, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_goals_order_as_they_must(capsys):
+    normal = run_json(capsys, *LEADER, "--normal")
+    worst = run_json(capsys, *LEADER)
+    weighted = run_json(capsys, *LEADER, "--weighted", "0.01")
+    within = run_json(capsys, *LEADER, "--within", "0.5")
+
+    def worst_of(document):
+        return max(document["contingency"]["worst_ms"], document["mean_latency_ms"])
+
+    assert all(d["status"] == "optimal" for d in (normal, worst, weighted, within))
+    assert normal["mean_latency_ms"] <= within["mean_latency_ms"] <= worst["mean_latency_ms"]
+    assert worst_of(worst) <= min(map(worst_of, (normal, weighted, within)))
+    assert worst_of(within) <= 1.5 * worst_of(worst) * (1 + 1e-9)
+    assert within["best_worst_case_ms"] == pytest.approx(worst_of(worst))
+    limit = str(worst_of(worst) + 1)
+    bounded = run_json(capsys, *LEADER, "--limit", limit)
+    assert worst_of(bounded) <= float(limit)
+    assert bounded["mean_latency_ms"] <= worst["mean_latency_ms"]
+
+
+def test_a_limit_that_nothing_reaches_is_infeasible(capsys):
+    assert run_json(capsys, *LEADER, "--limit", "1", code=2)["status"] == "infeasible"
+
+
+def test_levels_and_pairs_are_shown(capsys):
+    assert main([*LEADER, "--normal", "--level", "continent"]) == 0
+    assert "When one of level continent is lost" in capsys.readouterr().out
+    found = run_json(capsys, *LEADER, "--normal", "--pairs")
+    assert len(found["contingency"]["each"]) > len(found["failures"]["each"])
+    assert not any(row["survives"] for row in found["contingency"]["each"] if row["leader"] is None)
+
+
+def test_pairs_of_three_voters_are_explained(capsys):
+    found = run_json(capsys, *LEADER, "--pairs", code=2)
+    assert "needs 2 to be spared" in " ".join(found["reasons"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--level", "planet"], "planet"),
+        (["--weighted", "2"], "--weighted"),
+        (["--weighted", "nowhere=0.1"], "nowhere"),
+        (["--weighted", "0.1", "--weighted", "0.2"], "--weighted"),
+        (["--within", "-1"], "slack"),
+        (["--limit", "5", "--worst"], "not allowed with"),
+    ],
+)
+def test_bad_input(capsys, arguments, message):
+    assert main([*LEADER, *arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_plans_are_written_and_read_back(capsys, tmp_path):
+    target = tmp_path / "plan.json"
+    assert main([*LEADER, "-o", str(target)]) == 0
+    capsys.readouterr()
+    plan = load_plan(target)
+    assert plan.problem.objective.kind == "contingency"
+    assert plan.status == "optimal"
+
+
+def test_every_solve_reports_failures(capsys):
+    document = run_json(capsys, "solve", "world27", "--replicas", "3", "--voters", "3")
+    found = document["failures"]
+    assert {row["lost"] for row in found["each"]} == set(document["replicas"])
+    assert found["worst_ms"] == max(row["mean_latency"] for row in found["each"])
+    assert {step["leader"] for step in found["failover"]} == set(document["voters"]) - {
+        document["leader"]
+    }
+
+
+KEY = ["--reads", "a=5", "--reads", "b=3", "--reads", "c=1", "--writes", "a=1"]
+
+
+def test_one_key(capsys, rtts):
+    from formulations.quorumstore import place
+    from placement.quorumstore import QuorumProblem, StoreRules
+
+    rtt = [[1, 20, 90, 60], [20, 1, 80, 50], [90, 80, 1, 40], [60, 50, 40, 1]]
+    for model, contingency in (("--normal", False), ("--worst", True)):
+        found = run_json(capsys, "contingency", "quorum", rtts, *KEY, model)
+        rules = StoreRules(contingency)
+        truth = place(QuorumProblem(rtt, [5, 3, 1, 0], [1, 0, 0, 0], sites="abcd", rules=rules))
+        assert (found["value_ms"], found["replicas"]) == (truth.value, list(truth.replicas))
+        assert (found["n"], found["r"], found["w"]) == (
+            len(truth.replicas),
+            truth.read_quorum,
+            truth.write_quorum,
+        )
+    solved = run_json(capsys, "contingency", "quorum", rtts, *KEY, "--method", "cp-sat")
+    assert solved["value_ms"] == truth.value
+
+
+def test_front_and_envelope(capsys, rtts):
+    front = run_json(capsys, "contingency", "quorum", rtts, *KEY, "--pareto")
+    reads = [point["read_threshold_ms"] for point in front]
+    writes = [point["write_threshold_ms"] for point in front]
+    assert reads == sorted(reads)
+    assert writes == sorted(writes, reverse=True)
+    envelope = run_json(capsys, "contingency", "quorum", rtts, *KEY, "--envelope", "--normal")
+    assert envelope["optima"] >= 1
+    assert envelope["failure"]["best"] <= envelope["failure"]["worst"]
+
+
+def test_rules_that_cannot_hold_are_explained(capsys, rtts):
+    found = run_json(capsys, "contingency", "quorum", rtts, *KEY, "--n-max", "2", code=2)
+    assert "N >= 3" in " ".join(found["reasons"])
+    assert main(["contingency", "quorum", rtts, *KEY, "--read-limit", "0"]) == 2
+    assert "infeasible" in capsys.readouterr().out
+
+
+def test_a_table_of_keys(capsys, rtts, tmp_path):
+    keys, target = tmp_path / "keys.csv", tmp_path / "out.csv"
+    keys.write_text("key,reads:a,reads:b,writes:a\none,5,3,1\ntwo,0,9,0\n")
+    found = run_json(capsys, "contingency", "quorum", rtts, "--keys", str(keys), "-o", str(target))
+    assert found["keys"] == 2
+    with target.open() as stream:
+        table = list(csv.DictReader(stream))
+    assert [row["key"] for row in table] == ["one", "two"]
+    one = run_json(
+        capsys, "contingency", "quorum", rtts,
+        "--reads", "a=5", "--reads", "b=3", "--writes", "a=1",
+    )  # fmt: skip
+    assert table[0]["replicas"].split(";") == one["replicas"]
+    assert float(table[0]["value"]) == one["value_ms"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--reads", "x=1"], "--reads"),
+        (["--reads", "a=1.5"], "--reads"),
+        (["--keys", "k.csv"], "-o"),
+        (["--reads", "a=1", "-o", "x.csv"], "only tables"),
+        (["--reads", "a=1", "--regions", "zone"], "no levels"),
+        (["--reads", "a=1", "--p", "0"], "read_fraction"),
+    ],
+)
+def test_bad_quorum_input(capsys, rtts, arguments, message):
+    assert main(["contingency", "quorum", rtts, *arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_crooked_table_of_rtts(capsys, tmp_path):
+    path = tmp_path / "rtt.csv"
+    for text, message in (
+        ("site,a,b\na,1,2\nc,1,2\n", "different sites"),
+        ("site,a,b\na,1,x\nb,1,2\n", "not an RTT"),
+        ("site,a,b\na,1\nb,1,2\n", "wrong number of cells"),
+    ):
+        path.write_text(text)
+        assert main(["contingency", "quorum", str(path), "--reads", "a=1"]) == 1
+        assert message in capsys.readouterr().err
+    assert main(["contingency", "quorum", str(tmp_path / "no.csv"), "--reads", "a=1"]) == 1
+    assert "no such file" in capsys.readouterr().err
