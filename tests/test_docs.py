@@ -1,0 +1,65 @@
+"""What the documentation shows is true: doctests of all modules, links, names of methods."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import placement.methods
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def modules():
+    for package in ("placement", "formulations", "heuristics"):
+        root = importlib.import_module(package)
+        yield package
+        for info in pkgutil.walk_packages(root.__path__, package + "."):
+            if not info.name.endswith(("__main__", "_kernel")):
+                yield info.name
+
+
+def test_doctests():
+    tried = 0
+    for name in modules():
+        found = doctest.testmod(importlib.import_module(name))
+        assert found.failed == 0, name
+        tried += found.attempted
+    assert tried > 20
+
+
+@pytest.mark.parametrize("page", [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))],
+                         ids=lambda page: page.name)  # fmt: skip
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path) if path else page
+        assert there.exists(), f"{page.name} links to {target}"
+        if anchor and there.suffix == ".md":
+            headings = re.findall(r"^#+ (.*)$", there.read_text(encoding="utf-8"), re.MULTILINE)
+            slugs = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+            assert anchor in slugs, f"{page.name} links to {target}"
+
+
+def test_every_method_is_documented():
+    pages = "".join(p.read_text(encoding="utf-8") for p in ROOT.glob("docs/*.md"))
+    for name in placement.methods.available():
+        assert f"`{name}`" in pages, name
+
+
+def test_the_python_of_the_readme_runs(capsys):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(block, "README.md", "exec"), {})
+    assert "optimal, proven" in capsys.readouterr().out
+
+
+def test_public_names_exist_and_are_documented():
+    for name in placement.__all__:
+        thing = getattr(placement, name)
+        assert name == "__version__" or isinstance(thing, tuple) or thing.__doc__, name
