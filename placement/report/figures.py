@@ -323,6 +323,8 @@ def _trend(rows: list[Mapping[str, Any]], title: str, kind: str) -> Figure:
     """Gap against the number of replicas, or time against the number of sites: medians."""
     import statistics
 
+    from matplotlib.ticker import MaxNLocator
+
     figure, axes = _figure(7, 4)
     known = best_known(tuple(rows))
     marks = "os^Dv<>Ph*"
@@ -342,7 +344,7 @@ def _trend(rows: list[Mapping[str, Any]], title: str, kind: str) -> Figure:
                   color=METHODS[k % 10], linestyle=("-", "--", ":", "-.")[k % 4])  # fmt: skip
     if kind == "time":
         axes.set_yscale("log")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("sites" if kind == "time" and sized else "replicas", color=_SOFT)
     axes.set_ylabel("median seconds" if kind == "time" else "median gap, %", color=_SOFT)
     axes.grid(axis="y", color=_RULE, linewidth=0.7)
