@@ -19,54 +19,55 @@ traces are not public; keys are drawn with a seed:
 from __future__ import annotations
 
 import argparse
-import csv
 import dataclasses
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.contingency_data import (
+    APPLICATIONS,
+    Scale,
+    keys_of,
+    matrix,
+    regions27,
+    requests,
+    shares_of,
+    snapshots,
+    solve_all,
+    store,
+)
+from benchmarks.contingency_pictures import (
+    COLOURS,
+    axes_of,
+    cdf,
+    ms,
+    rows,
+    share_of,
+    weighted_quantile,
+)
 from benchmarks.machine import describe, sentence
-from formulations.quorumstore.enumerate import Enumeration
 from formulations.quorumstore.envelope import tie_envelope
-from formulations.quorumstore.tables import SetTables
-from placement.checks import FloatArray
-from placement.errors import InputError
 from placement.quorumstore import (
     Goal,
     QuorumPlan,
-    QuorumProblem,
     Redirect,
     StoreRules,
     Target,
     evaluate,
 )
-from placement.quorumstore.problem import CountArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROOT = Path(__file__).resolve().parents[1]
-LATENCY = ROOT.parent / "shared" / "data" / "latency"
 FIGURES = ROOT / "docs" / "figures"
 PAGE = ROOT / "docs" / "contingency.md"
 END = "<!-- end -->"
-LEFT_OUT = ("ap-northeast-3", "ap-southeast-5", "eu-central-2", "eu-south-2", "me-south-1")
-APPLICATIONS = ("timeline", "article", "check-in")
-COLOURS = ("#1b6ca8", "#c8553d", "#3a7d44", "#7b4b94", "#8c6d1f", "#4a4a4a")
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How much of everything: keys per application, snapshots, seed."""
-
-    keys: int
-    snapshots: int
-    seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,127 +76,6 @@ class Outcome:
 
     lines: list[str]
     figure: Figure
-
-
-# --- data ------------------------------------------------------------------------------------
-
-
-def matrix(name: str) -> tuple[tuple[str, ...], FloatArray]:
-    """Read a table of RTTs; at least 0.5 ms within a site."""
-    path = LATENCY / name
-    if not path.is_file():
-        raise InputError("no such file", source=str(path), expected="the measured latencies")
-    with path.open(newline="", encoding="utf-8") as stream:
-        rows = list(csv.reader(stream))
-    sites = tuple(row[0] for row in rows[1:])
-    rtt = np.array([[float(cell or 0) for cell in row[1:]] for row in rows[1:]])
-    np.fill_diagonal(rtt, np.maximum(np.diagonal(rtt), 0.5))
-    return sites, rtt
-
-
-def regions27() -> tuple[tuple[str, ...], FloatArray]:
-    """27 of the 32 AWS regions: of two near neighbours one stays."""
-    sites, rtt = matrix("aws_cloudping_2025-05_p50.csv")
-    kept = [i for i, site in enumerate(sites) if site not in LEFT_OUT]
-    return tuple(sites[i] for i in kept), rtt[np.ix_(kept, kept)]
-
-
-def store(sites: tuple[str, ...], rtt: FloatArray, rules: StoreRules) -> QuorumProblem:
-    """Return a store with a key that stands for any."""
-    ones = np.ones(len(sites), dtype=np.int64)
-    return QuorumProblem(rtt, ones, ones, sites=sites, rules=rules)
-
-
-def shares_of(rng: np.random.Generator, application: str, sites: int) -> tuple[FloatArray, int]:
-    """Shares of the reads of a key, and the site of its owner."""
-    home = int(rng.integers(sites))
-    share = rng.dirichlet(np.full(sites, 0.5 if application == "article" else 0.3))
-    if application != "article":
-        share = 0.7 * share
-        share[home] += 0.3
-    return share, home
-
-
-def requests(
-    rng: np.random.Generator, application: str, share: FloatArray, home: int
-) -> tuple[CountArray, CountArray]:
-    """Draw a period's reads and writes of a key."""
-    reads = rng.poisson(1000 * share)
-    reads[home] += 1
-    if application == "article":
-        return reads, rng.poisson(60 * share) + (np.arange(len(share)) == home)
-    writes = np.zeros(len(share), dtype=np.int64)
-    writes[home] = 20
-    return reads, writes
-
-
-def keys_of(
-    template: QuorumProblem, application: str, scale: Scale
-) -> list[tuple[CountArray, CountArray]]:
-    """Draw the keys of an application, the same for every experiment."""
-    rng = np.random.default_rng([scale.seed, APPLICATIONS.index(application)])
-    count = len(template.sites)
-    return [
-        requests(rng, application, *shares_of(rng, application, count)) for _ in range(scale.keys)
-    ]
-
-
-def solve_all(
-    template: QuorumProblem, keys: Sequence[tuple[CountArray, CountArray]], goal: Goal = Goal()
-) -> list[QuorumPlan]:
-    """Prove the optimum of every key of a store."""
-    solver = Enumeration(SetTables.of(template))
-    return [
-        solver.solve(template.with_goal(goal).with_demand(reads, writes)) for reads, writes in keys
-    ]
-
-
-# --- pictures and words ----------------------------------------------------------------------
-
-
-def axes_of(columns: int, height: float = 3.4) -> tuple[Any, list[Any]]:
-    """Return a figure with some axes side by side, drawn without a window."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.4 * columns + 0.4, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    found = figure.subplots(1, columns, squeeze=False)[0]
-    for axes in found:
-        axes.grid(visible=True, alpha=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
-    return figure, list(found)
-
-
-def cdf(axes: Any, values: Sequence[float], label: str, colour: str, style: str = "-") -> None:
-    """Draw the share of values at most x."""
-    ordered = np.sort(np.asarray(values, dtype=np.float64))
-    share = np.arange(1, len(ordered) + 1) / len(ordered)
-    axes.step(ordered, 100 * share, where="post", label=label, color=colour, linestyle=style)
-    axes.set_ylim(0, 101)
-
-
-def rows(header: Sequence[str], body: Sequence[Sequence[object]]) -> list[str]:
-    """Return a Markdown table."""
-    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-    return [*lines, *("| " + " | ".join(str(cell) for cell in row) + " |" for row in body)]
-
-
-def ms(values: Sequence[float] | FloatArray, quantile: float = 0.5) -> str:
-    """Return a quantile in ms."""
-    return f"{np.quantile(np.asarray(values, dtype=np.float64), quantile):.1f}"
-
-
-def share_of(condition: np.ndarray) -> str:
-    """Return how many per cent hold."""
-    return f"{100 * float(np.mean(condition)):.0f} %"
-
-
-def weighted_quantile(values: FloatArray, weights: FloatArray, quantile: float) -> float:
-    """Least value that `quantile` of the weight does not exceed."""
-    order = np.argsort(values, kind="stable")
-    total = np.cumsum(weights[order])
-    return float(values[order][int(np.searchsorted(total, quantile * total[-1] - 1e-9))])
 
 
 # --- experiments -----------------------------------------------------------------------------
@@ -216,14 +96,15 @@ def e1(scale: Scale) -> Outcome:
                     ("read", site.reads, site.read_latency),
                     ("write", site.writes, site.write_latency),
                 ):
-                    values, weights = found.setdefault((name, kind), ([], []))
-                    values.append(latency)
-                    weights.append(count)
+                    both_lists = found.setdefault((name, kind), ([], []))
+                    both_lists[0].append(latency)
+                    both_lists[1].append(count)
     figure, both = axes_of(2)
     body = []
     for axes, kind in zip(both, ("read", "write"), strict=True):
         for name, colour in (("BA", COLOURS[0]), ("random", COLOURS[1])):
-            values, weights = (np.asarray(x, dtype=np.float64) for x in found[name, kind])
+            values = np.asarray(found[name, kind][0], dtype=np.float64)
+            weights = np.asarray(found[name, kind][1], dtype=np.float64)
             order = np.argsort(values, kind="stable")
             total = np.cumsum(weights[order]) / weights.sum()
             axes.step(values[order], 100 * total, where="post", label=name, color=colour)
@@ -240,17 +121,18 @@ def e2(scale: Scale) -> Outcome:
     del scale
     names, rtt = matrix("ec2_2013-06_p50.csv")
     sites = tuple(f"{name.split(' ')[0]}{zone}" for name in names for zone in "ab")
-    wide = np.kron(rtt, np.ones((2, 2)))
+    wide = np.repeat(np.repeat(rtt, 2, axis=0), 2, axis=1)
     for i in range(len(names)):
         wide[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[0.5, 1.5], [1.5, 0.5]]
     demand = {"us-east": 100, "us-west-2": 100, "us-west-1": 100, "eu-west": 138}
     demand |= {"ap-southeast-1": 60, "ap-northeast-1": 36, "ap-southeast-2": 30, "sa-east": 36}
     counts = [demand[site[:-1]] if site.endswith("a") else 0 for site in sites]
+    requested = np.array(counts, dtype=np.int64)
     plans = {}
     for name, contingency in (("BA", False), ("N-1C", True)):
         rules = StoreRules(contingency, replicas=3, redirect=Redirect.HOP)
-        problem = QuorumProblem(wide, counts, counts, sites=sites, rules=rules)
-        plans[name] = Enumeration(SetTables.of(problem)).solve(problem)
+        problem = store(sites, wide, rules)
+        (plans[name],) = solve_all(problem, [(requested, requested)])
     # BA's optimum is far from unique; the paper's own choice stands beside the tie rule's.
     published = ["us-west-2a", "us-west-1a", "ap-northeast-1a"]
     plans["BA, as published"] = evaluate(plans["BA"].problem, published, 2, 2)
@@ -329,7 +211,7 @@ def e4(scale: Scale) -> Outcome:
         if len(part):
             body.append([n, len(part), *(ms(part, q) for q in (0.25, 0.5, 0.75, 0.9, 1.0))])
     table = rows(["N", "keys", "p25 ms", "median", "p75", "p90", "largest"], body)
-    words = f"{distinct} distinct configurations for {len(keys)} keys; least benefit {gains.min():.1f} ms."
+    words = f"{distinct} distinct configurations for {len(keys)} keys; least {gains.min():.1f} ms."
     return Outcome([*table, "", words], figure)
 
 
@@ -369,25 +251,6 @@ def e5(scale: Scale) -> Outcome:
         axes.legend(loc="lower right", fontsize=8)
     header = ["keys", "side", "optimal, median", "history, median", "optimal, p90", "history, p90"]
     return Outcome(rows(header, body), figure)
-
-
-def snapshots(scale: Scale) -> tuple[tuple[str, ...], list[FloatArray]]:
-    """Weekly IBM matrices on the sites that all of them have, evenly thinned."""
-    found: dict[str, dict[tuple[str, str], float]] = {}
-    with (LATENCY / "ibm_interregion_weekly.csv").open(newline="", encoding="utf-8") as stream:
-        for row in csv.DictReader(stream):
-            week = found.setdefault(row["window_end"], {})
-            week[row["src"], row["dst"]] = float(row["rtt_avg_ms"])
-    common = sorted(set.intersection(*({a for a, _ in week} for week in found.values())))
-    series = []
-    for _, week in sorted(found.items()):
-        try:
-            rtt = np.array([[0.5 if a == b else week[a, b] for b in common] for a in common])
-        except KeyError:
-            continue  # a pair was not measured that week
-        series.append(rtt)
-    step = max(1, len(series) // scale.snapshots)
-    return tuple(common), series[::step]
 
 
 def e6(scale: Scale) -> Outcome:
@@ -456,7 +319,7 @@ def e7(scale: Scale) -> Outcome:
             infeasible = 100 * (1 - len(plans) / len(keys))
             medians.append(ms(found) if found else "–")
             p90 = ms(found, 0.9) if found else "–"
-            body.append([bounded, name, f"{infeasible:.0f} %", medians[-1], p90])
+            body.append([bounded, name, f"{infeasible:.1f} %", medians[-1], p90])
             if found:
                 cdf(axes, found, f"{bounded} bound {name}", COLOURS[index])
         axes.set(xlabel=f"{free} latency (p90), ms", ylabel="feasible keys, %")
@@ -480,6 +343,7 @@ def price(scale: Scale) -> Outcome:
         plan = placement.solve(guarded, method="exhaustive")
         seconds = time.perf_counter() - began
         rate = problem.demand.operations
+        assert normal.configuration is not None
         before = guarded.objective.value(guarded, normal.configuration) / rate
         after = plan.objective / rate
         names.append(name)
@@ -537,7 +401,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         seconds = time.perf_counter() - began
         picture = f"contingency-{name.lower()}.png"
         outcome.figure.savefig(FIGURES / picture, dpi=110, metadata={"Software": None})
-        note = f"{scale.keys} keys per application, seed {scale.seed}, {seconds:.0f} s. "
+        drawn = f"{scale.keys} keys per application, seed {scale.seed}, "
+        note = f"{'' if name in ('E2', 'price') else drawn}{seconds:.0f} s. "
         text = "\n".join(
             [
                 f"![{EXPERIMENTS[name].__doc__ or name}](figures/{picture})",

@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from formulations.contingency.program import LossProgram, build
@@ -203,19 +202,18 @@ class _Search:
         reduce = bool(self.options.settings["reduce"])
         value = self.value if reduce else math.inf
         share = 1 - sum(weights.values())
-        limits = {
-            "worst": (value, lambda _: value),
-            "bounded": (
-                min(value, contingency.ceiling(problem)),
-                lambda _: contingency.ceiling(problem),
-            ),
-            "weighted": (
-                value / share if share > 1e-6 else math.inf,
-                lambda name: value / weights[name] if weights[name] else math.inf,
-            ),
-        }
-        most: Callable[[str], float]
-        cutoff, most = limits[contingency.goal]
+
+        def most(name: str) -> float:
+            """Return the largest score after a loss that is still of interest."""
+            if contingency.goal == "weighted":
+                return value / weights[name] if weights[name] else math.inf
+            return value if contingency.goal == "worst" else contingency.ceiling(problem)
+
+        cutoff = value
+        if contingency.goal == "bounded":
+            cutoff = min(value, contingency.ceiling(problem))
+        elif contingency.goal == "weighted":
+            cutoff = value / share if share > 1e-6 else math.inf
         normal = reduce_terms(self.normal, cutoff) if math.isfinite(cutoff) else self.normal
         losses = tuple(
             reduce_terms(terms, most(name)) if math.isfinite(most(name)) else terms
