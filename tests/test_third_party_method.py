@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-import textwrap
+import zipfile
 
 METHOD = '''
 """A toy method of a third party: the first feasible configuration."""
@@ -29,21 +29,25 @@ METHOD = Method(
 )
 '''
 
-PYPROJECT = """
-[build-system]
-requires = ["setuptools"]
-build-backend = "setuptools.build_meta"
+NAME, VERSION = "toy_placement_method", "0.1"
 
-[project]
-name = "toy-placement-method"
-version = "0.1"
 
-[project.entry-points."placement.methods"]
-toy = "toy_placement_method:METHOD"
+def wheel(folder):
+    """Write the distribution as a wheel: what a build backend would make of its sources."""
+    info = f"{NAME}-{VERSION}.dist-info"
+    files = {
+        f"{NAME}.py": METHOD,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {VERSION}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": f"[placement.methods]\ntoy = {NAME}:METHOD\n",
+    }
+    files[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in [*files, f"{info}/RECORD"])
+    path = folder / f"{NAME}-{VERSION}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return path
 
-[tool.setuptools]
-py-modules = ["toy_placement_method"]
-"""
 
 SCRIPT = """
 import json, sys
@@ -66,13 +70,10 @@ json.dump(
 
 
 def test_a_separate_distribution_registers_a_method(tmp_path):
-    source, target = tmp_path / "source", tmp_path / "site"
-    source.mkdir()
-    (source / "pyproject.toml").write_text(textwrap.dedent(PYPROJECT))
-    (source / "toy_placement_method.py").write_text(METHOD)
+    target = tmp_path / "site"
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation",
-         "--disable-pip-version-check", "--target", str(target), str(source)],
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index",
+         "--disable-pip-version-check", "--target", str(target), str(wheel(tmp_path))],
         check=True,
         capture_output=True,
         timeout=300,
