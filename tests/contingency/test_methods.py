@@ -199,3 +199,13 @@ def test_a_start_is_taken():
             dataclasses.replace(Options(), start=best.configuration),
         )
         same(plan, best)
+
+
+def test_exact_branches_where_there_are_too_many_sets():
+    """600,000 replica sets: enumerated only where time is not limited."""
+    problem = placement.Problem(
+        random_instance(3, sites=27), replicas=7, voters=3, objective=Contingency()
+    )
+    plan = placement.solve(problem, time_limit=2)
+    assert "solved by 'cp-sat'" in plan.notes[0]
+    assert plan.bound <= plan.objective
