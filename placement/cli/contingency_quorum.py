@@ -10,15 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from placement.cli import exits
 from placement.cli.output import exit_code, print_json
 from placement.cli.parsing import Subparsers
 from placement.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
+    from placement.checks import FloatArray
     from placement.quorumstore import Goal, QuorumPlan, QuorumProblem, StoreRules
+    from placement.quorumstore.problem import CountArray
 
 __all__ = ["GROUP", "add_parser", "run"]
 
@@ -168,6 +168,8 @@ def _method(name: str) -> object:
 
 
 def _problem(args: argparse.Namespace) -> QuorumProblem:
+    import numpy as np
+
     from placement.quorumstore import QuorumProblem
 
     sites, rtt, regions = _store(args)
@@ -197,7 +199,9 @@ def _problem(args: argparse.Namespace) -> QuorumProblem:
 
 def _store(
     args: argparse.Namespace,
-) -> tuple[tuple[str, ...], np.ndarray[Any, np.dtype[np.float64]], tuple[str, ...]]:
+) -> tuple[tuple[str, ...], FloatArray, tuple[str, ...]]:
+    import numpy as np
+
     from placement import datasets
 
     if args.store in datasets.names():
@@ -252,9 +256,9 @@ def _store(
     return sites, table, ()
 
 
-def _counts(
-    values: list[str], sites: tuple[str, ...], side: str
-) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _counts(values: list[str], sites: tuple[str, ...], side: str) -> CountArray:
+    import numpy as np
+
     counts = np.zeros(len(sites), dtype=np.int64)
     for text in values:
         site, equals, number = text.rpartition("=")
