@@ -1,8 +1,4 @@
-"""The second criterion: of the plans with the best worst case, the one that is best normally.
-
-Also the form (1 + ε) × best of the goal "bounded": first how good the worst case can be, then the
-best normal plan within it.
-"""
+"""The second criterion: of the plans with the best worst case, the one that is best normally."""
 
 from __future__ import annotations
 
