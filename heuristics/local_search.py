@@ -275,7 +275,7 @@ METHOD = Method(
     exact=False,
     objectives=("mean", "contingency"),
     settings={
-        "patience": Setting(6, "rounds of restarts without improvement before it stops", minimum=0)
+        "patience": Setting(3, "rounds of restarts without improvement before it stops", minimum=0)
     },
     complexity="O(S·C·S) for each step of all leaders",
     reference="Resende and Werneck 2003, generalised to leader, quorum and relays",
