@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from typing import TypeGuard
 
 import numpy as np
 
@@ -247,7 +248,7 @@ def _range(value: object) -> tuple[int, int]:
     return least, most
 
 
-def _by_name(value: object) -> bool:
+def _by_name(value: object) -> TypeGuard[tuple[str, ...]]:
     return isinstance(value, tuple) and any(isinstance(item, str) for item in value)
 
 
@@ -269,7 +270,7 @@ def _compile(problem: Problem) -> Rules:
             expected="5 or ['a', 'b', …]",
         )
     if _by_name(replicas):
-        fixed = mask(size, instance.site_indices(replicas, "replicas"))  # type: ignore[arg-type]
+        fixed = mask(size, instance.site_indices(replicas, "replicas"))
         _within(problem, must_hold, fixed, "pinned", "one of the fixed replicas")
         _within(problem, fixed, may_hold, "replicas", "no forbidden site")
         may_hold, must_hold = fixed, fixed.copy()
@@ -285,7 +286,7 @@ def _compile(problem: Problem) -> Rules:
     may_vote = may_hold & ~mask(size, instance.site_indices(problem.non_voters, "non_voters"))
     must_vote = mask(size, instance.site_indices(problem.pinned_voters, "pinned_voters"))
     if _by_name(voters):
-        fixed = mask(size, instance.site_indices(voters, "voters"))  # type: ignore[arg-type]
+        fixed = mask(size, instance.site_indices(voters, "voters"))
         _within(problem, must_vote, fixed, "pinned_voters", "one of the fixed voters")
         _within(problem, fixed, may_vote, "voters", "a site that may hold a voting replica")
         may_vote, must_vote = fixed, fixed.copy()

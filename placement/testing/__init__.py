@@ -1,0 +1,32 @@
+"""The public conformance suite: what any method must do to be called one.
+
+    from placement.testing import check_method
+
+    def test_my_method():
+        check_method("my-method")
+
+or, one test per check::
+
+    @pytest.mark.parametrize("check", placement.testing.CHECKS, ids=lambda check: check.__name__)
+    def test_my_method(check):
+        check(placement.methods.load_method("my-method"), seed=0)
+
+Small worlds of every kind (ties, one site, asymmetric RTTs, zero demand, pins, nested and crossing
+failure domains, flexible quorums, ranges, budgets, decay, RTTs that vary) are put to the method and
+its answers are held against all configurations there are. A method may refuse a world, with a
+reason; it may not answer it wrongly.
+"""
+
+from placement.testing.checks import CHECKS, ConformanceError, check_method
+from placement.testing.worlds import World, every_configuration, optimum, random_instance, worlds
+
+__all__ = [
+    "CHECKS",
+    "ConformanceError",
+    "World",
+    "check_method",
+    "every_configuration",
+    "optimum",
+    "random_instance",
+    "worlds",
+]
