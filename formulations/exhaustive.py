@@ -115,6 +115,10 @@ def solve(problem: Problem, options: Options) -> Plan:
         from formulations.contingency import exhaustive as contingency  # only where asked for
 
         return contingency.solve(problem, options)
+    if problem.objective.kind == "percentile":
+        from formulations import tail_exhaustive
+
+        return tail_exhaustive.solve(problem, options)
     rules = problem.rules
     total = count_sets(problem)
     limit = int(str(options.settings["limit"]))
@@ -196,7 +200,7 @@ METHOD = Method(
     call=solve,
     summary="every replica set with its best roles: the referee",
     exact=True,
-    objectives=("mean", "contingency"),
+    objectives=("mean", "contingency", "percentile"),
     settings={"limit": Setting(20_000_000, "most replica sets to enumerate", minimum=1)},
     complexity="O(C(|S|, |R|)·(C + |R|²·|V|))",
     reference="Sharov et al. 2015, section 5",

@@ -6,19 +6,12 @@ nothing is shared between sets and each takes milliseconds: for small instances.
 
 from __future__ import annotations
 
-import itertools
-import math
-import time
-
-import numpy as np
-
+from formulations.set_enumeration import Found, enumerate_sets
 from placement.breakdown import objective
-from placement.configuration import Configuration
-from placement.errors import LimitError
-from placement.methods import Options, Progress
-from placement.plan import Plan, cheapest
+from placement.checks import IntArray
+from placement.methods import Options
+from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import Termination
 from placement.tail.roles import best_roles
 
 __all__ = ["solve"]
@@ -32,50 +25,22 @@ def solve(problem: Problem, options: Options) -> Plan:
     LimitError
         When there are more replica sets than the setting ``limit``.
     """
-    rules = problem.rules
-    pinned = np.nonzero(rules.must_hold)[0].tolist()
-    free = np.nonzero(rules.may_hold & ~rules.must_hold)[0].tolist()
-    sizes = range(max(rules.replicas_min, len(pinned)), rules.replicas_max + 1)
-    total = sum(math.comb(len(free), size - len(pinned)) for size in sizes)
-    limit = int(str(options.settings["limit"]))
-    if total > limit:
-        raise LimitError(
-            f"{total:,} replica sets are more than the limit of {limit:,}; use 'local-search', or "
-            "raise the setting 'limit'"
-        )
-    started = time.perf_counter()
-    best: Configuration | None = None
-    termination = Termination.FINISHED
-    done = enumerated = 0
-    try:
-        for size in sizes:
-            for more in itertools.combinations(free, size - len(pinned)):
-                found, by_hand = best_roles(problem, sorted([*pinned, *more]))
-                enumerated += by_hand
-                done += 1
-                if found is not None:
-                    best = cheapest(problem, [found] if best is None else [best, found])
-                seconds = time.perf_counter() - started
-                incumbent = math.inf if best is None else objective(problem, best)
-                options.report(Progress(seconds, incumbent, -math.inf, done, total))
-                if options.time_limit is not None and seconds > options.time_limit and done < total:
-                    raise TimeoutError
-    except TimeoutError:
-        termination = Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        termination = Termination.INTERRUPTED
-    finished = termination is Termination.FINISHED
-    if best is None and finished:
-        return Plan.infeasible(
-            problem,
-            method="exhaustive",
-            reasons=(f"none of the {total:,} replica sets has a plan that obeys all rules",),
-        )
-    return Plan.of(
+    enumerated = 0
+
+    def look(sets: IntArray) -> Found | None:
+        nonlocal enumerated
+        (replicas,) = sets.tolist()
+        found, by_hand = best_roles(problem, replicas)
+        enumerated += by_hand
+        if found is None:
+            return None
+        return objective(problem, found), problem.objective.tie_break(problem, found), found
+
+    return enumerate_sets(
         problem,
-        best,
-        method="exhaustive",
-        bound=objective(problem, best) if best is not None and finished else -math.inf,
-        termination=termination,
-        stats={"sets": done, "of": total, "leaders with enumerated voters": enumerated},
+        options,
+        look,
+        block=1,
+        instead="'tier2' with given replicas",
+        stats=lambda: {"leaders with enumerated voters": enumerated},
     )

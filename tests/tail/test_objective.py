@@ -12,7 +12,7 @@ import placement
 from formulations import tail_exhaustive
 from placement.configuration import Configuration
 from placement.errors import InputError
-from placement.methods import Options, run
+from placement.methods import Options
 from placement.score import operation_latency, score
 from placement.tail import Distributions, Percentile
 from placement.tail.distributions import of_family, of_percentiles, of_samples
@@ -161,10 +161,20 @@ def test_leader_method_takes_percentiles_and_others_refuse():
     assert plan.status == "optimal"
     assert plan.objective == min(goal.value(problem, c) for c in every_configuration(problem))
     assert "p99 latency" in repr(problem)
-    exact = placement.methods.load_method("tier2-brute-force")
-    if "percentile" not in exact.objectives:
-        with pytest.raises(placement.UnsupportedError, match="of the kind 'percentile'"):
-            run(exact, problem, Options())
+    with pytest.raises(placement.UnsupportedError, match="of the kind 'percentile'"):
+        placement.solve(problem, method="kq")
+
+
+def test_methods_by_name():
+    instance = whole(4, sites=5, clients=3)
+    goal = Percentile(90, Distributions.parametric(instance, variation=0.2, bins=700))
+    problem = placement.Problem(instance, replicas=4, voters=3, objective=goal)
+    best = min(goal.value(problem, c) for c in every_configuration(problem))
+    assert placement.solve(problem, method="exhaustive").objective == best
+    fixed = problem.replace(replicas=list(instance.sites[:4]))
+    plan = placement.solve(fixed, method="tier2")
+    assert plan.objective == min(goal.value(fixed, c) for c in every_configuration(fixed))
+    assert "stochastically ordered" in plan.notes[0]
 
 
 def test_sources_of_distributions():
