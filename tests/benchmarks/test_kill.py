@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import collections
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -39,7 +37,7 @@ def kill_at_random(command: list[str], path: Path, kills: int, longest: float, s
         )
         time.sleep(rng.uniform(0, longest))
         hits += child.poll() is None
-        os.kill(child.pid, signal.SIGKILL)
+        child.kill()
         child.wait()
         keys = rows_in(path)
         assert keys[: len(before)] == before, "a durable row was lost"
