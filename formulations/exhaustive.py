@@ -16,7 +16,7 @@ import time
 import numpy as np
 
 from formulations.replica_sets import ReplicaSets, SetEvaluator, replica_sets
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.checks import FloatArray, IntArray
 from placement.configuration import Configuration
 from placement.errors import LimitError
 from placement.methods import Method, Options, Progress, Setting
@@ -59,7 +59,7 @@ class _Search:
     def look_at(self, evaluator: SetEvaluator, sets: ReplicaSets) -> None:
         """Take the best leader of a block of sets if it is the best so far."""
         bounds, waits = evaluator.scores(sets)
-        bounds[:, ~_obey(self.problem, sets.members)] = math.inf
+        bounds[:, ~self.problem.rules.obeyed("replicas", sets.members)] = math.inf
         if not bounds.min() <= self.value * (1 + TIE) or math.isinf(bounds.min()):
             return
         if self.free_votes:
@@ -179,20 +179,6 @@ def _true_waits(problem: Problem, leaders: IntArray, replicas: IntArray) -> Floa
                 for weight, rtt in zip(demand.quorum.tolist(), demand.site_rtt, strict=True)
             )
     return total
-
-
-def _obey(problem: Problem, replicas: IntArray) -> BoolArray:
-    """Which rows obey the diversity rules for replicas."""
-    good = np.ones(len(replicas), dtype=bool)
-    rows = np.arange(len(replicas))[:, np.newaxis]
-    for group in problem.rules.of("replicas"):
-        held = np.zeros((len(replicas), len(group.names)), dtype=np.intp)
-        np.add.at(held, (rows, group.labels[replicas]), 1)
-        if group.cap is not None:
-            good &= held.max(axis=1) <= group.cap
-        if group.min_domains is not None:
-            good &= (held > 0).sum(axis=1) >= group.min_domains
-    return good
 
 
 METHOD = Method(

@@ -135,6 +135,22 @@ class Rules:
         """Return the diversity rules of one role."""
         return tuple(group for group in self.groups if group.role == role)
 
+    def obeyed(self, role: Role, chosen: IntArray) -> BoolArray:
+        """Which of many choices of sites obey the diversity rules of a role.
+
+        `chosen` has shape (choices, sites chosen); O(choices · (sites chosen + domains)).
+        """
+        good = np.ones(len(chosen), dtype=bool)
+        rows = np.arange(len(chosen)).reshape(-1, 1)
+        for group in self.of(role):
+            held = np.zeros((len(chosen), len(group.names)), dtype=np.intp)
+            np.add.at(held, (rows, group.labels[chosen]), 1)
+            if group.cap is not None:
+                good &= held.max(axis=1) <= group.cap
+            if group.min_domains is not None:
+                good &= (held > 0).sum(axis=1) >= group.min_domains
+        return good
+
     @cached_property
     def nested_voter_caps(self) -> bool:
         """Whether the voters' rules are caps on nested levels only, so that greedy is exact."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Literal
 
 import numpy as np
 
@@ -80,7 +79,7 @@ def _values(
     waits = demand.site_rtt[0][replicas[:, :, np.newaxis], replicas[:, np.newaxis, :]]
     lead = rules.may_lead[replicas]
     chosen_lead = lead & _affordable(problem, replicas)
-    chosen_lead &= _obey(problem, replicas, "replicas")[:, np.newaxis]
+    chosen_lead &= problem.rules.obeyed("replicas", replicas)[:, np.newaxis]
     price = demand.quorum[0]
 
     worths, normals, leaders, sets = [], [], [], []
@@ -231,18 +230,4 @@ def _voters_obey(problem: Problem, voters: IntArray) -> BoolArray:
     rules = problem.rules
     good = np.asarray(rules.may_vote[voters].all(axis=1), dtype=np.bool_)
     good &= rules.must_vote[voters].sum(axis=1) == int(rules.must_vote.sum())
-    return good & _obey(problem, voters, "voters")
-
-
-def _obey(problem: Problem, chosen: IntArray, role: Literal["voters", "replicas"]) -> BoolArray:
-    """Which rows obey the diversity rules of a role."""
-    good = np.ones(len(chosen), dtype=bool)
-    rows = np.arange(len(chosen)).reshape(-1, 1)
-    for group in problem.rules.of(role):
-        held = np.zeros((len(chosen), len(group.names)), dtype=np.intp)
-        np.add.at(held, (rows, group.labels[chosen]), 1)
-        if group.cap is not None:
-            good &= held.max(axis=1) <= group.cap
-        if group.min_domains is not None:
-            good &= (held > 0).sum(axis=1) >= group.min_domains
-    return good
+    return good & problem.rules.obeyed("voters", voters)
