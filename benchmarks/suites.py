@@ -246,7 +246,22 @@ _PEERS = Suite(
     ),
 )
 
+_AGREEMENT = Suite(
+    name="agreement",
+    purpose="four exact methods against each other on every bundled data set; hours",
+    reference="exact",
+    grids=(
+        Grid(
+            (_WORLD27, _AZURE, _AWS, _GCP),
+            ("exact", "exhaustive", "cp-sat", "milp"),
+            (3, 4, 5, 6, 7),
+            (1, 3, 5),
+            limits=Limits(time=900.0, wall=1200.0, memory=8192, repeats=1),
+        ),
+    ),
+)
+
 SUITES: Mapping[str, Suite] = MappingProxyType(
-    {suite.name: suite for suite in (_SMOKE, _GAP, _SCALE, _PAPER, _PEERS)}
+    {suite.name: suite for suite in (_SMOKE, _GAP, _SCALE, _PAPER, _PEERS, _AGREEMENT)}
 )
 """All suites by name."""
