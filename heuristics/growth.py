@@ -13,12 +13,16 @@ local optimum does not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from heuristics.swaps import Neighbourhood, Pairs
 from placement.checks import FloatArray, IntArray
 
 __all__ = ["grown"]
+
+_BLOCK = 4_000_000  # elements of the largest temporary: 32 MB
 
 
 def grown(
@@ -30,6 +34,7 @@ def grown(
     quorum: bool,
     among: int = 1,
     rng: np.random.Generator | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Pairs:
     """Grow a replica set for every leader.
 
@@ -50,17 +55,45 @@ def grown(
         Draw each addition from so many best ones.
     rng
         Source of the draws; not needed for ``among=1``.
+    stop
+        Asked between batches of leaders; true ends the growth there.
 
     Returns
     -------
     Pairs
         B sets; sets of fewer than `size` sites where there are too few that may hold a replica.
 
+    Raises
+    ------
+    TimeoutError
+        When `stop` says so.
+
     Notes
     -----
-    O(size·B·C·S).
+    O(size·B·C·S) time. Leaders are taken in batches, so that memory stays O(C·S).
     """
+    terms = neighbourhood.terms
     sizes = np.broadcast_to(np.asarray(size, dtype=np.intp), leaders.shape)
+    step = max(1, _BLOCK // max(1, (terms.sites + 1) * len(terms.rank)))
+    parts = []
+    for first in range(0, max(1, len(leaders)), step):
+        if stop is not None and stop():
+            raise TimeoutError
+        rows = slice(first, first + step)
+        parts.append(_grow(neighbourhood, leaders[rows], sizes[rows], width, quorum, among, rng))
+    return Pairs.join(parts)
+
+
+def _grow(
+    neighbourhood: Neighbourhood,
+    leaders: IntArray,
+    sizes: IntArray,
+    width: int,
+    quorum: bool,
+    among: int,
+    rng: np.random.Generator | None,
+) -> Pairs:
+    """Grow the sets of one batch of leaders."""
     rules, terms = neighbourhood.rules, neighbourhood.terms
     none = terms.sites
     pairs = Pairs(leaders, np.full((len(leaders), width), none, dtype=np.intp))

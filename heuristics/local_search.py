@@ -144,7 +144,7 @@ class _Search:
         leaders = np.nonzero(rules.may_lead & (self.bounds < self.value))[0]
         width = self.sets.shape[1]
         return [
-            grown(moves, leaders, rules.replicas_min, width, quorum=quorum)
+            grown(moves, leaders, rules.replicas_min, width, quorum=quorum, stop=self._late)
             for quorum in ((False, True) if rules.quorum > 1 else (False,))
         ]
 
