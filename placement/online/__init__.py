@@ -1,0 +1,12 @@
+"""Systems that decide at run time: what they share, and one package per system.
+
+``selection`` chooses the replica that serves a read; ``reads`` and ``dynamic`` are its siblings.
+Each has a frozen problem, a simulator whose randomness is drawn beforehand, and results as one
+:class:`RunRecord` per run. Policies live in ``heuristics.online``, proofs in
+``formulations.online``.
+"""
+
+from placement.online.records import Latencies, RunRecord, summarise
+from placement.online.streams import CAUSES, spawn_streams
+
+__all__ = ["CAUSES", "Latencies", "RunRecord", "spawn_streams", "summarise"]

@@ -1,0 +1,67 @@
+"""The streams are independent of each other; the records say what they hold."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from placement.errors import InputError
+from placement.online import CAUSES, RunRecord, spawn_streams, summarise
+
+
+def test_a_stream_does_not_depend_on_how_much_another_draws():
+    plain, greedy = spawn_streams(3), spawn_streams(3)
+    greedy["speeds"].random(1000)
+    for cause in CAUSES[1:]:
+        assert np.array_equal(plain[cause].random(50), greedy[cause].random(50))
+
+
+def test_an_appended_cause_leaves_the_others_alone():
+    short, long = spawn_streams(3, CAUSES), spawn_streams(3, (*CAUSES, "failures"))
+    for cause in CAUSES:
+        assert np.array_equal(short[cause].random(50), long[cause].random(50))
+
+
+def test_streams_and_seeds_differ():
+    draws = [g.random(4).tobytes() for s in (0, 1) for g in spawn_streams(s).values()]
+    assert len(set(draws)) == len(draws)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "1", None])
+def test_bad_seeds(seed):
+    with pytest.raises(InputError, match="seed"):
+        spawn_streams(seed)
+
+
+def test_bad_causes():
+    with pytest.raises(InputError, match="causes"):
+        spawn_streams(0, ("a", "a"))
+
+
+def test_percentiles_by_hand():
+    got = summarise(np.arange(1001.0))
+    assert (got.n, got.mean, got.p50, got.p95, got.p99) == (1001, 500.0, 500.0, 950.0, 990.0)
+    assert got.p999 == pytest.approx(999.0)
+
+
+def test_no_latency_at_all():
+    got = summarise([])
+    assert got.n == 0
+    assert math.isnan(got.mean)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])
+def test_impossible_latencies(bad):
+    with pytest.raises(InputError, match="latency"):
+        summarise([1.0, bad])
+
+
+def test_one_line_of_json():
+    params = {"clients": np.int64(3), "T": 10.0, "list": (1, math.inf)}
+    line = RunRecord("selection", "c3", params, 1, summarise([2.0])).to_json()
+    row = json.loads(line)
+    assert "\n" not in line
+    assert row["params"] == {"clients": 3, "T": 10.0, "list": [1, None]}
+    assert row["p99"] == 2.0
+    assert row["lower_bound"] is None
