@@ -257,6 +257,7 @@ _AGREEMENT = Suite(
             (3, 4, 5, 6, 7),
             (1, 3, 5),
             limits=Limits(time=900.0, wall=1200.0, memory=8192, repeats=1),
+            settings={"exhaustive": {"limit": 100_000_000}},
         ),
     ),
 )
