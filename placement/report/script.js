@@ -65,6 +65,13 @@
     mark.addEventListener("focus", tell);
     mark.addEventListener("mouseenter", tell);
   });
+  // a phone shows a part of the map at first: let it be the part with the leader
+  document.querySelectorAll(".map-box").forEach(function (box) {
+    var leader = box.querySelector(".mark.leader");
+    if (!leader || box.scrollWidth <= box.clientWidth) return;
+    var at = leader.getBoundingClientRect(), frame = box.getBoundingClientRect();
+    box.scrollLeft += (at.left + at.right - frame.left - frame.right) / 2;
+  });
   document.querySelectorAll("input[data-layer]").forEach(function (box) {
     box.addEventListener("change", function () {
       document.querySelectorAll("svg.map").forEach(function (map) {

@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from placement.plan import Plan
+from placement.plan import Plan, evaluate
 from placement.report import report_html
 from tests.report import worlds
 from tests.report.browser import CHROMIUM, DRIVER, Browser
@@ -54,7 +55,7 @@ def test_faults_are_noticed(browser: Browser, tmp_path: Path, fault: str) -> Non
         opened(browser, f"<!doctype html><title>x</title>{fault}", tmp_path)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, 360])
 @pytest.mark.parametrize("name", PLANS)
 def test_pages_open(browser: Browser, tmp_path: Path, name: str, width: int) -> None:
     """No error, every replica on the map, nothing runs over the side of a desk or a phone."""
@@ -69,6 +70,30 @@ def test_pages_open(browser: Browser, tmp_path: Path, name: str, width: int) -> 
     assert browser.run("return document.querySelector('h1').textContent").startswith("Placement")
     assert browser.run("return document.querySelectorAll('img, iframe, link').length") == 0
     assert browser.run("return performance.getEntriesByType('resource').length") == 0
+
+
+LEADER_IN_VIEW = """
+const box = document.querySelector('.map-box').getBoundingClientRect();
+const mark = document.querySelector('.mark.leader').getBoundingClientRect();
+return box.left <= mark.left && mark.right <= box.right;
+"""
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("place", [-120.0, 0.0, 150.0])
+def test_the_map_starts_at_the_leader(
+    browser: Browser, tmp_path: Path, width: int, place: float
+) -> None:
+    """On a phone the map is wider than the screen; what is seen first has the leader in it."""
+    plan = worlds.plan_of_size(8, 30)
+    instance = plan.problem.instance
+    at = np.array(instance.site_coordinates)
+    at[0] = 30.0, place  # site 0 leads
+    moved = plan.problem.replace(instance=instance.replace(site_coordinates=at))
+    assert plan.configuration is not None
+    browser.resize(width)
+    opened(browser, report_html(evaluate(moved, plan.configuration)), tmp_path)
+    assert browser.run(LEADER_IN_VIEW)
 
 
 def test_hostile_names_stay_text(browser: Browser, tmp_path: Path) -> None:
