@@ -1,25 +1,48 @@
 """RTT distributions of every pair, on a grid of bins, and the ways to give them.
 
-Pairs are independent (Sharov et al., section 3.1). A value is put into the bin whose multiple of
-the bin width is closest; mass beyond the horizon is kept as overflow, never dropped in silence.
+Pairs are independent (Sharov et al., section 3.1). How one pair becomes bins: see
+:mod:`placement.tail.shapes`. Mass beyond the horizon is kept as overflow, never dropped in silence.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.checks import FloatArray
-from placement.errors import InputError, MissingDependencyError
+from placement.checks import FloatArray, frozen
+from placement.errors import InputError
 from placement.instance import Instance
+from placement.tail.shapes import Family, of_family, of_percentiles
 
-__all__ = ["Distributions", "Family", "of_family", "of_percentiles", "of_samples"]
+__all__ = ["Distributions", "Parametric", "Quantiles"]
 
-Family = Literal["lognormal", "gamma"]
+
+@dataclass(frozen=True, slots=True)
+class Parametric:
+    """Distributions that follow from the instance's RTTs: one family, one spread."""
+
+    family: Family
+    variation: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantiles:
+    """Distributions that follow from percentiles of every pair.
+
+    Attributes
+    ----------
+    percents
+        Rising, in (0, 100), two or more.
+    client_site, site_site
+        Values in ms, shapes (clients, sites, percents) and (sites, sites, percents).
+    """
+
+    percents: tuple[float, ...]
+    client_site: FloatArray
+    site_site: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +59,9 @@ class Distributions:
         Bin width in ms.
     sites, clients
         Names, to be checked against the instance.
+    recipe
+        What the probabilities were worked out from, which is far smaller than they are; None when
+        they were given themselves. A changed copy has none.
 
     Raises
     ------
@@ -48,6 +74,7 @@ class Distributions:
     width: float
     sites: tuple[str, ...]
     clients: tuple[str, ...]
+    recipe: Parametric | Quantiles | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.width) and self.width > 0):
@@ -55,12 +82,12 @@ class Distributions:
                 "bad bin width", field="width", value=self.width, expected="milliseconds > 0"
             )
         bins = np.shape(self.client_site)[-1] if np.ndim(self.client_site) == 3 else 0
-        for field, rows in (("client_site", self.clients), ("site_site", self.sites)):
-            array = np.array(getattr(self, field), dtype=np.float64, order="C")
+        for name, rows in (("client_site", self.clients), ("site_site", self.sites)):
+            array = np.array(getattr(self, name), dtype=np.float64, order="C")
             if array.shape != (len(rows), len(self.sites), bins) or not bins:
                 raise InputError(
                     "wrong shape",
-                    field=field,
+                    field=name,
                     value=array.shape,
                     expected=f"({len(rows)}, {len(self.sites)}, bins)",
                 )
@@ -70,12 +97,12 @@ class Distributions:
                 r, s = (int(i[0]) for i in np.nonzero(bad))
                 raise InputError(
                     f"no distribution at {rows[r]!r} to {self.sites[s]!r}",
-                    field=field,
+                    field=name,
                     value=float(mass[r, s]),
                     expected="probabilities >= 0 that sum to at most 1",
                 )
             array.flags.writeable = False
-            object.__setattr__(self, field, array)
+            object.__setattr__(self, name, array)
         own = np.diagonal(self.site_site[..., 0])
         if (own < 1 - 1e-12).any():
             site = int(np.argmin(own))
@@ -98,14 +125,14 @@ class Distributions:
 
     def check(self, instance: Instance) -> None:
         """Raise InputError unless sites and clients are those of the instance, in its order."""
-        for field, own, wanted in (
+        for name, own, wanted in (
             ("sites", self.sites, instance.sites),
             ("clients", self.clients, instance.clients),
         ):
             if own != wanted:
                 raise InputError(
                     "the distributions belong to another instance",
-                    field=field,
+                    field=name,
                     value=own[:3],
                     expected=f"{wanted[:3]} … as in {instance.name!r}",
                 )
@@ -128,40 +155,34 @@ class Distributions:
             (mean RTT in ms, source, destination) -> probabilities per bin, all of one length.
         width
             Bin width in ms.
+
+        Raises
+        ------
+        InputError
+            For an instance whose RTTs vary by interval.
         """
-        if instance.varying_rtt:
-            raise InputError(
-                "RTTs that vary by interval have no one distribution per pair",
-                field="instance",
-                expected="an instance with one RTT matrix",
-            )
+        _one_matrix(instance)
+        return cls._of_tables(
+            instance,
+            _table(instance.client_rtt, instance.clients, instance.sites, discretise),
+            _table(instance.site_rtt, instance.sites, instance.sites, discretise),
+            width,
+        )
 
-        def table(rtt: FloatArray, rows: Sequence[str]) -> FloatArray:
-            return np.array(
-                [
-                    [discretise(float(rtt[i, j]), a, b) for j, b in enumerate(instance.sites)]
-                    for i, a in enumerate(rows)
-                ]
-            )
-
-        between = table(instance.site_rtt, instance.sites)
+    @classmethod
+    def _of_tables(
+        cls, instance: Instance, to_sites: FloatArray, between: FloatArray, width: float
+    ) -> Distributions:
+        """Build distributions from two tables, the diagonal between sites set to no wait."""
         own = np.arange(len(instance.sites))
         between[own, own] = 0.0
         between[own, own, 0] = 1.0
-        return cls(
-            table(instance.client_rtt, instance.clients),
-            between,
-            width,
-            instance.sites,
-            instance.clients,
-        )
+        return cls(to_sites, between, width, instance.sites, instance.clients)
 
     @classmethod
     def constant(cls, instance: Instance, *, width: float = 1.0, bins: int = 1000) -> Distributions:
         """Point masses at the RTTs of an instance (rounded to the grid)."""
-        return cls.build(
-            instance, lambda mean, a, b: of_samples([mean], width=width, bins=bins), width=width
-        )
+        return cls.parametric(instance, variation=0.0, width=width, bins=bins)
 
     @classmethod
     def parametric(
@@ -177,121 +198,102 @@ class Distributions:
 
         `variation` is the coefficient of variation, standard deviation over mean.
         """
-        return cls.build(
+        _whole_bins(bins)
+        made = cls.build(
             instance,
             lambda mean, a, b: of_family(mean, variation, family, width=width, bins=bins),
             width=width,
         )
+        return _remember(made, Parametric(family, float(variation)))
+
+    @classmethod
+    def from_percentiles(
+        cls,
+        instance: Instance,
+        percents: Sequence[float],
+        client_site: FloatArray,
+        site_site: FloatArray,
+        *,
+        width: float = 1.0,
+        bins: int = 1000,
+    ) -> Distributions:
+        """Distributions through percentiles of every pair, see :func:`of_percentiles`.
+
+        Parameters
+        ----------
+        instance
+            With one RTT matrix.
+        percents
+            Two or more, rising, in (0, 100).
+        client_site, site_site
+            Values in ms, shapes (clients, sites, percents) and (sites, sites, percents); the
+            diagonal between sites is not read.
+        width, bins
+            Of the grid.
+
+        Raises
+        ------
+        InputError
+            For percentiles that do not rise, naming the pair.
+        """
+        _one_matrix(instance)
+        _whole_bins(bins)
+        given = Quantiles(tuple(map(float, percents)), frozen(client_site), frozen(site_site))
+
+        def table(field: str, values: FloatArray, rows: tuple[str, ...]) -> FloatArray:
+            shape = (len(rows), len(instance.sites), len(given.percents))
+            if values.shape != shape:
+                raise InputError(
+                    "wrong shape", field=field, value=values.shape, expected=str(shape)
+                )
+            made = np.zeros((*shape[:2], bins))
+            for i, j in np.ndindex(shape[:2]):
+                if field == "site_site" and i == j:
+                    continue
+                pair = dict(zip(given.percents, values[i, j].tolist(), strict=True))
+                try:
+                    made[i, j] = of_percentiles(pair, width=width, bins=bins)
+                except InputError as error:
+                    raise error.at(f"{rows[i]} → {instance.sites[j]}") from None
+            return made
+
+        made = cls._of_tables(
+            instance,
+            table("client_site", given.client_site, instance.clients),
+            table("site_site", given.site_site, instance.sites),
+            width,
+        )
+        return _remember(made, given)
 
 
-def _histogram(values: FloatArray, weights: FloatArray, width: float, bins: int) -> FloatArray:
-    place = np.floor(values / width + 0.5).astype(np.intp)
-    inside = place < bins
-    histogram: FloatArray = np.zeros(bins)
-    np.add.at(histogram, place[inside], weights[inside])
-    return histogram
+def _remember(made: Distributions, recipe: Parametric | Quantiles) -> Distributions:
+    object.__setattr__(made, "recipe", recipe)
+    return made
 
 
-def of_samples(samples: Sequence[float], *, width: float, bins: int) -> FloatArray:
-    """Empirical distribution of samples in ms.
-
-    Raises
-    ------
-    InputError
-        When there are none, or one is negative or not finite.
-    """
-    values = np.asarray(samples, dtype=np.float64)
-    if values.size == 0 or not (np.isfinite(values) & (values >= 0)).all():
+def _one_matrix(instance: Instance) -> None:
+    if instance.varying_rtt:
         raise InputError(
-            "bad samples", field="samples", value=samples, expected="finite milliseconds >= 0"
+            "RTTs that vary by interval have no one distribution per pair",
+            field="instance",
+            expected="an instance with one RTT matrix",
         )
-    return _histogram(values, np.full(len(values), 1 / len(values)), width, bins)
 
 
-def of_percentiles(percentiles: Mapping[float, float], *, width: float, bins: int) -> FloatArray:
-    """Distribution through given percentiles, such as {10: …, 50: …, 90: …, 99: …} in ms.
-
-    The quantile function is linear between the given points. Below the lowest it goes on with the
-    first slope, not below 0; above the highest the tail is exponential, v(p) = v_n +
-    s·ln((1−p_n)/(1−p)), with the scale s of the last two points.
-
-    Raises
-    ------
-    InputError
-        For fewer than two points, percentiles outside (0, 100), or values that fall.
-    """
-    shares = np.array(sorted(percentiles), dtype=np.float64) / 100
-    values = np.array([percentiles[p] for p in sorted(percentiles)], dtype=np.float64)
-    if len(shares) < 2 or shares[0] <= 0 or shares[-1] >= 1:
-        raise InputError(
-            "bad percentiles",
-            field="percentiles",
-            value=dict(percentiles),
-            expected="two or more between 0 and 100, exclusive",
-        )
-    if not (np.isfinite(values) & (values >= 0)).all() or (np.diff(values) < 0).any():
-        raise InputError(
-            "percentiles must not fall",
-            field="percentiles",
-            value=dict(percentiles),
-            expected="finite values >= 0 in rising order",
-        )
-    first = max(0.0, values[0] - shares[0] * (values[1] - values[0]) / (shares[1] - shares[0]))
-    scale = (values[-1] - values[-2]) / math.log((1 - shares[-2]) / (1 - shares[-1]))
-    edges = (np.arange(bins + 1) - 0.5) * width
-    knots, levels = np.append(first, values), np.append(0.0, shares)
-    below = np.interp(edges, knots, levels, left=0.0)
-    # Where the quantile function is flat there is an atom: all of it lies below the next edge.
-    for value in np.unique(knots):
-        below[edges >= value] = np.maximum(
-            below[edges >= value], levels[np.nonzero(knots == value)[0][-1]]
-        )
-    beyond = edges > values[-1]
-    if scale > 0:
-        below[beyond] = 1 - (1 - shares[-1]) * np.exp(-(edges[beyond] - values[-1]) / scale)
-    else:
-        below[beyond] = 1.0
-    below[0] = 0.0
-    return np.asarray(np.diff(below))
+def _whole_bins(bins: int) -> None:
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
+        raise InputError("out of range", field="bins", value=bins, expected="a whole number >= 1")
 
 
-def of_family(
-    mean: float, variation: float, family: Family, *, width: float, bins: int
+def _table(
+    rtt: FloatArray,
+    rows: tuple[str, ...],
+    columns: tuple[str, ...],
+    discretise: Callable[[float, str, str], FloatArray],
 ) -> FloatArray:
-    """Log-normal or gamma distribution with a given mean in ms and coefficient of variation.
-
-    Raises
-    ------
-    InputError
-        For an unknown family or a negative variation.
-    MissingDependencyError
-        For "gamma" without SciPy (extra ``tail``).
-    """
-    if family not in ("lognormal", "gamma"):
-        raise InputError(
-            "unknown family", field="family", value=family, expected="'lognormal' or 'gamma'"
-        )
-    if not (math.isfinite(variation) and variation >= 0):
-        raise InputError(
-            "out of range", field="variation", value=variation, expected="a finite number >= 0"
-        )
-    if mean == 0 or variation == 0:
-        return of_samples([mean], width=width, bins=bins)
-    edges = np.maximum((np.arange(bins + 1) - 0.5) * width, 0.0)
-    if family == "lognormal":
-        sigma = math.sqrt(math.log1p(variation**2))
-        mu = math.log(mean) - sigma**2 / 2
-        below = np.array(
-            [0.5 * (1 + math.erf((math.log(x) - mu) / (sigma * math.sqrt(2)))) if x else 0.0
-             for x in edges]
-        )  # fmt: skip
-    else:
-        try:
-            from scipy.special import gammainc
-        except ImportError as error:
-            raise MissingDependencyError(
-                "gamma distributions need SciPy: pip install 'replica-placement[tail]'"
-            ) from error
-        shape = 1 / variation**2
-        below = gammainc(shape, edges * shape / mean)
-    return np.asarray(np.diff(below))
+    return np.array(
+        [
+            [discretise(float(rtt[i, j]), a, b) for j, b in enumerate(columns)]
+            for i, a in enumerate(rows)
+        ]
+    )

@@ -15,9 +15,9 @@ from placement.errors import InputError
 from placement.methods import Options
 from placement.score import operation_latency, score
 from placement.tail import Distributions, Percentile
-from placement.tail.distributions import of_family, of_percentiles, of_samples
-from placement.tail.objective import mixture
+from placement.tail.mixture import mixture
 from placement.tail.roles import best_roles
+from placement.tail.shapes import of_family, of_percentiles, of_samples
 from placement.testing import every_configuration, random_instance
 
 OPTIONS = Options(settings={"limit": 10**6})

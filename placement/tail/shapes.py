@@ -1,0 +1,166 @@
+"""Distributions of one pair on a grid of bins, from samples, percentiles, or a family.
+
+A value is put into the bin whose multiple of the bin width is closest; mass beyond the last bin is
+left out of the result, which then sums to less than 1: overflow, never dropped in silence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.errors import InputError, MissingDependencyError
+
+__all__ = ["Family", "of_family", "of_percentiles", "of_samples", "of_weights"]
+
+Family = Literal["lognormal", "gamma"]
+
+_FAR = 9.0
+"""Standard normal deviate beyond which a tail is 0 in double precision beside 1."""
+
+_STILL = 1e-9
+"""Coefficient of variation below which nothing varies: no bin is as narrow as that."""
+
+
+def _histogram(values: FloatArray, weights: FloatArray, width: float, bins: int) -> FloatArray:
+    place = np.floor(values / width + 0.5).astype(np.intp)
+    inside = place < bins
+    histogram: FloatArray = np.zeros(bins)
+    np.add.at(histogram, place[inside], weights[inside])
+    return histogram
+
+
+def of_samples(samples: Sequence[float], *, width: float, bins: int) -> FloatArray:
+    """Empirical distribution of samples in ms.
+
+    Raises
+    ------
+    InputError
+        When there are none, or one is negative or not finite.
+    """
+    values = np.asarray(samples, dtype=np.float64)
+    if values.size == 0 or not (np.isfinite(values) & (values >= 0)).all():
+        raise InputError(
+            "bad samples", field="samples", value=samples, expected="finite milliseconds >= 0"
+        )
+    return _histogram(values, np.full(len(values), 1 / len(values)), width, bins)
+
+
+def of_weights(
+    values: Sequence[float], weights: Sequence[float], *, width: float, bins: int
+) -> FloatArray:
+    """Distribution of values in ms with weights (counts or probabilities), scaled to sum to 1.
+
+    Raises
+    ------
+    InputError
+        When a value or weight is negative or not finite, or all weights are 0.
+    """
+    place = np.asarray(values, dtype=np.float64)
+    share = np.asarray(weights, dtype=np.float64)
+    for field, given in (("values", place), ("weights", share)):
+        if not (np.isfinite(given) & (given >= 0)).all():
+            raise InputError(
+                "bad histogram", field=field, value=given.tolist(), expected="finite numbers >= 0"
+            )
+    total = float(share.sum())
+    if place.shape != share.shape or not (math.isfinite(total) and total > 0):
+        raise InputError(
+            "bad histogram", field="weights", value=total, expected="a weight > 0 for some value"
+        )
+    return _histogram(place, share / total, width, bins)
+
+
+def of_percentiles(percentiles: Mapping[float, float], *, width: float, bins: int) -> FloatArray:
+    """Distribution through given percentiles, such as {10: …, 50: …, 90: …, 99: …} in ms.
+
+    The quantile function is linear between the given points. Below the lowest it goes on with the
+    first slope, not below 0; above the highest the tail is exponential, v(p) = v_n +
+    s·ln((1−p_n)/(1−p)), with the scale s of the last two points.
+
+    Raises
+    ------
+    InputError
+        For fewer than two points, percentiles outside (0, 100), or values that fall.
+    """
+    shares = np.array(sorted(percentiles), dtype=np.float64) / 100
+    values = np.array([percentiles[p] for p in sorted(percentiles)], dtype=np.float64)
+    if len(shares) < 2 or shares[0] <= 0 or shares[-1] >= 1:
+        raise InputError(
+            "bad percentiles",
+            field="percentiles",
+            value=dict(percentiles),
+            expected="two or more between 0 and 100, exclusive",
+        )
+    if not (np.isfinite(values) & (values >= 0)).all() or (np.diff(values) < 0).any():
+        raise InputError(
+            "percentiles must not fall",
+            field="percentiles",
+            value=dict(percentiles),
+            expected="finite values >= 0 in rising order",
+        )
+    first = max(0.0, values[0] - shares[0] * (values[1] - values[0]) / (shares[1] - shares[0]))
+    scale = (values[-1] - values[-2]) / math.log((1 - shares[-2]) / (1 - shares[-1]))
+    edges = (np.arange(bins + 1) - 0.5) * width
+    knots, levels = np.append(first, values), np.append(0.0, shares)
+    below = np.interp(edges, knots, levels, left=0.0)
+    # Where the quantile function is flat there is an atom: all of it lies below the next edge.
+    for value in np.unique(knots):
+        below[edges >= value] = np.maximum(
+            below[edges >= value], levels[np.nonzero(knots == value)[0][-1]]
+        )
+    beyond = edges > values[-1]
+    if scale > 0:
+        below[beyond] = 1 - (1 - shares[-1]) * np.exp(-(edges[beyond] - values[-1]) / scale)
+    else:
+        below[beyond] = 1.0
+    below[0] = 0.0
+    return np.asarray(np.diff(below))
+
+
+def of_family(
+    mean: float, variation: float, family: Family, *, width: float, bins: int
+) -> FloatArray:
+    """Log-normal or gamma distribution with a given mean in ms and coefficient of variation.
+
+    Raises
+    ------
+    InputError
+        For an unknown family or a negative variation.
+    MissingDependencyError
+        For "gamma" without SciPy (extra ``tail``).
+    """
+    if family not in ("lognormal", "gamma"):
+        raise InputError(
+            "unknown family", field="family", value=family, expected="'lognormal' or 'gamma'"
+        )
+    if not (math.isfinite(variation) and variation >= 0):
+        raise InputError(
+            "out of range", field="variation", value=variation, expected="a finite number >= 0"
+        )
+    if mean == 0 or variation < _STILL:
+        return of_samples([mean], width=width, bins=bins)
+    edges = np.maximum((np.arange(bins + 1) - 0.5) * width, 0.0)
+    if family == "lognormal":
+        sigma = math.sqrt(math.log1p(variation**2))
+        middle = math.log(mean) - sigma**2 / 2
+        with np.errstate(divide="ignore"):
+            deviate = (np.log(edges) - middle) / sigma
+        below = (deviate > 0).astype(np.float64)
+        near = np.nonzero(np.abs(deviate) < _FAR)[0]
+        half = math.sqrt(0.5)
+        below[near] = [0.5 * math.erfc(-half * z) for z in deviate[near].tolist()]
+    else:
+        try:
+            from scipy.special import gammainc
+        except ImportError as error:
+            raise MissingDependencyError(
+                "gamma distributions need SciPy: pip install 'replica-placement[tail]'"
+            ) from error
+        shape = 1 / variation**2
+        below = gammainc(shape, edges * shape / mean)
+    return np.asarray(np.diff(below))
