@@ -1,0 +1,173 @@
+"""Dynamic programming against every sequence there is, and against its two extremes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations.leader_sequence import best_sequence, best_sequences, work_function
+from placement.errors import InputError
+from placement.replay.decay import Decay
+from placement.stability import Hysteresis, leader_path, path_cost
+
+
+def cost_by_hand(scores, table, path, start):
+    """The cost of a path, in a loop."""
+    before = path[0] if start is None else start
+    total = 0.0
+    for t, now in enumerate(path):
+        total += scores[t][now] + (0.0 if now == before else table[before][now])
+        before = now
+    return total
+
+
+def every_path(scores, table, start):
+    intervals, size = scores.shape
+    return min(
+        cost_by_hand(scores, table, path, start)
+        for path in itertools.product(range(size), repeat=intervals)
+    )
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], int | None]:
+    """Scores, a table of prices, a start; full of ties, with some candidates not allowed."""
+    intervals, size = draw(st.integers(1, 5)), draw(st.integers(1, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    if draw(st.booleans()):
+        scores = rng.integers(0, 4, (intervals, size)).astype(float)
+        table = rng.integers(0, 4, (size, size)).astype(float)
+    else:
+        scores, table = rng.exponential(10, (intervals, size)), rng.exponential(5, (size, size))
+    if draw(st.booleans()):
+        table[rng.random((size, size)) < 0.2] = np.inf
+    if draw(st.booleans()):
+        scores[:, 1:][rng.random((intervals, size - 1)) < 0.2] = np.inf
+    np.fill_diagonal(table, 0.0)
+    start = draw(st.one_of(st.none(), st.integers(0, size - 1)))
+    return scores, table, start
+
+
+@given(worlds())
+def test_equals_brute_force_over_all_sequences(world) -> None:
+    scores, table, start = world
+    least = every_path(scores, table, start)
+    if math.isinf(least):
+        with pytest.raises(InputError, match="no sequence has a finite cost"):
+            best_sequence(scores, table, start=start)
+        return
+    found = best_sequence(scores, table, start=start)
+    assert float(found.cost.total) == pytest.approx(least, rel=1e-12)
+    by_hand = cost_by_hand(scores, table, found.path.tolist(), start)
+    assert by_hand == pytest.approx(least, rel=1e-12)
+    stops = found.path.tolist() if start is None else [start, *found.path.tolist()]
+    assert int(found.cost.moves) == sum(a != b for a, b in itertools.pairwise(stops))
+
+
+@given(worlds(), st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.7, math.inf]))
+def test_one_price_for_all_moves_equals_the_table(world, price) -> None:
+    scores, table, start = world
+    table = np.where(np.eye(len(table), dtype=bool), 0.0, price)
+    least = every_path(scores, table, start)
+    if math.isinf(least):
+        with pytest.raises(InputError):
+            best_sequence(scores, price, start=start)
+        return
+    by_table, by_number = (best_sequence(scores, p, start=start) for p in (table, price))
+    assert by_table.path.tolist() == by_number.path.tolist()  # the same rule for ties
+    assert float(by_number.cost.total) == pytest.approx(least, rel=1e-12)
+    assert work_function(scores, price, start=start)[-1].min() == pytest.approx(least, rel=1e-12)
+
+
+@given(worlds())
+def test_without_a_price_it_is_the_oracle(world) -> None:
+    scores, _, start = world
+    found = best_sequence(scores, 0.0, start=start)
+    assert float(found.cost.total) == pytest.approx(scores.min(axis=1).sum(), rel=1e-12)
+
+
+@given(worlds())
+def test_with_an_infinite_price_it_is_the_best_static_leader(world) -> None:
+    scores, _, _ = world
+    found = best_sequence(scores, math.inf)
+    assert float(found.cost.total) == pytest.approx(scores.sum(axis=0).min(), rel=1e-12)
+    assert len(set(found.path.tolist())) == 1
+
+
+def test_many_databases_at_once_are_each_alone() -> None:
+    rng = np.random.default_rng(4)
+    scores = rng.exponential(10, (3, 2, 20, 5))
+    price = rng.exponential(10, (3, 2))
+    start = rng.integers(0, 5, (3, 2))
+    for first in (None, start):
+        together = best_sequences(scores, price, start=first)
+        for i, j in itertools.product(range(3), range(2)):
+            alone = best_sequence(
+                scores[i, j], float(price[i, j]), start=None if first is None else int(first[i, j])
+            )
+            assert together.path[i, j].tolist() == alone.path.tolist()
+            assert together.cost.total[i, j] == alone.cost.total
+
+
+def test_a_case_by_hand() -> None:
+    # two leaders, each better by 4 in turn for two intervals: a move for 3 pays twice, for 9 never
+    scores = np.array([[1.0, 5.0], [1.0, 5.0], [5.0, 1.0], [5.0, 1.0], [1.0, 5.0], [1.0, 5.0]])
+    cheap, dear = best_sequence(scores, 3.0), best_sequence(scores, 9.0)
+    assert cheap.path.tolist() == [0, 0, 1, 1, 0, 0]
+    assert (float(cheap.cost.served), float(cheap.cost.moving)) == (6.0, 6.0)
+    assert dear.path.tolist() == [0] * 6
+    assert float(dear.cost.total) == 14.0
+
+
+def test_ties_stay_and_go_to_the_first() -> None:
+    assert best_sequence(np.ones((4, 3)), 0.0).path.tolist() == [0, 0, 0, 0]
+    # moving at 1 or at 2 costs the same: the path stays where it ends as long as it can
+    scores = np.array([[0.0, 9.0], [1.0, 1.0], [9.0, 0.0]])
+    assert best_sequence(scores, 1.0).path.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("scores", "prices", "words"),
+    [
+        ([[1.0, math.nan]], 1.0, "out of range"),
+        ([[1.0, -1.0]], 1.0, "out of range"),
+        ([[]], 1.0, "wrong shape"),
+        ([1.0, 2.0], 1.0, "wrong shape"),
+        ([[1.0, 2.0]], -1.0, "out of range"),
+        ([[1.0, 2.0]], math.nan, "out of range"),
+        ([[1.0, 2.0]], [[0.0, 1.0]], "wrong shape"),
+        ([[1.0, 2.0]], [[1.0, 1.0], [1.0, 0.0]], "staying has a price"),
+    ],
+)
+def test_bad_input(scores, prices, words) -> None:
+    with pytest.raises(InputError, match=words):
+        best_sequence(scores, prices)
+
+
+def test_a_start_that_is_no_candidate() -> None:
+    with pytest.raises(InputError, match="no such candidate"):
+        best_sequence([[1.0, 2.0]], 1.0, start=2)
+    with pytest.raises(InputError, match="no such candidate"):
+        best_sequence([[1.0, 2.0]], [[0.0, 1.0], [1.0, 0.0]], start=-1)
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(0, 2**32),
+    st.floats(0, 30),
+    st.sampled_from([0.0, 1.0, 3.0, math.inf]),
+    st.sampled_from([1.0, 2.0, math.inf]),
+    st.integers(1, 3),
+)
+def test_no_online_path_beats_the_optimum(seed, price, horizon, decay, confirm) -> None:
+    scores = np.random.default_rng(seed).exponential(10, (4, 12, 3))
+    path = leader_path(scores, price, Hysteresis(horizon, confirm), Decay(decay))
+    cost = path_cost(scores[:, 1:], price, path)
+    best = best_sequences(scores[:, 1:], price)
+    assert (cost.total >= best.cost.total * (1 - 1e-12)).all()
