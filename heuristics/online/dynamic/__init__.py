@@ -1,0 +1,1 @@
+"""Which dynamic copies to keep: votes, votes in milliseconds, greedy, caches."""

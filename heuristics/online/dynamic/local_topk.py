@@ -1,0 +1,40 @@
+"""Each site on its own: the objects whose local copy saves its own clients most."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.online.dynamic.plan import ReplicationPlan
+from placement.online.dynamic.problem import ReplicationProblem
+from placement.online.dynamic.votes import most_voted
+
+__all__ = ["local_saving", "local_topk"]
+
+METHOD = "local weighted top-k"
+
+
+def local_saving(problem: ReplicationProblem) -> FloatArray:
+    """What a copy at j saves the clients of j, less the cost of its writes, shape (sites, objects).
+
+    reads[j, o] · (rtt to the closest static copy − rtt within j) − writes[o] · forward[j, o];
+    −∞ where there is a static copy.
+    """
+    own = np.diag(problem.geography.rtt)[:, None]
+    saving = problem.reads * (problem.static_rtt - own) - problem.forward_cost
+    return np.where(problem.static, -np.inf, saving)
+
+
+def local_topk(problem: ReplicationProblem) -> ReplicationPlan:
+    """Give each site the copies of largest positive local saving; ties to the smaller object.
+
+    Optimal when no site prefers another and writes do not wait for copies: the objective is then a
+    sum over sites. In general it ignores that neighbours serve each other.
+
+    O(sites · objects · log objects).
+    """
+    saving = local_saving(problem)
+    copies = problem.none.copy()
+    for site, k in enumerate(problem.capacity.tolist()):
+        copies[site, most_voted(saving[site], min(k, problem.objects))] = True
+    return ReplicationPlan.of(problem, copies, METHOD)

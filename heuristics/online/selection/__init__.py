@@ -1,0 +1,1 @@
+"""C3 and the policies it is compared with."""

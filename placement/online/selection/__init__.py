@@ -1,0 +1,28 @@
+"""Replica selection: which of a group's servers answers a read, and when it is sent.
+
+After L. Suresh, M. Canini, S. Schmid, A. Feldmann, "C3: Cutting tail latency in cloud data stores
+via adaptive replica selection", NSDI 2015. Here are the cluster, the sample path, the simulator and
+the interface of policies; C3 and what it is compared with are in ``heuristics.online.selection``,
+optima in ``formulations.online.selection``.
+"""
+
+from placement.online.selection.limiter import Limiter, LimiterRules, cubic, inflection_ms
+from placement.online.selection.parameters import Cluster
+from placement.online.selection.policy import Policy, Selector, Servers
+from placement.online.selection.sample import SamplePath, draw
+from placement.online.selection.simulator import Outcome, simulate
+
+__all__ = [
+    "Cluster",
+    "Limiter",
+    "LimiterRules",
+    "Outcome",
+    "Policy",
+    "SamplePath",
+    "Selector",
+    "Servers",
+    "cubic",
+    "draw",
+    "inflection_ms",
+    "simulate",
+]
