@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from placement.checks import number
 from placement.contingency import Contingency
 from placement.errors import UnsupportedError
+from placement.instance import Instance
 from placement.io.document import Document
 from placement.objectives import MEAN_LATENCY, MeanLatency, Objective
 
@@ -41,11 +42,28 @@ def objective_document(objective: Objective) -> dict[str, object]:
             "leader_may_move": objective.leader_may_move,
             "clients_move": objective.clients_move,
         }
+    if objective.kind == "percentile":
+        from placement.io.tails import distributions_document  # only where it is asked for
+        from placement.tail.objective import Percentile
+
+        if isinstance(objective, Percentile) and type(objective) is Percentile:
+            return {
+                "kind": objective.kind,
+                "percent": float(objective.percent),
+                "distributions": distributions_document(objective.distributions),
+            }
     raise UnsupportedError(f"plan files cannot hold the objective {objective.kind!r} yet")
 
 
-def objective_from(document: Document) -> Objective:
+def objective_from(document: Document, instance: Instance) -> Objective:
     """Read what :func:`objective_document` wrote; the mean latency where there is nothing.
+
+    Parameters
+    ----------
+    document
+        The objective's table in a plan file.
+    instance
+        That of the plan, whose pairs latency distributions belong to.
 
     Raises
     ------
@@ -55,8 +73,14 @@ def objective_from(document: Document) -> Objective:
     kind = document.text("kind", MEAN_LATENCY.kind)
     if kind == MEAN_LATENCY.kind:
         return MEAN_LATENCY
+    if kind == "percentile":
+        from placement.io.tails import distributions_from
+        from placement.tail.objective import Percentile
+
+        given = distributions_from(document.table("distributions"), instance)
+        return Percentile(document.number("percent"), given)
     if kind != "contingency":
-        raise document.refuse("kind", "unknown objective", "'mean' or 'contingency'")
+        raise document.refuse("kind", "unknown objective", "'mean', 'contingency' or 'percentile'")
     goal = document.text("goal")
     if goal not in ("worst", "bounded", "weighted"):
         raise document.refuse("goal", "unknown goal", "'worst', 'bounded' or 'weighted'")

@@ -182,7 +182,23 @@ def plan_document(
             "quorum": _rows(plan.quorum_members),
         },
         "failures": failures_document(plan.failures) if plan.found else None,
+        "tail": _tail_document(plan),
         "instance": about,
+    }
+
+
+def _tail_document(plan: Plan) -> dict[str, object] | None:
+    """Return what a plan for a percentile has beside its value: recomputed when read."""
+    if plan.problem.objective.kind != "percentile" or plan.configuration is None:
+        return None
+    from placement.tail.breakdown import by_leader, curve
+
+    return {
+        "percentiles": [
+            {"percent": percent, "ms": _finite(value)}
+            for percent, value in curve(plan.problem, plan.configuration)
+        ],
+        "leaders": _rows(by_leader(plan.problem, plan.configuration)),
     }
 
 
@@ -399,7 +415,7 @@ def _problem(document: Document, instance: Instance) -> Problem:
         decay=document.number("decay", 1.0),
         budget=document.number("budget") if document.has("budget") else None,
         cost_weight=document.number("cost_weight", 0.0),
-        objective=objective_from(document.table("objective")),
+        objective=objective_from(document.table("objective"), instance),
     )
 
 
@@ -422,6 +438,12 @@ def _check(document: Document, plan: Plan) -> None:
         score = document.number("score")
         if not math.isclose(score, plan.score, rel_tol=_AGREE, abs_tol=_AGREE):
             raise document.refuse("score", "not the score of this configuration", repr(plan.score))
+        if document.has("objective"):
+            worth = document.number("objective")
+            if not math.isclose(worth, plan.objective, rel_tol=_AGREE, abs_tol=_AGREE):
+                raise document.refuse(
+                    "objective", "not the value of this configuration", repr(plan.objective)
+                )
         broken = violations(plan.problem, plan.configuration)
         if broken and claimed is not Status.VIOLATING:
             raise document.refuse("status", "the configuration breaks: " + "; ".join(broken))

@@ -13,6 +13,7 @@ from placement.report.markup import Child, Markup, tag
 from placement.report.parts import facts, reasons, section
 from placement.report.svgmap import svg_map
 from placement.report.tables import Column, data_table, milliseconds, percent
+from placement.report.tail import tail_facts, tail_section
 from placement.report.worldmap import map_view
 from placement.status import Status
 
@@ -40,7 +41,8 @@ def plan_sections(plan: Plan) -> list[Markup]:
     sections = [_summary(plan)]
     sections.append(_map(plan))
     if plan.found:
-        sections += [_clients(plan), _leaders(plan), _failures(plan), _operations(plan)]
+        sections += [_clients(plan), *tail_section(plan), _leaders(plan), _failures(plan)]
+        sections.append(_operations(plan))
     sections.append(_background(plan))
     return sections
 
@@ -55,6 +57,7 @@ def _summary(plan: Plan) -> Markup:
         return section("answer", "Answer", badge, question, made, reasons("Why", plan.reasons))
     worst = plan.failures.worst
     pairs = [
+        *tail_facts(plan),
         ("Mean latency", milliseconds(plan.mean_latency), "over all operations"),
         ("Leader", str(plan.leader), f"waits {milliseconds(plan.quorum_wait)} for its quorum"),
         (

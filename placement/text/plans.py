@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from placement.text.characters import WIDTH, escape, number_text, wrap
 from placement.text.tables import facts, section, sentences, table
+from placement.text.tails import tail_facts, tail_sections
 
 if TYPE_CHECKING:
     from placement.plan import ClientLatency, Plan
@@ -34,6 +35,7 @@ def plan_text(plan: Plan) -> str:
         sections.extend(
             [
                 section("Replicas", _replicas(plan)),
+                *tail_sections(plan),
                 section("Operations", _operations(plan)),
                 section("Clients", _clients(plan)),
                 section("Leaders, replicas and voters unchanged", _leaders(plan)),
@@ -71,6 +73,7 @@ def _answer(plan: Plan) -> str:
 def _decision(plan: Plan) -> list[tuple[str, str]]:
     votes = sum(member.counted for member in plan.quorum_members)
     rows = [
+        *tail_facts(plan),
         ("Mean latency", f"{number_text(plan.mean_latency, 3)} ms per operation{_bound(plan)}"),
         ("Leader", str(plan.leader)),
         (

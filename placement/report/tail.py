@@ -1,0 +1,49 @@
+"""What the page of a plan for a percentile has beside the others."""
+
+from __future__ import annotations
+
+import math
+
+from placement.plan import Plan
+from placement.report.markup import Markup
+from placement.report.parts import section
+from placement.report.tables import Column, data_table, milliseconds
+
+__all__ = ["tail_facts", "tail_section"]
+
+
+def tail_facts(plan: Plan) -> list[tuple[str, str, str]]:
+    """Return the value that is minimised as a figure at the top; nothing otherwise."""
+    if plan.problem.objective.kind != "percentile":
+        return []
+    word = plan.problem.objective.describe()
+    value = milliseconds(plan.objective) if math.isfinite(plan.objective) else "beyond the horizon"
+    return [(word, value, "what this plan minimises")]
+
+
+def tail_section(plan: Plan) -> list[Markup]:
+    """Return the tables of percentiles and of leaders by percentile; nothing otherwise."""
+    if plan.problem.objective.kind != "percentile" or plan.configuration is None:
+        return []
+    from placement.tail.breakdown import by_leader, curve
+
+    word = plan.problem.objective.describe().split()[0]
+    leaders = by_leader(plan.problem, plan.configuration)
+    chosen = [i for i, row in enumerate(leaders) if row.leader == plan.leader]
+    return [
+        section(
+            "tail",
+            "The tail of latency",
+            data_table(
+                "Latency of all operations",
+                [Column("Percentile"), Column("ms", True)],
+                [[f"p{p:g}", value] for p, value in curve(plan.problem, plan.configuration)],
+            ),
+            data_table(
+                f"Leaders by {word}, replicas and voters unchanged",
+                [Column("Leader"), Column(f"{word}, ms", True), Column("Mean, ms", True)],
+                [[row.leader, row.percentile, row.mean_latency] for row in leaders],
+                mark=chosen,
+            ),
+        )
+    ]

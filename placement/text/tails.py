@@ -1,0 +1,60 @@
+"""The parts of a plan's text that only a percentile has."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from placement.text.characters import number_text
+from placement.text.tables import section, table
+
+if TYPE_CHECKING:
+    from placement.plan import Plan
+
+__all__ = ["tail_facts", "tail_sections"]
+
+
+def tail_facts(plan: Plan) -> list[tuple[str, str]]:
+    """Return the value that is minimised, with its bound; nothing under another objective."""
+    if plan.problem.objective.kind != "percentile":
+        return []
+    said = f"{_ms(plan.objective)} ms"
+    if math.isfinite(plan.bound) and plan.gap > 0:
+        said += f"; no plan can be below {number_text(plan.bound, 1)} ms"
+    return [(plan.problem.objective.describe().split()[0], said)]
+
+
+def tail_sections(plan: Plan) -> list[str]:
+    """Return tables of percentiles and of leaders by the percentile that is minimised."""
+    if plan.problem.objective.kind != "percentile" or plan.configuration is None:
+        return []
+    from placement.tail.breakdown import by_leader, curve
+
+    word = plan.problem.objective.describe().split()[0]
+    percentiles = table(
+        ["percentile", "ms"],
+        [[f"p{p:g}", _ms(value)] for p, value in curve(plan.problem, plan.configuration)],
+        right=(1,),
+        indent="  ",
+    )
+    leaders = table(
+        ["leader", f"{word} ms", "mean ms"],
+        [
+            [
+                row.leader + (" (chosen)" if row.leader == plan.leader else ""),
+                _ms(row.percentile),
+                number_text(row.mean_latency, 3),
+            ]
+            for row in by_leader(plan.problem, plan.configuration)
+        ],
+        right=(1, 2),
+        indent="  ",
+    )
+    return [
+        section("Latency of all operations", percentiles),
+        section(f"Leaders by {word}, replicas and voters unchanged", leaders),
+    ]
+
+
+def _ms(value: float) -> str:
+    return "beyond the horizon" if math.isinf(value) else number_text(value, 1)
