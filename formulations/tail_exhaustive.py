@@ -12,7 +12,7 @@ from placement.checks import IntArray
 from placement.methods import Options
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.tail.roles import best_roles
+from placement.tail.roles import best_roles, how_voters
 
 __all__ = ["solve"]
 
@@ -25,22 +25,24 @@ def solve(problem: Problem, options: Options) -> Plan:
     LimitError
         When there are more replica sets than the setting ``limit``.
     """
-    enumerated = 0
+    leaders = enumerated = 0
 
     def look(sets: IntArray) -> Found | None:
-        nonlocal enumerated
+        nonlocal leaders, enumerated
         (replicas,) = sets.tolist()
-        found, by_hand = best_roles(problem, replicas)
-        enumerated += by_hand
-        if found is None:
+        roles = best_roles(problem, replicas)
+        leaders, enumerated = leaders + roles.leaders, enumerated + roles.enumerated
+        best = roles.best
+        if best is None:
             return None
-        return objective(problem, found), problem.objective.tie_break(problem, found), found
+        return objective(problem, best), problem.objective.tie_break(problem, best), best
 
-    return enumerate_sets(
+    plan = enumerate_sets(
         problem,
         options,
         look,
         block=1,
-        instead="'tier2' with given replicas",
-        stats=lambda: {"leaders with enumerated voters": enumerated},
+        instead="'local-search', or 'tier2' with given replicas",
+        stats=lambda: {"leaders": leaders, "leaders with enumerated voters": enumerated},
     )
+    return plan.replace(notes=(*plan.notes, how_voters(leaders, enumerated))) if leaders else plan

@@ -42,11 +42,9 @@ def solve(problem: Problem, options: Options) -> Plan:
     if problem.objective.kind == "percentile":
         from placement.tail import roles  # only where asked for
 
-        best, enumerated = roles.best_roles(problem, replicas)
-        notes = (
-            f"closest voters first for {len(replicas) - enumerated} of {len(replicas)} leaders, "
-            "whose RTTs are stochastically ordered; every voter set for the others",
-        )
+        found = roles.best_roles(problem, replicas)
+        best = found.best
+        notes = (roles.how_voters(found.leaders, found.enumerated),)
     else:
         best = best_roles(problem, replicas)
     if best is None:

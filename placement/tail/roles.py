@@ -9,6 +9,7 @@ is not exact for the rules, the voter sets of that leader are enumerated.
 from __future__ import annotations
 
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,25 @@ from placement.score import closest_first
 from placement.tail.objective import Percentile
 from placement.voting import best_voters
 
-__all__ = ["best_roles", "stochastically_ordered"]
+__all__ = ["Roles", "best_roles", "how_voters", "stochastically_ordered"]
+
+
+class Roles(NamedTuple):
+    """The best roles, and how the voters of the candidate leaders were found.
+
+    Attributes
+    ----------
+    best
+        None when no choice is feasible.
+    leaders
+        Candidate leaders.
+    enumerated
+        How many of them had all their voter sets tried.
+    """
+
+    best: Configuration | None
+    leaders: int
+    enumerated: int
 
 
 def stochastically_ordered(percentile: Percentile, leader: int, order: IntArray) -> bool:
@@ -29,8 +48,8 @@ def stochastically_ordered(percentile: Percentile, leader: int, order: IntArray)
     return bool((np.diff(answered, axis=0) <= 1e-12).all())
 
 
-def best_roles(problem: Problem, replicas: list[int]) -> tuple[Configuration | None, int]:
-    """Best leader and voters, and for how many leaders voter sets had to be enumerated.
+def best_roles(problem: Problem, replicas: list[int]) -> Roles:
+    """Best leader and voters among given replicas.
 
     Parameters
     ----------
@@ -43,13 +62,16 @@ def best_roles(problem: Problem, replicas: list[int]) -> tuple[Configuration | N
     assert isinstance(percentile, Percentile)
     rules, rtt = problem.rules, problem.demand.site_rtt[0]
     candidates: list[Configuration] = []
-    enumerated = 0
+    leaders = enumerated = 0
     for leader in sorted(replicas):
         if not rules.may_lead[leader]:
             continue
+        leaders += 1
         voting = np.array([r for r in sorted(replicas) if rules.may_vote[r]], dtype=np.intp)
         order = voting[closest_first(rtt[leader, voting])]
-        if rules.nested_voter_caps and stochastically_ordered(percentile, leader, order):
+        if len(order) == rules.voters or (
+            rules.nested_voter_caps and stochastically_ordered(percentile, leader, order)
+        ):
             voters = best_voters(problem.demand, rules, leader, replicas)
             if voters is not None:
                 candidates.append(Configuration.of(leader, voters, replicas))
@@ -60,4 +82,28 @@ def best_roles(problem: Problem, replicas: list[int]) -> tuple[Configuration | N
             for chosen in itertools.combinations(order.tolist(), rules.voters)
             if leader in chosen
         )
-    return cheapest(problem, candidates), enumerated
+    return Roles(cheapest(problem, candidates), leaders, enumerated)
+
+
+def how_voters(leaders: int, enumerated: int) -> str:
+    """Say how the voters of so many candidate leaders were found, in a sentence.
+
+    Examples
+    --------
+    >>> how_voters(5, 2)
+    'voters: closest first (Algorithm 2) for 3 of 5 leaders, every voter set for the other 2'
+    """
+    if not enumerated:
+        return (
+            "voters: closest first (Algorithm 2), which is exact here: the RTTs from each "
+            "candidate leader are stochastically ordered, or there is only one voter set"
+        )
+    if enumerated == leaders:
+        return (
+            "voters: every voter set was tried, because closest first (Algorithm 2) is not exact "
+            "here: RTTs are not stochastically ordered, or the rules do not nest"
+        )
+    return (
+        f"voters: closest first (Algorithm 2) for {leaders - enumerated} of {leaders} leaders, "
+        f"every voter set for the other {enumerated}"
+    )

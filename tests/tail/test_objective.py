@@ -116,7 +116,7 @@ def test_tier_2_and_exhaustive_equal_brute_force(variation):
         assert plan.objective == min(values.values())
         assert plan.status == "optimal"
         fixed = problem.replace(replicas=list(instance.sites[:4]))
-        best, _ = best_roles(fixed, [0, 1, 2, 3])
+        best = best_roles(fixed, [0, 1, 2, 3]).best
         assert goal.value(fixed, best) == min(
             v for c, v in values.items() if c.replicas == (0, 1, 2, 3)
         )
@@ -146,8 +146,8 @@ def test_unordered_distributions_are_enumerated():
             leader=instance.sites[0],
             objective=Percentile(percent, spread),
         )
-        best, enumerated = best_roles(problem, [0, 1, 2, 3])
-        assert enumerated == 1
+        best, leaders, enumerated = best_roles(problem, [0, 1, 2, 3])
+        assert (leaders, enumerated) == (1, 1)
         assert set(best.voters) == {0, partner}
 
 
