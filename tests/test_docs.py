@@ -59,6 +59,37 @@ def test_the_python_of_the_readme_runs(capsys):
     assert "optimal, proven" in capsys.readouterr().out
 
 
+ELSEWHERE = {"datasets.md"}  # tests/datasets/test_docs.py runs its blocks and looks at the results
+LONG = {"contingency.md", "formulations.md"}  # half a minute each
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def pages_with_python():
+    for page in sorted(ROOT.glob("docs/**/*.md")):
+        if page.name not in ELSEWHERE and "```python" in page.read_text(encoding="utf-8"):
+            marks = [pytest.mark.slow] if page.name in LONG else []
+            yield pytest.param(page, marks=marks, id=page.name)
+
+
+@pytest.mark.parametrize("page", pages_with_python())
+def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
+    """Every block of a page, in one namespace; a session prints what is shown below it."""
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": page.stem}
+    text = page.read_text(encoding="utf-8")
+    for found in re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        line = text[: found.start(1)].count("\n")
+        code = found.group(1)
+        if ">>>" in code:
+            test = doctest.DocTestParser().get_doctest(code, names, page.name, str(page), line)
+            outcome = doctest.DocTestRunner(optionflags=FLAGS).run(test, clear_globs=False)
+            assert outcome.attempted
+            assert outcome.failed == 0, f"{page.name}, line {line}"
+            names.update(test.globs)
+        else:
+            exec(compile("\n" * line + code, str(page), "exec"), names)
+
+
 def test_public_names_exist_and_are_documented():
     for name in placement.__all__:
         thing = getattr(placement, name)

@@ -1,0 +1,74 @@
+"""docs/errors.md names every error, warning and exit code there is, and its examples run."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from placement import errors
+from placement.cli import exits
+from placement.proof import CertificateError
+from tests.cli.command import runner
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "errors.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+
+
+def test_every_class_has_a_section_and_is_in_the_tree() -> None:
+    named = set(re.findall(r"^### (\w+)$", TEXT, flags=re.MULTILINE))
+    assert named == {*errors.__all__, CertificateError.__name__}
+    for name in named:
+        assert re.search(rf"[├└]── {name}\b", TEXT), name
+
+
+def test_no_other_class_is_raised_on_purpose() -> None:
+    """A subclass defined elsewhere would be missing from the page."""
+    for package in ("placement", "formulations", "heuristics"):
+        root = importlib.import_module(package)
+        for info in pkgutil.walk_packages(root.__path__, package + "."):
+            if not info.name.endswith(("__main__", "_kernel")):
+                importlib.import_module(info.name)
+    found, todo = set(), [errors.PlacementError, errors.PlacementWarning]
+    while todo:
+        one = todo.pop()
+        if one.__module__.split(".")[0] in ("placement", "formulations", "heuristics"):
+            found.add(one.__name__)
+        todo.extend(one.__subclasses__())
+    assert found == {*errors.__all__, CertificateError.__name__}
+
+
+def test_the_tree_is_that_of_the_classes() -> None:
+    """The page's extra base classes are those of the code."""
+    for name, article in (("InputError", "a ValueError"), ("MissingDependencyError", "an Import")):
+        base = {"InputError": ValueError, "MissingDependencyError": ImportError}[name]
+        assert issubclass(vars(errors)[name], base)
+        assert re.search(rf"── {name} +also {article}", TEXT)
+
+
+def test_every_exit_code_is_in_the_table() -> None:
+    rows = dict(re.findall(r"^\| (\d+) \| `(\w+)` \|", TEXT, flags=re.MULTILINE))
+    assert {name: int(code) for code, name in rows.items()} == {
+        name: vars(exits)[name] for name in exits.__all__
+    }
+
+
+def test_the_commands_end_as_shown(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command of the console block prints what stands below it, and ends with its code."""
+    monkeypatch.chdir(tmp_path)
+    placement = runner(capsys)
+    (block,) = re.findall(r"```console\n(.*?)```", TEXT, flags=re.DOTALL)
+    shown = re.findall(r"^\$ placement (.+)\n((?:(?!\$).*\n)*?)exit code (\d+)\n", block, re.M)
+    assert [int(code) for *_, code in shown] == [0, 1, 2, 2]
+    for command, output, code in shown:
+        outcome = placement(*shlex.split(command))
+        assert outcome.code == int(code), command
+        printed = outcome.out + outcome.err
+        for piece in filter(str.strip, output.split("…")):
+            assert piece.rstrip("\n") in printed, command
