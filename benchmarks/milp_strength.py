@@ -3,7 +3,8 @@
     python -m benchmarks.milp_strength                     the bundled worlds, about ten minutes
     python -m benchmarks.milp_strength --sets aws --mixes ledger --replicas 5 --voters 3
     python -m benchmarks.milp_strength --skip-solve        sizes and LP bounds only
-    python -m benchmarks.milp_strength --sets globe60 --recipes per-client chain --time-limit 600
+    python -m benchmarks.milp_strength --sets globe60 --mixes oltp --recipes per-client chain \
+        --time-limit 300 --output benchmarks/results --name milp_strength_globe60
 
 `globeN` is a generated world of N sites that are their own clients, seed 1.
 
@@ -13,8 +14,8 @@ build, for the LP, and to the proven optimum (or the gap at the time limit). The
 method `milp` with its default recipe; every recipe that ends must agree with it, or the run stops
 with an error.
 
-Prints a table and the peak memory of the process, and writes results/milp_strength.csv (and .md,
-the same table). Timings are single runs.
+Prints a table and the peak memory of the process, and writes results/milp_strength.csv, the same
+table as .md, and the machine and the peak memory as .json. Timings are single runs.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from __future__ import annotations
 import argparse
 import csv
 import dataclasses
+import json
 import math
 import resource
 import sys
@@ -32,6 +34,7 @@ from pathlib import Path
 import numpy as np
 
 import placement
+from benchmarks.machine import describe
 from formulations.milp.recipes import Recipe
 from formulations.milp.relaxation import strength
 from placement import Instance, Plan, Problem, Status
@@ -177,6 +180,18 @@ def world(name: str, mix: str) -> Instance:
     )
 
 
+def save(rows: Sequence[Row], about: dict[str, object], folder: Path, name: str) -> None:
+    """Write rows as CSV and Markdown, and what they were made on as JSON."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HEADINGS)
+        writer.writerows(dataclasses.astuple(row) for row in rows)
+    (folder / f"{name}.md").write_text(markdown(rows), encoding="utf-8")
+    text = json.dumps(about, indent=1, ensure_ascii=False)
+    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; see the module's docstring."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -189,6 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per solve")
     parser.add_argument("--skip-solve", action="store_true", help="sizes and LP bounds only")
     parser.add_argument("--output", type=Path, default=Path("results"), help="folder for the files")
+    parser.add_argument("--name", default="milp_strength", help="of the files, without an ending")
     chosen = parser.parse_args(arguments)
     rows: list[Row] = []
     print("  ".join(HEADINGS))
@@ -202,12 +218,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print("  ".join(map(str, dataclasses.astuple(row))), flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak resident memory {peak:.0f} MiB")
-    chosen.output.mkdir(parents=True, exist_ok=True)
-    with (chosen.output / "milp_strength.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(HEADINGS)
-        writer.writerows(dataclasses.astuple(row) for row in rows)
-    (chosen.output / "milp_strength.md").write_text(markdown(rows), encoding="utf-8")
+    about = {"machine": describe(), "time limit s": chosen.time_limit, "peak MiB": round(peak)}
+    save(rows, about, chosen.output, chosen.name)
     return 0
 
 

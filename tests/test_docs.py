@@ -71,7 +71,7 @@ def pages_with_python():
             yield pytest.param(page, marks=marks, id=page.name)
 
 
-@pytest.mark.parametrize("page", pages_with_python())
+@pytest.mark.parametrize("page", list(pages_with_python()))
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
     """Every block of a page, in one namespace; a session prints what is shown below it."""
     monkeypatch.chdir(tmp_path)

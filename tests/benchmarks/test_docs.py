@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
@@ -30,3 +31,20 @@ def test_every_suite_is_described() -> None:
 
     text = PAGE.read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in text for name in SUITES)
+
+
+FORMULATIONS = ROOT / "docs" / "formulations.md"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), BLOCK.findall(FORMULATIONS.read_text(encoding="utf-8")), ids=lambda x: x[:20]
+)
+def test_strength_is_that_of_the_results(name: str, shown: str) -> None:
+    """Each table of recipes holds the rows of its file, with some of their columns."""
+    heads, _, *body = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in shown.splitlines()
+    ]
+    with (ROOT / "benchmarks" / "results" / name).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows
+    assert body == [[row[head] for head in heads] for row in rows]
