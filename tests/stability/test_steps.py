@@ -1,0 +1,295 @@
+"""Safe steps, carried out by a simulation that knows nothing of how they were found."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from placement import Configuration, Diversity, Instance, Problem
+from placement.errors import InputError
+from placement.feasibility import violations
+from placement.stability import Quorums, safe_steps, step_text, steps_between
+from placement.stability import search as search_module
+from placement.stability.guards import guards_of, spare
+from placement.stability.quorums import legal, quorums_of, resized, walk
+from tests.stability.test_moves import configurations
+
+
+def carry_out(before: Configuration, start: Quorums, steps) -> Configuration:
+    """Do the steps one by one on a cluster; assert that each prefix is a legal configuration."""
+    leader, voters, replicas = before.leader, set(before.voters), set(before.replicas)
+    behind: set[int] = set()
+    commit, elect = start
+    for step in steps:
+        voters_then, commit_then, elect_then = set(voters), commit, elect
+        commit, elect = step.after.quorums
+        if step.kind == "add-learner":
+            assert step.site not in replicas
+            replicas.add(step.site)
+            behind.add(step.site)
+        elif step.kind == "catch-up":
+            assert step.site in behind
+            behind.discard(step.site)
+        elif step.kind == "promote":
+            assert step.site in replicas - voters
+            assert step.site not in behind, "a learner that lacks data must not vote"
+            voters.add(step.site)
+        elif step.kind == "move-leader":
+            assert step.site in voters
+            assert step.site != leader
+            leader = step.site
+        elif step.kind == "demote":
+            assert step.site in voters
+            assert step.site != leader, "the leadership is handed over first"
+            voters.discard(step.site)
+        elif step.kind == "remove":
+            assert step.site in replicas - voters
+            replicas.discard(step.site)
+        else:
+            assert step.kind == "set-quorums"
+            assert step.site is None
+        assert leader in voters <= replicas
+        assert voters.isdisjoint(behind)
+        assert len(voters ^ voters_then) <= 1, "one voter at a time"
+        size, union = len(voters), len(voters | voters_then)
+        assert 1 <= commit <= size
+        assert 1 <= elect <= size
+        # by counts: any two sets of these sizes in the union share a member
+        assert commit + elect > size
+        assert commit + elect_then > union
+        assert commit_then + elect > union
+        if (commit, elect) != (commit_then, elect_then) and step.kind == "set-quorums":
+            assert voters == voters_then
+        assert step.after.leader == leader
+        assert set(step.after.voters) == voters
+        assert set(step.after.replicas) == replicas
+        assert set(step.after.behind) == behind
+    return Configuration.of(leader, sorted(voters), sorted(replicas))
+
+
+def same(one: Configuration, other: Configuration) -> bool:
+    return (
+        one.leader == other.leader
+        and set(one.voters) == set(other.voters)
+        and set(one.replicas) == set(other.replicas)
+    )
+
+
+@given(configurations(), configurations())
+def test_majorities_are_safe_at_every_step(before, after) -> None:
+    start = Quorums.majorities(len(before.voters))
+    steps = safe_steps(before, after)
+    assert same(carry_out(before, start, steps), after)
+    if steps:
+        assert steps[-1].after.quorums == Quorums.majorities(len(after.voters))
+    for stage in (step.after for step in steps):
+        commit, elect = stage.quorums
+        assert commit == elect == len(stage.voters) // 2 + 1
+    # majorities of consecutive sets share a member: every pair of them, not by counts alone
+    sets = [before.voters, *(step.after.voters for step in steps)]
+    for one, other in itertools.pairwise(sets):
+        for a in itertools.combinations(one, len(one) // 2 + 1):
+            for b in itertools.combinations(other, len(other) // 2 + 1):
+                assert set(a) & set(b)
+    # nothing is done twice, nothing for nothing
+    kinds = [step.kind for step in steps]
+    assert kinds.count("add-learner") == len(set(after.replicas) - set(before.replicas))
+    assert kinds.count("remove") == len(set(before.replicas) - set(after.replicas))
+    assert kinds.count("promote") == len(set(after.voters) - set(before.voters))
+    assert kinds.count("move-leader") == int(before.leader != after.leader)
+
+
+@given(configurations(), configurations(), st.data())
+def test_flexible_quorums_are_safe_at_every_step(before, after, data) -> None:
+    ends = []
+    for configuration in (before, after):
+        voters = len(configuration.voters)
+        commit = data.draw(st.integers(1, voters))
+        elect = data.draw(st.integers(voters - commit + 1, voters))
+        ends.append(Quorums(commit, elect))
+    steps = safe_steps(before, after, start=ends[0], end=ends[1])
+    assert same(carry_out(before, ends[0], steps), after)
+    assert (steps[-1].after.quorums if steps else ends[0]) == ends[1]
+
+
+@given(configurations(), configurations())
+def test_the_order_of_last_resort_is_safe(before, after) -> None:
+    found = search_module.NODE_LIMIT
+    search_module.NODE_LIMIT = -1
+    try:
+        steps = safe_steps(before, after)
+    finally:
+        search_module.NODE_LIMIT = found
+    assert same(carry_out(before, Quorums.majorities(len(before.voters)), steps), after)
+
+
+def world(labels: list[str]) -> Instance:
+    size = len(labels)
+    between = 10.0 * np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+    return Instance(
+        sites=tuple(f"s{i}" for i in range(size)),
+        clients=("k",),
+        client_rtt=np.ones((1, size)),
+        site_rtt=between,
+        counts=np.ones((1, 5)),
+        domains={"country": tuple(labels)},
+    )
+
+
+def reachable(problem: Problem, before: Configuration, after: Configuration, quorum) -> bool:
+    """Whether any order of single changes keeps `survive` and the losses, by flooding."""
+    sites = sorted({*before.replicas, *after.replicas})
+    labels = problem.instance.domains["country"]
+    least = min(spare(len(c.voters), quorum(len(c.voters))) for c in (before, after))
+
+    def good(voters: frozenset[int]) -> bool:
+        needed = max(quorum(len(voters)))
+        kept = all(sum(labels[v] != country for v in voters) >= needed for country in set(labels))
+        return kept and len(voters) - needed >= least
+
+    def near(voters: frozenset[int]) -> bool:
+        sizes = (len(before.voters), len(after.voters))
+        return max(1, min(sizes) - 1) <= len(voters) <= max(sizes) + 1
+
+    goal = (frozenset(after.voters), after.leader)
+    seen = {(frozenset(before.voters), before.leader)}
+    queue = list(seen)
+    while queue:
+        voters, leader = queue.pop()
+        following = [(voters ^ {site}, leader) for site in sites if site != leader]
+        following += [(voters, site) for site in (before.leader, after.leader) if site in voters]
+        for state in following:
+            if state not in seen and near(state[0]) and good(state[0]):
+                seen.add(state)
+                queue.append(state)
+    return goal in seen
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.sampled_from("abcd"), min_size=3, max_size=7),
+    st.sampled_from([(3, None), (3, 2), (4, None), (4, 2), (5, None), (5, 2), (5, 4)]),
+    st.integers(0, 2**32),
+)
+def test_survive_is_kept_if_any_order_keeps_it(labels, votes, seed) -> None:
+    voters, quorum = votes
+    assume(len(labels) >= voters)
+    instance = world(labels)
+    problem = None
+    try:
+        problem = Problem(
+            instance, replicas=(voters, len(labels)), voters=voters, quorum=quorum,
+            survive="country",
+        )  # fmt: skip
+    except InputError:
+        assume(False)
+    assert problem is not None
+    rng = np.random.default_rng(seed)
+    ends = []
+    for _ in range(200):
+        replicas = rng.choice(len(labels), rng.integers(voters, len(labels) + 1), replace=False)
+        chosen = rng.choice(replicas, voters, replace=False)
+        one = Configuration.of(int(rng.choice(chosen)), chosen.tolist(), replicas.tolist())
+        if not violations(problem, one):
+            ends.append(one)
+        if len(ends) == 2:
+            break
+    assume(len(ends) == 2)
+    before, after = ends
+    steps = steps_between(problem, before, after)
+    start = quorums_of(problem, before)
+    assert same(carry_out(before, start, steps), after)
+    rule = walk(voters, start, voters, quorums_of(problem, after))
+    kept = not any(step.broken for step in steps)
+    assert kept == reachable(problem, before, after, rule)
+    # what a stage is said to break, it breaks
+    guards = guards_of(problem, ends)
+    for step in steps:
+        words = [g.broken(step.after.voters, step.after.quorums) for g in guards]
+        assert list(step.broken) == [text for text in words if text]
+
+
+def test_a_swap_within_a_country_is_helped_by_a_third() -> None:
+    # one voter in each of a, b, c; another site of a takes over from the first: promoting it first
+    # puts two voters of three into a, demoting first leaves two voters. A replica in d helps.
+    instance = world(["a", "a", "b", "c", "d"])
+    problem = Problem(instance, replicas=(3, 5), voters=3, survive="country")
+    before = Configuration.of(2, [0, 2, 3], [0, 2, 3, 4])
+    after = Configuration.of(2, [1, 2, 3], [1, 2, 3, 4])
+    steps = steps_between(problem, before, after)
+    assert not any(step.broken for step in steps)
+    words = [f"{step.kind} {step.site}" for step in steps if step.kind in ("promote", "demote")]
+    assert words == ["promote 4", "demote 0", "promote 1", "demote 4"]
+    # without one, the list says where the country cannot be kept
+    alone = steps_between(
+        problem,
+        Configuration.of(2, [0, 2, 3], [0, 2, 3]),
+        Configuration.of(2, [1, 2, 3], [1, 2, 3]),
+    )
+    assert any("loss of a (country)" in text for step in alone for text in step.broken)
+    assert "loss of a (country)" in "".join(step_text(step, instance.sites) for step in alone)
+
+
+def test_a_rule_for_voters_is_kept() -> None:
+    instance = world(["a", "a", "b", "c", "d"])
+    rule = Diversity("country", min_domains=3)
+    problem = Problem(instance, replicas=(3, 5), voters=3, diversity=[rule])
+    before, after = (
+        Configuration.of(0, [0, 2, 3], [0, 2, 3]),
+        Configuration.of(1, [1, 2, 4], [1, 2, 4]),
+    )
+    steps = steps_between(problem, before, after)
+    assert same(carry_out(before, Quorums(2, 2), steps), after)
+    for step in steps:
+        assert len({"aabcd"[v] for v in step.after.voters}) >= 3
+        assert not step.broken
+
+
+def test_steps_by_hand() -> None:
+    before = Configuration.of(0, [0, 1, 2], [0, 1, 2])
+    after = Configuration.of(3, [1, 2, 3], [1, 2, 3])
+    names = ("A", "B", "C", "D")
+    assert [step_text(step, names) for step in safe_steps(before, after)] == [
+        "add a learner at D",
+        "wait until D has caught up",
+        "promote D to a voter: 4 voters, commits wait for 3, elections for 3",
+        "hand the leadership over to D",
+        "demote A to a learner: 3 voters, commits wait for 2, elections for 2",
+        "remove the replica at A",
+    ]
+    assert safe_steps(before, before) == ()
+
+
+def test_one_site_moves() -> None:
+    before, after = Configuration.of(0, [0], [0]), Configuration.of(1, [1], [1])
+    steps = safe_steps(before, after)
+    assert same(carry_out(before, Quorums(1, 1), steps), after)
+    assert [s.kind for s in steps] == [
+        "add-learner", "catch-up", "promote", "move-leader", "demote", "remove",
+    ]  # fmt: skip
+
+
+def test_nine_disjoint_voters_are_found_quickly() -> None:
+    before = Configuration.of(0, range(9), range(9))
+    after = Configuration.of(9, range(9, 18), range(9, 18))
+    steps = safe_steps(before, after)
+    assert same(carry_out(before, Quorums(5, 5), steps), after)
+    assert not any(step.broken for step in steps)
+    assert {len(step.after.voters) for step in steps} == {9, 10}
+
+
+def test_unsafe_ends_are_refused() -> None:
+    before = Configuration.of(0, [0, 1, 2], [0, 1, 2])
+    with pytest.raises(InputError, match="need not meet"):
+        safe_steps(before, before, start=Quorums(1, 1))
+
+
+def test_quorums_that_stand_still() -> None:
+    assert resized(Quorums(3, 3), Quorums(3, 3)) == ()
+    assert resized(Quorums(5, 1), Quorums(1, 5)) == (Quorums(5, 5), Quorums(1, 5))
+    assert legal(5, Quorums(5, 1))
+    assert not legal(5, Quorums(3, 2))
