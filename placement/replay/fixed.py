@@ -156,9 +156,9 @@ def _optimized(
     leader = np.empty(shape, dtype=np.intp)
     leader[:, 0] = first
     leader[:, 1:] = first_best(decayed(scores, decay, axis=1)[:, :-1])
-    issued = trace.counts.any(axis=(2, 3))
+    issued = np.asarray(trace.counts.any(axis=(2, 3)))
     if np.isfinite(decay.factor):
-        issued = np.logical_or.accumulate(issued, axis=1)
+        issued = np.asarray(np.logical_or.accumulate(issued, axis=1))
     for interval in range(1, shape[1]):
         blind = ~issued[:, interval - 1]
         leader[blind, interval] = leader[blind, interval - 1]
