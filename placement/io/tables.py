@@ -28,6 +28,7 @@ __all__ = [
     "name_cell",
     "number_cell",
     "parquet_bytes",
+    "parse_csv",
     "quantity_cell",
     "read_table",
 ]
@@ -101,8 +102,18 @@ def read_table(path: str | os.PathLike[str], *, delimiter: str | None = None) ->
         return _read_parquet(path)
     if delimiter is None:
         delimiter = "\t" if suffix == ".tsv" else ","
-    source = os.fspath(path)
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=delimiter, strict=True)
+    return parse_csv(read_text(path), os.fspath(path), delimiter)
+
+
+def parse_csv(text: str, source: str, delimiter: str = ",") -> Table:
+    """Return the table in a text; `source` names it in messages.
+
+    Raises
+    ------
+    InputError
+        As :func:`read_table`.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: tuple[str, ...] | None = None
     rows: list[tuple[Cell, ...]] = []
     numbers: list[int] = []
