@@ -1,0 +1,289 @@
+"""How often a strongly consistent quorum read must be repeated, and what that costs.
+
+On one key, write intents appear at rate w while there is none and last D on average (from the
+append at the first replica of the quorum until the last one has resolved it), both exponential: a
+chain of two states. With λ = w + 1/D and π = w/λ, the part of time with an intent,
+
+    P(attempt 1 fails)                       = π
+    P(attempt after back-off j fails | the last one failed)
+                                             = q_j = π + (1 − π)·E[exp(−λ(b_j + rtt))]
+    b_j ~ U[1 − δ, 1 + δ]·min(b_0·2^j, cap)
+
+    E[attempts] = 1 + Σ_{j >= 0} F_j,              F_0 = π,  F_{j+1} = F_j·q_j
+    E[latency]  = rtt + Σ_{j >= 0} F_j·(E[b_j] + rtt)
+
+From the first j at which the back-off is capped, q_j is constant and the rest of both series is
+geometric, so that nothing is cut off. The back-off is that of the authors' branch of CockroachDB:
+b_0 = 50 ms, doubled up to 5 s, ±15 %, without limit on the number of retries. The chain itself is
+derived here; the paper reports only that hot spots cause many retries.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from placement.checks import number
+from placement.errors import InputError, SolverError
+
+__all__ = [
+    "Backoff",
+    "RetryModel",
+    "best_first_wait",
+    "coupled",
+    "hot_key_write_rate",
+    "simulate",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Waits between attempts: b_j = U[1 − jitter, 1 + jitter]·min(first·2^j, cap), in ms."""
+
+    first: float = 50.0
+    cap: float = 5000.0
+    jitter: float = 0.15
+
+    def __post_init__(self) -> None:
+        number(self.first, "first", above=True)
+        number(self.cap, "cap", minimum=self.first)
+        if not 0 <= number(self.jitter, "jitter") < 1:
+            raise InputError("out of range", field="jitter", value=self.jitter, expected="0 to < 1")
+
+    def mean(self, retry: int) -> float:
+        """E[b_j] in ms for j = `retry`, counted from 0."""
+        return float(min(self.first * 2.0 ** min(retry, 1000), self.cap))
+
+    def draw(self, retry: int, uniform: float) -> float:
+        """b_j in ms for a number drawn from U[0, 1)."""
+        return self.mean(retry) * (1.0 + self.jitter * (2.0 * uniform - 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class RetryModel:
+    """The two-state chain of one key.
+
+    Parameters
+    ----------
+    write_rate
+        w, intents per second on this key while it has none, >= 0.
+    intent_ms
+        D, mean life of an intent in ms, >= 0.
+    rtt
+        Duration of one attempt in ms.
+    backoff
+        Waits between attempts.
+
+    Examples
+    --------
+    >>> model = RetryModel(write_rate=5, intent_ms=20, rtt=1)
+    >>> round(model.conflict, 4), round(model.attempts, 4), round(model.latency, 2)
+    (0.0909, 1.1057, 7.3)
+    """
+
+    write_rate: float
+    intent_ms: float
+    rtt: float = 1.0
+    backoff: Backoff = field(default_factory=Backoff)
+
+    def __post_init__(self) -> None:
+        for name in ("write_rate", "intent_ms", "rtt"):
+            number(getattr(self, name), name)
+
+    @property
+    def conflict(self) -> float:
+        """π, the part of the time in which the key has an intent."""
+        busy = self.write_rate / 1000.0 * self.intent_ms
+        return busy / (1.0 + busy)
+
+    def again(self, retry: int) -> float:
+        """q_j: how likely the attempt after back-off j = `retry` fails, the last one having failed.
+
+        For a jitter of 0 the mean over the back-off is one exponential.
+        """
+        if self.conflict == 0.0:
+            return 0.0
+        rate = self.write_rate / 1000.0 + 1.0 / self.intent_ms
+        middle = self.backoff.mean(retry)
+        half = rate * middle * self.backoff.jitter
+        spread = math.sinh(half) / half if 0 < half < 700 else 1.0
+        decay = math.exp(-rate * (middle + self.rtt)) * spread
+        if half >= 700:  # sinh would overflow; its growing part joins the exponent
+            decay = math.exp(half - rate * (middle + self.rtt)) / (2.0 * half)
+        return self.conflict + (1.0 - self.conflict) * decay
+
+    @property
+    def attempts(self) -> float:
+        """E[attempts]."""
+        return 1.0 + self._series()[0]
+
+    @property
+    def latency(self) -> float:
+        """E[latency] of a read in ms, without queueing."""
+        failed, waited = self._series()
+        return self.rtt * (1.0 + failed) + waited
+
+    def _series(self) -> tuple[float, float]:
+        """Σ F_j and Σ F_j·E[b_j]."""
+        failing = self.conflict
+        failed = waited = 0.0
+        retry = 0
+        while self.backoff.mean(retry) < self.backoff.cap:
+            failed += failing
+            waited += failing * self.backoff.mean(retry)
+            failing *= self.again(retry)
+            retry += 1
+        tail = failing / (1.0 - self.again(retry))
+        return failed + tail, waited + tail * self.backoff.cap
+
+
+def simulate(model: RetryModel, reads: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Mean attempts and mean latency (ms) over `reads` reads of a key that is drawn, not solved.
+
+    A timeline of intents is drawn (exponential gaps and lives), and every read starts at a uniform
+    instant of it and looks the state up at each attempt. The timeline is 400 reads' worst waits and
+    at least 200 000 intents long and wraps around.
+
+    Raises
+    ------
+    InputError
+        When nothing is ever written: the formula then needs no simulation.
+    """
+    if model.conflict == 0.0 or reads < 1:
+        raise InputError(
+            "nothing to simulate",
+            field="model",
+            value=(model.write_rate, model.intent_ms, reads),
+            expected="a positive write rate, a positive life of intents, at least one read",
+        )
+    cycle = 1000.0 / model.write_rate + model.intent_ms
+    count = max(200_000, math.ceil(400 * model.backoff.cap / cycle))
+    gaps = rng.exponential(1000.0 / model.write_rate, count)
+    lives = rng.exponential(model.intent_ms, count)
+    edges = np.cumsum(np.stack([gaps, lives], axis=1).ravel())  # start, end, start, end, …
+    now = rng.random(reads) * edges[-1]
+    latency = np.zeros(reads)
+    attempts = np.zeros(reads)
+    alive = np.arange(reads)
+    retry = 0
+    while alive.size:
+        attempts[alive] += 1
+        latency[alive] += model.rtt
+        place = np.searchsorted(edges, now[alive] % edges[-1], side="right")
+        alive = alive[place % 2 == 1]
+        jitter = model.backoff.jitter * (2.0 * rng.random(alive.size) - 1.0)
+        wait = model.backoff.mean(retry) * (1.0 + jitter)
+        latency[alive] += wait
+        now[alive] += wait + model.rtt
+        retry += 1
+    return float(attempts.mean()), float(latency.mean())
+
+
+def hot_key_write_rate(
+    writes_per_second: float, keys: int, hot_fraction: float, hot_share: float = 0.8
+) -> float:
+    """Writes per second on one hot key: share·W/(h·N).
+
+    Parameters
+    ----------
+    writes_per_second
+        W over all keys.
+    keys
+        N.
+    hot_fraction, hot_share
+        `hot_share` of the requests go to `hot_fraction` (h) of the keys.
+    """
+    number(writes_per_second, "writes_per_second")
+    number(keys, "keys", above=True)
+    number(hot_fraction, "hot_fraction", above=True)
+    number(hot_share, "hot_share")
+    return hot_share * writes_per_second / (hot_fraction * keys)
+
+
+def best_first_wait(
+    model: RetryModel, attempt_cost: float, shortest: float = 0.1, points: int = 400
+) -> tuple[float, float]:
+    """First back-off b_0 that minimises E[latency] + c·E[attempts].
+
+    Too short a wait meets the same intent again, too long a one idles. Without a price c on
+    attempts the shortest wait would always win, because an attempt that fails costs only its rtt.
+
+    Parameters
+    ----------
+    model
+        Its own first back-off is not looked at.
+    attempt_cost
+        c in ms: what the load of one more attempt is worth.
+    shortest
+        Least b_0 in ms; the largest is the cap.
+    points
+        Grid on which the minimum is bracketed; it is then refined by golden section. A minimum
+        narrower than the grid (a factor of about 1.03 between neighbours) could be missed.
+
+    Returns
+    -------
+    b_0 in ms and the value.
+    """
+    number(attempt_cost, "attempt_cost")
+    number(shortest, "shortest", above=True)
+    cap = model.backoff.cap
+
+    def value(log_wait: float) -> float:
+        wait = min(math.exp(log_wait), cap)
+        tried = dataclasses.replace(model, backoff=dataclasses.replace(model.backoff, first=wait))
+        return tried.latency + attempt_cost * tried.attempts
+
+    grid = np.linspace(math.log(min(shortest, cap)), math.log(cap), points)
+    values = [value(float(point)) for point in grid]
+    best = int(np.argmin(values))
+    low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, points - 1)])
+    golden = (math.sqrt(5.0) - 1.0) / 2.0
+    while high - low > 1e-7:
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, right) if value(left) <= value(right) else (left, high)
+    found = (low + high) / 2.0
+    if value(found) > values[best]:
+        found = float(grid[best])
+    return min(math.exp(found), cap), value(found)
+
+
+def coupled(
+    model: RetryModel,
+    base_utilisation: float,
+    read_utilisation: float,
+    limit: int = 10_000,
+) -> tuple[float, RetryModel]:
+    """Least fixed point of load → life of intents → attempts → load.
+
+    The busiest node is used base + read·E[attempts] = ρ of the time, and work on it, the resolving
+    of intents included, takes 1/(1 − ρ) times as long as on an idle one:
+    D = model.intent_ms/(1 − ρ). Each side grows with the other, so iterating from one attempt
+    climbs to the least fixed point.
+
+    Parameters
+    ----------
+    model
+        With D as on an idle node.
+    base_utilisation, read_utilisation
+        Of writes, and of reads that need one attempt.
+
+    Returns
+    -------
+    ρ and the model with the D that belongs to it; ρ = 1 and D as it was when there is no fixed
+    point below 1: the retries alone saturate the node.
+    """
+    base = number(base_utilisation, "base_utilisation")
+    reads = number(read_utilisation, "read_utilisation")
+    attempts = 1.0
+    for _ in range(limit):
+        load = base + reads * attempts
+        if load >= 1.0:
+            return 1.0, model
+        slowed = dataclasses.replace(model, intent_ms=model.intent_ms / (1.0 - load))
+        if math.isclose(slowed.attempts, attempts, rel_tol=1e-13):
+            return load, slowed
+        attempts = slowed.attempts
+    raise SolverError(f"no fixed point in {limit} steps: the load is too close to saturation")

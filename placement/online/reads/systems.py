@@ -1,0 +1,292 @@
+"""Quorum systems for reads: which sets of nodes a gateway may ask, and the cheapest of them.
+
+The lease-holder alone is no part of a system; :class:`placement.online.reads.ReadProblem` adds it.
+Every system answers the *pricing* question exactly: given a price per node and a price per
+millisecond, which of its quorums is cheapest for a gateway? Lower bounds stand on that answer, so
+that it is written once, here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Protocol
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.errors import InputError
+
+__all__ = ["Grid", "Listed", "Quorum", "QuorumSystem", "Threshold"]
+
+Quorum = tuple[int, ...]
+"""Nodes asked, in increasing order."""
+
+
+class QuorumSystem(Protocol):
+    """What is asked of a quorum system."""
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are; quorums are sets of 0 … nodes − 1."""
+
+    def quorums(self, gateway: int) -> Iterator[Quorum]:
+        """All quorums that `gateway` may ask."""
+
+    def count(self, gateway: int) -> int:
+        """How many there are."""
+
+    def legal(self, gateway: int, quorum: Quorum) -> bool:
+        """Whether `gateway` may ask `quorum`."""
+
+    def latency(self, rtt: FloatArray, quorum: Quorum) -> float:
+        """Time in ms until a gateway with RTTs `rtt` has the answers it waits for."""
+
+    def cheapest(
+        self, gateway: int, rtt: FloatArray, prices: FloatArray, per_ms: float
+    ) -> tuple[float, Quorum] | None:
+        """Least Σ_{v ∈ A} prices[v] + per_ms·latency(A) and an A of that value; None without any.
+
+        Prices are >= 0.
+        """
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Any `size` of the eligible nodes, perhaps asking `spare` more and waiting for the fastest.
+
+    With `spare` = f a read still completes when any f of the nodes it asks fail.
+
+    Parameters
+    ----------
+    nodes
+        n.
+    size
+        Answers waited for.
+    spare
+        Nodes asked beyond `size`.
+    without
+        A node in no quorum (the lease-holder, in the paper); None: all are eligible.
+    include_self
+        Whether a gateway is always in its own quorum. A gateway that is `without` then has no
+        quorum at all: it reads its own copy.
+    """
+
+    nodes: int
+    size: int
+    spare: int = 0
+    without: int | None = None
+    include_self: bool = True
+
+    def __post_init__(self) -> None:
+        if self.nodes < 1 or self.size < 1 or self.spare < 0:
+            raise InputError(
+                "no such quorum",
+                field="size",
+                value=(self.nodes, self.size, self.spare),
+                expected="nodes >= 1, size >= 1, spare >= 0",
+            )
+        if self.without is not None and not 0 <= self.without < self.nodes:
+            raise InputError(
+                "no such node",
+                field="without",
+                value=self.without,
+                expected=f"0 to {self.nodes - 1}",
+            )
+
+    @property
+    def asked(self) -> int:
+        """Nodes asked: size + spare."""
+        return self.size + self.spare
+
+    def eligible(self, gateway: int) -> tuple[int, ...]:
+        """Nodes that may be in a quorum of `gateway`; empty when it can have none."""
+        nodes = tuple(node for node in range(self.nodes) if node != self.without)
+        if len(nodes) < self.asked or (self.include_self and gateway == self.without):
+            return ()
+        return nodes
+
+    def count(self, gateway: int) -> int:
+        """How many quorums `gateway` has."""
+        nodes = self.eligible(gateway)
+        own = int(self.include_self)
+        return comb(len(nodes) - own, self.asked - own) if nodes else 0
+
+    def quorums(self, gateway: int) -> Iterator[Quorum]:
+        """All of them; there are :meth:`count`."""
+        nodes = self.eligible(gateway)
+        if not nodes:
+            return
+        for quorum in combinations(nodes, self.asked):
+            if not self.include_self or gateway in quorum:
+                yield quorum
+
+    def legal(self, gateway: int, quorum: Quorum) -> bool:
+        """Whether `gateway` may ask `quorum`."""
+        return (
+            len(set(quorum)) == len(quorum) == self.asked
+            and set(quorum) <= set(self.eligible(gateway))
+            and (gateway in quorum or not self.include_self)
+        )
+
+    def latency(self, rtt: FloatArray, quorum: Quorum) -> float:
+        """The `size`-th smallest RTT to the nodes asked."""
+        return float(sorted(float(rtt[node]) for node in quorum)[self.size - 1])
+
+    def order(self, gateway: int, rtt: FloatArray) -> tuple[int, ...]:
+        """Eligible nodes of `gateway`, nearest first, ties to the lower index."""
+        return tuple(sorted(self.eligible(gateway), key=lambda node: (rtt[node], node)))
+
+    def cheapest(
+        self, gateway: int, rtt: FloatArray, prices: FloatArray, per_ms: float
+    ) -> tuple[float, Quorum] | None:
+        """For each possible `size`-th fastest node l, the cheapest nodes before and after it.
+
+        Given l the others are chosen freely: size − 1 nearer than l and `spare` farther, the
+        gateway itself wherever it stands. O(n² log n).
+        """
+        order = self.order(gateway, rtt)
+        best: tuple[float, Quorum] | None = None
+        for place, last in enumerate(order):
+            near = self._pick(order[:place], self.size - 1, gateway, last, prices)
+            far = self._pick(order[place + 1 :], self.spare, gateway, last, prices)
+            if near is None or far is None:
+                continue
+            members = (*near, last, *far)
+            if self.include_self and gateway not in members:
+                continue
+            value = float(sum(prices[node] for node in members)) + per_ms * float(rtt[last])
+            if best is None or value < best[0]:
+                best = (value, tuple(sorted(members)))
+        return best
+
+    def _pick(
+        self, nodes: Sequence[int], count: int, gateway: int, last: int, prices: FloatArray
+    ) -> list[int] | None:
+        """The `count` cheapest of `nodes`, the gateway first if it must be there; or None."""
+        must = [gateway] if self.include_self and gateway != last and gateway in nodes else []
+        if len(nodes) < count or len(must) > count:
+            return None
+        rest = sorted(set(nodes) - set(must), key=lambda node: (prices[node], node))
+        return must + rest[: count - len(must)]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Quorums given one by one, the same for every gateway."""
+
+    nodes: int
+    sets: tuple[Quorum, ...]
+
+    @classmethod
+    def of(cls, nodes: int, sets: Iterable[Iterable[int]]) -> Listed:
+        """Check and sort the sets.
+
+        Raises
+        ------
+        InputError
+            When there is none, one is empty, or one names a node that does not exist.
+        """
+        found = tuple(dict.fromkeys(tuple(sorted(set(quorum))) for quorum in sets))
+        if not found:
+            raise InputError("no quorums", field="sets", value=(), expected="at least one")
+        for quorum in found:
+            if not quorum or quorum[0] < 0 or quorum[-1] >= nodes:
+                raise InputError(
+                    "not a quorum", field="sets", value=quorum, expected=f"nodes 0 to {nodes - 1}"
+                )
+        return cls(nodes, found)
+
+    def quorums(self, gateway: int) -> Iterator[Quorum]:
+        """All of them."""
+        return iter(self.sets)
+
+    def count(self, gateway: int) -> int:
+        """How many there are."""
+        return len(self.sets)
+
+    def legal(self, gateway: int, quorum: Quorum) -> bool:
+        """Whether it is on the list."""
+        return quorum in self.sets
+
+    def latency(self, rtt: FloatArray, quorum: Quorum) -> float:
+        """The largest RTT to its members."""
+        return float(max(rtt[node] for node in quorum))
+
+    def cheapest(
+        self, gateway: int, rtt: FloatArray, prices: FloatArray, per_ms: float
+    ) -> tuple[float, Quorum] | None:
+        """Look at every set; O(members of all sets)."""
+        return min(
+            (
+                (float(prices[list(quorum)].sum()) + per_ms * self.latency(rtt, quorum), quorum)
+                for quorum in self.sets
+            ),
+            default=None,
+        )
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Nodes in a grid; a read asks one node of every row, so that it meets every full row.
+
+    Writes go to all nodes of one row. Node r·columns + c stands in row r and column c.
+    """
+
+    rows: int
+    columns: int
+
+    def __post_init__(self) -> None:
+        if self.rows < 1 or self.columns < 1:
+            raise InputError(
+                "no grid", field="rows", value=(self.rows, self.columns), expected="both >= 1"
+            )
+
+    @property
+    def nodes(self) -> int:
+        """Rows × columns."""
+        return self.rows * self.columns
+
+    def count(self, gateway: int) -> int:
+        """columns^rows."""
+        return int(self.columns**self.rows)
+
+    def quorums(self, gateway: int) -> Iterator[Quorum]:
+        """All of them."""
+        for number in range(self.columns**self.rows):
+            digits = []
+            for row in range(self.rows):
+                number, column = divmod(number, self.columns)
+                digits.append(row * self.columns + column)
+            yield tuple(digits)
+
+    def legal(self, gateway: int, quorum: Quorum) -> bool:
+        """Whether it has one node of every row."""
+        return [node // self.columns for node in quorum] == list(range(self.rows))
+
+    def latency(self, rtt: FloatArray, quorum: Quorum) -> float:
+        """The largest RTT to its members."""
+        return float(max(rtt[node] for node in quorum))
+
+    def cheapest(
+        self, gateway: int, rtt: FloatArray, prices: FloatArray, per_ms: float
+    ) -> tuple[float, Quorum] | None:
+        """For every latency, the cheapest node of each row within it; O(n²)."""
+        best: tuple[float, Quorum] | None = None
+        for limit in np.unique(rtt):
+            members = []
+            for row in range(self.rows):
+                nodes = range(row * self.columns, (row + 1) * self.columns)
+                within = [node for node in nodes if rtt[node] <= limit]
+                if not within:
+                    break
+                members.append(min(within, key=lambda node: (prices[node], node)))
+            if len(members) < self.rows:
+                continue
+            quorum = tuple(members)
+            value = float(prices[list(quorum)].sum()) + per_ms * self.latency(rtt, quorum)
+            if best is None or value < best[0]:
+                best = (value, quorum)
+        return best

@@ -1,0 +1,131 @@
+"""The retry model against the published table of its derivation, a drawn timeline, and limits."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.errors import InputError
+from placement.online.reads.retries import (
+    Backoff,
+    RetryModel,
+    best_first_wait,
+    coupled,
+    hot_key_write_rate,
+    simulate,
+)
+
+TABLE = [
+    (0.12, 20, 0.0024, 1.0026, 1.14),
+    (1, 20, 0.0196, 1.0215, 2.20),
+    (5, 20, 0.0909, 1.1057, 7.30),
+    (20, 20, 0.2857, 1.4085, 35.8),
+    (0.12, 500, 0.0566, 1.194, 44.9),
+]
+
+
+@pytest.mark.parametrize(("rate", "life", "conflict", "attempts", "latency"), TABLE)
+def test_table(rate, life, conflict, attempts, latency):
+    model = RetryModel(rate, life)
+    assert model.conflict == pytest.approx(conflict, abs=5e-5)
+    assert model.attempts == pytest.approx(attempts, abs=5e-4)
+    assert model.latency == pytest.approx(latency, rel=5e-3)
+
+
+@pytest.mark.parametrize(("rate", "life"), [(1, 20), (5, 20), (20, 20), (0.12, 500), (2, 500)])
+def test_model_meets_a_drawn_timeline(rate, life):
+    """Within 3 % (the sampling error of 150,000 reads is about 1 % for all of these)."""
+    model = RetryModel(rate, life)
+    attempts, latency = simulate(model, 150_000, np.random.default_rng(5))
+    assert attempts == pytest.approx(model.attempts, rel=0.03)
+    assert latency == pytest.approx(model.latency, rel=0.03)
+
+
+@given(
+    st.floats(1e-3, 1e3),
+    st.floats(1e-2, 1e4),
+    st.floats(0, 100),
+    st.floats(0.1, 500),
+    st.floats(0, 0.9),
+)
+def test_series_equal_their_first_terms(rate, life, rtt, first, jitter):
+    """The geometric tail is the tail: sum until terms vanish, drawing the mean over the jitter."""
+    model = RetryModel(rate, life, rtt, Backoff(first, 2000.0, jitter))
+    lam = rate / 1000 + 1 / life
+    failing, attempts, latency = model.conflict, 1.0, rtt
+    points = (np.arange(400) + 0.5) / 400
+    for j in range(1000):
+        attempts += failing
+        middle = min(first * 2.0 ** min(j, 100), 2000.0)
+        latency += failing * (middle + rtt)
+        waits = middle * (1 + jitter * (2 * points - 1))
+        decay = float(np.exp(-lam * (waits + rtt)).mean())
+        failing *= model.conflict + (1 - model.conflict) * decay
+        if failing < 1e-8:
+            break
+    else:
+        return  # a chain so slow that even thousands of retries leave a tail
+    assert model.attempts == pytest.approx(attempts, rel=1e-3)
+    assert model.latency == pytest.approx(latency, rel=1e-3)
+
+
+def test_no_writes_no_retries():
+    for model in (RetryModel(0, 20), RetryModel(5, 0)):
+        assert (model.conflict, model.attempts, model.latency) == (0, 1, 1)
+    with pytest.raises(InputError, match="simulate"):
+        simulate(RetryModel(0, 20), 10, np.random.default_rng(0))
+
+
+def test_huge_rates_do_not_overflow():
+    model = RetryModel(1e9, 1e-3, 0.0, Backoff(50, 5000, 0.15))
+    assert math.isfinite(model.latency)
+    assert model.conflict == pytest.approx(1e9 * 1e-6 / (1 + 1e9 * 1e-6))
+    assert model.again(0) == pytest.approx(model.conflict)
+
+
+def test_many_retries_need_long_intents():
+    """At the rate of a hot key (1 % of 100,000 get 80 % of 150 writes/s) 20 ms retry seldom."""
+    rate = hot_key_write_rate(150, 100_000, 0.01)
+    assert rate == pytest.approx(0.12)
+    assert RetryModel(rate, 20).attempts - 1 < 0.003
+    assert RetryModel(rate, 500).attempts - 1 > 0.19
+
+
+def test_best_first_wait_beats_every_other():
+    model = RetryModel(5, 20)
+    wait, value = best_first_wait(model, attempt_cost=2.0)
+    for other in np.geomspace(0.1, 5000, 1111):
+        tried = RetryModel(5, 20, 1.0, Backoff(float(other)))
+        assert value <= tried.latency + 2.0 * tried.attempts + 1e-9
+    assert 0.1 < wait < 50
+    # Free attempts: poll as fast as one may.
+    assert best_first_wait(model, 0.0)[0] == pytest.approx(0.1)
+
+
+def test_coupling_is_a_fixed_point_and_the_least():
+    model = RetryModel(0.5, 20)
+    load, slowed = coupled(model, 0.3, 0.4)
+    assert load == pytest.approx(0.3 + 0.4 * slowed.attempts, abs=1e-12)
+    assert slowed.intent_ms == pytest.approx(20 / (1 - load))
+    for lower in np.linspace(0.7, load - 1e-6, 50):  # no fixed point below
+        assert 0.3 + 0.4 * RetryModel(0.5, 20 / (1 - lower)).attempts > lower
+    assert coupled(model, 0.7, 0.4) == (1.0, model)
+    # Four times the writes: the first attempts alone use 70 %, yet their retries saturate the node.
+    assert coupled(RetryModel(2, 20), 0.3, 0.4)[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: RetryModel(-1, 20), "write_rate"),
+        (lambda: RetryModel(1, float("nan")), "intent_ms"),
+        (lambda: Backoff(0), "first"),
+        (lambda: Backoff(50, 10), "cap"),
+        (lambda: Backoff(jitter=1), "jitter"),
+    ],
+)
+def test_bad_input(make, field):
+    with pytest.raises(InputError, match=field):
+        make()

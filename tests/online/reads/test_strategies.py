@@ -1,0 +1,384 @@
+"""Q1, Q2, Q3 against each other, against a programme written here, closed forms and quoracle."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from formulations.online.reads import solve_columns, solve_compact, solve_enumerated
+from placement.errors import InputError, LimitError, SolverError, UnsupportedError
+from placement.online.reads import (
+    Grid,
+    Listed,
+    Prices,
+    ReadGoal,
+    ReadPlan,
+    ReadProblem,
+    ReadStrategy,
+    Threshold,
+    evaluate,
+    lower_bound,
+    subsets_of,
+)
+from placement.online.reads.shares import follower_load, leader_load, leader_served, uniform_share
+from placement.status import Status
+from tests.online.reads.instances import random_problem
+
+SOLVERS = (solve_enumerated, solve_compact, solve_columns)
+
+
+def reference(problem: ReadProblem, goal: ReadGoal) -> float:
+    """Optimum of the linear goals by SciPy, from the definitions; infinite when infeasible."""
+    choices = [(i, a) for i in range(problem.nodes) for a in problem.choices(i)]
+    waits = []
+    for i, quorum in choices:
+        times = sorted(problem.rtt[i, v] for v in quorum)
+        rank = 0 if len(quorum) == 1 else problem.quorums.size - 1
+        waits.append(times[rank] * problem.reads[i] / problem.reads.sum())
+    k = len(problem.volumes)
+    cost = np.concatenate(
+        [goal.latency_weight * np.array(waits), goal.load_weight * problem.scenario_weights]
+    )
+    rows, limits = [], []
+    for s in range(k):
+        for v in range(problem.nodes):
+            row = np.zeros(len(cost))
+            for j, (i, quorum) in enumerate(choices):
+                if v in quorum:
+                    row[j] = problem.volumes[s] * problem.reads[i] / problem.capacities[v]
+            row[len(choices) + s] = -1
+            rows.append(row)
+            limits.append(-problem.base_load[s, v])
+    if math.isfinite(goal.latency_budget):
+        rows.append(np.concatenate([waits, np.zeros(k)]))
+        limits.append(goal.latency_budget)
+    one = np.array([[float(i == g) for i, _ in choices] + [0.0] * k for g in range(problem.nodes)])
+    upper = None if math.isinf(goal.load_limit) else goal.load_limit
+    bounds = [(0, None)] * len(choices) + [(0, upper)] * k
+    found = linprog(cost, np.array(rows), limits, one, np.ones(problem.nodes), bounds)
+    return float(found.fun) if found.status == 0 else math.inf
+
+
+def goals(problem: ReadProblem) -> list[ReadGoal]:
+    """Every kind of goal, with limits that bind, and some that nothing obeys."""
+    least = solve_compact(problem, ReadGoal.least_load())
+    assert least.figures is not None
+    peak, latency = float(least.figures.load.max()), least.figures.latency
+    return [
+        ReadGoal.least_load(),
+        ReadGoal.least_latency(),
+        ReadGoal.least_latency(1.1 * peak),
+        ReadGoal.least_latency(0.9 * least.value),
+        ReadGoal.least_load(0.8 * latency),
+        ReadGoal(load_weight=1, latency_weight=0.02),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_three_formulations_and_a_reference(seed):
+    """Q1 = Q2 = Q3 = SciPy, all proven by the bound that no solver computed."""
+    problem = random_problem(seed)
+    for goal in goals(problem):
+        plans = [solve(problem, goal) for solve in SOLVERS]
+        expected = reference(problem, goal)
+        for plan in plans:
+            if math.isinf(expected):
+                assert plan.status is Status.INFEASIBLE
+            else:
+                assert plan.status is Status.OPTIMAL
+                assert plan.value == pytest.approx(expected, rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_queueing_goal(seed):
+    """Three formulations meet one bound; no mixture drawn at random is better."""
+    problem = random_problem(seed, most=6)
+    goal = ReadGoal(latency_weight=1, queue_weight=3)
+    plans = [solve(problem, goal) for solve in SOLVERS]
+    assert {plan.status for plan in plans} == {Status.OPTIMAL}
+    assert plans[1].value == pytest.approx(plans[0].value, rel=1e-8)
+    assert plans[2].value == pytest.approx(plans[0].value, rel=1e-8)
+    rng = np.random.default_rng(seed)
+    for _ in range(200):
+        mixtures = []
+        for gateway in range(problem.nodes):
+            choices = problem.choices(gateway)
+            mixtures.append(dict(zip(choices, rng.dirichlet(np.full(len(choices), 0.3)),
+                                     strict=True)))  # fmt: skip
+        tried = evaluate(problem, ReadStrategy.of(problem, mixtures)).objective(goal)
+        assert tried >= plans[0].bound
+
+
+def test_queueing_goal_beyond_saturation():
+    problem = ReadProblem.uniform(5)
+    heavy = ReadProblem(problem.rtt, problem.reads * 3, 0, system=problem.system)
+    for solve in SOLVERS:
+        assert solve(heavy, ReadGoal(queue_weight=1)).status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("nodes", [3, 4, 5, 6, 7, 9, 11])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_least_load_is_the_closed_form(nodes, include_self):
+    """The share of the slides is the load-optimal strategy: 3/7 at five nodes."""
+    problem = ReadProblem.uniform(nodes, include_self=include_self)
+    plan = solve_compact(problem, ReadGoal.least_load())
+    assert plan.status is Status.OPTIMAL
+    assert plan.value == pytest.approx(float(leader_served(nodes, uniform_share(nodes))), rel=1e-12)
+
+
+def test_five_nodes():
+    assert solve_compact(ReadProblem.uniform(5), ReadGoal.least_load()).value == pytest.approx(
+        3 / 7, abs=1e-12
+    )
+
+
+def test_without_the_lease_holder_alone():
+    """Majorities only: every read costs three of five nodes a visit."""
+    problem = ReadProblem(np.ones((5, 5)), np.full(5, 0.2), None, system=Threshold(5, 3))
+    assert solve_compact(problem, ReadGoal.least_load()).value == pytest.approx(3 / 5)
+
+
+@pytest.mark.parametrize("nodes", [3, 4, 5, 7])
+@pytest.mark.parametrize(("writes", "leader", "follower"), [(5 / 95, 3, 1), (1, 2, 1), (0.2, 1, 4)])
+def test_writes_by_closed_form_and_programme(nodes, writes, leader, follower):
+    """X of the formula with writes evens out total load, or clips; the programme agrees."""
+    share = uniform_share(nodes, writes, leader - follower)
+    problem = ReadProblem.uniform(
+        nodes, leader_cost=writes * leader, follower_cost=writes * follower
+    )
+    plan = solve_compact(problem, ReadGoal.least_load())
+    peak = max(
+        leader_load(nodes, share) / nodes + Fraction(writes * leader),
+        follower_load(nodes, share) / nodes + Fraction(writes * follower),
+    )
+    assert plan.value == pytest.approx(float(peak), rel=1e-12)
+    coin = evaluate(problem, ReadStrategy.coin(problem, float(share)))
+    assert coin.peak == pytest.approx(plan.value, rel=1e-12)
+
+
+def test_quoracle_agrees():
+    """quoracle, which knows neither gateways nor latencies per pair, finds the same loads."""
+    quoracle = pytest.importorskip("quoracle")
+    nodes = [quoracle.Node(name) for name in "Labcd"]
+    reads = nodes[0] + quoracle.majority(nodes)
+    system = quoracle.QuorumSystem(reads=reads)
+    strategy = system.strategy(optimize="load", read_fraction=1)
+    assert strategy.load(read_fraction=1) == pytest.approx(3 / 7, abs=1e-6)
+    assert strategy.node_load(nodes[0], read_fraction=1) == pytest.approx(3 / 7, abs=1e-6)
+    problem = ReadProblem(
+        np.zeros((5, 5)), np.full(5, 0.2), 0, system=Threshold(5, 3, include_self=False)
+    )
+    assert solve_compact(problem, ReadGoal.least_load()).value == pytest.approx(3 / 7)
+    majorities = quoracle.QuorumSystem(reads=quoracle.majority(nodes))
+    assert majorities.load(optimize="load", read_fraction=1) == pytest.approx(3 / 5, abs=1e-6)
+    # 95 % reads: its writes are the smallest sets that meet every read, L and a majority each.
+    mixed = system.strategy(optimize="load", read_fraction=0.95)
+    assert mixed.load(read_fraction=0.95) == pytest.approx(0.442857, abs=1e-6)
+    writes = Threshold(5, 3, include_self=False)
+    every = [q for q in writes.quorums(0) if 0 in q]
+    assert set(map(tuple, (sorted(w) for w in every))) == {
+        tuple(sorted("Labcd".index(node) for node in quorum))
+        for quorum in ({str(x) for x in q} for q in system.write_quorums())
+        if len(quorum) == 3
+    }
+    # Writes of L and two others, drawn evenly: L does all of them, the others half of them.
+    problem = ReadProblem(
+        np.zeros((5, 5)),
+        np.full(5, 0.95 / 5),
+        0,
+        system=Threshold(5, 3, include_self=False),
+        base=[0.05, *[0.025] * 4],
+    )
+    assert solve_compact(problem, ReadGoal.least_load()).value == pytest.approx(
+        mixed.load(read_fraction=0.95), abs=1e-6
+    )
+
+
+def test_other_quorum_systems():
+    """Column generation equals enumeration on grids and lists; a grid of 2 × 3 has load 1/3."""
+    rng = np.random.default_rng(8)
+    grid = ReadProblem(rng.uniform(0, 9, (6, 6)), np.full(6, 1 / 6), None, system=Grid(2, 3))
+    plan = solve_columns(grid, ReadGoal.least_load())
+    assert plan.value == pytest.approx(1 / 3)
+    sets = [q for k in (2, 3) for q in combinations(range(6), k) if rng.random() < 0.4]
+    listed = ReadProblem(grid.rtt, rng.uniform(0, 1, 6), 2, system=Listed.of(6, sets))
+    for problem in (grid, listed):
+        for goal in (
+            ReadGoal.least_load(),
+            ReadGoal.least_latency(),
+            ReadGoal(load_weight=3, latency_weight=1),
+        ):
+            one, other = solve_enumerated(problem, goal), solve_columns(problem, goal)
+            assert one.status is other.status is Status.OPTIMAL
+            assert one.value == pytest.approx(other.value, rel=1e-9)
+    with pytest.raises(UnsupportedError, match="Grid"):
+        solve_compact(grid, ReadGoal.least_load())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pricing_finds_the_cheapest(seed):
+    """Against looking at every quorum, thresholds with and without spare, grids."""
+    rng = np.random.default_rng([43, seed])
+    problem = random_problem(seed)
+    systems = [problem.quorums, Grid(2, 3)]
+    for system in systems:
+        rtt = rng.integers(0, 6, system.nodes).astype(float)
+        prices, per_ms = rng.integers(0, 5, system.nodes) / 2.0, float(rng.integers(0, 3))
+        for gateway in range(system.nodes):
+            found = system.cheapest(gateway, rtt, prices, per_ms)
+            every = [
+                prices[list(q)].sum() + per_ms * system.latency(rtt, q)
+                for q in system.quorums(gateway)
+            ]
+            assert len(every) == system.count(gateway)
+            if not every:
+                assert found is None
+                continue
+            assert found is not None
+            assert found[0] == pytest.approx(min(every))
+            assert system.legal(gateway, found[1])
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_any_prices_bound_every_strategy(seed):
+    """Weak duality: prices drawn at random never exceed the optimum."""
+    problem = random_problem(seed, most=5)
+    rng = np.random.default_rng([44, seed])
+    for goal in [*goals(problem), ReadGoal(latency_weight=1, queue_weight=2)]:
+        optimum = solve_enumerated(problem, goal).value
+        shape = problem.base_load.shape
+        for scale in (0.01, 1, 100):
+            prices = Prices(rng.uniform(0, scale, shape), rng.uniform(0, scale, shape),
+                            float(rng.uniform(0, scale)))  # fmt: skip
+            assert lower_bound(problem, goal, prices) <= optimum * (1 + 1e-12)
+
+
+@given(st.data())
+def test_subsets_have_the_probabilities_asked_for(data):
+    """Madow: exactly k members each, right inclusion probabilities, few subsets, whole prefixes."""
+    n = data.draw(st.integers(1, 9))
+    k = data.draw(st.integers(0, n))
+    weights = np.array(data.draw(st.lists(st.floats(0, 1), min_size=n, max_size=n))) + 1e-3
+    p = np.zeros(n)
+    for _ in range(n):  # scale up to k, capping at 1: what an LP would return
+        free = p < 1
+        if not free.any() or k - (~free).sum() <= 0:
+            break
+        p[free] = np.minimum(1.0, (k - (~free).sum()) * weights[free] / weights[free].sum())
+    p *= k / p.sum() if p.sum() else 0
+    members = data.draw(st.permutations(range(n)))
+    found = subsets_of(members, p, k)
+    assert sum(weight for _, weight in found) == pytest.approx(1)
+    assert len(found) <= n + 1
+    assert all(len(set(subset)) == k for subset, _ in found)
+    for member, probability in zip(members, p, strict=True):
+        total = sum(weight for subset, weight in found if member in subset)
+        assert total == pytest.approx(probability, abs=1e-6)
+
+
+def test_draw_follows_the_mixture():
+    problem = ReadProblem.uniform(5)
+    plan = solve_compact(problem, ReadGoal.least_load())
+    assert plan.strategy is not None
+    counts: dict[tuple[int, ...], int] = {}
+    points = (np.arange(100_000) + 0.5) / 100_000
+    for u in points:
+        quorum = plan.strategy.draw(2, float(u))
+        counts[quorum] = counts.get(quorum, 0) + 1
+    for quorum, probability in plan.strategy.mixtures[2]:
+        assert counts[quorum] / 100_000 == pytest.approx(probability, abs=2e-5)
+    assert plan.strategy.draw(2, 1.0 - 1e-17) in counts
+
+
+def test_spare_answers_hide_a_failure():
+    """Asking one node more, the read waits for the fastest; loads count all that were asked."""
+    rtt = np.array([[0, 1, 2, 9, 9.5]] + [[9.0] * 5] * 4)
+    problem = ReadProblem(rtt, [1, 0, 0, 0, 0], None, system=Threshold(5, 3, spare=1))
+    plan = solve_compact(problem, ReadGoal.least_latency())
+    assert plan.figures is not None
+    assert plan.value == 2
+    assert plan.figures.load.sum() == pytest.approx(4)
+
+
+def test_one_node_is_its_own_lease_holder():
+    problem = ReadProblem([[2.0]], [3.0], 0, system=Threshold(1, 1, without=0))
+    plan = solve_compact(problem, ReadGoal.least_latency())
+    assert (plan.value, plan.status) == (2.0, Status.OPTIMAL)
+
+
+def test_nothing_to_wait_for_is_optimal_at_zero():
+    problem = ReadProblem(np.zeros((3, 3)), np.ones(3), 0)
+    for solve in SOLVERS:
+        plan = solve(problem, ReadGoal.least_latency())
+        assert (plan.value, plan.status) == (0.0, Status.OPTIMAL)
+
+
+def test_a_false_claim_is_an_error():
+    problem = ReadProblem.uniform(3)
+    strategy = ReadStrategy.coin(problem, 0.25)
+    with pytest.raises(SolverError, match="bound"):
+        ReadPlan.of(problem, ReadGoal.least_load(), strategy, method="x", bound=0.6)
+    with pytest.raises(SolverError, match="limit"):
+        ReadPlan.of(problem, ReadGoal.least_latency(0.1), strategy, method="x")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"rtt": [[0, 1], [1, 0], [1, 1]]}, "rtt"),
+        ({"rtt": [[0, float("nan"), 1], [1, 0, 1], [1, 1, 0]]}, "rtt"),
+        ({"reads": [0, 0, 0]}, "reads"),
+        ({"leader": 3}, "leader"),
+        ({"capacity": [1, 0, 1]}, "capacity"),
+        ({"base": [[-1, 0, 0]]}, "base"),
+        ({"weights": [0]}, "weights"),
+        ({"system": Threshold(4, 3)}, "system"),
+        ({"leader": None, "system": Threshold(3, 3, without=1)}, "system"),
+    ],
+)
+def test_bad_problems(change, field):
+    good = {"rtt": np.ones((3, 3)), "reads": [1, 1, 1], "leader": 0}
+    with pytest.raises(InputError, match=field):
+        ReadProblem(**{**good, **change})
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {},
+        {"load_weight": -1},
+        {"load_weight": 1, "load_limit": -1},
+        {"latency_weight": 1, "latency_budget": float("nan")},
+    ],
+)
+def test_bad_goals(kind):
+    with pytest.raises(InputError):
+        ReadGoal(**kind)
+
+
+def test_illegal_strategies():
+    problem = ReadProblem.uniform(3)
+    for mixtures in (
+        [{(0,): 1}] * 2,
+        [{(0,): 1}, {(1,): 1}, {(0,): 1}],
+        [{(0,): 1}, {(0,): 0.5}, {(0,): 1}],
+        [{(0,): 1}, {(0,): 1.5, (1, 2): -0.5}, {(0,): 1}],
+    ):
+        with pytest.raises(InputError, match="mixtures"):
+            ReadStrategy.of(problem, mixtures)
+
+
+def test_too_many_columns():
+    problem = ReadProblem.uniform(21)
+    with pytest.raises(LimitError, match="solve_columns"):
+        solve_enumerated(problem, ReadGoal.least_load())
+    assert solve_compact(problem, ReadGoal.least_load()).value == pytest.approx(
+        float(leader_served(21, uniform_share(21)))
+    )
