@@ -1,8 +1,9 @@
-"""Build the optional compiled kernel of the exact engine; everything else is in pyproject.toml.
+"""Build the optional compiled kernels; everything else is in pyproject.toml.
 
-The extension uses the limited API of CPython 3.11, so one wheel per platform serves every later
-version. It is optional: where no C compiler is found the package installs without it and the engine
-runs on NumPy (same optimum, slower).
+One is that of the exact engine, the other that of simulated replica selection. The extensions use
+the limited API of CPython 3.11, so one wheel per platform serves every later version. They are
+optional: where no C compiler is found the package installs without them, and the engine runs on
+NumPy, the simulation in Python (same results, slower).
 """
 
 import sys
@@ -32,7 +33,18 @@ setup(
             extra_compile_args=FLAGS,
             py_limited_api=True,
             optional=True,
-        )
+        ),
+        Extension(
+            "heuristics.online.selection._kernel",
+            sources=[
+                f"heuristics/online/selection/csrc/{name}.c"
+                for name in ("module", "run", "limiter", "policies")
+            ],
+            depends=["heuristics/online/selection/csrc/selection.h"],
+            extra_compile_args=FLAGS,
+            py_limited_api=True,
+            optional=True,
+        ),
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -70,7 +70,7 @@ class SamplePath:
 
     def mean_at(self, server: int, time_ms: float) -> float:
         """Return the mean service time in force, in ms; epochs repeat after the last one drawn."""
-        epoch = int(time_ms // self.cluster.epoch_ms) if self.epochs > 1 else 0
+        epoch = math.floor(time_ms / self.cluster.epoch_ms) if self.epochs > 1 else 0
         return float(self.means[epoch % self.epochs, server])
 
     @property

@@ -46,8 +46,8 @@ class Outcome:
     end_ms
         When the last read was answered; 0 without reads.
     tries, refused
-        How often a read asked the limiter for a token of any of its replicas, and got none; both 0
-        without a limiter.
+        How often a read asked the bucket of a replica for a token, and got none; both 0 without a
+        limiter.
     events
         Reads, network arrivals, completions, responses, wakes and retries that were processed.
     """
@@ -178,14 +178,14 @@ class _Run:
         replicas, base = self.replicas[group], client * self.count
         while backlog:
             read = backlog[0]
-            self.tries += 1
             for server in self.selector.rank(read, client, replicas, now):
+                self.tries += 1
                 if limiter.take(base + server, now):
                     self.dispatch(read, client, group, server, now)
                     backlog.popleft()
                     break
-            else:
                 self.refused += 1
+            else:
                 waits = [limiter.wait_ms(base + server, now) for server in replicas]
                 least = min(waits)
                 self.push(now + least, _WAKE, index, float(replicas[waits.index(least)]))
@@ -236,7 +236,7 @@ class _Run:
         """Start the first in line; delays are equal, so that it has arrived."""
         servers = self.servers
         number = servers.line[server].popleft()
-        epoch = int(now // self.period) % len(self.means) if len(self.means) > 1 else 0
+        epoch = math.floor(now / self.period) % len(self.means) if len(self.means) > 1 else 0
         service = servers.work_of(number) * self.means[epoch][server]
         servers.busy[server] += 1
         servers.ends[server].append(now + service)

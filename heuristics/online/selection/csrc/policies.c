@@ -1,0 +1,139 @@
+/* The policies: heuristics/online/selection/{c3,oblivious,outstanding,oracles,response_times}.py. */
+#include <math.h>
+
+#include "selection.h"
+
+static int64_t least(const double *values, int64_t count)
+{
+    int64_t at = 0;
+    for (int64_t k = 1; k < count; k++)
+        if (values[k] < values[at])
+            at = k;
+    return at;
+}
+
+static double score(const run *r, const knowledge *k)
+{
+    double estimate;
+    if (!k->heard)
+        return 0.0;
+    estimate = 1.0 + (double)k->outstanding * r->weight + k->queue;
+    return k->network + pow(estimate, r->exponent) * k->service;
+}
+
+/* When `read` would end at `server` if it left now and no speed changed. */
+static double replayed(run *r, int64_t read, int64_t server, double now)
+{
+    double mean = mean_at(r, server, now), *slot = r->scratch, begin;
+    const line *queue = &r->lines[server];
+    int64_t busy = r->busy[server], at;
+    for (int64_t k = 0; k < r->slots; k++)
+        slot[k] = k < busy ? r->ends[server * r->slots + k] : now;
+    for (int64_t k = 0; k < queue->count; k++) {
+        int64_t number = queue->item[(queue->head + k) & (queue->room - 1)];
+        double there = r->sent[number] + r->delay;
+        at = least(slot, r->slots);
+        begin = slot[at] >= there ? slot[at] : there;
+        slot[at] = begin + work_of(r, number) * mean;
+    }
+    at = least(slot, r->slots);
+    begin = slot[at] >= now + r->delay ? slot[at] : now + r->delay;
+    return begin + r->work[read] * mean;
+}
+
+/* When work sent now to a server will end, with the speeds to come. */
+static double foreseen(const run *r, double work, int64_t server, double now, int64_t *slot)
+{
+    const double *free_at = r->free_at + server * r->slots;
+    int64_t at = least(free_at, r->slots);
+    double begin = free_at[at] >= now + r->delay ? free_at[at] : now + r->delay;
+    if (slot)
+        *slot = at;
+    return begin + work * mean_at(r, server, begin);
+}
+
+static double key_of(run *r, int64_t read, int64_t server, double now)
+{
+    const knowledge *k = &r->known[r->client[read] * r->servers + server];
+    int64_t ahead;
+    switch (r->policy) {
+    case POLICY_ORA:
+    case POLICY_ORAF:
+        ahead = r->busy[server] + r->lines[server].count;
+        if (r->policy == POLICY_ORA)
+            ahead -= r->in_flight[server];
+        return (double)(1 + ahead) * mean_at(r, server, now);
+    case POLICY_ECT:
+        return replayed(r, read, server, now);
+    case POLICY_ECTF:
+        return foreseen(r, r->work[read], server, now, 0);
+    case POLICY_C3:
+    case POLICY_TWO:
+        return score(r, k);
+    case POLICY_LOR:
+        return (double)k->outstanding;
+    case POLICY_LRT:
+        return k->last;
+    default: /* rotation and chance sort by nothing */
+        return 0.0;
+    }
+}
+
+/* Put the servers of the group into r->order, best first. */
+void policy_rank(run *r, int64_t read, double now)
+{
+    int64_t size = r->replication, group = r->group[read], sorted = size;
+    const signed char *shuffle = r->shuffle + read * size;
+    for (int64_t k = 0; k < size; k++) {
+        int64_t place = r->random_ties ? shuffle[k] : k;
+        if (r->policy == POLICY_RR)
+            place = (k + r->turn[r->client[read] * r->servers + group]) % size;
+        r->order[k] = server_of(r, group, place);
+    }
+    if (r->policy == POLICY_RR || r->policy == POLICY_RAND)
+        return;
+    if (r->policy == POLICY_TWO && sorted > 2)
+        sorted = 2;
+    for (int64_t k = 0; k < sorted; k++) { /* stable insertion */
+        int64_t server = r->order[k], at = k;
+        double key = key_of(r, read, server, now);
+        for (; at > 0 && key < r->key[at - 1]; at--) {
+            r->key[at] = r->key[at - 1];
+            r->order[at] = r->order[at - 1];
+        }
+        r->key[at] = key;
+        r->order[at] = server;
+    }
+}
+
+void policy_sent(run *r, int64_t number, int64_t read, int64_t server, double now)
+{
+    int64_t client = r->client[read], slot;
+    r->known[client * r->servers + server].outstanding += 1;
+    if (r->policy == POLICY_RR && number < r->n) {
+        int64_t *turn = &r->turn[client * r->servers + r->group[read]];
+        *turn = (*turn + 1) % r->replication;
+    }
+    if (r->policy == POLICY_ECTF) {
+        double end = foreseen(r, work_of(r, number), server, now, &slot);
+        r->free_at[server * r->slots + slot] = end;
+    }
+}
+
+void policy_answered(run *r, int64_t pair, double response, double service, double queue)
+{
+    knowledge *k = &r->known[pair];
+    double network = response - service, fresh = r->alpha, old = 1.0 - r->alpha;
+    k->outstanding -= 1;
+    k->last = response;
+    if (!k->heard) {
+        k->heard = 1;
+        k->queue = queue;
+        k->service = service;
+        k->network = network;
+        return;
+    }
+    k->queue = fresh * queue + old * k->queue;
+    k->service = fresh * service + old * k->service;
+    k->network = fresh * network + old * k->network;
+}

@@ -1,0 +1,197 @@
+"""The simulator: queueing theory, invariants, and both engines to the last bit."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heuristics.online.selection.c3 import C3
+from heuristics.online.selection.engine import compiled_available, described, run
+from heuristics.online.selection.oblivious import RandomChoice
+from heuristics.online.selection.oracles import EarliestCompletion, Oracle
+from heuristics.online.selection.outstanding import LeastOutstanding
+from heuristics.online.selection.response_times import WeightedResponseTime
+from placement.errors import InputError, SolverError
+from placement.online.selection import Cluster, LimiterRules, draw, simulate
+from tests.online.selection.worlds import ALL, COMPILED, paths
+
+needs_kernel = pytest.mark.skipif(not compiled_available(), reason="the kernel was not built")
+
+
+@needs_kernel
+@settings(max_examples=60)
+@given(paths(), st.sampled_from(COMPILED))
+def test_both_engines_agree_to_the_last_bit(sample, policy):
+    slow, fast = run(sample, policy, "python"), run(sample, policy, "compiled")
+    for name in ("latency", "server", "start"):
+        assert np.array_equal(getattr(slow, name), getattr(fast, name)), name
+    for name in ("policy", "end_ms", "tries", "refused", "events"):
+        assert getattr(slow, name) == getattr(fast, name), name
+
+
+@needs_kernel
+def test_both_engines_agree_when_the_limiter_is_busy():
+    sample = draw(Cluster(clients=10, requests=15_000, arrivals="grid"), 4)
+    for policy in (C3(), C3(limiter=LimiterRules(wake="strict"))):
+        slow, fast = run(sample, policy, "python"), run(sample, policy, "compiled")
+        assert fast.refused > 1000
+        assert np.array_equal(slow.latency, fast.latency)
+
+
+def replay(sample, outcome):
+    """Independent of the event loop: serve every server's reads in the order of their starts."""
+    cluster = sample.cluster
+    for server in range(cluster.servers):
+        reads = np.flatnonzero(outcome.server == server)
+        free = [0.0] * cluster.slots
+        for read in sorted(reads, key=lambda r: (outcome.start[r], r)):
+            slot = free.index(min(free))
+            begin = outcome.start[read]
+            assert begin >= free[slot] - 1e-9, "more in service than slots"
+            epoch = int(begin // cluster.epoch_ms) if math.isfinite(cluster.epoch_ms) else 0
+            service = sample.work[read] * sample.means[epoch % len(sample.means), server]
+            free[slot] = begin + service
+            flow = begin + service + cluster.one_way_ms - sample.arrival[read]
+            assert outcome.latency[read] == pytest.approx(flow, rel=1e-9)
+
+
+@settings(max_examples=60)
+@given(paths(), st.sampled_from(ALL))
+def test_what_every_outcome_obeys(sample, policy):
+    outcome = run(sample, policy)
+    cluster = sample.cluster
+    assert np.isfinite(outcome.latency).all()
+    groups = cluster.groups[sample.group]
+    assert (groups == outcome.server[:, np.newaxis]).any(axis=1).all()
+    assert (outcome.start - sample.arrival >= cluster.one_way_ms - 1e-9).all()
+    least = sample.work * cluster.fast_ms + 2 * cluster.one_way_ms
+    assert (outcome.latency >= least * (1 - 1e-12) - 1e-9).all()
+    assert 0 <= outcome.refused <= outcome.tries
+    assert (outcome.tries == 0) == (policy.limiter is None or sample.size == 0)
+    if not sample.shadowed.any():
+        replay(sample, outcome)
+
+
+@settings(max_examples=40)
+@given(paths())
+def test_the_clairvoyant_books_are_what_happens(sample):
+    """ECTF predicts every end; if a prediction were off, so would be its books."""
+    policy = EarliestCompletion(future=True)
+    predicted = {}
+
+    class Spy:
+        name, limiter = "spy", None
+
+        def start(self, path, servers):
+            selector = policy.start(path, servers)
+            plain = selector.sent
+
+            def sent(number, read, client, server, now):
+                predicted[number] = selector.end(servers.work_of(number), server, now)
+                plain(number, read, client, server, now)
+
+            selector.sent = sent
+            return selector
+
+    outcome = simulate(sample, Spy())
+    for read in range(sample.size):
+        end = sample.arrival[read] + outcome.latency[read] - sample.cluster.one_way_ms
+        assert predicted[read] == pytest.approx(end, rel=1e-9, abs=1e-9)
+
+
+def erlang_wait(servers, load, mean):
+    """Mean wait of M/M/c by Erlang's C formula; load = arrival rate·mean."""
+    terms = [load**k / math.factorial(k) for k in range(servers)]
+    last = load**servers / math.factorial(servers) * servers / (servers - load)
+    return last / (sum(terms) + last) * mean / (servers - load)
+
+
+def test_one_server_is_an_m_m_4_queue():
+    waits = []
+    requests = 250_000 if compiled_available() else 40_000
+    for seed in range(8):
+        cluster = Cluster(
+            1, 4, 1, 1, fluctuation=1.0, shadow=0.0, requests=requests, one_way_ms=0.25
+        )
+        sample = draw(cluster, seed)
+        outcome = run(sample, RandomChoice(limiter=None))
+        waits.append(float(np.mean(outcome.start - sample.arrival - 0.25)))
+    expected = erlang_wait(4, 4 * 0.7, 4.0)
+    assert np.mean(waits) == pytest.approx(expected, rel=0.02)
+
+
+def test_a_path_worked_by_hand():
+    """Two servers of one slot, both replicas of everything; three reads at the same instant."""
+    cluster = Cluster(2, 1, 2, 1, requests=3, fluctuation=1.0, one_way_ms=1.0, shadow=0.0)
+    sample = dataclasses.replace(
+        draw(cluster, 0),
+        arrival=np.array([0.0, 0.0, 2.0]),
+        group=np.array([0, 0, 0]),
+        client=np.zeros(3, dtype=np.intp),
+        work=np.array([1.0, 2.0, 0.5]),
+        means=np.array([[4.0, 4.0]]),
+    )
+    outcome = simulate(sample, LeastOutstanding(tie="ring"))
+    # Read 0 to server 0 (4 ms), read 1 to server 1 (8 ms), read 2 ties: to server 0, starts at 5.
+    assert outcome.server.tolist() == [0, 1, 0]
+    assert outcome.start.tolist() == [1.0, 1.0, 5.0]
+    assert outcome.latency.tolist() == [6.0, 10.0, 6.0]
+    blind = simulate(sample, Oracle(tie="ring"))  # sees nothing of what is on the network
+    assert blind.server.tolist() == [0, 0, 1]
+    seeing = simulate(sample, Oracle(tie="ring", in_flight=True))
+    assert seeing.server.tolist() == [0, 1, 0]
+
+
+def test_the_oracle_knows_no_clients():
+    few, many = Cluster(clients=10, requests=20_000), Cluster(clients=300, requests=20_000)
+    # On the same path but for who asks; random ties come from the path as well.
+    one = draw(few, 3)
+    other = dataclasses.replace(one, cluster=many, client=draw(many, 3).client)
+    for policy in (Oracle(), Oracle(in_flight=True), EarliestCompletion()):
+        assert np.array_equal(run(one, policy).latency, run(other, policy).latency)
+
+
+def test_copies_are_not_measured_but_take_room():
+    cluster = Cluster(requests=20_000, shadow=1.0, utilisation=0.2)
+    alone = run(draw(dataclasses.replace(cluster, shadow=0.0), 1), RandomChoice())
+    crowded = run(draw(cluster, 1), RandomChoice())
+    assert len(crowded.latency) == 20_000
+    assert crowded.latencies().p99 > alone.latencies().p99
+    assert crowded.events > 2 * alone.events
+
+
+def test_no_reads_at_all():
+    outcome = run(draw(Cluster(requests=0), 1), C3())
+    assert outcome.latencies().n == 0
+    assert math.isnan(outcome.throughput)
+    assert outcome.refused_share == 0.0
+
+
+def test_a_server_outside_the_group_is_refused():
+    class Lost:
+        name, limiter = "lost", None
+
+        def start(self, path, servers):
+            class Selector:
+                def rank(self, read, client, replicas, now):
+                    return [(replicas[0] + 3) % 50]
+
+            return Selector()
+
+    with pytest.raises(SolverError, match="lost sends read 0"):
+        simulate(draw(Cluster(requests=5), 1), Lost())
+
+
+def test_only_known_policies_are_compiled():
+    class Mine(C3):
+        pass
+
+    assert described(Mine(), 3) is None
+    assert described(WeightedResponseTime(), 3) is None
+    with pytest.raises(InputError, match="engine"):
+        run(draw(Cluster(requests=5), 1), Mine(), "compiled")
+    with pytest.raises(InputError, match="engine"):
+        run(draw(Cluster(requests=5), 1), C3(), "fortran")
