@@ -1,0 +1,222 @@
+"""Demand and deployments from files: what reads back, what order intervals get, what is refused."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+
+from placement import Instance, workloads
+from placement.errors import InputError
+from placement.replay import NOBODY, Trace
+from placement.replay.tables import read_deployments, read_trace
+
+WORLD = Instance(
+    sites=("fra", "iad"),
+    clients=("Paris", "Washington, DC", "Rome"),
+    client_rtt=np.ones((3, 2)),
+    site_rtt=np.array([[0.0, 80.0], [80.0, 0.0]]),
+    counts=np.ones((3, 5)),
+    name="world",
+)
+LONG = "database,interval,client,operation,count\n"
+
+
+@pytest.fixture
+def table(tmp_path):
+    def write(text: str, name: str = "demand.csv"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_a_long_table(table):
+    trace = read_trace(
+        table(
+            LONG + "b,1,Paris,weak_read,3\n"
+            'a,2,"Washington, DC",multi_group,1.5\n'
+            "\n"
+            "b,2,Paris,weak_read,1e3\n"
+        ),
+        WORLD,
+    )
+    assert trace.databases == ("b", "a")
+    assert trace.intervals == ("1", "2")
+    wanted = np.zeros((2, 2, 3, 5))
+    wanted[0, 0, 0, 0], wanted[1, 1, 1, 4], wanted[0, 1, 0, 0] = 3, 1.5, 1000
+    np.testing.assert_array_equal(trace.counts, wanted)
+
+
+def test_a_wide_table_and_no_database(table):
+    trace = read_trace(table("interval\tclient\tstrong_read\n1\tRome\t7\n", "demand.tsv"), WORLD)
+    assert trace.databases == ("world",)
+    assert trace.counts.sum() == trace.counts[0, 0, 2, 2] == 7
+
+
+def test_what_the_generator_writes_reads_back(tmp_path):
+    pytest.importorskip("pyarrow")
+    clients = workloads.Clients(
+        WORLD.clients,
+        ("FR", "US", "IT"),
+        ("Europe", "North America", "Europe"),
+        ("Europe/Paris", "America/New_York", "Europe/Rome"),
+        np.array([9.0, 5.0, 3.0]),
+    )
+    day = workloads.Timeline.of_day(date(2026, 6, 1), 6)
+    fleet = workloads.fleet(clients, 4, seed=3, median_rate=5.0)
+    drawn = Trace.of_blocks(workloads.generate(fleet, clients, day, seed=3), day)
+    path = tmp_path / "fleet.parquet"
+    blocks = workloads.generate(fleet, clients, day, seed=3, block=2)
+    workloads.write_parquet(path, blocks, clients, day)
+    back = read_trace(path, WORLD)
+    assert back.intervals[0].startswith("2026-06-01T00:00")
+    shown = drawn.of(back.databases).counts
+    begun = np.nonzero(drawn.counts.any(axis=(0, 2, 3)))[0]
+    np.testing.assert_array_equal(back.counts, shown[:, begun.min() : begun.max() + 1])
+
+
+@pytest.mark.parametrize(
+    ("labels", "order"),
+    [
+        (["10", "2", "4"], ["2", "4", "6", "8", "10"]),
+        (["night", "day"], ["night", "day"]),
+        (["2026-03-02T01:00Z", "2026-03-02T00:30Z"], ["2026-03-02T00:30Z", "2026-03-02T01:00Z"]),
+        (
+            ["2026-03-28", "2026-03-31", "2026-03-30"],
+            ["2026-03-28", "2026-03-29T00:00:00", "2026-03-30", "2026-03-31"],
+        ),
+        # time stands still for no clock change: 01:30+01:00 is half an hour before 03:00+02:00
+        (
+            ["2026-03-29T03:30+02:00", "2026-03-29T01:30+01:00", "2026-03-29T03:00+02:00"],
+            ["2026-03-29T01:30+01:00", "2026-03-29T03:00+02:00", "2026-03-29T03:30+02:00"],
+        ),
+        (["20260331", "20260401"], ["20260331", "20260401"]),
+        # months are no grid: they follow one another as they are
+        (["2026-01-01", "2026-02-01", "2026-03-01"], ["2026-01-01", "2026-02-01", "2026-03-01"]),
+        (["7"], ["7"]),
+    ],
+)
+def test_the_order_of_intervals(table, labels, order):
+    rows = "".join(f"a,{label},Paris,weak_read,{i + 1}\n" for i, label in enumerate(labels))
+    trace = read_trace(table(LONG + rows), WORLD)
+    assert list(trace.intervals) == order
+    counts = dict(zip(trace.intervals, trace.counts[0, :, 0, 0], strict=True))
+    for i, label in enumerate(labels):
+        assert counts.pop(label) == i + 1
+    assert not any(counts.values())
+
+
+def test_rtts_that_vary_give_the_intervals(table):
+    varying = WORLD.replace(
+        site_rtt=np.stack([WORLD.site_rtt] * 3),
+        counts=np.ones((3, 3, 5)),
+        intervals=("x", "y", "z"),
+    )
+    trace = read_trace(table(LONG + "a,z,Paris,weak_read,1\n"), varying)
+    assert trace.intervals == ("x", "y", "z")
+    assert trace.counts[0, :, 0, 0].tolist() == [0, 0, 1]
+    with pytest.raises(InputError, match="without RTTs: got 'w'"):
+        read_trace(table(LONG + "a,w,Paris,weak_read,1\n"), varying)
+
+
+GOOD = "a,1,Paris,weak_read,3\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (LONG + GOOD + "a,1,Pariss,weak_read,3\n", r"row 3: client: no client.*mean 'Paris'"),
+        (LONG + "\n" + GOOD + "a,1,Lyon,weak_read,3\n", r"row 4: client: no client.*got 'Lyon'"),
+        (LONG + GOOD + "a,1,Rome,read,3\n", r"row 3: operation: no operation.*got 'read'"),
+        (LONG + GOOD + "a,1,Rome,weak_read,-3\n", r"row 3: count: negative: got '-3'"),
+        (LONG + GOOD + "a,1,Rome,weak_read,nan\n", r"row 3: count: not a number"),
+        (LONG + GOOD + "a,1,Rome,weak_read,inf\n", r"row 3: count: infinite"),
+        (LONG + GOOD + "a,1,Rome,weak_read,\n", r"row 3: count: missing value"),
+        (LONG + GOOD + "a,1,Rome,weak_read,1_0\n", r"row 3: count: not a number"),
+        (LONG + GOOD + "a,1,Rome,weak_read,many\n", r"row 3: count: not a number: got 'many'"),
+        (LONG + GOOD + "a,1,,weak_read,1\n", r"row 3: client: no name"),
+        (LONG + GOOD + ",1,Paris,weak_read,1\n", r"row 3: database: no name"),
+        (LONG + GOOD + "a,,Paris,weak_read,1\n", r"row 3: interval: no name"),
+        (LONG + GOOD + "a,1,Paris,weak_read\n", r"row 3: a row of another length"),
+        (LONG + GOOD + "a,1,Paris,weak_read,1,2\n", r"row 3: a row of another length"),
+        (
+            LONG + GOOD + "a,2,Paris,weak_read,3\n" + GOOD,
+            r"row 4: database, interval, client, operation: a row given twice.*first in row 2",
+        ),
+        (LONG, "no rows"),
+        ("", "empty"),
+        ("database,client,operation,count\na,Paris,weak_read,1\n", "interval: no such column"),
+        ("interval,client,operation\n1,Paris,weak_read\n", "count: no such column"),
+        ("interval,client\n1,Paris\n", "count: no column of counts"),
+        ("interval,client,weak_read,reads\n1,Paris,1,2\n", "reads: a column that is no operation"),
+        ("interval,client,weak_read\n1,Paris,1\n1,Paris,2\n", "row 3: .*client: a row given"),
+        (LONG + GOOD + "a,01,Rome,weak_read,1\n", "two names for one interval: got '1, 01'"),
+        (LONG + "a,1,Rome,weak_read,1\na,99999999999,Rome,weak_read,1\na,2,Rome,weak_read,1\n",
+         "more than 100,000 intervals"),
+        (LONG + "a,2026-03-02T00:00,Rome,weak_read,1\na,2026-03-02T01:00Z,Rome,weak_read,1\n",
+         "with and without a time zone"),
+    ],
+)  # fmt: skip
+def test_bad_demand_is_refused(table, text, message):
+    with pytest.raises(InputError, match=message) as caught:
+        read_trace(table(text), WORLD)
+    assert "demand.csv" in str(caught.value)
+
+
+def test_parquet_is_checked_too(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "demand.parquet"
+
+    def write(**columns: list) -> None:
+        base = {"interval": [1, 2], "client": ["Paris"] * 2, "weak_read": [1, 2]}
+        parquet.write_table(pa.table({**base, **columns}), path)
+
+    write()
+    assert read_trace(path, WORLD).counts[0, :, 0, 0].tolist() == [1, 2]
+    write(weak_read=[1, -2])
+    with pytest.raises(InputError, match=r"demand.parquet, row 2: weak_read: negative"):
+        read_trace(path, WORLD)
+    write(weak_read=[1, None])
+    with pytest.raises(InputError, match="row 2: weak_read: missing value"):
+        read_trace(path, WORLD)
+    write(client=["Paris", "Oslo"])
+    with pytest.raises(InputError, match="row 2: client: no client"):
+        read_trace(path, WORLD)
+    write(interval=[1, 1])
+    with pytest.raises(InputError, match="row 2: interval, client: a row given twice"):
+        read_trace(path, WORLD)
+    path.write_text("no parquet")
+    with pytest.raises(InputError, match="not a Parquet file"):
+        read_trace(path, WORLD)
+
+
+DEPLOYED = "database,site,role\na,fra,leader\na,iad,replica\nb,iad,voter\n"
+
+
+def test_deployments(table):
+    found = read_deployments(table(DEPLOYED), WORLD, ("b", "a"))
+    assert found.replicas.tolist() == [[False, True], [True, True]]
+    assert found.voters.tolist() == [[False, True], [True, False]]
+    assert found.preferred.tolist() == [NOBODY, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (DEPLOYED + "c,iad,voter\n", r"row 5: database: a database that issued nothing: got 'c'"),
+        (DEPLOYED + "b,lhr,voter\n", r"row 5, .*unknown site: got 'lhr'|row 5.*unknown site"),
+        (DEPLOYED + "b,fra,master\n", r"row 5: role: unknown role: got 'master'"),
+        (DEPLOYED + "b,iad,replica\n", r"row 5: site: a site of b given twice"),
+        ("database,site,role\na,fra,leader\nb,fra,leader\nb,iad,leader\n", "row 4: role: a second"),
+        ("database,site,role\na,fra,leader\nb,fra,replica\n", "database b has no voter"),
+        ("database,site,role\na,fra,leader\n", "database b has no voter"),
+        ("database,site\na,fra\n", "role: no such column"),
+    ],
+)
+def test_bad_deployments_are_refused(table, text, message):
+    with pytest.raises(InputError, match=message):
+        read_deployments(table(text, "held.csv"), WORLD, ("a", "b"))
