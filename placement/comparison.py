@@ -105,7 +105,9 @@ def compare(
         (what the method itself proved, on the objective), ``seconds``, ``leader``, ``voters``,
         ``replicas`` (names), ``reason``. Numbers that do not exist are NaN.
 
-        ``table.attrs`` holds ``problem`` (in words), ``best_bound`` and ``operations``.
+        ``table.attrs`` holds ``problem`` (in words), ``kind`` and ``objective`` (what is minimised,
+        as a word and in words), ``best_bound`` and ``operations``. With a percentile, the columns
+        ``objective`` and ``bound`` are ms.
 
     Raises
     ------
@@ -285,6 +287,10 @@ def comparison_table(problem: Problem, entries: Sequence[Entry]) -> pd.DataFrame
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     table["leader"] = pd.Series([row["leader"] for row in rows], dtype=object)
     table.attrs.update(
-        problem=describe(problem), best_bound=bound, operations=problem.demand.operations
+        problem=describe(problem),
+        kind=problem.objective.kind,
+        objective=problem.objective.describe(),
+        best_bound=bound,
+        operations=problem.demand.operations,
     )
     return table

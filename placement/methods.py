@@ -205,9 +205,10 @@ def up_to_tier(tier: int) -> Callable[[Problem], str | None]:
         if problem.tier <= tier:
             return None
         given = "replicas and voters" if tier == 1 else "replicas"
+        other = "'local-search'" if problem.objective.kind == "percentile" else "'exact'"
         return (
             f"it is a tier {tier} method and the question is one of tier {problem.tier}; give "
-            f"{given} by name, or use a tier {problem.tier} method such as 'exact'"
+            f"{given} by name, or use a tier {problem.tier} method such as {other}"
         )
 
     return refuses
@@ -311,6 +312,18 @@ def refusal(method: Method, problem: Problem) -> str | None:
     return method.refuses(problem)
 
 
+def _who_can(problem: Problem) -> str:
+    """Name the registered methods that take a problem, for an error message."""
+    names = []
+    for name in available():
+        try:
+            if refusal(load_method(name), problem) is None:
+                names.append(name)
+        except UnsupportedError:  # one that cannot be loaded takes nothing
+            continue
+    return f"; methods that take it: {', '.join(names)}" if names else ""
+
+
 def run(method: Method, problem: Problem, options: Options) -> Plan:
     """Run one method and check what it returns.
 
@@ -326,7 +339,8 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
     """
     reason = refusal(method, problem)
     if reason is not None:
-        raise UnsupportedError(f"method {method.name!r} cannot take this problem: {reason}")
+        who = _who_can(problem) if problem.objective.kind not in method.objectives else ""
+        raise UnsupportedError(f"method {method.name!r} cannot take this problem: {reason}{who}")
     settings = {name: setting.default for name, setting in method.settings.items()}
     for name, value in options.settings.items():
         if name not in method.settings:

@@ -76,7 +76,6 @@ def _percentile(plan: Plan, args: argparse.Namespace) -> int:
     The integer proof bounds sums, and a percentile is none.
     """
     word = plan.problem.objective.describe()
-    found = plan.found
     rules = "breaks constraints" if plan.reasons else "obeys all constraints"
     held = "the plan holds no configuration"
     if plan.found:

@@ -13,6 +13,7 @@ from placement.cli.options import (
     problem_from,
 )
 from placement.cli.parsing import Subparsers
+from placement.cli.percentile import add_percentile, with_percentile
 from placement.cli.progress import progress_of
 from placement.cli.tables import (
     add_table_output,
@@ -41,6 +42,7 @@ def add_parser(verbs: Subparsers) -> None:
     )
     add_instance(parser)
     add_constraints(parser)
+    add_percentile(parser)
     group = parser.add_argument_group("methods")
     group.add_argument(
         "--methods",
@@ -66,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_table_targets(args)
     settings = _settings(args)
-    problem = problem_from(args, instance_from(args))
+    problem = with_percentile(problem_from(args, instance_from(args)), args)
     names = None
     if args.methods:
         names = [part.strip() for text in args.methods for part in text.split(",") if part.strip()]
@@ -118,9 +120,11 @@ def _text(table: pd.DataFrame) -> str:
     from placement.text import escape, wrap
     from placement.text import table as text_table
 
-    # With money in the objective a bound is on more than latency, and no mean.
-    money = bool((table["objective"] > table["score"]).any())
-    scale = 1.0 if money else table.attrs["operations"]
+    # With money in the objective a bound is on more than latency, and no mean; one on a percentile
+    # is a latency already.
+    tail = table.attrs["objective"] if table.attrs["kind"] == "percentile" else ""
+    money = not tail and bool((table["objective"] > table["score"]).any())
+    scale = 1.0 if money or tail else table.attrs["operations"]
     rows = []
     for row in table.to_dict("records"):
         gap = cell(100 * row["gap"], 2)
@@ -128,6 +132,7 @@ def _text(table: pd.DataFrame) -> str:
             [
                 str(row["method"]),
                 str(row["status"]),
+                *([cell(row["objective"], 1)] if tail else []),
                 cell(row["mean_latency"], 3),
                 gap if gap == "–" else f"{gap} %",
                 cell(row["bound"] / scale, 3),
@@ -142,6 +147,7 @@ def _text(table: pd.DataFrame) -> str:
             [
                 "method",
                 "status",
+                *([f"{tail.split()[0]} ms"] if tail else []),
                 "mean ms",
                 "gap",
                 "bound, objective" if money else "bound ms",

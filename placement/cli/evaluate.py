@@ -14,6 +14,7 @@ from placement.cli.options import (
 )
 from placement.cli.output import check_target, show_plan
 from placement.cli.parsing import Subparsers
+from placement.cli.percentile import add_percentile, with_percentile
 
 __all__ = ["add_parser", "run"]
 
@@ -27,6 +28,7 @@ def add_parser(verbs: Subparsers) -> None:
     )
     add_instance(parser)
     add_constraints(parser, configuration=True)
+    add_percentile(parser)
     add_output(parser, plan=True)
     parser.set_defaults(run=run)
 
@@ -38,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     check_target(args)
     instance = instance_from(args)
     known = instance.sites
-    problem = problem_from(args, instance, configuration=True)
+    problem = with_percentile(problem_from(args, instance, configuration=True), args)
     replicas, voters = names(args.replicas, known), names(args.voters, known)
     plan = evaluate(problem, leader=args.leader, voters=voters, replicas=replicas)
     return show_plan(plan, args)

@@ -24,7 +24,7 @@ def add_parser(verbs: Subparsers) -> None:
     parser.add_argument("rtt", metavar="RTT", help="RTTs between sites: CSV, TSV, Parquet, JSON")
     parser.add_argument(
         "--format",
-        choices=("auto", "square", "long", "cloudping"),
+        choices=("auto", "square", "long", "cloudping", "percentiles"),
         default="auto",
         help="layout of the RTT files (default: by their columns)",
     )

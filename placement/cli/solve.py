@@ -15,6 +15,7 @@ from placement.cli.options import (
 )
 from placement.cli.output import check_target, show_plan
 from placement.cli.parsing import Subparsers
+from placement.cli.percentile import add_percentile, with_percentile
 from placement.cli.progress import progress_of
 
 __all__ = ["add_parser", "run"]
@@ -29,6 +30,7 @@ def add_parser(verbs: Subparsers) -> None:
     )
     add_instance(parser)
     add_constraints(parser)
+    add_percentile(parser)
     add_method(parser)
     add_output(parser, plan=True)
     parser.set_defaults(run=run)
@@ -39,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     from placement.methods import solve
 
     check_target(args)
-    problem = problem_from(args, instance_from(args))
+    problem = with_percentile(problem_from(args, instance_from(args)), args)
     with progress_of(args, problem) as progress:
         plan = solve(
             problem,

@@ -30,7 +30,7 @@ __all__ = [
     "read_square_rtt",
 ]
 
-Kind = Literal["auto", "square", "long", "cloudping"]
+Kind = Literal["auto", "square", "long", "cloudping", "percentiles"]
 """How a file of RTTs is laid out."""
 
 Fill = Literal["none", "transpose"]
@@ -205,7 +205,8 @@ def read_rtt(
         CSV, TSV, Parquet or JSON.
     kind
         "auto": JSON is cloudping's; a table is long if it has the three columns of a long table,
-        else square.
+        one of percentiles if it has instead ``src``, ``dst`` and columns such as ``p50``, else
+        square.
     columns
         Of a long table.
 
@@ -228,6 +229,11 @@ def read_rtt(
     long = {names.source, names.destination, names.rtt} <= set(table.columns)
     if kind == "long" or (kind == "auto" and (long or columns is not None)):
         return _long(table, names)
+    if kind == "percentiles" or (kind == "auto" and {"src", "dst"} <= set(table.columns)):
+        from placement.io.distributions import percentile_columns, percentile_rtts
+
+        if kind == "percentiles" or percentile_columns(table):
+            return percentile_rtts(table)
     return _square(table)
 
 

@@ -15,7 +15,14 @@ import numpy as np
 from placement.checks import FloatArray
 from placement.errors import InputError, MissingDependencyError
 
-__all__ = ["Family", "of_family", "of_percentiles", "of_samples", "of_weights"]
+__all__ = [
+    "Family",
+    "mean_of_percentiles",
+    "of_family",
+    "of_percentiles",
+    "of_samples",
+    "of_weights",
+]
 
 Family = Literal["lognormal", "gamma"]
 
@@ -87,6 +94,28 @@ def of_percentiles(percentiles: Mapping[float, float], *, width: float, bins: in
     InputError
         For fewer than two points, percentiles outside (0, 100), or values that fall.
     """
+    levels, knots, scale = _quantile_function(percentiles)
+    edges = (np.arange(bins + 1) - 0.5) * width
+    below = np.interp(edges, knots, levels, left=0.0)
+    # Where the quantile function is flat there is an atom. One that lies on an edge belongs to the
+    # bin above it, as rounding has it: `below` is the probability of less than the edge.
+    for value in np.unique(knots):
+        held = levels[knots == value]
+        below[edges > value] = np.maximum(below[edges > value], held[-1])
+        below[edges == value] = held[0]
+    beyond = edges > knots[-1]
+    if scale > 0:
+        below[beyond] = 1 - (1 - levels[-1]) * np.exp(-(edges[beyond] - knots[-1]) / scale)
+    else:
+        below[beyond] = 1.0
+    below[0] = 0.0
+    return np.asarray(np.diff(below))
+
+
+def _quantile_function(
+    percentiles: Mapping[float, float],
+) -> tuple[FloatArray, FloatArray, float]:
+    """Levels and values between which it is linear, from level 0 up, and the scale of the tail."""
     shares = np.array(sorted(percentiles), dtype=np.float64) / 100
     values = np.array([percentiles[p] for p in sorted(percentiles)], dtype=np.float64)
     if len(shares) < 2 or shares[0] <= 0 or shares[-1] >= 1:
@@ -105,21 +134,27 @@ def of_percentiles(percentiles: Mapping[float, float], *, width: float, bins: in
         )
     first = max(0.0, values[0] - shares[0] * (values[1] - values[0]) / (shares[1] - shares[0]))
     scale = (values[-1] - values[-2]) / math.log((1 - shares[-2]) / (1 - shares[-1]))
-    edges = (np.arange(bins + 1) - 0.5) * width
-    knots, levels = np.append(first, values), np.append(0.0, shares)
-    below = np.interp(edges, knots, levels, left=0.0)
-    # Where the quantile function is flat there is an atom: all of it lies below the next edge.
-    for value in np.unique(knots):
-        below[edges >= value] = np.maximum(
-            below[edges >= value], levels[np.nonzero(knots == value)[0][-1]]
-        )
-    beyond = edges > values[-1]
-    if scale > 0:
-        below[beyond] = 1 - (1 - shares[-1]) * np.exp(-(edges[beyond] - values[-1]) / scale)
-    else:
-        below[beyond] = 1.0
-    below[0] = 0.0
-    return np.asarray(np.diff(below))
+    return np.append(0.0, shares), np.append(first, values), scale
+
+
+def mean_of_percentiles(percentiles: Mapping[float, float]) -> float:
+    """Mean in ms of the distribution of :func:`of_percentiles`, before it is put into bins.
+
+    The integral of its quantile function: trapezia, and (1 − p_n)·(v_n + s) for the tail.
+
+    Raises
+    ------
+    InputError
+        As :func:`of_percentiles`.
+
+    Examples
+    --------
+    >>> mean_of_percentiles({25: 10.0, 75: 30.0})  # 5 at the lowest, s = 20 / ln 3
+    23.3...
+    """
+    levels, knots, scale = _quantile_function(percentiles)
+    inner = float((np.diff(levels) * (knots[1:] + knots[:-1]) / 2).sum())
+    return inner + (1 - float(levels[-1])) * (float(knots[-1]) + scale)
 
 
 def of_family(
