@@ -13,7 +13,7 @@ import heapq
 import numpy as np
 
 from placement.checks import FloatArray
-from placement.online.dynamic.evaluator import evaluate
+from placement.online.dynamic.evaluator import base_cost, evaluate
 from placement.online.dynamic.plan import ReplicationPlan
 from placement.online.dynamic.problem import ReplicationProblem
 
@@ -140,7 +140,7 @@ def greedy(problem: ReplicationProblem) -> ReplicationPlan:
                 heapq.heappush(heap, (-gains.of(j, thing), thing, j))
     if problem.forward_cost.any() or (problem.wait is not None and problem.write_rates.any()):
         return ReplicationPlan.of(problem, copies, METHOD)
-    base, cost = evaluate(problem, problem.none).cost, evaluate(problem, copies).cost
+    base, cost = base_cost(problem), evaluate(problem, copies).cost
     bound = base - 2 * (base - cost)
     notes = ("bound: greedy saves at least half of what an optimum saves",)
     return ReplicationPlan.of(problem, copies, METHOD, bound=bound, notes=notes)

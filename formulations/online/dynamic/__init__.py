@@ -1,0 +1,1 @@
+"""Exact dynamic replication: two mixed-integer programs, a Lagrangean relaxation, clairvoyance."""

@@ -1,0 +1,23 @@
+"""Dynamic replication by votes: copies of hot objects move to where they are read.
+
+Matri, Pérez, Costan, Bougé, Antoniu, "Keeping up with storage: decentralized, write-enabled
+dynamic geo-replication", Future Generation Computer Systems 86 (2018).
+"""
+
+from placement.online.dynamic.demand import World, make_world
+from placement.online.dynamic.evaluator import Evaluation, evaluate
+from placement.online.dynamic.geography import Geography, clustered_sites, six_sites
+from placement.online.dynamic.plan import ReplicationPlan
+from placement.online.dynamic.problem import ReplicationProblem
+
+__all__ = [
+    "Evaluation",
+    "Geography",
+    "ReplicationPlan",
+    "ReplicationProblem",
+    "World",
+    "clustered_sites",
+    "evaluate",
+    "make_world",
+    "six_sites",
+]

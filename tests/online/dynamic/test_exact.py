@@ -1,0 +1,178 @@
+"""G1, G2 and G3 against each other and brute force; what greedy and local rules guarantee."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from formulations.online.dynamic.assignment import build_assignment
+from formulations.online.dynamic.dual import lagrangean_bound, solve_dual
+from formulations.online.dynamic.lagrangean import solve_lagrangean
+from formulations.online.dynamic.milp import relax, solve_milp
+from formulations.online.dynamic.telescoped import build_telescoped
+from heuristics.online.dynamic.greedy import greedy
+from heuristics.online.dynamic.local_topk import local_topk
+from placement.errors import LimitError, SolverError
+from placement.online.dynamic import Geography, ReplicationProblem, evaluate, six_sites
+from tests.online.dynamic.worlds import (
+    brute_force,
+    published_problem,
+    small_problems,
+    triangle,
+    two_sites,
+)
+
+SEEDS = range(1, 6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_problems())
+def test_all_exact_methods_find_what_brute_force_finds(problem):
+    best = brute_force(problem)
+    plans = [
+        solve_milp(problem, build_assignment),
+        solve_milp(problem, build_telescoped),
+        solve_lagrangean(problem),
+    ]
+    for plan in plans:
+        assert plan.cost == pytest.approx(best, rel=1e-9, abs=1e-9), plan.method
+        assert plan.status == "optimal", plan
+
+
+@settings(max_examples=40, deadline=None)
+@given(small_problems())
+def test_every_bound_is_one(problem):
+    best = brute_force(problem)
+    slack = 1e-9 * max(1.0, best)
+    first, second = relax(build_assignment(problem)), relax(build_telescoped(problem))
+    assert first.value == pytest.approx(second.value, rel=1e-7, abs=1e-7)
+    assert max(first.bound, second.bound) <= best + slack
+    dual = solve_dual(problem)
+    assert dual.bound <= best + slack
+    # The relaxation over subsets is at least as tight as the other two.
+    assert dual.bound >= first.bound - 1e-6 * max(1.0, abs(first.bound))
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        prices = rng.exponential(50.0, problem.sites)
+        assert lagrangean_bound(problem, prices) <= best + slack
+    if (problem.capacity > 0).any():
+        with pytest.raises(SolverError, match="negative"):
+            lagrangean_bound(problem, np.full(problem.sites, -1.0))
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_problems(writes=False))
+def test_greedy_saves_at_least_half(problem):
+    base, best = evaluate(problem, problem.none).cost, brute_force(problem)
+    plan = greedy(problem)
+    assert base - plan.cost >= 0.5 * (base - best) - 1e-9 * base
+    assert plan.bound <= best + 1e-9 * max(1.0, best)
+
+
+@settings(max_examples=40, deadline=None)
+@given(small_problems())
+def test_greedy_with_writes_never_makes_it_worse(problem):
+    assert greedy(problem).cost <= evaluate(problem, problem.none).cost * (1 + 1e-12) + 1e-9
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_problems())
+def test_without_sharing_each_site_decides_alone(problem):
+    """Weighted top-k is optimal when every site prefers only itself and writes do not wait."""
+    count = problem.sites
+    names = problem.geography.sites
+    alone = Geography(names, problem.geography.rtt, tuple((i,) for i in range(count)))
+    problem = dataclasses.replace(problem, geography=alone, wait=None)
+    assert local_topk(problem).cost == pytest.approx(brute_force(problem), rel=1e-12, abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(small_problems())
+def test_without_capacity_each_object_decides_alone(problem):
+    roomy = dataclasses.replace(problem, capacity=np.full(problem.sites, problem.objects))
+    parts = [
+        dataclasses.replace(
+            problem,
+            static=problem.static[:, [o]],
+            reads=problem.reads[:, [o]],
+            writes=problem.write_rates[[o]],
+            forward=problem.forward[:, [o]],
+            wait=None if problem.wait is None else problem.wait[:, [o]],
+            capacity=np.ones(problem.sites),
+        )
+        for o in range(problem.objects)
+    ]
+    together = solve_lagrangean(roomy)
+    assert together.cost == pytest.approx(sum(brute_force(p) for p in parts), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_relaxation_is_the_optimum_on_the_published_geography(seed):
+    problem = published_problem(seed)
+    telescoped, assigned = relax(build_telescoped(problem)), relax(build_assignment(problem))
+    plan = solve_milp(problem)
+    assert plan.status == "optimal"
+    assert telescoped.value == pytest.approx(plan.cost, rel=1e-9)
+    assert assigned.value == pytest.approx(plan.cost, rel=1e-9)
+    large = solve_lagrangean(problem)
+    assert large.status == "optimal"
+    assert large.cost == pytest.approx(plan.cost, rel=1e-9)
+    assert plan.cost <= greedy(problem).cost <= 1.005 * plan.cost
+
+
+def test_the_relaxation_is_not_always_the_optimum():
+    """Kept: an odd cycle of neighbours, where the relaxations of G1 and G2 are far off."""
+    problem = triangle()
+    for build in (build_assignment, build_telescoped):
+        relaxed = relax(build(problem))
+        assert relaxed.value == pytest.approx(9.0)  # every read at 1 or 2 ms, half of each
+        assert not relaxed.integral
+        assert relaxed.bound < 10
+        assert solve_milp(problem, build).cost == 107.0
+    plan = solve_lagrangean(problem)
+    assert (plan.cost, plan.status) == (107.0, "optimal")
+    assert solve_dual(problem).bound < 107
+    assert brute_force(problem) == 107.0
+
+
+def test_worked_examples_have_the_optima_of_hand():
+    for reads, optimum in ((((100, 40), (90, 40)), 2884.0), (((100, 60), (90, 50)), 3320.0)):
+        problem = two_sites(*reads)
+        for plan in (solve_milp(problem), solve_milp(problem, build_assignment),
+                     solve_lagrangean(problem), greedy(problem)):  # fmt: skip
+            assert plan.cost == pytest.approx(optimum)
+            assert plan.copies[2].tolist() == [True, False]
+            assert plan.copies[3].tolist() == [False, True]
+
+
+def test_nothing_to_gain():
+    """No reads, no room, one site: the answer is no copies, and it is proven."""
+    one = Geography(("only",), [[1.0]], ((0,),))
+    nothing = ReplicationProblem(one, np.ones((1, 3)), np.ones((1, 3)), 5)
+    static = np.zeros((6, 2), dtype=bool)
+    static[0] = True
+    unread = ReplicationProblem(six_sites(), static, np.zeros((6, 2)), 1)
+    no_room = ReplicationProblem(six_sites(), static, np.ones((6, 2)), 0)
+    for problem in (nothing, unread, no_room):
+        for plan in (solve_milp(problem), solve_milp(problem, build_assignment),
+                     solve_lagrangean(problem), greedy(problem), local_topk(problem)):  # fmt: skip
+            assert not plan.copies.any()
+            assert plan.cost == evaluate(problem, problem.none).cost
+    assert solve_lagrangean(unread).status == "optimal"
+
+
+def test_too_many_sites_for_subsets_are_refused():
+    count = 13
+    geography = Geography.within([f"s{i}" for i in range(count)], 9 - 8 * np.eye(count), 20)
+    static = np.eye(count, 2, dtype=bool)
+    problem = ReplicationProblem(geography, static, np.ones((count, 2)), 1)
+    with pytest.raises(LimitError, match="13 sites"):
+        solve_lagrangean(problem)
+
+
+def test_a_hundred_thousand_objects_are_proven():
+    problem = published_problem(1, keys=100_000, capacity=500, correlation=0.5)
+    plan = solve_lagrangean(problem)
+    assert plan.status == "optimal"
+    assert greedy(problem).cost >= plan.cost
