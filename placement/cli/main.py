@@ -20,11 +20,13 @@ from placement.cli import (
     exits,
     import_,
     methods,
+    replay,
     report,
     sensitivity,
     show,
     solve,
     sweep,
+    watch,
 )
 from placement.cli.parsing import Parser, Verb
 from placement.errors import PlacementError, PlacementWarning, SolverError
@@ -38,6 +40,8 @@ VERBS: tuple[Verb, ...] = (
     compare,
     sweep,
     contingency,
+    replay,
+    watch,
     check,
     sensitivity,
     report,

@@ -1,0 +1,195 @@
+"""Pictures of replays, after Figures 1, 3, 5, 6 and 7 of Sharov et al. (extra ``plot``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.errors import InputError, MissingDependencyError
+from placement.replay.results import Replay
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from placement.checks import FloatArray
+
+__all__ = ["plot_overheads", "plot_ratio", "plot_reduction_histogram", "plot_reductions"]
+
+_SERIES = {
+    "optimized": ("#1b6ca8", "-"),
+    "closest-to-writes": ("#c8553d", "--"),
+    "smallest-quorum": ("#3a7d44", "-."),
+    "average": ("#7a7a7a", ":"),
+    "preferred": ("#7b4b94", "--"),
+    "static": ("#8c6d1f", "-"),
+}
+"""Colour and dashes of the strategies that are drawn; told apart without colours too."""
+
+_TICKS = 9
+
+
+def plot_overheads(result: Replay, database: str, *, title: str = "") -> Figure:
+    """Draw Figure 3: how far each strategy is above the oracle, interval by interval.
+
+    Parameters
+    ----------
+    result
+        The replay.
+    database
+        Name of the one to show; a panel per tier.
+    title
+        Above the picture.
+    """
+    if database not in result.databases:
+        raise InputError(
+            "not replayed", field="database", value=database, expected="one that is in the result"
+        )
+    row = result.databases.index(database)
+    figure, panels = _panels(len(result.tiers))
+    for axes, tier in zip(panels, result.tiers, strict=True):
+        for outcome in result.outcomes:
+            if outcome.tier != tier or outcome.strategy not in _SERIES:
+                continue
+            over = result.overhead(tier, outcome.strategy)[row]
+            if np.isfinite(over).any():
+                colour, dashes = _SERIES[outcome.strategy]
+                axes.plot(over, color=colour, ls=dashes, lw=1.5, label=outcome.strategy)
+        _time(axes, result.intervals)
+        axes.set_ylabel("latency above the oracle (%)")
+        axes.set_title(f"tier {tier}", fontsize=10)
+        axes.set_ylim(bottom=0)
+        if axes.get_legend_handles_labels()[1]:
+            axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    figure.suptitle(_plain(title or database), fontsize=11)
+    return figure
+
+
+def plot_reduction_histogram(
+    reductions: Mapping[str, FloatArray], *, bins: Sequence[float] = (), title: str = ""
+) -> Figure:
+    """Draw Figure 1: how many databases could be how much faster.
+
+    Parameters
+    ----------
+    reductions
+        Title of each panel -> reduction of each database in percent.
+    bins
+        Edges in percent; empty: 0, 1, 5, 10, 20, …, 100. What lies below the first is counted in
+        the first bin.
+    title
+        Above the picture.
+    """
+    edges = list(bins) or [0, 1, 5, *range(10, 101, 10)]
+    figure, panels = _panels(len(reductions), high=3.4)
+    labels = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+    for axes, (name, values) in zip(panels, reductions.items(), strict=True):
+        count, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
+        share = 100 * count / max(1, len(values))
+        axes.bar(np.arange(len(share)), share, color="#1b6ca8", width=0.8)
+        axes.set_xticks(np.arange(len(share)), labels, rotation=60, fontsize=8)
+        axes.set_ylabel("databases (%)")
+        axes.set_xlabel("reduction of the mean latency (%)")
+        axes.set_title(f"{name}: {len(values)} databases", fontsize=10)
+        _tidy(axes)
+    figure.suptitle(_plain(title or "What a better leader brings"), fontsize=11)
+    return figure
+
+
+def plot_ratio(
+    ratio: FloatArray,
+    intervals: Sequence[str],
+    *,
+    of: str,
+    moves: npt.ArrayLike = (),
+    title: str = "",
+) -> Figure:
+    """Draw Figures 5 and 6: traffic of one region over that of another.
+
+    Parameters
+    ----------
+    ratio
+        Shape (intervals,).
+    intervals
+        Labels.
+    of
+        What over what.
+    moves
+        Positions of the intervals at which the leader changed sides: vertical lines.
+    title
+        Above the picture.
+    """
+    figure, (axes,) = _panels(1, wide=8.5, high=3.6)
+    axes.plot(ratio, color="#1b6ca8", lw=1.4)
+    axes.axhline(1.0, color="#7a7a7a", lw=0.8)
+    for place in np.asarray(moves, dtype=float).tolist():
+        axes.axvline(place, color="#c8553d", lw=1.0, ls="--")
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel(of)
+    _time(axes, intervals)
+    figure.suptitle(_plain(title), fontsize=11)
+    return figure
+
+
+def plot_reductions(
+    panels: Mapping[str, Mapping[str, FloatArray]], intervals: Sequence[str], *, title: str = ""
+) -> Figure:
+    """Draw Figure 7: reduction against what there is, tier by tier, over time.
+
+    Parameters
+    ----------
+    panels
+        Title of each panel -> name of each line -> percent per interval.
+    intervals
+        Labels.
+    title
+        Above the picture.
+    """
+    figure, places = _panels(len(panels))
+    styles = [("#1b6ca8", "-"), ("#c8553d", "--"), ("#3a7d44", "-.")]
+    for axes, (name, lines) in zip(places, panels.items(), strict=True):
+        for (label, values), (colour, dashes) in zip(lines.items(), styles, strict=False):
+            axes.plot(values, color=colour, ls=dashes, lw=1.4, label=label)
+        axes.set_title(name, fontsize=10)
+        axes.set_ylabel("reduction of the mean latency (%)")
+        axes.axhline(0, color="#7a7a7a", lw=0.8)
+        axes.legend(frameon=False, fontsize=9)
+        _time(axes, intervals)
+    figure.suptitle(_plain(title), fontsize=11)
+    return figure
+
+
+def _panels(count: int, *, wide: float = 5.6, high: float = 3.8) -> tuple[Figure, list[Axes]]:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingDependencyError(
+            "pictures need matplotlib: pip install 'replica-placement[plot]'"
+        ) from error
+    figure = Figure(figsize=(wide * max(1, count), high), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, list(figure.subplots(1, max(1, count), squeeze=False)[0])
+
+
+def _time(axes: Axes, intervals: Sequence[str]) -> None:
+    """Label some of the intervals, as many as there is room for."""
+    step = max(1, -(-len(intervals) // _TICKS))
+    places = range(0, len(intervals), step)
+    axes.set_xticks(places, [intervals[i] for i in places], rotation=45, ha="right", fontsize=8)
+    axes.set_xlim(0, max(1, len(intervals) - 1))
+    _tidy(axes)
+
+
+def _tidy(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#dddddd", lw=0.7)
+    axes.set_axisbelow(True)
+
+
+def _plain(text: str) -> str:
+    return text.replace("$", r"\$")

