@@ -253,6 +253,10 @@ def solve(problem: Problem, options: Options) -> Plan:
         from heuristics import contingency  # only where it is asked for
 
         return contingency.solve(problem, options)
+    if problem.objective.kind == "percentile":
+        from heuristics import tail_search
+
+        return tail_search.solve(problem, options)
     search = _Search(problem, options, int(str(options.settings["patience"])))
     search.run()
     if search.best is None and search.termination is Termination.FINISHED:
@@ -273,7 +277,7 @@ METHOD = Method(
     call=solve,
     summary="swap search over leader and replicas from 'best-of', with seeded restarts",
     exact=False,
-    objectives=("mean", "contingency"),
+    objectives=("mean", "contingency", "percentile"),
     settings={
         "patience": Setting(3, "rounds of restarts without improvement before it stops", minimum=0)
     },

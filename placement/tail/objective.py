@@ -68,6 +68,17 @@ class Percentile:
         horizon = self.distributions.bins * self.distributions.width
         return (f"its {self.describe()} lies beyond the horizon of {horizon:g} ms",)
 
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What else can be the reason that there is no plan: an RTT beyond the horizon."""
+        if self.distributions.overflow <= 1e-9:
+            return ()
+        horizon = self.distributions.bins * self.distributions.width
+        return (
+            f"plans whose {self.describe()} lies beyond the horizon of {horizon:g} ms do not "
+            "count; a longer horizon tells more",
+        )
+
     def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:
         """Return no rules."""
         del voters, quorum
