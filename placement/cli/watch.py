@@ -18,7 +18,7 @@ from placement.cli.options import (
     settings_from,
 )
 from placement.cli.parsing import Subparsers
-from placement.errors import InputError
+from placement.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -124,6 +124,7 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Watch."""
+    from placement.methods import load_method, refusal
     from placement.watch import Store, Watch, source_of
     from placement.watch.readings import Columns
 
@@ -139,6 +140,9 @@ def run(args: argparse.Namespace) -> int:
             )
     instance = instance_from(args)
     settings = _settings(args, instance)
+    refused = refusal(load_method(settings.method), settings.problem)
+    if refused is not None:
+        raise UnsupportedError(f"method {settings.method!r} cannot take this problem: {refused}")
     reasons = _infeasible(settings)
     if reasons:
         print("infeasible: " + "; ".join(reasons), file=sys.stderr)

@@ -1,0 +1,173 @@
+"""A watch that is killed at any moment and started again ends where one does that never was."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placement.io import save_instance
+from placement.watch import Store
+from placement.watch.store import read_log
+from tests.watch.worlds import Run, csv_text, demand, drop, settings, world
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def mess(folder: Path, intervals: int) -> None:
+    """Intervals in files of one to three, with one twice, one in conflict and one malformed."""
+    counts = demand(intervals)
+    rng = np.random.default_rng(intervals)
+    first = 0
+    while first < intervals:
+        last = min(intervals, first + int(rng.integers(1, 4)))
+        text = csv_text(world(), range(first, last), counts[first:last])
+        drop(folder, f"{first:04}.csv", text)
+        first = last
+    drop(folder, "again.csv", csv_text(world(), [3], counts[3:4]))
+    drop(folder, "other.csv", csv_text(world(), [5], counts[6:7]))
+    drop(folder, "wrong.csv", "interval,client,operation,count\n7,nobody,weak_read,1\n")
+
+
+class Crash(BaseException):
+    """The process dies here."""
+
+
+@contextmanager
+def dying(monkeypatch: pytest.MonkeyPatch, at: int) -> Iterator[list[int]]:
+    """Die at the `at`-th moment at which a transaction begins, is about to end, or has ended."""
+    moments = [0]
+    true = Store._transaction
+
+    def tick() -> None:
+        moments[0] += 1
+        if moments[0] == at:
+            raise Crash
+
+    @contextmanager
+    def transaction(self: Store) -> Iterator[None]:
+        tick()
+        with true(self):
+            yield
+            tick()
+        tick()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_transaction", transaction)
+        yield moments
+
+
+def test_a_crash_at_every_moment_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, asked = tmp_path / "in", settings(1)
+    mess(folder, 8)
+    with (
+        dying(monkeypatch, 0) as moments,
+        Run(asked, folder, tmp_path / "whole.db") as whole,
+    ):
+        whole.look()
+    total = moments[0]
+    wanted, reports = read_log(tmp_path / "whole.db")
+    assert len(wanted) == 8
+    assert sorted(report.kind for report in reports) == ["conflict", "duplicate", "malformed"]
+    for at in range(1, total + 1):
+        state = tmp_path / f"{at}.db"
+        with dying(monkeypatch, at), Run(asked, folder, state) as first, pytest.raises(Crash):
+            first.look()
+        with Run(asked, folder, state) as second:
+            second.look()
+        documents, again = read_log(state)
+        assert documents == wanted, at
+        assert sorted(again) == sorted(reports), at
+        # printed: all of them, in order, at most the one in flight twice
+        printed = [document["sequence"] for document in first.shown + second.shown]
+        assert sorted(set(printed)) == printed or len(printed) == len(set(printed)) + 1, at
+        assert [number for number, _ in itertools.groupby(printed)] == list(range(1, 9)), at
+
+
+def command(folder: Path, state: Path, instance: Path, *more: str) -> list[str]:
+    return [
+        sys.executable, "-m", "placement.cli", "watch", str(instance), str(folder),
+        "--state", str(state), "--replicas", "a,c,d,f", "--voters", "3", "--survive", "country",
+        "--decay", "1.3", "--horizon", "4", "--confirm", "2", "--leader-price", "6",
+        "--voter-price", "1", "--settle", "0", "--json", *more,
+    ]  # fmt: skip
+
+
+def kills(tmp_path: Path, intervals: int, times: int, seed: int) -> int:
+    """Kill `times` times, finish, compare with a run in peace; return how many kills were amid."""
+    folder, instance = tmp_path / "in", tmp_path / "world"
+    save_instance(world(), instance)
+    mess(folder, intervals)
+    peace = subprocess.run(
+        command(folder, tmp_path / "peace.db", instance),
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    wanted = [json.loads(line) for line in peace.stdout.splitlines()]
+    rng = random.Random(seed)
+    printed: list[dict[str, object]] = []
+    amid = 0
+    state = tmp_path / "killed.db"
+    for _ in range(times):
+        child = subprocess.Popen(
+            command(folder, state, instance, "--follow", "--poll", "0.05"),
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        assert child.stdout is not None
+        if rng.random() < 0.7:  # while it works; else also before it does
+            lines = max(1, round(rng.uniform(0.2, 1.8) * (intervals - len(printed)) / times))
+            for _ in range(lines if len(printed) < intervals else 0):
+                printed.append(json.loads(child.stdout.readline()))
+            time.sleep(rng.choice([0.0, rng.uniform(0, 0.01)]))
+        else:
+            time.sleep(rng.uniform(0, 0.4))
+        child.kill()
+        rest = child.stdout.read()
+        child.wait()
+        # a line that the kill cut off was not printed
+        printed += [json.loads(line) for line in rest.splitlines(keepends=True) if line[-1] == "\n"]
+        amid += 0 < len(printed) < intervals
+    last = subprocess.run(
+        command(folder, state, instance), cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    printed += [json.loads(line) for line in last.stdout.splitlines()]
+    documents, reports = read_log(state)
+    assert documents == wanted
+    assert sorted(reports) == sorted(read_log(tmp_path / "peace.db")[1])
+    assert len(reports) == 3
+    once = [key for key, _ in itertools.groupby(document["sequence"] for document in printed)]
+    assert once == list(range(1, intervals + 1))
+    assert len(printed) <= intervals + times
+    return amid
+
+
+def test_five_kills(tmp_path: Path) -> None:
+    assert kills(tmp_path, 60, 5, seed=1) >= 3
+
+
+@pytest.mark.slow
+def test_fifty_kills(tmp_path: Path) -> None:
+    assert kills(tmp_path, 600, 50, seed=2) >= 25
+
+
+def test_a_restart_after_every_interval(tmp_path: Path) -> None:
+    """One process per interval says what one process for all says."""
+    counts, folder = demand(12), tmp_path / "in"
+    shown = []
+    for i, table in enumerate(counts):
+        drop(folder, f"{i}.csv", csv_text(world(), [i], table[None]))
+        with Run(settings(3), folder, tmp_path / "many.db") as run:
+            run.look()
+            shown += run.shown
+    with Run(settings(3), folder, tmp_path / "one.db") as run:
+        run.look()
+        assert run.shown == shown
+        assert len(shown) == 12
