@@ -176,6 +176,38 @@ def _library(group: str) -> Iterator[Question]:
         yield Question(group, f"pmed{number} n={nodes} p={size}", _ask_core(core))
 
 
+LIBRARY_SIZES = [
+    *(
+        (n, p)
+        for n in (100, 200, 300, 400, 500, 600)
+        for p in (5, 10, n // 10, n // 5, round(n / 3))
+    ),
+    *((700, p) for p in (5, 10, 70, 140)),
+    *((n, p) for n in (800, 900) for p in (5, 10, n // 10)),
+]
+"""n and p of pmed1 to pmed40."""
+
+
+def _drawn(group: str) -> Iterator[Question]:
+    """Forty networks drawn by the rule of the OR-Library's, with its sizes.
+
+    n²/50 edges between random nodes, a random tree among them, whole lengths from 1 to 100.
+    """
+    for number, (nodes, size) in enumerate(LIBRARY_SIZES, start=1):
+        rng = np.random.default_rng([1985, number])
+        edges = nodes * nodes // 50
+        tree = [(int(rng.integers(0, i)), i) for i in range(1, nodes)]
+        others = rng.integers(0, nodes, (max(0, edges - len(tree)), 2))
+        distance = np.full((nodes, nodes), np.inf)
+        for i, j in [*tree, *((int(i), int(j)) for i, j in others)]:
+            distance[i, j] = distance[j, i] = float(rng.integers(1, 101))
+        np.fill_diagonal(distance, 0)
+        for k in range(nodes):
+            np.minimum(distance, distance[:, k : k + 1] + distance[k], out=distance)
+        core = _p_median(distance, np.ones(nodes), size)
+        yield Question(group, f"drawn {number} n={nodes} p={size}", _ask_core(core))
+
+
 def _plane(group: str, sites: int, clients: int, sizes: Sequence[int]) -> Iterator[Question]:
     """Points in a square; whole distances and unit weights where sites are the clients."""
     rng = np.random.default_rng(sites + clients)
@@ -223,6 +255,7 @@ def groups(keep: bool) -> tuple[Group, ...]:
         ),
         Group("500 x 500", 30, 30, 120, lambda _: _large("500 x 500", (500, 500), [(9, 5)], keep)),
         Group("p-median", 0.2, 5, 60, lambda _: _library("p-median")),
+        Group("p-median drawn", 0.125, 5, 60, lambda _: _drawn("p-median drawn")),
         Group("p-median 900", 0.5, 5, 60, lambda _: _plane("p-median 900", 900, 900, (5,))),
         Group(
             "p-median large",

@@ -11,6 +11,10 @@ depth-first tree over "replica at j, or not" with fixing by reduced cost.
    steps of the bound, each leader for itself.
 3. *Trees* for the leaders still open, least bound first: at any moment the least of all bounds, of
    finished and unfinished parts alike, is a proven lower bound of the problem.
+4. Where no leader matters and a small tree has not been enough, a second tree whose bounds come
+   from the *linear relaxation* (:mod:`formulations.exact.linear_tree`) takes turns with the first,
+   both doing the same amount of work, until one of them ends: with few replicas many cheap bounds
+   are better, with many replicas few good ones.
 
 The search returns to Python every few hundredths of a second, so that Ctrl-C, time limits and
 reports work, and keeps what it has proven.
@@ -28,7 +32,9 @@ import numpy as np
 from formulations.exact.certificate import Certificate, LeaderProof, close_event
 from formulations.exact.core import Core
 from formulations.exact.kernel import Counters, Kernel, Proposal, open_kernel
-from placement.checks import FloatArray
+from formulations.exact.linear import Relaxation
+from formulations.exact.linear_tree import LinearKernel
+from placement.checks import BoolArray, FloatArray
 from placement.configuration import Configuration
 from placement.status import Status, Termination, relative_gap, status_of
 
@@ -39,6 +45,7 @@ _SCAN_SWAPS = 60
 _FULL_DESCENTS = 4
 _SCAN_WORK = 3e8
 _CHUNK_WORK = 2e7
+_RELAX_EXPONENT = 1.5
 _REPORT_EVERY = 0.1
 _UNLIMITED = 1e9
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
@@ -131,6 +138,7 @@ class _Search:
         self.trace: list[Report] = []
         self.best_bound = 0.0
         self.opened: int | None = None
+        self.rival: LinearKernel | None = None
         may_hold = core.rules.may_hold
         closest = core.client_rtt[:, may_hold].min(axis=1) if may_hold.any() else np.zeros(0)
         self.closest = float(core.demand.near[0] @ closest) if may_hold.any() else math.inf
@@ -147,10 +155,26 @@ class _Search:
         found = self.kernel.incumbent()
         return math.inf if found is None else found.score
 
+    def counters(self) -> Counters:
+        """Work of kernel and rival so far."""
+        now = self.kernel.counters()
+        if self.rival is None:
+            return now
+        more = self.rival.counters()
+        return Counters(
+            now.nodes + more.nodes,
+            now.leaves + more.leaves,
+            now.evaluations + more.evaluations,
+            now.cutoff,
+        )
+
     def bound(self) -> float:
         """Least proven bound over all leaders."""
         if self.opened is not None:
-            self.bounds[self.opened] = max(self.bounds[self.opened], self.kernel.bound())
+            proven = self.kernel.bound()
+            if self.rival is not None:
+                proven = max(proven, self.rival.bound())
+            self.bounds[self.opened] = max(self.bounds[self.opened], proven)
         least = min(self.bounds.values(), default=math.inf)
         self.best_bound = max(self.best_bound, least)
         return self.best_bound
@@ -232,6 +256,46 @@ class _Search:
             self.proofs[leader] = self.kernel.record(on=True)
         self.tell()
 
+    def challenge(self, leader: int, keep: BoolArray) -> None:
+        """Put up a rival that bounds by the linear relaxation, from where the kernel is."""
+        rival = LinearKernel(self.core, keep)
+        self.rival = rival
+        self.share()
+        u = self.multipliers[leader].copy()
+        rival.seed(u)
+        bound = rival.scan(leader, u, 1, 0, True, max(self.left(), 0.01))
+        if bound > self.proven[leader]:
+            self.multipliers[leader], self.proven[leader] = u, bound
+            self.bounds[leader] = max(self.bounds[leader], bound)
+        rival.record(on=self.certify)
+        rival.open(leader, self.multipliers[leader])
+
+    def share(self) -> None:
+        """Let kernel and rival know of each other's incumbents."""
+        if self.rival is not None:
+            for one, other in ((self.kernel, self.rival), (self.rival, self.kernel)):
+                found = one.incumbent()
+                if found is not None:
+                    other.propose(found)
+
+    def kept(self, u: FloatArray) -> BoolArray:
+        """Sites that the bound does not rule out, when nothing depends on the leader.
+
+        Only a guess for the relaxation: whether a site is out, the kernel proves for itself.
+        """
+        core, rules = self.core, self.core.rules
+        cost = core.demand.near[0][core.active][:, np.newaxis] * core.client_rtt[core.active]
+        reduced = np.minimum(0.0, cost - u[:, np.newaxis]).sum(axis=0)
+        if core.price is not None:
+            reduced += core.price[0]
+        possible = np.sort(reduced[rules.may_hold])
+        last = max(rules.replicas_min, 1) - 1
+        if last >= len(possible):
+            return rules.may_hold
+        bound = float(u.sum()) + float(possible[: last + 1].sum())
+        within = bound + reduced - possible[last] < self.incumbent()
+        return np.asarray(rules.may_hold & (within | rules.must_hold))
+
     def proof(self, leader: int) -> FloatArray:
         """Events of a leader; one that a later incumbent closed needs only its multipliers."""
         events = self.proofs[leader]
@@ -241,22 +305,35 @@ class _Search:
         """Finish one leader's tree, or return why not."""
         self.kernel.open(leader, self.multipliers[leader])
         self.opened = leader
-        events = []
+        events: dict[int, list[FloatArray]] = {0: [], 1: []}
+        work = 0.0
+        keep, patience = None, math.inf
         while True:
-            finished = self.kernel.run(_CHUNK_WORK, max(self.left(), 0.0))
+            turn = int(self.rival is not None and self.rival.work < work)
+            kernel = self.rival if turn and self.rival is not None else self.kernel
+            finished = kernel.run(_CHUNK_WORK, max(self.left(), 0.0))
             if self.certify:
-                events.append(self.kernel.record(on=True))
+                events[turn].append(kernel.record(on=True))
+            self.share()
             if finished:
                 break
             self.tell()
             stop = self.enough()
             if stop is not None:
                 return stop
-        self.proven[leader] = self.kernel.bound()
+            work += 0.0 if turn else _CHUNK_WORK
+            if keep is None and Relaxation.suits(self.core):
+                keep = self.kept(self.multipliers[leader])
+                # about what the first relaxation will cost, in the kernel's units
+                patience = (len(self.core.active) * float(keep.sum())) ** _RELAX_EXPONENT
+            if keep is not None and work >= patience:
+                patience = math.inf
+                self.challenge(leader, keep)
+        self.proven[leader] = kernel.bound()
         self.bounds[leader] = max(self.bounds[leader], self.proven[leader])
         self.opened = None
         if self.certify:
-            self.proofs[leader] = np.concatenate(events)
+            self.proofs[leader] = np.concatenate(events[turn])
         self.tell()
         return None
 
@@ -351,7 +428,7 @@ def _result(work: _Search, termination: Termination) -> Result:
         score=score,
         bound=bound,
         trace=(*work.trace, last),
-        counters=work.kernel.counters(),
+        counters=work.counters(),
         leader_bounds=work.bounds,
         multipliers=work.multipliers,
         certificate=certificate,

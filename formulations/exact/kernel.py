@@ -27,6 +27,8 @@ may still call optimal."""
 
 _PAD = 8
 _BIG = 1e299
+_LARGE = 50_000
+"""Cells from which the quicker way of sorting pays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +118,24 @@ def _padded(array: npt.NDArray[np.generic], width: int) -> npt.NDArray[np.generi
     return out
 
 
+def _order(rtt: FloatArray) -> npt.NDArray[np.intp]:
+    """Sites of every client by (RTT, site): a stable argsort, quicker on large matrices.
+
+    Whole numbers are sorted together with the site in one integer.
+    """
+    sites = rtt.shape[1]
+    bits = sites.bit_length()
+    whole = rtt.size > _LARGE and bool((rtt == np.floor(rtt)).all())
+    if whole and float(rtt.max()) < 2.0 ** (62 - bits):
+        key = (rtt.astype(np.int64) << bits) | np.arange(sites)
+        key.sort(axis=1)
+        return np.asarray(key & ((1 << bits) - 1), dtype=np.intp)
+    return np.argsort(rtt, axis=1, kind="stable")
+
+
 def _ranks(rtt: FloatArray) -> npt.NDArray[np.int32]:
     """Rank of every site in every client's order (RTT, then site), shape (clients, sites)."""
-    order = np.argsort(rtt, axis=1, kind="stable")
+    order = _order(rtt)
     ranks = np.empty(rtt.shape, dtype=np.int32)
     np.put_along_axis(ranks, order, np.arange(rtt.shape[1], dtype=np.int32)[np.newaxis], axis=1)
     return ranks

@@ -17,7 +17,7 @@ from formulations.exact.kernel import TOLERANCE, Counters, Proposal
 from formulations.exact.numpy_inner import Answer, Inner
 from placement.checks import FloatArray, IntArray
 
-__all__ = ["NumpyKernel"]
+__all__ = ["Frame", "KnownLeader", "NumpyKernel"]
 
 _ROOT_STEPS, _NODE_STEPS = 80, 8
 _ENUMERATED = 40
@@ -26,7 +26,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass
-class _Frame:
+class Frame:
     """A state with its multipliers; the sites not yet tried as replicas shrink in place."""
 
     held: list[int]
@@ -40,7 +40,7 @@ class _Frame:
 
 
 @dataclass(frozen=True)
-class _Leader:
+class KnownLeader:
     """What is the same in all states of one leader."""
 
     index: int
@@ -79,9 +79,9 @@ class NumpyKernel:
         np.put_along_axis(self._rank, order, places, axis=1)
         self._best = Proposal(math.inf, -2, ())
         self._cutoff = math.inf
-        self._stack: list[_Frame] = []
+        self._stack: list[Frame] = []
         self._closed = math.inf
-        self._leader: _Leader | None = None
+        self._leader: KnownLeader | None = None
         self._recording = False
         self._events: list[FloatArray] = []
         self._nodes = self._leaves = self._evaluations = 0
@@ -153,13 +153,13 @@ class NumpyKernel:
 
     # --- one leader ---------------------------------------------------------------------
 
-    def _enter(self, leader: int) -> _Leader:
+    def _enter(self, leader: int) -> KnownLeader:
         core = self._core
         rtt = core.client_rtt[core.active]
         near, relay = core.demand.near[0][core.active], core.demand.relay[0][core.active]
         relayed = core.site_rtt[:, leader] if leader >= 0 else np.zeros(core.sites)
         price = np.zeros(core.sites) if core.price is None else core.price[max(leader, 0)]
-        self._leader = _Leader(
+        self._leader = KnownLeader(
             leader,
             near[:, np.newaxis] * rtt + relay[:, np.newaxis] * relayed,
             float(core.direct[leader]) if leader >= 0 else 0.0,
@@ -168,13 +168,13 @@ class NumpyKernel:
         )
         return self._leader
 
-    def _root(self, known: _Leader, u: FloatArray) -> _Frame:
+    def _root(self, known: KnownLeader, u: FloatArray) -> Frame:
         rules = self._core.rules
         pinned = rules.must_hold.copy()
         if known.index >= 0:
             pinned[known.index] = True
         clients = len(u)
-        frame = _Frame(
+        frame = Frame(
             held=[],
             free=np.nonzero(rules.may_hold & ~pinned)[0],
             fixed_cost=np.full(clients, math.inf),
@@ -188,7 +188,7 @@ class NumpyKernel:
             self._hold(known, frame, site)
         return frame
 
-    def _hold(self, known: _Leader, frame: _Frame, site: int) -> None:
+    def _hold(self, known: KnownLeader, frame: Frame, site: int) -> None:
         """A replica at `site` is certain: every client looks no farther than it."""
         frame.held.append(site)
         frame.free = frame.free[frame.free != site]
@@ -199,7 +199,7 @@ class NumpyKernel:
 
     # --- bound --------------------------------------------------------------------------
 
-    def _evaluate(self, known: _Leader, frame: _Frame, u: FloatArray) -> _Value:
+    def _evaluate(self, known: KnownLeader, frame: Frame, u: FloatArray) -> _Value:
         """L(u) of a frame."""
         self._evaluations += 1
         gain = np.minimum(known.costs[:, frame.free] - u[:, np.newaxis], 0.0)
@@ -218,7 +218,7 @@ class NumpyKernel:
         error = _EPS * (terms * magnitude + 6.0 * (size + 2) * served)
         return _Value(base + best.value, error, rho, answers, base)
 
-    def _improve(self, known: _Leader, frame: _Frame, steps: int, deadline: float) -> float:
+    def _improve(self, known: KnownLeader, frame: Frame, steps: int, deadline: float) -> float:
         """Subgradient steps with momentum from frame.u; keeps the best multipliers there."""
         best, step_size, stall = -math.inf, 1.0, 0
         u, direction = frame.u.copy(), np.zeros(len(frame.u))
@@ -286,12 +286,11 @@ class NumpyKernel:
                 break
         if len(frame.free) == 0:
             return  # enumerated at the next visit
-        distance = np.abs(frame.frequency[frame.free] - 0.7)
-        site = int(frame.free[distance.argmin()])
+        site = self._branching_site(frame)
         self._record([4.0, float(site)])
         frame.free = frame.free[frame.free != site]
         frame.root = False
-        child = _Frame(
+        child = Frame(
             held=list(frame.held),
             free=frame.free,
             fixed_cost=frame.fixed_cost,
@@ -303,13 +302,17 @@ class NumpyKernel:
         self._hold(known, child, site)
         self._stack.append(child)
 
-    def _close(self, frame: _Frame, value: float) -> None:
+    def _branching_site(self, frame: Frame) -> int:
+        """Return the free site whose selection is least decided."""
+        return int(frame.free[np.abs(frame.frequency[frame.free] - 0.7).argmin()])
+
+    def _close(self, frame: Frame, value: float) -> None:
         self._closed = min(self._closed, value)
         self._record([2.0, 0.0], frame.u)
         self._leaves += 1
         self._stack.pop()
 
-    def _fix(self, known: _Leader, frame: _Frame, here: _Value) -> int | None:
+    def _fix(self, known: KnownLeader, frame: Frame, here: _Value) -> int | None:
         """Fix sites by reduced cost; how many, or None when that closes the frame."""
         low, high = known.inner.sizes(len(frame.held), len(frame.free))
         rho = here.rho
@@ -343,7 +346,7 @@ class NumpyKernel:
             self._hold(known, frame, site)
         return len(dropped) + len(taken)
 
-    def _enumerate(self, known: _Leader, frame: _Frame, low: int, high: int) -> None:
+    def _enumerate(self, known: KnownLeader, frame: Frame, low: int, high: int) -> None:
         for size in range(low, high + 1):
             for more in combinations(frame.free.tolist(), size):
                 self._offer(known, [*frame.held, *more])
@@ -357,7 +360,7 @@ class NumpyKernel:
 
     # --- primal -------------------------------------------------------------------------
 
-    def _offer(self, known: _Leader, replicas: list[int]) -> float:
+    def _offer(self, known: KnownLeader, replicas: list[int]) -> float:
         """Score of a complete set (+∞ when it breaks a rule); the best is kept."""
         core = self._core
         rules = core.rules
@@ -372,7 +375,7 @@ class NumpyKernel:
         self.propose(Proposal(score, known.index, configuration.replicas))
         return score
 
-    def _start(self, known: _Leader, root: _Frame) -> list[int] | None:
+    def _start(self, known: KnownLeader, root: Frame) -> list[int] | None:
         """A feasible set for the leader: the incumbent's with him in, or the closest sites."""
         best, value = None, math.inf
         held = set(root.held)
@@ -387,7 +390,7 @@ class NumpyKernel:
                 best, value = replicas, score
         return best
 
-    def _descend(self, known: _Leader, replicas: list[int], limit: int) -> list[int]:
+    def _descend(self, known: KnownLeader, replicas: list[int], limit: int) -> list[int]:
         """First-improvement swaps, most promising additions first."""
         rules = self._core.rules
         score = self._offer(known, replicas)
@@ -402,7 +405,7 @@ class NumpyKernel:
         return replicas
 
     def _best_swap(
-        self, known: _Leader, replicas: list[int], fixed: set[int], score: float
+        self, known: KnownLeader, replicas: list[int], fixed: set[int], score: float
     ) -> tuple[list[int], float] | None:
         """Price all swaps without their quorum at once; take the first that truly improves."""
         rows = np.arange(len(known.costs))

@@ -1,0 +1,223 @@
+"""The linear relaxation of the p-median problem, and the tree that bounds by it."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formulations.exact import engine
+from formulations.exact.core import Core
+from formulations.exact.kernel import Proposal, _order
+from formulations.exact.linear import Relaxation
+from formulations.exact.linear_tree import LinearKernel
+from placement.status import Status
+from tests.exact.rational import Checker
+from tests.exact.worlds import brute_force
+
+
+def p_median(seed: int, *, rules: bool = True) -> Core:
+    """A generated p-median problem: ties, weights of zero, ranges, pins, caps, prices."""
+    rng = np.random.default_rng(seed)
+    sites, clients = int(rng.integers(1, 9)), int(rng.integers(1, 12))
+    scale = 10.0 ** rng.integers(-3, 7)
+    rtt = (
+        rng.integers(0, 6, (clients, sites)) if rng.random() < 0.4 else rng.random((clients, sites))
+    )
+    near = rng.integers(0, 4, clients).astype(float)
+    near[rng.integers(clients)] = 1.0
+    low = int(rng.integers(1, sites + 1))
+    high = low if rng.random() < 0.6 else int(rng.integers(low, sites + 1))
+    more: dict[str, object] = {}
+    if rules:
+        may = rng.random(sites) < 0.9
+        if rng.random() < 0.4 and may.any():
+            more["may_hold"] = may
+        if rng.random() < 0.3:
+            more["must_hold"] = (rng.random(sites) < 0.15) & np.asarray(more.get("may_hold", True))
+        if rng.random() < 0.3:
+            more["caps"] = [("replicas", rng.integers(0, 3, sites), int(rng.integers(1, 4)))]
+        if rng.random() < 0.3:
+            more["price"] = np.tile(rng.random(sites) * scale, (sites, 1))
+    zero = np.zeros(clients)
+    return Core.of_arrays(
+        rtt * scale,
+        np.zeros((sites, sites)),
+        (near, zero, zero, 0.0),
+        replicas=(low, high),
+        voters=1,
+        **more,
+    )
+
+
+def classic_relaxation(core: Core) -> float:
+    """Optimum of the textbook relaxation (ReVelle and Swain 1970), +∞ when infeasible."""
+    optimize = pytest.importorskip("scipy.optimize")
+    rules = core.rules
+    cost = core.demand.near[0][core.active][:, np.newaxis] * core.client_rtt[core.active]
+    clients, sites = cost.shape
+    price = np.zeros(sites) if core.price is None else core.price[0]
+    above, right = [], []
+    for c in range(clients):
+        for r in range(sites):  # x_cr <= y_r
+            row = np.zeros(sites + clients * sites)
+            row[r], row[sites + c * sites + r] = -1.0, 1.0
+            above.append(row)
+            right.append(0.0)
+    for sign, limit in ((1.0, rules.replicas_max), (-1.0, -rules.replicas_min)):
+        row = np.zeros(sites + clients * sites)
+        row[:sites] = sign
+        above.append(row)
+        right.append(limit)
+    for group in rules.of("replicas"):
+        for label in np.unique(group.labels):
+            row = np.zeros(sites + clients * sites)
+            row[:sites] = group.labels == label
+            above.append(row)
+            right.append(group.cap)
+    equal = np.zeros((clients, sites + clients * sites))
+    for c in range(clients):
+        equal[c, sites + c * sites : sites + (c + 1) * sites] = 1.0
+    bounds = [(float(rules.must_hold[r]), float(rules.may_hold[r])) for r in range(sites)]
+    bounds += [(0.0, None)] * (clients * sites)
+    answer = optimize.linprog(
+        np.concatenate([price, cost.ravel()]), above, right, equal, np.ones(clients), bounds
+    )
+    return float(answer.fun) if answer.status == 0 else math.inf
+
+
+@given(st.integers(0, 10**9))
+def test_relaxation_is_the_textbook_one(seed):
+    core = p_median(seed)
+    if not core.rules.may_hold.any() or not Relaxation.suits(core):
+        return
+    relaxation = Relaxation(core, core.rules.may_hold)
+    rng = np.random.default_rng(seed)
+    relaxation.seed(rng.random(len(core.active)) * core.client_rtt.max())
+    rounds = list(relaxation.rounds(math.inf))
+    expected = classic_relaxation(core)
+    if math.isinf(expected):
+        assert not rounds
+        return
+    assert rounds[-1].final
+    values = [one.value for one in rounds]
+    assert values == sorted(values) or np.allclose(values, np.maximum.accumulate(values), rtol=1e-6)
+    assert values[-1] == pytest.approx(expected, rel=1e-6, abs=1e-9 * core.client_rtt.max())
+
+
+@given(st.integers(0, 10**9))
+def test_multipliers_are_as_good_as_the_relaxation(seed):
+    core = p_median(seed, rules=False)
+    relaxation = Relaxation(core, core.rules.may_hold)
+    relaxation.seed(np.zeros(len(core.active)))
+    last = list(relaxation.rounds(math.inf))[-1]
+    cost = core.demand.near[0][core.active][:, np.newaxis] * core.client_rtt[core.active]
+    reduced = np.sort(np.minimum(0.0, cost - last.multipliers[:, np.newaxis]).sum(axis=0))
+    low, high = core.rules.replicas_min, core.rules.replicas_max
+    bound = last.multipliers.sum() + reduced[:low].sum() + np.minimum(0, reduced[low:high]).sum()
+    assert bound >= last.value - 1e-6 * (1 + abs(last.value))
+    assert bound <= brute_force(core) * (1 + 1e-9) + 1e-9
+
+
+@given(st.integers(0, 10**9), st.booleans())
+def test_tree_equals_enumeration_and_its_proof_holds(seed, inflated):
+    core = p_median(seed)
+    if not core.rules.may_hold.any():
+        return
+    best = brute_force(core)
+    if math.isinf(best):
+        return
+    kernel = LinearKernel(core, core.rules.may_hold)
+    if inflated:  # a wrong pruning rule cannot hide behind a good start
+        kernel.propose(Proposal(best * 1.5 + 1, -2, ()))
+    kernel.seed(np.zeros(len(core.active)))
+    kernel.open(-1, np.zeros(len(core.active)))
+    while not kernel.run(1e6, 60.0):
+        pass
+    found = kernel.incumbent()
+    assert found is not None
+    assert found.score == pytest.approx(best, rel=1e-9, abs=1e-12)
+    # what was enumerated, and not bounded, is as good as the incumbent
+    assert kernel.counters().cutoff <= min(kernel.bound(), found.score) <= best * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["auto", "numpy"])
+@given(st.integers(0, 10**9))
+def test_engine_with_a_rival_proves_the_optimum(kernel, seed):
+    core = p_median(seed)
+    best = brute_force(core)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "_RELAX_EXPONENT", 0.0)
+        patch.setattr(engine, "_CHUNK_WORK", 1.0)
+        patch.setattr(engine, "_SCAN_STEPS", 1)
+        result = engine.search(core, kernel=kernel, pretend=best * 1.5 + 1 if best < 1e99 else None)
+    if math.isinf(best):
+        assert result.status is Status.INFEASIBLE
+        return
+    assert result.status is Status.OPTIMAL
+    assert result.score == pytest.approx(best, rel=1e-9, abs=1e-12)
+    assert result.certificate is not None
+    Checker(core, result.certificate).check()
+
+
+def drawn(nodes: int, replicas: int, seed: int) -> Core:
+    """Whole distances along a random network, where the relaxation leaves a gap."""
+    rng = np.random.default_rng(seed)
+    distance = np.full((nodes, nodes), np.inf)
+    for i in range(1, nodes):
+        j = int(rng.integers(i))
+        distance[i, j] = distance[j, i] = rng.integers(1, 101)
+    for _ in range(nodes * nodes // 50):
+        i, j = rng.integers(nodes, size=2)
+        distance[i, j] = distance[j, i] = rng.integers(1, 101)
+    np.fill_diagonal(distance, 0)
+    for k in range(nodes):
+        np.minimum(distance, distance[:, k : k + 1] + distance[k], out=distance)
+    zero = np.zeros(nodes)
+    return Core.of_arrays(
+        distance,
+        np.zeros((nodes, nodes)),
+        (np.ones(nodes), zero, zero, 0.0),
+        replicas=(replicas, replicas),
+        voters=1,
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_both_trees_prove_the_same_on_networks(seed, monkeypatch):
+    core = drawn(90, 15, seed)
+    monkeypatch.setattr(engine.Relaxation, "suits", staticmethod(lambda core: False))
+    alone = engine.search(core)
+    monkeypatch.undo()
+    monkeypatch.setattr(engine, "_RELAX_EXPONENT", 0.0)
+    monkeypatch.setattr(engine, "_CHUNK_WORK", 1e4)
+    monkeypatch.setattr(engine, "_SCAN_STEPS", 1)
+    together = engine.search(core)
+    assert (alone.status, together.status) == (Status.OPTIMAL, Status.OPTIMAL)
+    assert alone.score == together.score
+    assert together.certificate is not None
+    Checker(core, together.certificate).check()
+
+
+def test_no_time_yields_no_round():
+    core = p_median(1, rules=False)
+    relaxation = Relaxation(core, core.rules.may_hold)
+    relaxation.seed(np.zeros(len(core.active)))
+    assert list(relaxation.rounds(time.perf_counter() - 1.0)) == []
+
+
+@pytest.mark.parametrize("style", ["whole", "ties", "distinct", "huge"])
+def test_quick_order_is_the_stable_one(style):
+    rng = np.random.default_rng(3)
+    rtt = rng.random((300, 250)) * 100
+    if style == "whole":
+        rtt = np.floor(rtt)
+    elif style == "ties":
+        rtt = np.round(rtt, 1)
+    elif style == "huge":
+        rtt = np.floor(rtt) * 1e14
+    assert (_order(rtt) == np.argsort(rtt, axis=1, kind="stable")).all()
