@@ -114,8 +114,9 @@ class Plan:
 
         Parameters
         ----------
-        problem, configuration, method, termination, seconds, reasons, notes, stats, certificate,
-        carry
+        problem, configuration, method, termination, seconds
+            As the attributes.
+        reasons, notes, stats, certificate, carry
             As the attributes.
         bound
             The method's proven lower bound. Pass +∞ with no configuration to say "proven
