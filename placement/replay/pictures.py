@@ -101,7 +101,7 @@ def plot_reduction_histogram(
 
 
 def plot_ratio(
-    ratio: FloatArray,
+    ratios: Mapping[str, FloatArray],
     intervals: Sequence[str],
     *,
     of: str,
@@ -112,8 +112,8 @@ def plot_ratio(
 
     Parameters
     ----------
-    ratio
-        Shape (intervals,).
+    ratios
+        Name of each line -> ratio per interval.
     intervals
         Labels.
     of
@@ -124,40 +124,52 @@ def plot_ratio(
         Above the picture.
     """
     figure, (axes,) = _panels(1, wide=8.5, high=3.6)
-    axes.plot(ratio, color="#1b6ca8", lw=1.4)
+    styles = [("#1b6ca8", "-"), ("#3a7d44", "--"), ("#7a7a7a", "-.")]
+    for (name, ratio), (colour, dashes) in zip(ratios.items(), styles, strict=False):
+        axes.plot(ratio, color=colour, ls=dashes, lw=1.4, label=name)
     axes.axhline(1.0, color="#7a7a7a", lw=0.8)
-    for place in np.asarray(moves, dtype=float).tolist():
-        axes.axvline(place, color="#c8553d", lw=1.0, ls="--")
+    for number, place in enumerate(np.asarray(moves, dtype=float).tolist()):
+        label = "the leader changes sides" if number == 0 else None
+        axes.axvline(place, color="#c8553d", lw=1.0, ls=":", label=label)
     axes.set_ylim(bottom=0)
     axes.set_ylabel(of)
+    axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1, 1))
     _time(axes, intervals)
     figure.suptitle(_plain(title), fontsize=11)
     return figure
 
 
 def plot_reductions(
-    panels: Mapping[str, Mapping[str, FloatArray]], intervals: Sequence[str], *, title: str = ""
+    panels: Mapping[str, Mapping[str, FloatArray]],
+    intervals: Sequence[str],
+    *,
+    of: str = "reduction of the mean latency (%)",
+    title: str = "",
 ) -> Figure:
-    """Draw Figure 7: reduction against what there is, tier by tier, over time.
+    """Draw Figure 7: lines over time, several panels beside each other.
 
     Parameters
     ----------
     panels
-        Title of each panel -> name of each line -> percent per interval.
+        Title of each panel -> name of each line -> percent per interval. Lines with the name of a
+        strategy get its colour.
     intervals
         Labels.
+    of
+        What the lines are.
     title
         Above the picture.
     """
     figure, places = _panels(len(panels))
-    styles = [("#1b6ca8", "-"), ("#c8553d", "--"), ("#3a7d44", "-.")]
+    others = [("#1b6ca8", "-"), ("#c8553d", "--"), ("#3a7d44", "-.")]
     for axes, (name, lines) in zip(places, panels.items(), strict=True):
-        for (label, values), (colour, dashes) in zip(lines.items(), styles, strict=False):
+        for number, (label, values) in enumerate(lines.items()):
+            colour, dashes = _SERIES.get(label, others[number % len(others)])
             axes.plot(values, color=colour, ls=dashes, lw=1.4, label=label)
         axes.set_title(name, fontsize=10)
-        axes.set_ylabel("reduction of the mean latency (%)")
+        axes.set_ylabel(of)
         axes.axhline(0, color="#7a7a7a", lw=0.8)
-        axes.legend(frameon=False, fontsize=9)
+        axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
         _time(axes, intervals)
     figure.suptitle(_plain(title), fontsize=11)
     return figure
