@@ -6,14 +6,18 @@ the interface of policies; C3 and what it is compared with are in ``heuristics.o
 optima in ``formulations.online.selection``.
 """
 
+from placement.online.selection.handover import Assigned, Handover
 from placement.online.selection.limiter import Limiter, LimiterRules, cubic, inflection_ms
 from placement.online.selection.parameters import Cluster
 from placement.online.selection.policy import Policy, Selector, Servers
 from placement.online.selection.sample import SamplePath, draw
 from placement.online.selection.simulator import Outcome, simulate
+from placement.online.selection.window import Ticks, Window, cut
 
 __all__ = [
+    "Assigned",
     "Cluster",
+    "Handover",
     "Limiter",
     "LimiterRules",
     "Outcome",
@@ -21,7 +25,10 @@ __all__ = [
     "SamplePath",
     "Selector",
     "Servers",
+    "Ticks",
+    "Window",
     "cubic",
+    "cut",
     "draw",
     "inflection_ms",
     "simulate",

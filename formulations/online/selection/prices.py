@@ -1,0 +1,230 @@
+"""A lower bound from prices of server time: valid for any prices, at any size.
+
+Time is cut into bins of equal width. Let π_sk >= 0 be a price per tick of service on server s in
+bin k. In every schedule the service given in a bin is at most c·width less what is fixed, so that
+
+    Σ_r flow_r  >=  Σ_r min_{s ∈ E_r, t >= a_r + l} [ t + p_rs(t) + l − a_r + ∫_t^{t+p} π_s ]
+                    − Σ_sk π_sk·(c·width − fixed_sk)
+
+whatever the order, idling included: the Lagrangean relaxation of capacity. Each read is priced
+alone and exactly: inside a bin speeds are constant and the cost is piecewise linear in t, with a
+kink where the read's end meets the border of a bin, so that three starts per bin decide. Good
+prices come from the dual of a linear programme (:mod:`.time_indexed`, :mod:`.fluid`) and from
+ascent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.checks import FloatArray, IntArray
+from placement.errors import InputError
+from placement.online.selection import Ticks, Window
+
+__all__ = ["Ascent", "Priced", "Prices", "ascend", "price"]
+
+_ROUNDING = 1e-9
+"""The bound is lowered by this much, relatively: more than floating point can lose."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """π: flow ticks per tick of service, per server and bin; zero after the last bin.
+
+    Attributes
+    ----------
+    width
+        Ticks per bin; divides the epoch.
+    value
+        Shape (servers, bins), >= 0.
+    """
+
+    width: int
+    value: FloatArray
+
+    @classmethod
+    def zero(cls, window: Window, width: int, bins: int) -> Prices:
+        """Prices that charge nothing: their bound is what reads take when alone."""
+        return cls(width, np.zeros((window.path.cluster.servers, bins)))
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """The bound that prices give, and what each read would do under them.
+
+    Attributes
+    ----------
+    bound
+        Proven lower bound on the mean flow time, ms.
+    total
+        The same on the sum, in ticks, before the allowance for rounding.
+    server, start
+        The cheapest choice of each read, shape (N,).
+    usage
+        Ticks of service that these choices ask of every bin, shape (servers, bins).
+    """
+
+    bound: float
+    total: float
+    server: IntArray
+    start: Ticks
+    usage: FloatArray
+
+
+def price(window: Window, prices: Prices) -> Priced:
+    """Compute the bound of some prices.
+
+    Raises
+    ------
+    InputError
+        When a price is negative or not finite, or the width does not divide the epoch.
+
+    Notes
+    -----
+    O(reads·replication·bins waited), vectorised over reads.
+    """
+    width, value = prices.width, prices.value
+    if width < 1 or (window.epoch and window.epoch % width):
+        raise InputError(
+            "bins that straddle epochs",
+            field="width",
+            value=width,
+            expected=f"a divisor of the epoch, {window.epoch} ticks",
+        )
+    if not (np.isfinite(value).all() and (value >= 0).all()):
+        raise InputError("not a price", field="prices", expected="finite numbers >= 0")
+    server, start, cost = _cheapest(window, prices)
+    service = window.work * window.factor(server, start)
+    room = window.path.cluster.slots * float(width) - _usage(
+        value.shape, width, window.fixed[:, 0], window.fixed[:, 1], window.fixed[:, 2]
+    )
+    paid = float((value * room).sum())
+    total = float(cost.sum()) - paid
+    scale = float(np.abs(cost).sum()) + float((value * np.abs(room)).sum())
+    bound = (total - _ROUNDING * scale) / window.size / window.ticks_per_ms
+    usage = _usage(value.shape, width, server, start, start + service)
+    return Priced(bound, total, server, start, usage)
+
+
+def _cheapest(window: Window, prices: Prices) -> tuple[IntArray, Ticks, FloatArray]:
+    """Return server, start and cost in ticks of the cheapest choice of every read."""
+    width, value = prices.width, prices.value
+    bins = value.shape[1]
+    paid = np.concatenate(
+        [np.zeros((len(value), 1)), np.cumsum(value * width, axis=1)], axis=1
+    )  # price of all service on s before the border of a bin
+    padded = np.concatenate([value, np.zeros((len(value), 1))], axis=1)
+
+    def until(server: IntArray, time: Ticks) -> FloatArray:
+        at = np.minimum(time // width, bins)
+        return np.asarray(paid[server, at] + padded[server, at] * (time - at * width))
+
+    size, copies = window.replicas.shape
+    read = np.repeat(np.arange(size), copies)
+    where = window.replicas.ravel()
+    there = (window.release + window.delay)[read]
+    base = (window.delay - window.release)[read]
+    work = window.work[read]
+    quickest = work * window.factors.min(axis=0)[where]
+    bin_ = there // width
+    best = np.full(size, np.inf)
+    best_server = window.replicas[:, 0].astype(np.intp)
+    best_start = np.zeros(size, dtype=np.int64)
+    while read.size:
+        low = np.maximum(bin_ * width, there)
+        high = (bin_ + 1) * width - 1
+        service = work * window.factor(where, low)
+        kink = -(-(low + service) // width) * width - service
+        for begin in (low, np.minimum(kink, high), high):
+            cost = begin + service + base + until(where, begin + service) - until(where, begin)
+            _keep_least(cost, read, where, begin, best, best_server, best_start)
+        bin_ = bin_ + 1
+        open_ = bin_ * width + quickest + base < best[read]  # nothing later is cheaper otherwise
+        read, where, there, base = read[open_], where[open_], there[open_], base[open_]
+        work, quickest, bin_ = work[open_], quickest[open_], bin_[open_]
+    return best_server, best_start, best
+
+
+def _keep_least(
+    cost: FloatArray,
+    read: IntArray,
+    where: IntArray,
+    begin: Ticks,
+    best: FloatArray,
+    best_server: IntArray,
+    best_start: Ticks,
+) -> None:
+    order = np.lexsort((cost, read))
+    first = order[np.unique(read[order], return_index=True)[1]]  # the least cost of every read
+    better = first[cost[first] < best[read[first]]]
+    best[read[better]] = cost[better]
+    best_server[read[better]] = where[better]
+    best_start[read[better]] = begin[better]
+
+
+def _usage(
+    shape: tuple[int, ...], width: int, server: IntArray, start: Ticks, end: Ticks
+) -> FloatArray:
+    """Ticks of the intervals [start, end) in every bin; what is beyond the last bin is dropped."""
+    used = np.zeros(shape)
+    at = start // width
+    while at.size:
+        inside = (at >= 0) & (at < shape[1])
+        overlap = np.minimum(end, (at + 1) * width) - np.maximum(start, at * width)
+        np.add.at(used, (server[inside], at[inside]), overlap[inside])
+        at = at + 1
+        more = (at * width < end) & (at < shape[1])
+        server, start, end, at = server[more], start[more], end[more], at[more]
+    return used
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """The best prices found, and the bound after each step, ms."""
+
+    prices: Prices
+    best: Priced
+    bounds: tuple[float, ...]
+
+
+def ascend(window: Window, prices: Prices, target_ms: float, steps: int = 30) -> Ascent:
+    """Improve prices by subgradient steps of Polyak's length.
+
+    Parameters
+    ----------
+    window
+        The reads.
+    prices
+        To start from.
+    target_ms
+        Mean flow time of some plan: the bound can't pass it, and steps aim at it.
+    steps
+        How many. The step shrinks by a half whenever three in a row have not improved the bound.
+    """
+    now, length, idle = prices, 1.0, 0
+    found = best = price(window, prices)
+    best_prices, bounds = prices, [best.bound]
+    fixed = _usage(
+        prices.value.shape, prices.width, window.fixed[:, 0], window.fixed[:, 1], window.fixed[:, 2]
+    )
+    room = window.path.cluster.slots * float(prices.width) - fixed
+    target = target_ms * window.size * window.ticks_per_ms
+    for _ in range(steps):
+        slope = found.usage - room
+        slope[(now.value == 0) & (slope < 0)] = 0.0  # such a price can't fall
+        norm = float((slope * slope).sum())
+        if norm == 0 or target <= found.total:
+            break
+        step = length * (target - found.total) / norm
+        now = Prices(prices.width, np.maximum(0.0, now.value + step * slope))
+        found = price(window, now)
+        bounds.append(found.bound)
+        if found.bound > best.bound:
+            best, best_prices, idle = found, now, 0
+        else:
+            idle += 1
+        if idle == 3:
+            length, idle, now, found = length / 2, 0, best_prices, best
+    return Ascent(best_prices, best, tuple(bounds))
