@@ -2,28 +2,34 @@
 
     python -m benchmarks.quorumstore_speed                     time per key, 27 sites, N <= 5
     python -m benchmarks.quorumstore_speed --rtt measured.csv  on other RTTs (first 27 sites)
+    python -m benchmarks.quorumstore_speed --failures 2        N-1C that survives two sites at once
     python -m benchmarks.quorumstore_speed --table 10000       a whole table of keys, 2 processes
-    python -m benchmarks.quorumstore_speed --check 12          enumeration = HiGHS = CP-SAT
+    python -m benchmarks.quorumstore_speed --check 4           enumeration = HiGHS = CP-SAT
 
-Keys are drawn with a seed in three kinds: ``even`` (up to 50 requests at every site, the hardest:
-no site stands out), ``skewed`` (Dirichlet shares, a few sites carry most requests), and
-``one writer`` (reads as skewed, all writes at one site). Times are for one key after the other in
-one process, tables built once; the first key of a store has no earlier optimum to start from and is
-shown apart.
+`--write` puts what was measured into benchmarks/results. Keys are drawn with a seed in three kinds:
+``even`` (up to 50 requests at every site, the hardest: no site stands out), ``skewed`` (Dirichlet
+shares, a few sites carry most requests), and ``one writer`` (reads as skewed, all writes at one
+site). Times are CPU time for one key after the other in one process, tables built once; the first
+key of a store has no earlier optimum to start from and is shown apart.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
+import math
+import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import comb
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.machine import describe
 from formulations.quorumstore.bisection import solve as bisect
 from formulations.quorumstore.covering_cpsat import CpSatCovering
 from formulations.quorumstore.covering_milp import HighsCovering
@@ -32,8 +38,11 @@ from formulations.quorumstore.keys import progress_to, solve_keys
 from formulations.quorumstore.tables import SetTables
 from placement import datasets
 from placement.checks import FloatArray
-from placement.quorumstore import QuorumProblem, Redirect, StoreRules
+from placement.io.files import write_file
+from placement.quorumstore import QuorumPlan, QuorumProblem, Redirect, StoreRules
 from placement.quorumstore.problem import CountArray
+
+RESULTS = Path(__file__).parent / "results"
 
 Draw = Callable[[np.random.Generator, int], tuple[CountArray, CountArray]]
 
@@ -80,22 +89,28 @@ def store(rtt: FloatArray, rules: StoreRules) -> QuorumProblem:
     return QuorumProblem(rtt, ones, ones, rules=rules)
 
 
-def speed(rtt: FloatArray, keys: int, largest: int, seed: int) -> None:
-    """Print milliseconds per key for BA and N-1C, all redirections and kinds of keys."""
-    began = time.perf_counter()
-    tables = SetTables.of(store(rtt, StoreRules(max_replicas=largest)))
-    sets = sum(len(block.sets) for size in tables.kept for block in tables.blocks(size))
-    print(
-        f"{len(rtt)} sites, N <= {largest}: {sets:,} replica sets, tables in "
-        f"{1000 * (time.perf_counter() - began):.0f} ms; {keys} keys each, ms per key"
-    )
-    print(f"{'model':<18}{'keys':<12}{'first':>8}{'mean':>8}{'median':>8}{'p90':>8}{'worst':>8}")
-    models = [("BA", StoreRules(False, max_replicas=largest))]
-    models += [
-        (f"N-1C {redirect.value}", StoreRules(True, redirect=redirect, max_replicas=largest))
+def models_of(largest: int, failures: int = 1) -> list[tuple[str, StoreRules]]:
+    """BA, and N-1C with every redirection."""
+    lost = {"max_replicas": largest, "failures": failures}
+    return [("BA", StoreRules(False, **lost))] + [
+        (f"N-1C {redirect.value}", StoreRules(True, redirect=redirect, **lost))
         for redirect in Redirect
     ]
-    for name, rules in models:
+
+
+def speed(
+    rtt: FloatArray, keys: int, largest: int, seed: int, failures: int
+) -> list[dict[str, object]]:
+    """Print and return CPU milliseconds per key, for all models and kinds of keys."""
+    sizes = range(2 * failures + 1, largest + 1)
+    sets = sum(comb(len(rtt), size) for size in sizes)
+    print(
+        f"{len(rtt)} sites, N <= {largest}, F = {failures}: {sets:,} replica sets; {keys} keys "
+        "each, CPU ms per key"
+    )
+    print(f"{'model':<18}{'keys':<12}{'first':>8}{'mean':>8}{'median':>8}{'p90':>8}{'worst':>8}")
+    rows = []
+    for name, rules in models_of(largest, failures):
         template = store(rtt, rules)
         for kind, draw in KINDS.items():
             rng = np.random.default_rng(seed)
@@ -103,17 +118,33 @@ def speed(rtt: FloatArray, keys: int, largest: int, seed: int) -> None:
             seconds = []
             for _ in range(keys):
                 problem = template.with_demand(*draw(rng, len(rtt)))
-                start = time.perf_counter()
+                start = time.process_time()
                 solver.solve(problem)
-                seconds.append(time.perf_counter() - start)
+                seconds.append(time.process_time() - start)
             taken = 1000 * np.array(seconds)
-            print(
-                f"{name:<18}{kind:<12}{taken[0]:8.1f}{taken.mean():8.1f}{np.median(taken):8.1f}"
-                f"{np.percentile(taken, 90):8.1f}{taken.max():8.1f}"
+            later = taken[1:] if keys > 1 else taken
+            figures = {
+                "first": taken[0],
+                "mean": later.mean(),
+                "median": np.median(later),
+                "p90": np.percentile(later, 90),
+                "worst": later.max(),
+            }
+            print(f"{name:<18}{kind:<12}" + "".join(f"{one:8.1f}" for one in figures.values()))
+            rows.append(
+                {"model": name, "keys": kind, "failures": failures, "largest": largest}
+                | {f"{label}_ms": round(float(one), 2) for label, one in figures.items()}
             )
+    print(f"peak memory of the process: {_peak()} MB")
+    return rows
 
 
-def table(rtt: FloatArray, keys: int, largest: int, seed: int, processes: int) -> None:
+def _peak() -> int:
+    """Largest memory this process had, MB."""
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def table(rtt: FloatArray, keys: int, largest: int, seed: int, processes: int) -> dict[str, object]:
     """Time a table of keys from file to file, N-1C with the extra hop, kinds mixed."""
     rng = np.random.default_rng(seed)
     template = store(rtt, StoreRules(True, max_replicas=largest))
@@ -127,6 +158,7 @@ def table(rtt: FloatArray, keys: int, largest: int, seed: int, processes: int) -
             for number in range(keys):
                 reads, writes = draws[number % len(draws)](rng, len(rtt))
                 writer.writerow([f"key{number}", *reads.tolist(), *writes.tolist()])
+        began = _cpu()
         summary = solve_keys(
             template,
             source,
@@ -134,61 +166,111 @@ def table(rtt: FloatArray, keys: int, largest: int, seed: int, processes: int) -
             processes=processes,
             progress=progress_to(sys.stderr, every=5.0),
         )
+        spent = _cpu() - began
         print(
             f"{summary.keys:,} keys in {summary.seconds:.1f} s with {processes} processes: "
-            f"{1000 * summary.seconds * processes / summary.keys:.1f} ms of a core per key, "
+            f"{1000 * spent / summary.keys:.1f} ms of CPU per key, "
             f"{target.stat().st_size:,} bytes"
         )
+    return {
+        "keys": summary.keys,
+        "processes": processes,
+        "seconds": round(summary.seconds, 1),
+        "cpu_ms_per_key": round(1000 * spent / summary.keys, 2),
+        "peak_mb": _peak(),
+    }
 
 
-def check(rtt: FloatArray, keys: int, largest: int, seed: int) -> int:
-    """Compare enumeration with both bisections; return the number of disagreements.
+def _cpu() -> float:
+    """CPU seconds of this process and of its children that have ended."""
+    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in both)
 
-    HiGHS is left out for ``even`` keys, where N-1C takes it minutes a key; CP-SAT is not.
+
+FRACTIONS = (0.5, 0.8, 0.9, 1.0)
+METHODS = ("enumeration", "cp-sat", "milp")
+
+
+def check(
+    rtt: FloatArray, keys: int, largest: int, seed: int, limit: float
+) -> list[dict[str, object]]:
+    """Compare enumeration with both bisections on every model, redirection and percentile.
+
+    A solver that does not finish within `limit` seconds is recorded with what it had proven by
+    then: an interval that must contain the optimum.
     """
-    rng = np.random.default_rng(seed)
-    wrong = 0
-    seconds: dict[str, list[float]] = {"enumeration": [], "cp-sat": [], "milp": []}
-    models = [(False, Redirect.KEEP), *((True, redirect) for redirect in Redirect)]
-    for contingency, redirect in models:
-        for number in range(keys):
-            fraction = (0.5, 0.8, 0.9, 1.0)[number % 4]
-            rules = StoreRules(
-                contingency,
-                redirect=redirect,
+    rows: list[dict[str, object]] = []
+    for name, rules in models_of(largest):
+        for fraction in FRACTIONS:
+            rng = np.random.default_rng([seed, len(rows)])
+            asked = StoreRules(
+                rules.contingency,
+                redirect=rules.redirect,
                 read_fraction=fraction,
                 write_fraction=fraction,
                 max_replicas=largest,
             )
-            kind = list(KINDS)[(number + 1) % 3]
-            problem = store(rtt, rules).with_demand(*KINDS[kind](rng, len(rtt)))
-            plans = {}
-            for name, taken in seconds.items():
-                if name == "milp" and kind == "even":
-                    continue
-                start = time.perf_counter()
-                if name == "enumeration":
-                    plans[name] = Enumeration(SetTables.of(problem)).solve(problem)
-                else:
-                    covering = HighsCovering() if name == "milp" else CpSatCovering()
-                    plans[name] = bisect(problem, covering)
-                taken.append(time.perf_counter() - start)
-            figures = {(plan.value, plan.normal.threshold) for plan in plans.values()}
-            model = f"N-1C {redirect.value}" if contingency else "BA"
-            same = len(figures) == 1 and len({plan.status for plan in plans.values()}) == 1
-            wrong += not same
-            verdict = "agree" if same else f"DIFFER {figures}"
-            print(
-                f"{model:<14} p = {fraction:<4} {kind:<11} T = {plans['enumeration'].value:8.3f} "
-                f"{' = '.join(plans)} {verdict}",
-                flush=True,
-            )
-    count = len(models) * keys
+            for number in range(keys):
+                kind = list(KINDS)[(number + 1) % len(KINDS)]
+                problem = store(rtt, asked).with_demand(*KINDS[kind](rng, len(rtt)))
+                row = {"model": name, "p": fraction, "keys": kind, "number": number}
+                rows.append(row | _compared(problem, limit))
+                print(" ".join(f"{label}={one}" for label, one in rows[-1].items()), flush=True)
+    wrong = sum(row["verdict"] == "DIFFER" for row in rows)
+    unfinished = sum(row["verdict"] == "unfinished" for row in rows)
     print(
-        f"{count - wrong} of {count} keys agree; median seconds per key, tables included: ", end=""
+        f"{len(rows) - wrong - unfinished} of {len(rows)} keys agree, {wrong} differ, in "
+        f"{unfinished} a solver ran out of time; median CPU seconds: "
+        + ", ".join(
+            f"{name} {np.median([float(str(row[name + '_s'])) for row in rows]):.3f}"
+            for name in METHODS
+        )
     )
-    print(", ".join(f"{name} {np.median(taken):.3f}" for name, taken in seconds.items()))
-    return wrong
+    return rows
+
+
+def _compared(problem: QuorumProblem, limit: float) -> dict[str, object]:
+    """Solve one key by all methods; values, CPU seconds and the verdict."""
+    plans: dict[str, QuorumPlan] = {}
+    row: dict[str, object] = {}
+    for name in METHODS:
+        start = time.process_time()
+        if name == "enumeration":
+            plans[name] = Enumeration(SetTables.of(problem)).solve(problem)
+        else:
+            covering = HighsCovering() if name == "milp" else CpSatCovering()
+            plans[name] = bisect(problem, covering, time_limit=limit)
+        row[f"{name}_ms"] = plans[name].value
+        row[f"{name}_bound_ms"] = plans[name].bound
+        row[f"{name}_s"] = round(time.process_time() - start, 3)
+    exact = plans["enumeration"]
+    # Two keys of the tie rule are common to all methods: the value, and T in normal operation.
+    figures = {(plan.value, plan.normal.threshold) for plan in plans.values()}
+    if len(figures) == 1 and len({plan.status for plan in plans.values()}) == 1:
+        verdict = "agree"
+    else:
+        slow = [plan for plan in plans.values() if str(plan.termination) != "finished"]
+        open_only = {exact.value} == {
+            plan.value for plan in plans.values() if plan not in slow
+        } and all(plan.bound <= exact.value <= plan.value for plan in slow)
+        verdict = "unfinished" if slow and open_only else "DIFFER"
+    return {"verdict": verdict, **row}
+
+
+def save(name: str, document: Mapping[str, object]) -> None:
+    """Write a result with the machine it comes from."""
+    text = json.dumps({"machine": describe(), **document}, indent=1, allow_nan=False)
+    write_file(RESULTS / name, (text + "\n").encode(), force=True)
+
+
+def save_rows(name: str, rows: Sequence[Mapping[str, object]]) -> None:
+    """Write a table."""
+    with tempfile.SpooledTemporaryFile(mode="w+", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        stream.seek(0)
+        write_file(RESULTS / name, stream.read().encode(), force=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -198,18 +280,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sites", type=int, default=27)
     parser.add_argument("--largest", type=int, default=5, help="N_max")
     parser.add_argument("--keys", type=int, default=200, help="keys per kind and model")
+    parser.add_argument("--failures", type=int, default=1, help="F")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--table", type=int, metavar="KEYS", help="time a table of so many keys")
-    parser.add_argument("--check", type=int, metavar="KEYS", help="compare methods, keys per model")
+    parser.add_argument(
+        "--check", type=int, metavar="KEYS", help="compare methods, keys per model and percentile"
+    )
+    parser.add_argument(
+        "--time-limit", type=float, default=math.inf, metavar="S", help="per solver, with --check"
+    )
+    parser.add_argument("--write", action="store_true", help="into benchmarks/results")
     options = parser.parse_args(arguments)
     rtt = rtt_matrix(options.rtt, options.sites)
+    where = {
+        "rtt": Path(options.rtt).name if options.rtt else "world27",
+        "sites": len(rtt),
+        "seed": options.seed,
+    }
     if options.check:
-        return min(1, check(rtt, options.check, options.largest, options.seed))
+        found = check(rtt, options.check, options.largest, options.seed, options.time_limit)
+        if options.write:
+            save_rows("quorumstore_check.csv", found)
+        return int(any(row["verdict"] == "DIFFER" for row in found))
     if options.table:
-        table(rtt, options.table, options.largest, options.seed, options.processes)
+        one = table(rtt, options.table, options.largest, options.seed, options.processes)
+        if options.write:
+            save("quorumstore_table.json", {**where, **one})
         return 0
-    speed(rtt, options.keys, options.largest, options.seed)
+    rows = speed(rtt, options.keys, options.largest, options.seed, options.failures)
+    if options.write:
+        name = f"quorumstore_speed_f{options.failures}_n{options.largest}.json"
+        save(name, {**where, "keys": options.keys, "peak_mb": _peak(), "rows": rows})
     return 0
 
 

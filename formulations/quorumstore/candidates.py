@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from formulations.quorumstore.screen import Side
+from formulations.quorumstore.misses import Side
 from formulations.quorumstore.tables import Geometry, SetBlock
 from placement.checks import BoolArray, FloatArray, IntArray
 
@@ -118,9 +118,17 @@ class _SideRanks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """Replica sets of one block under one (R, W), with the ranks of all their latencies."""
+    """Replica sets of one size under one (R, W), with the ranks of all their latencies.
 
-    index: IntArray
+    Attributes
+    ----------
+    sets
+        Rows of increasing site indices, shape (m, N).
+    reads, writes
+        Ranks of either side.
+    """
+
+    sets: IntArray
     reads: _SideRanks
     writes: _SideRanks
 
@@ -128,23 +136,23 @@ class Candidates:
     def of(
         cls,
         geometry: Geometry,
-        block: SetBlock,
-        index: IntArray,
+        sets: IntArray,
         sides: tuple[Side, Side],
         quorums: tuple[int, int],
         *,
         losses: bool,
     ) -> Candidates:
-        """Gather the ranks of the sets `index` of `block`. O(N·n) per set."""
+        """Gather the ranks of `sets`, rows of increasing site indices. O(N·(n + N)) per set."""
+        block = SetBlock.of(geometry, sets)
         read, write = (
-            _gather(geometry, block, index, side, quorum, losses=losses)
+            _gather(geometry, block, side, quorum, losses=losses)
             for side, quorum in zip(sides, quorums, strict=True)
         )
-        return cls(index, read, write)
+        return cls(sets, read, write)
 
     def within(self, limits: RankLimits) -> BoolArray:
         """Which candidates obey the limits in every scenario."""
-        kept = np.ones(len(self.index), dtype=bool)
+        kept = np.ones(len(self.sets), dtype=bool)
         if self.reads.side.needed:
             kept &= self.reads.within(limits.normal_read, limits.worst_read)
         if self.writes.side.needed:
@@ -154,7 +162,7 @@ class Candidates:
     def take(self, chosen: IntArray | BoolArray) -> Candidates:
         """Return the candidates `chosen` (indices or a mask) only."""
         return Candidates(
-            self.index[chosen], _taken(self.reads, chosen), _taken(self.writes, chosen)
+            self.sets[chosen], _taken(self.reads, chosen), _taken(self.writes, chosen)
         )
 
     def worst_thresholds(self, geometry: Geometry) -> tuple[FloatArray, FloatArray]:
@@ -173,6 +181,13 @@ class Candidates:
             values[self.writes.normal_threshold()],
         )
 
+    def total_latency(self, geometry: Geometry) -> FloatArray:
+        """Latency summed over all requests in normal operation, ms, up to rounding; shape (m,)."""
+        total = np.zeros(len(self.sets))
+        for part in (self.reads, self.writes):
+            total = total + part.side.counts @ geometry.grid.take(part.normal)
+        return total
+
 
 def _taken(ranks: _SideRanks, chosen: IntArray | BoolArray) -> _SideRanks:
     return _SideRanks(
@@ -186,7 +201,6 @@ def _taken(ranks: _SideRanks, chosen: IntArray | BoolArray) -> _SideRanks:
 def _gather(
     geometry: Geometry,
     block: SetBlock,
-    index: IntArray,
     side: Side,
     quorum: int,
     *,
@@ -194,15 +208,14 @@ def _gather(
 ) -> _SideRanks:
     clients = side.clients
     column = clients[:, np.newaxis]
-    grid = np.ix_(clients, index)
     table = geometry.near_rank_small
-    place = block.place[quorum - 1][grid]
+    place = block.place[quorum - 1][clients]
     normal = table[column, place]
     if not losses:
         return _SideRanks(side, normal, None, None)
 
-    next_rank = table[column, block.place[quorum][grid]]
-    members = block.sets[index].T
+    next_rank = table[column, block.place[quorum][clients]]
+    members = block.sets.T
     lost = np.empty((block.size, *normal.shape), dtype=normal.dtype)
     positions = geometry.position_small[clients]
     for number, member in enumerate(members):
@@ -211,7 +224,7 @@ def _gather(
     if (geometry.survivor == np.arange(len(geometry.survivor))).all():
         return _SideRanks(side, normal, lost, None)
 
-    moved_place = block.place[quorum - 1][np.ix_(geometry.survivor[clients], index)]
+    moved_place = block.place[quorum - 1][geometry.survivor[clients]]
     moved = geometry.moved_rank_small[column, moved_place]
     row_of = np.full(len(geometry.order), -1, dtype=np.intp)
     row_of[clients] = np.arange(len(clients))
@@ -221,10 +234,10 @@ def _gather(
         some = np.flatnonzero(rows >= 0)
         if not some.size:
             continue
-        site, which = member[some].astype(np.intp), index[some]
+        site = member[some].astype(np.intp)
         survivor = geometry.survivor[site]
-        kept_place = block.place[quorum - 1][survivor, which]
+        kept_place = block.place[quorum - 1][survivor, some]
         hit = geometry.position_small[survivor, site] <= kept_place
-        after = np.where(hit, block.place[quorum][survivor, which], kept_place)
+        after = np.where(hit, block.place[quorum][survivor, some], kept_place)
         lost[number, rows[some], some] = geometry.moved_rank_small[site, after]
     return _SideRanks(side, normal, lost, moved)

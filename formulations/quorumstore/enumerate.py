@@ -13,16 +13,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from formulations.quorumstore.candidates import Candidates
-from formulations.quorumstore.screen import sides_of
-from formulations.quorumstore.search import Search, Ties, restart
-from formulations.quorumstore.tables import SetBlock, SetTables
-from placement.checks import IntArray
+from formulations.quorumstore.misses import sides_of
+from formulations.quorumstore.search import Search, Ties
+from formulations.quorumstore.tables import SetTables
 from placement.errors import SolverError
 from placement.quorumstore import (
     Metrics,
@@ -45,6 +44,9 @@ METHOD = "enumeration"
 
 _POOL = 12
 """Recently optimal sets remembered per size, to start the next key from a good incumbent."""
+
+_ROUNDING = 1e-12
+"""Relative difference up to which two sums of at most a few hundred latencies may be equal."""
 
 
 @dataclass(slots=True)
@@ -118,7 +120,7 @@ class Enumeration:
 
     def _run(self, search: Search) -> None:
         self._warm(search)
-        search.run(self._everything(search.problem))
+        search.run()
 
     def _second_stage(self, first: Search) -> list[Ties]:
         """Cut ties of ``READS`` and ``WRITES`` down by the other side's threshold.
@@ -131,26 +133,15 @@ class Enumeration:
             if goal.target is not Target.THRESHOLD and ties:
                 caps = first.goal.limits(first.value, contingency)
                 second = Search(problem, goal, self.tables.geometry, caps)
-                second.run(restart(ties))
+                second.choose(ties)
                 ties = second.ties
         return ties
 
-    def _everything(
-        self, problem: QuorumProblem
-    ) -> Iterator[tuple[SetBlock, IntArray | None, int, int]]:
-        for total, read, write in problem.pairs:
-            for block in self.tables.blocks(total):
-                yield block, None, read, write
-
     def _warm(self, search: Search) -> None:
         """Lower the incumbent with the optimal sets of earlier keys."""
-        blocks = {
-            size: SetBlock.of(self.tables.geometry, np.array(sets, dtype=np.intp))
-            for size, sets in self.recent.items()
-        }
         for total, read, write in search.problem.pairs:
-            if total in blocks:
-                search.probe(blocks[total], np.arange(len(self.recent[total])), read, write)
+            if total in self.recent:
+                search.probe(np.array(self.recent[total], dtype=np.intp), read, write)
 
     def _remember(self, replicas: tuple[int, ...]) -> None:
         pool = [sets for sets in self.recent.get(len(replicas), []) if sets != replicas]
@@ -159,7 +150,7 @@ class Enumeration:
     def _best(self, problem: QuorumProblem, ties: Sequence[Ties]) -> QuorumConfiguration:
         """Apply the tie rule to configurations that are equal in value."""
         shortlist = _shortlist(problem, self.tables, ties)
-        width = max(group.block.size for group in shortlist)
+        width = max(group.sets.shape[1] for group in shortlist)
         figures, sets, sizes, reads = [], [], [], []
         for group in shortlist:
             rows = group.sets
@@ -172,29 +163,32 @@ class Enumeration:
         )
         place = int(order[0])
         for group in shortlist:
-            if place < len(group.index):
+            if place < len(group.sets):
                 replicas = tuple(group.sets[place].tolist())
                 self._remember(replicas)
                 return QuorumConfiguration(replicas, group.read, group.write)
-            place -= len(group.index)
+            place -= len(group.sets)
         raise AssertionError("the order has as many entries as the shortlist")
 
 
 def _shortlist(problem: QuorumProblem, tables: SetTables, ties: Sequence[Ties]) -> list[Ties]:
-    """Ties with the least key 2 (where not yet equal), then keys 3 and 4 of the tie rule."""
+    """Ties with the least key 2 (where not yet equal), then keys 3 to 5 of the tie rule.
+
+    Key 5, the mean latency, is summed here in another order than by the evaluator, so whatever is
+    within rounding of the least stays.
+    """
     contingency = problem.rules.contingency
     ranked = []
     for group in ties:
         found = Candidates.of(
             tables.geometry,
-            group.block,
-            group.index,
+            group.sets,
             sides_of(problem),
             (group.read, group.write),
             losses=False,
         )
         read, write = found.normal_thresholds(tables.geometry)
-        keys = [np.maximum(read, write), read + write]
+        keys = [np.maximum(read, write), read + write, found.total_latency(tables.geometry)]
         if not problem.goal.monotone(contingency):
             second = second_key(
                 problem.goal, metrics(problem, group.sets, group.read, group.write), contingency
@@ -203,11 +197,13 @@ def _shortlist(problem: QuorumProblem, tables: SetTables, ties: Sequence[Ties]) 
         ranked.append((group, keys))
     for level in range(len(ranked[0][1])):
         least = min(keys[level].min() for _, keys in ranked)
+        if level == len(ranked[0][1]) - 1:
+            least *= 1.0 + _ROUNDING
         shorter = []
         for group, keys in ranked:
-            chosen = np.flatnonzero(keys[level] == least)
+            chosen = np.flatnonzero(keys[level] <= least)
             if chosen.size:
-                part = Ties(group.block, group.index[chosen], group.read, group.write)
+                part = Ties(group.sets[chosen], group.read, group.write)
                 shorter.append((part, [key[chosen] for key in keys]))
         ranked = shorter
     return [group for group, _ in ranked]

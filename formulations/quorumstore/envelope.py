@@ -69,7 +69,7 @@ class TieEnvelope:
     @property
     def count(self) -> int:
         """Number of optimal configurations."""
-        return sum(len(group.index) for group in self.ties)
+        return sum(len(group.sets) for group in self.ties)
 
     def __iter__(self) -> Iterator[QuorumConfiguration]:
         """All optimal configurations, by (N, R, set)."""
@@ -81,11 +81,11 @@ class TieEnvelope:
         """One optimal configuration, each with the same probability."""
         place = int(rng.integers(self.count))
         for group in self.ties:
-            if place < len(group.index):
+            if place < len(group.sets):
                 return QuorumConfiguration(
                     tuple(group.sets[place].tolist()), group.read, group.write
                 )
-            place -= len(group.index)
+            place -= len(group.sets)
         raise IndexError(place)
 
 
@@ -110,8 +110,8 @@ def tie_envelope(problem: QuorumProblem, tables: SetTables | None = None) -> Tie
         return None
     figures: list[tuple[Ties, Metrics]] = []
     for group in ties:
-        for low in range(0, len(group.index), _CHUNK):
-            part = Ties(group.block, group.index[low : low + _CHUNK], group.read, group.write)
+        for low in range(0, len(group.sets), _CHUNK):
+            part = Ties(group.sets[low : low + _CHUNK], group.read, group.write)
             figures.append((part, metrics(problem, part.sets, part.read, part.write, losses=True)))
     normal = _range(
         [(part, np.maximum(one.normal_read, one.normal_write)) for part, one in figures]

@@ -9,19 +9,20 @@ shrinking list of survivors; otherwise each survivor's thresholds are computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from formulations.quorumstore.candidates import Candidates, RankLimits
-from formulations.quorumstore.screen import Side, screen, sides_of
-from formulations.quorumstore.tables import Geometry, SetBlock
+from formulations.quorumstore.descent import descend, passing
+from formulations.quorumstore.misses import Screen, Side, Weights, sides_of
+from formulations.quorumstore.tables import Geometry
 from placement.checks import FloatArray, IntArray
 from placement.quorumstore import Goal, Limits, Loss, Metrics, QuorumProblem, Target, metrics
 from placement.quorumstore.latency import SortedSets, costs
 
-__all__ = ["Search", "Ties", "restart"]
+__all__ = ["Search", "Ties"]
 
 _CHUNK = 2048
 """Survivors gathered at a time: about 2 MB of ranks at 27 sites and N = 5."""
@@ -32,18 +33,19 @@ _MANY = 512
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ties:
-    """Sets of one block under one (R, W), all with the best value found so far."""
+    """Replica sets of one size under one (R, W), all with the best value found so far.
 
-    block: SetBlock
-    index: IntArray
+    Attributes
+    ----------
+    sets
+        Rows of increasing site indices, shape (m, N).
+    read, write
+        R and W.
+    """
+
+    sets: IntArray
     read: int
     write: int
-
-    @property
-    def sets(self) -> IntArray:
-        """The replica sets, rows of increasing site indices."""
-        rows: IntArray = self.block.sets[self.index].astype(np.intp)
-        return rows
 
 
 @dataclass(slots=True)
@@ -69,91 +71,104 @@ class Search:
     value: float = math.inf
     ties: list[Ties] = field(default_factory=list)
     sides: tuple[Side, Side] = field(init=False)
+    weights: Weights = field(init=False)
     contingency: bool = field(init=False)
     ranked: bool = field(init=False)
     """Whether losses can be tested on ranks: single sites, each holding at most one replica."""
     monotone: bool = field(init=False)
+    lost: int = field(init=False)
+    """Number of sites lost at once, for the screen; 0 where losses are left to the evaluator."""
 
     def __post_init__(self) -> None:
         rules = self.problem.rules
         self.sides = sides_of(self.problem)
+        self.weights = Weights.of(self.problem)
         self.contingency = rules.contingency and bool(self.problem.losses)
         single = rules.loss is Loss.SITE and rules.failures == 1
         self.ranked = single or not self.contingency
+        self.lost = rules.failures if self.contingency and rules.loss is Loss.SITE else 0
         self.monotone = (
             self.ranked
             and self.goal.monotone(rules.contingency)
             and not math.isfinite(self.goal.cost_bound)
         )
 
-    def run(self, sources: Iterable[tuple[SetBlock, IntArray | None, int, int]]) -> None:
-        """Look at every (block, sets or None for all, R, W) and collect the ties."""
-        for block, start, read, write in sources:
-            self._look(block, start, read, write)
+    def run(self) -> None:
+        """Look at every replica set under every (R, W) and collect the ties."""
+        for pair in self.problem.pairs:
+            total, read, write = pair
+            if math.isinf(self.value) and self.goal.target is not Target.COST:
+                self.probe(_scattered(len(self.problem.sites), total), read, write)
+            for sets in descend(self.problem, self._screen(pair)):
+                self._look(sets, read, write)
 
-    def probe(self, block: SetBlock, index: IntArray, read: int, write: int) -> None:
+    def choose(self, ties: Sequence[Ties]) -> None:
+        """Look at some configurations only."""
+        for group in ties:
+            self._look(self._screened(group.sets, group.read, group.write), group.read, group.write)
+
+    def probe(self, sets: IntArray, read: int, write: int) -> None:
         """Lower the incumbent value with some sets, without recording them as ties."""
         before, kept = self.value, self.ties
         self.ties = []
-        self._test(block, self._allowed(block, index, read, write), read, write)
+        self._test(self._allowed(sets, read, write), read, write)
         # What tied with the old value does not tie with a lower one.
         self.ties = kept if self.value == before else []
 
-    def _look(self, block: SetBlock, start: IntArray | None, read: int, write: int) -> None:
-        kept = self._screened(block, start, read, write)
+    def _look(self, sets: IntArray, read: int, write: int) -> None:
         if self.goal.target is Target.COST or math.isfinite(self.goal.cost_bound):
-            kept = self._cheapest_first(block, kept, read)
-        while self.goal.target is not Target.COST and len(kept) > _MANY:
+            sets = self._cheapest_first(sets, read)
+        while self.goal.target is not Target.COST and len(sets) > _MANY:
             before = self.value
-            step = len(kept) // (_MANY // 4)
-            self.probe(block, kept[::step], read, write)
+            step = len(sets) // (_MANY // 4)
+            self.probe(sets[::step], read, write)
             if not self.value < before:
                 break
-            kept = self._screened(block, kept, read, write)
-        self._test(block, self._allowed(block, kept, read, write), read, write)
+            sets = self._screened(sets, read, write)
+        self._test(self._allowed(sets, read, write), read, write)
 
-    def _screened(self, block: SetBlock, start: IntArray | None, read: int, write: int) -> IntArray:
-        limits = self._limits(self.value)
-        return screen(
-            self.geometry,
-            block,
-            self.sides,
-            (read, write),
-            limits,
-            losses=self.contingency and self.ranked,
-            start=start,
+    def _screen(self, pair: tuple[int, int, int]) -> Screen:
+        return Screen.of(
+            self.problem,
+            self.weights,
+            pair,
+            self._limits(self.value),
+            failures=self.lost,
         )
 
-    def _allowed(self, block: SetBlock, index: IntArray, read: int, write: int) -> IntArray:
-        if self.problem.rules.loss is Loss.SITE:
-            return index  # the rule on distinct regions is already in the tables
-        rows = block.sets[index].astype(np.intp)
-        return index[self.problem.admissible(rows, max(read, write))]
+    def _screened(self, sets: IntArray, read: int, write: int) -> IntArray:
+        kept: IntArray = sets[passing(self._screen((sets.shape[1], read, write)), sets)]
+        return kept
 
-    def _cheapest_first(self, block: SetBlock, index: IntArray, read: int) -> IntArray:
-        bill = np.empty(len(index))
-        for low in range(0, len(index), _CHUNK):
-            rows = block.sets[index[low : low + _CHUNK]].astype(np.intp)
+    def _allowed(self, sets: IntArray, read: int, write: int) -> IntArray:
+        kept: IntArray = sets[self.problem.admissible(sets, max(read, write))]
+        return kept
+
+    def _cheapest_first(self, sets: IntArray, read: int) -> IntArray:
+        bill = np.empty(len(sets))
+        for low in range(0, len(sets), _CHUNK):
+            rows = sets[low : low + _CHUNK]
             ordered = SortedSets.of(self.problem, rows)
             bill[low : low + _CHUNK] = costs(self.problem, rows, ordered, read)
         order = np.argsort(bill, kind="stable")
-        return index[order[bill[order] <= self.goal.cost_bound]]
+        kept: IntArray = sets[order[bill[order] <= self.goal.cost_bound]]
+        return kept
 
-    def _test(self, block: SetBlock, index: IntArray, read: int, write: int) -> None:
+    def _test(self, sets: IntArray, read: int, write: int) -> None:
         # The evaluator lays all scenarios side by side, so its chunks shrink with their number.
         size = _CHUNK if self.ranked else max(16, _CHUNK // (1 + len(self.problem.losses)))
-        for low in range(0, len(index), size):
-            chunk = index[low : low + size]
+        for low in range(0, len(sets), size):
+            chunk = sets[low : low + size]
             if not self.ranked:
-                self._offer_exact(block, chunk, read, write)
+                self._offer_exact(chunk, read, write)
                 continue
             found = Candidates.of(
-                self.geometry, block, chunk, self.sides, (read, write), losses=self.contingency
+                self.geometry, chunk, self.sides, (read, write), losses=self.contingency
             )
             if self.monotone:
-                self._bisect(block, found, read, write)
+                self._bisect(found, read, write)
             else:
-                self._offer(block, found, read, write)
+                self._offer(found, read, write)
 
     def _limits(self, value: float) -> Limits:
         return self.goal.limits(value, self.problem.rules.contingency).meet(self.caps)
@@ -167,11 +182,11 @@ class Search:
         )
         return RankLimits(*(int(rank) for rank in ranks))
 
-    def _bisect(self, block: SetBlock, found: Candidates, read: int, write: int) -> None:
+    def _bisect(self, found: Candidates, read: int, write: int) -> None:
         """Lower the incumbent to the least value some candidate reaches; keep who reaches it."""
         grid = self.geometry.grid
         found = found.take(found.within(self._rank_limits(self.value)))
-        if not len(found.index):
+        if not len(found.sets):
             return
         # A value is 0 (nothing needs to be in time) or a grid value: step t stands for grid[t − 1].
         values = np.concatenate([[0.0], grid])
@@ -186,48 +201,44 @@ class Search:
                 found, top = found.take(better), middle
             else:
                 infeasible = middle
-        self._record(float(values[top]), Ties(block, found.index, read, write))
+        self._record(float(values[top]), Ties(found.sets, read, write))
 
-    def _offer(self, block: SetBlock, found: Candidates, read: int, write: int) -> None:
+    def _offer(self, found: Candidates, read: int, write: int) -> None:
         """Compute the thresholds of candidates within the limits, and their values."""
         found = found.take(found.within(self._rank_limits(self.value)))
-        if not len(found.index):
+        if not len(found.sets):
             return
         normal_read, normal_write = found.normal_thresholds(self.geometry)
         worst_read, worst_write = normal_read, normal_write
         if self.contingency:
             worst_read, worst_write = found.worst_thresholds(self.geometry)
-        nothing = np.zeros(len(found.index))
+        nothing = np.zeros(len(found.sets))
         bill = nothing
         if self.problem.prices is not None:
-            rows = block.sets[found.index].astype(np.intp)
-            bill = costs(self.problem, rows, SortedSets.of(self.problem, rows), read)
+            ordered = SortedSets.of(self.problem, found.sets)
+            bill = costs(self.problem, found.sets, ordered, read)
         figures = Metrics(normal_read, normal_write, worst_read, worst_write, nothing, bill)
-        self._offer_values(block, found.index, read, write, figures)
+        self._offer_values(found.sets, read, write, figures)
 
-    def _offer_exact(self, block: SetBlock, index: IntArray, read: int, write: int) -> None:
+    def _offer_exact(self, sets: IntArray, read: int, write: int) -> None:
         """Let the evaluator judge every candidate: losses of several sites or of regions."""
-        if len(index):
-            rows = block.sets[index].astype(np.intp)
-            figures = metrics(self.problem, rows, read, write)
+        if len(sets):
+            figures = metrics(self.problem, sets, read, write)
             kept = (
                 (figures.normal_read <= self.caps.normal_read)
                 & (figures.normal_write <= self.caps.normal_write)
                 & (figures.worst_read <= self.caps.worst_read)
                 & (figures.worst_write <= self.caps.worst_write)
             ).nonzero()[0]
-            index, figures = index[kept], figures.take(kept)
-            self._offer_values(block, index, read, write, figures)
+            self._offer_values(sets[kept], read, write, figures.take(kept))
 
-    def _offer_values(
-        self, block: SetBlock, index: IntArray, read: int, write: int, figures: Metrics
-    ) -> None:
-        if not len(index):
+    def _offer_values(self, sets: IntArray, read: int, write: int, figures: Metrics) -> None:
+        if not len(sets):
             return
         values: FloatArray = self.goal.values(figures, self.problem.rules.contingency)
         best = float(values.min())
         if best <= self.value and math.isfinite(best):
-            self._record(best, Ties(block, index[values == best], read, write))
+            self._record(best, Ties(sets[values == best], read, write))
 
     def _record(self, value: float, ties: Ties) -> None:
         if value < self.value:
@@ -235,6 +246,10 @@ class Search:
         self.ties.append(ties)
 
 
-def restart(ties: Sequence[Ties]) -> list[tuple[SetBlock, IntArray | None, int, int]]:
-    """Sources for a further search among `ties`."""
-    return [(group.block, group.index, group.read, group.write) for group in ties]
+def _scattered(sites: int, size: int) -> IntArray:
+    """Return some sets of `size` sites from all over the place, to begin with a finite value."""
+    starts = np.arange(sites)[:, np.newaxis]
+    sets = (starts + np.arange(size) * (sites // size)) % sites
+    sets.sort(axis=1)
+    rows: IntArray = sets
+    return rows

@@ -1,22 +1,19 @@
-"""What enumeration shares over all keys of one store: replica sets and who is nearest to whom.
+"""What enumeration shares over all keys of one store: who is nearest to whom.
 
 Sort the sites by RTT from client i (ties by index) and call a site's place in that order its
-*position*. The table of a block of replica sets holds, for every client and k, the position of the
-k-th nearest replica. Then
+*position*. For some replica sets, :class:`SetBlock` holds for every client and k the position of
+the k-th nearest replica. Then
 
     k-th smallest RTT <= T   ⟺   position < number of sites within T of i ,
 
-one comparison of small integers per client and set, with no floating point and no sorting left to
-do per key. Tables depend on RTTs only. Building one takes O(n·N²) vector operations over the sets
-(a sorting network); 80,730 sets of five out of 27 sites take about 20 ms and 11 MB.
+one comparison of small integers per client and set, with no floating point involved. Sorting takes
+O(n·N²) vector operations over the sets (a sorting network).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations, islice
 from math import comb
 
 import numpy as np
@@ -27,9 +24,6 @@ from placement.errors import InputError, LimitError
 from placement.quorumstore import QuorumProblem, Redirect
 
 __all__ = ["Geometry", "SetBlock", "SetTables"]
-
-_BLOCK = 100_000
-"""Sets per block: positions of five replicas for 27 clients then take 13.5 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,23 +99,18 @@ class Geometry:
         """`position` in its compact type."""
         return self.position.astype(self.small)
 
-    def within(self, limit: float) -> IntArray:
-        """Return the number of sites within `limit` ms of each client, shape (n,)."""
-        counts: IntArray = (self.near <= limit).sum(axis=1)
-        return counts
-
 
 @dataclass(frozen=True, eq=False)
 class SetBlock:
-    """A run of replica sets of one size, in lexicographic order.
+    """Some replica sets of one size, sorted for every client.
 
     Attributes
     ----------
     sets
-        Rows of increasing site indices, shape (M, N).
+        Rows of increasing site indices, shape (m, N).
     place
         place[k, i, s]: position of the (k + 1)-th nearest replica of set s in client i's order;
-        shape (N, n, M).
+        shape (N, n, m).
     """
 
     sets: npt.NDArray[np.unsignedinteger]
@@ -146,33 +135,27 @@ class SetBlock:
 
 @dataclass(frozen=True, eq=False)
 class SetTables:
-    """All replica sets a problem allows, in blocks, built once for any number of keys.
+    """What all keys of one store share, built once for any number of them.
 
     Attributes
     ----------
+    problem
+        Some key of the store; its demand does not matter.
     geometry
         Orders of the sites.
-    kept
-        The blocks by size, where they fit into `memory`; otherwise empty and built anew each time
-        they are asked for.
     """
 
     problem: QuorumProblem
     geometry: Geometry
-    kept: dict[int, tuple[SetBlock, ...]]
 
     @classmethod
-    def of(
-        cls, problem: QuorumProblem, *, memory: int = 2**29, most_sets: int = 50_000_000
-    ) -> SetTables:
+    def of(cls, problem: QuorumProblem, *, most_sets: int = 50_000_000) -> SetTables:
         """Build the tables of a store.
 
         Parameters
         ----------
         problem
             Any key of the store; its demand is not used.
-        memory
-            Bytes up to which tables are kept.
         most_sets
             Sets above which enumeration is refused.
 
@@ -190,19 +173,12 @@ class SetTables:
                 f"{max(sizes)}), above the limit of {most_sets:,}; use bisection (cp-sat or milp), "
                 "a smaller max_replicas, or a larger most_sets"
             )
-        geometry = Geometry.of(problem)
-        width = np.dtype(geometry.small).itemsize
-        total = sum(comb(count, size) * size * (count + 1) * width for size in sizes)
-        tables = cls(problem, geometry, {})
-        if total <= memory:
-            for size in sizes:
-                tables.kept[size] = tuple(tables.build(size))
-        return tables
+        return cls(problem, Geometry.of(problem))
 
     @classmethod
     def empty(cls, problem: QuorumProblem) -> SetTables:
-        """Tables without any set, for problems whose rules leave none."""
-        return cls(problem, Geometry.of(problem), {})
+        """Tables for problems whose rules leave no set at all."""
+        return cls(problem, Geometry.of(problem))
 
     def need(self, problem: QuorumProblem) -> None:
         """Check that these tables are those of the problem's store.
@@ -210,36 +186,15 @@ class SetTables:
         Raises
         ------
         InputError
-            When RTTs, redirection or the rule on regions differ.
+            When RTTs or redirection differ.
         """
         own = self.problem
-        apart = own.rules.distinct_regions
-        same = (
-            np.array_equal(own.rtt, problem.rtt)
-            and own.rules.redirect is problem.rules.redirect
-            and apart == problem.rules.distinct_regions
-            and (not apart or own.regions == problem.regions)
-        )
-        if not same:
+        if own is problem:
+            return
+        same = own.rtt is problem.rtt or np.array_equal(own.rtt, problem.rtt)
+        if not same or own.rules.redirect is not problem.rules.redirect:
             raise InputError(
                 f"the tables were built for another store than that of key {problem.name!r}",
                 field="tables",
-                expected="the same RTTs, redirection and rule on distinct regions",
+                expected="the same RTTs and redirection",
             )
-
-    def blocks(self, size: int) -> Iterator[SetBlock]:
-        """Blocks of all allowed sets of `size` replicas, in lexicographic order."""
-        yield from self.kept[size] if size in self.kept else self.build(size)
-
-    def build(self, size: int) -> Iterator[SetBlock]:
-        """Build the blocks of one size, one after the other."""
-        every = combinations(range(len(self.problem.sites)), size)
-        while True:
-            flat = np.fromiter(chain.from_iterable(islice(every, _BLOCK)), dtype=np.intp)
-            if not flat.size:
-                return
-            sets = flat.reshape(-1, size)
-            # The rule on distinct regions does not depend on R and W; quorum 0 asks for it alone.
-            sets = sets[self.problem.admissible(sets, 0)]
-            if len(sets):
-                yield SetBlock.of(self.geometry, sets)

@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from formulations.quorumstore import screen as screen_module
+from formulations.quorumstore import descent as descent_module
+from formulations.quorumstore import misses as misses_module
 from formulations.quorumstore import search as search_module
-from formulations.quorumstore import tables as tables_module
 from formulations.quorumstore.enumerate import Enumeration, solve
 from formulations.quorumstore.tables import SetTables
 from placement.quorumstore import (
@@ -138,17 +138,15 @@ def test_all_ties_are_returned():
 
 @pytest.mark.parametrize("seed", range(150))
 def test_every_path_of_large_stores(seed, monkeypatch):
-    """Tiny blocks, chunks and samples: small keys go the ways that large stores go.
+    """Tiny runs, lanes, chunks and samples: small keys go the ways that large stores go.
 
     Sampling survivors once kept the ties of an incumbent that the sample had just beaten, so
     a worse configuration could win by the tie rule; it showed only above 512 survivors.
     """
-    monkeypatch.setattr(tables_module, "_BLOCK", 11)
+    monkeypatch.setattr(descent_module, "_BLOCK", 11)
+    monkeypatch.setattr(misses_module, "_LANE", [2, 4, 14][seed % 3])
     monkeypatch.setattr(search_module, "_CHUNK", 3)
     monkeypatch.setattr(search_module, "_MANY", 4)
-    monkeypatch.setattr(screen_module, "_FEW", 2)
-    monkeypatch.setattr(screen_module, "_LANES", 2)
-    monkeypatch.setattr(screen_module, "_SPARSE", [0.0, 0.4, 1.0][seed % 3])
     rng = np.random.default_rng([4, seed])
     problem = random_problem(rng, sites=6, rules=random_rules(rng, max_replicas=5))
     if seed % 4 == 3:

@@ -1,0 +1,81 @@
+"""The tree of prefixes against every set tested by the definitions."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from formulations.quorumstore import misses as misses_module
+from formulations.quorumstore.descent import descend, passing
+from formulations.quorumstore.misses import Screen, Weights
+from placement.quorumstore import Limits, Redirect, StoreRules, loss_thresholds
+from tests.quorumstore.instances import random_problem, random_rules
+
+
+def screens(rng, monkeypatch):
+    """A random key with one screen for each of its (N, R, W)."""
+    monkeypatch.setattr(misses_module, "_LANE", int(rng.choice([2, 3, 14])))
+    failures = int(rng.integers(1, 3))
+    rules = random_rules(rng, max_replicas=2 * failures + 3, failures=failures)
+    problem = random_problem(rng, sites=8, rules=rules)
+    values = np.unique(problem.rtt)
+    normal, worst = np.sort(rng.choice(values, 2))
+    limits = Limits(normal, normal, worst, worst)
+    lost = failures if rules.contingency else 0
+    weights = Weights.of(problem)
+    for pair in problem.pairs:
+        yield problem, limits, pair, Screen.of(problem, weights, pair, limits, failures=lost)
+
+
+def obeying(problem, limits, pair):
+    """Every set within the limits, by the evaluator under every loss."""
+    every = np.array(list(combinations(range(len(problem.sites)), pair[0])))
+    read, write = loss_thresholds(problem, every, *pair[1:])
+    kept = (read[0] <= limits.normal_read) & (write[0] <= limits.normal_write)
+    if problem.rules.contingency:
+        kept &= (read.max(axis=0) <= limits.worst_read) & (write.max(axis=0) <= limits.worst_write)
+    return every, kept
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_nothing_is_lost_and_order_is_kept(seed, monkeypatch):
+    """Every set within the limits comes out of the tree, in lexicographic order, once."""
+    rng = np.random.default_rng([20, seed])
+    for problem, limits, pair, screen in screens(rng, monkeypatch):
+        every, kept = obeying(problem, limits, pair)
+        found = [tuple(row) for sets in descend(problem, screen) for row in sets.tolist()]
+        assert found == sorted(set(found))
+        assert {tuple(row) for row in every[kept].tolist()} <= set(found)
+        # Complete sets pass on their own iff they pass as leaves of the tree.
+        alone = every[passing(screen, every)]
+        assert [tuple(row) for row in alone.tolist()] == found
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_without_redirection_the_screen_is_exact(seed, monkeypatch):
+    """With clients that stay, or nothing lost, what passes is what obeys the limits."""
+    rng = np.random.default_rng([21, seed])
+    monkeypatch.setattr(misses_module, "_LANE", 3)
+    rules = StoreRules(bool(seed % 2), redirect=Redirect.KEEP, read_fraction=0.7, max_replicas=5)
+    problem = random_problem(rng, sites=8, rules=rules)
+    worst = float(rng.choice(np.unique(problem.rtt)))
+    limits = Limits(worst, worst, worst, worst)
+    weights = Weights.of(problem)
+    for pair in problem.pairs:
+        screen = Screen.of(problem, weights, pair, limits, failures=seed % 2)
+        every, kept = obeying(problem, limits, pair)
+        assert passing(screen, every).tolist() == np.flatnonzero(kept).tolist()
+
+
+@pytest.mark.parametrize(("size", "quorum", "failures"), [(5, 3, 1), (5, 3, 2), (7, 4, 3)])
+def test_missed_losses_are_counted(size, quorum, failures):
+    """m(k): ways to lose F of N replicas that leave a client with k outside without a quorum."""
+    steps = misses_module._misses(size, quorum, failures, escapes=False)
+    for outside in range(size + 1):
+        ways = sum(
+            len([replica for replica in range(outside, size) if replica not in lost]) < quorum
+            for lost in combinations(range(size), failures)
+        )
+        assert steps[: outside + 1].sum() == ways
