@@ -12,6 +12,8 @@ from placement.checks import IntArray
 from placement.methods import Options
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.status import Status
+from placement.tail.objective import caveats
 from placement.tail.roles import best_roles, how_voters
 
 __all__ = ["solve"]
@@ -45,4 +47,6 @@ def solve(problem: Problem, options: Options) -> Plan:
         instead="'local-search', or 'tier2' with given replicas",
         stats=lambda: {"leaders": leaders, "leaders with enumerated voters": enumerated},
     )
+    if plan.status is Status.INFEASIBLE:
+        return plan.replace(reasons=(*plan.reasons, *caveats(problem)))
     return plan.replace(notes=(*plan.notes, how_voters(leaders, enumerated))) if leaders else plan

@@ -45,7 +45,7 @@ from placement.plan import Plan, objective
 from placement.problem import Problem
 from placement.score import TIE
 from placement.status import Status, Termination
-from placement.tail.objective import Percentile
+from placement.tail.objective import Percentile, caveats
 from placement.tail.roles import best_roles, how_voters
 from placement.voting import best_voters
 
@@ -387,5 +387,5 @@ def _nothing(problem: Problem, search: _Search) -> Plan:
         None,
         method="local-search",
         termination=Termination.WORK_LIMIT if finished else search.termination,
-        notes=search.goal.caveats if finished else (),
+        notes=caveats(problem) if finished else (),
     )

@@ -48,10 +48,15 @@ def solve(problem: Problem, options: Options) -> Plan:
     else:
         best = best_roles(problem, replicas)
     if best is None:
+        from placement.tail.objective import caveats
+
         return Plan.infeasible(
             problem,
             method=METHOD.name,
-            reasons=("no choice of voters and leader among the fixed replicas obeys all rules",),
+            reasons=(
+                "no choice of voters and leader among the fixed replicas obeys all rules",
+                *caveats(problem),
+            ),
         )
     return Plan.of(problem, best, method=METHOD.name, bound=objective(problem, best), notes=notes)
 

@@ -20,7 +20,7 @@ from placement.tail.mixture import mixture
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["Percentile"]
+__all__ = ["Percentile", "caveats"]
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,6 @@ class Percentile:
         horizon = self.distributions.bins * self.distributions.width
         return (f"its {self.describe()} lies beyond the horizon of {horizon:g} ms",)
 
-    @property
-    def caveats(self) -> tuple[str, ...]:
-        """What else can be the reason that there is no plan: an RTT beyond the horizon."""
-        if self.distributions.overflow <= 1e-9:
-            return ()
-        horizon = self.distributions.bins * self.distributions.width
-        return (
-            f"plans whose {self.describe()} lies beyond the horizon of {horizon:g} ms do not "
-            "count; a longer horizon tells more",
-        )
-
     def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:
         """Return no rules."""
         del voters, quorum
@@ -109,3 +98,15 @@ class Percentile:
     def describe(self) -> str:
         """Return the objective in words."""
         return f"p{self.percent:g} latency"
+
+
+def caveats(problem: Problem) -> tuple[str, ...]:
+    """Say what else can be the reason that a problem has no plan: too short a horizon."""
+    goal = problem.objective
+    if not isinstance(goal, Percentile) or goal.distributions.overflow <= 1e-9:
+        return ()
+    horizon = goal.distributions.bins * goal.distributions.width
+    return (
+        f"plans whose {goal.describe()} lies beyond the horizon of {horizon:g} ms do not count; a "
+        "longer horizon tells more",
+    )

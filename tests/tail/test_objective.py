@@ -19,16 +19,9 @@ from placement.tail.mixture import mixture
 from placement.tail.roles import best_roles
 from placement.tail.shapes import of_family, of_percentiles, of_samples
 from placement.testing import every_configuration, random_instance
+from tests.tail.worlds import sampled, whole
 
 OPTIONS = Options(settings={"limit": 10**6})
-
-
-def whole(seed, **kw):
-    """Instance with RTTs in whole milliseconds, so that a grid of 1 ms is exact."""
-    instance = random_instance(seed, **kw)
-    return instance.replace(
-        client_rtt=np.round(instance.client_rtt), site_rtt=np.round(instance.site_rtt)
-    )
 
 
 def weighted_percentile(values, weights, share):
@@ -40,7 +33,7 @@ def weighted_percentile(values, weights, share):
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10_000), st.sampled_from([1, 25, 50, 90, 99, 99.9, 100]))
 def test_constant_rtts_give_the_mean_model(seed, percent):
-    problem = placement.Problem(whole(seed), replicas=4, voters=3)
+    problem = placement.Problem(whole(random_instance(seed)), replicas=4, voters=3)
     chosen = next(every_configuration(problem))
     still = Distributions.constant(problem.instance, bins=250)
     latency = operation_latency(problem.demand, chosen.leader, chosen.voters, chosen.replicas, 2)[0]
@@ -57,7 +50,7 @@ def test_constant_rtts_give_the_mean_model(seed, percent):
 
 def test_mixture_equals_monte_carlo():
     """Every message flow drawn by hand, with independent copies and a fractional coefficient."""
-    instance = whole(3, sites=4, clients=3).replace(
+    instance = whole(random_instance(3, sites=4, clients=3)).replace(
         operations=(
             placement.Operation("weak", near=1),
             placement.Operation("bounded", near=1, relay=0.3),
@@ -69,37 +62,10 @@ def test_mixture_equals_monte_carlo():
     problem = placement.Problem(instance, replicas=4, voters=3)
     spread = Distributions.parametric(instance, "lognormal", variation=0.4, bins=1500)
     chosen = Configuration.of(1, (1, 2, 3), (0, 1, 2, 3))
-    rng = np.random.default_rng(8)
-    counts = problem.demand.counts[0]
-    near = np.argmin(instance.client_rtt, axis=1)
     draws = 60_000
-    cells = rng.choice(counts.size, size=draws, p=(counts / counts.sum()).ravel())
-    client, operation = np.divmod(cells, counts.shape[1])
-
-    def draw(pmf, n):
-        return rng.choice(len(pmf), size=n, p=pmf / pmf.sum())
-
-    def quorum(n):
-        return np.min([draw(spread.site_site[1, v], n) for v in (2, 3)], axis=0)
-
-    total = np.zeros(draws)
-    for c in range(3):
-        for o in range(5):
-            rows = np.nonzero((client == c) & (operation == o))[0]
-            n = len(rows)
-            if not n:
-                continue
-            if o in (0, 1):
-                total[rows] += draw(spread.client_site[c, near[c]], n)
-            if o == 1:
-                forwarded = rng.random(n) < 0.3
-                total[rows] += forwarded * draw(spread.site_site[near[c], 1], n)
-            if o >= 2:
-                total[rows] += draw(spread.client_site[c, 1], n)
-            for _ in range(max(0, o - 2)):
-                total[rows] += quorum(n)
+    total = sampled(problem, chosen, spread, np.random.default_rng(8), draws)
     exact = np.cumsum(mixture(problem, chosen, spread))
-    empirical = np.bincount(total.astype(int), minlength=len(exact))[: len(exact)].cumsum() / draws
+    empirical = (np.sort(total).searchsorted(np.arange(len(exact)), side="right")) / draws
     error = 5 * np.sqrt(np.maximum(exact * (1 - exact), 1e-5) / draws)
     assert (np.abs(empirical - exact) <= error).all()
 
@@ -107,7 +73,7 @@ def test_mixture_equals_monte_carlo():
 @pytest.mark.parametrize("variation", [0.0, 0.3])
 def test_tier_2_and_exhaustive_equal_brute_force(variation):
     for seed in range(4):
-        instance = whole(seed, sites=5, clients=3)
+        instance = whole(random_instance(seed, sites=5, clients=3))
         spread = Distributions.parametric(instance, variation=variation, bins=700)
         goal = Percentile(95, spread)
         problem = placement.Problem(instance, replicas=4, voters=3, objective=goal)
@@ -124,7 +90,7 @@ def test_tier_2_and_exhaustive_equal_brute_force(variation):
 
 def test_unordered_distributions_are_enumerated():
     """Close on average but with a heavy tail: closest first would be wrong at p99."""
-    instance = whole(1, sites=4, clients=2)
+    instance = whole(random_instance(1, sites=4, clients=2))
     rtt = np.array([[0, 10, 12, 50], [10, 0, 9, 9], [12, 9, 0, 9], [50, 9, 9, 0]], dtype=float)
     counts = np.zeros((2, 5))
     counts[0, 3] = 1
@@ -152,7 +118,7 @@ def test_unordered_distributions_are_enumerated():
 
 
 def test_leader_method_takes_percentiles_and_others_refuse():
-    instance = whole(2)
+    instance = whole(random_instance(2))
     goal = Percentile(99, Distributions.parametric(instance, bins=600))
     problem = placement.Problem(
         instance, replicas=list(instance.sites[:4]), voters=list(instance.sites[:3]), objective=goal
@@ -166,7 +132,7 @@ def test_leader_method_takes_percentiles_and_others_refuse():
 
 
 def test_methods_by_name():
-    instance = whole(4, sites=5, clients=3)
+    instance = whole(random_instance(4, sites=5, clients=3))
     goal = Percentile(90, Distributions.parametric(instance, variation=0.2, bins=700))
     problem = placement.Problem(instance, replicas=4, voters=3, objective=goal)
     best = min(goal.value(problem, c) for c in every_configuration(problem))
@@ -212,7 +178,7 @@ def test_bad_sources(call, message):
 
 
 def test_bad_distributions():
-    instance = whole(0, sites=2, clients=1)
+    instance = whole(random_instance(0, sites=2, clients=1))
     good = Distributions.constant(instance, bins=300)
     with pytest.raises(InputError, match="percentile: out of range"):
         Percentile(0, good)
@@ -221,13 +187,13 @@ def test_bad_distributions():
         dataclasses.replace(good, client_site=heavy)
     with pytest.raises(InputError, match="takes time to reach itself"):
         dataclasses.replace(good, site_site=np.roll(good.site_site, 1, axis=-1))
-    other = whole(1)
+    other = whole(random_instance(1))
     with pytest.raises(InputError, match="belong to another instance"):
         placement.Problem(other, replicas=3, voters=3, objective=Percentile(99, good))
 
 
 def test_percentile_beyond_the_horizon_is_said():
-    instance = whole(2)
+    instance = whole(random_instance(2))
     short = Distributions.parametric(instance, variation=0.5, bins=40)
     problem = placement.Problem(
         instance, replicas=list(instance.sites[:3]), voters=3, objective=Percentile(99, short)

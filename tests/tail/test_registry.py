@@ -1,0 +1,44 @@
+"""Every registered method either takes a percentile or refuses it with the reason."""
+
+import pytest
+
+import placement
+from placement.methods import Options, available, load_method, refusal, run
+from placement.tail import Distributions, Percentile
+from placement.testing import random_instance
+
+TAKES = {"exhaustive", "leader", "local-search", "tier2"}
+
+
+@pytest.fixture(scope="module")
+def questions():
+    """The question of each tier."""
+    instance = random_instance(6, sites=5, clients=4)
+    goal = Percentile(99, Distributions.parametric(instance, variation=0.2, bins=900))
+    free = placement.Problem(instance, replicas=4, voters=3, objective=goal)
+    fixed = free.replace(replicas=list(instance.sites[:4]))
+    return {3: free, 2: fixed, 1: fixed.replace(voters=list(instance.sites[:3]))}
+
+
+@pytest.mark.parametrize("name", available())
+def test_takes_it_or_says_why_not(name, questions):
+    method = load_method(name)
+    assert ("percentile" in method.objectives) == (name in TAKES)
+    values = {}
+    for tier, question in questions.items():
+        reason = refusal(method, question)
+        if name not in TAKES:
+            assert "the objective asked for is of the kind 'percentile'" in reason
+            with pytest.raises(placement.UnsupportedError, match="that take it: exhaustive"):
+                run(method, question, Options())
+        elif reason is None:
+            plan = run(method, question, Options())
+            values[tier] = plan.objective
+            assert plan.objective == question.objective.value(question, plan.configuration)
+            best = placement.solve(question, "exhaustive").objective
+            assert plan.objective == best if method.exact else plan.objective >= best
+        else:
+            assert "use a tier" in reason
+            assert "'exact'" not in reason  # which does not take it
+    if name in TAKES:
+        assert 1 in values
