@@ -91,6 +91,8 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Replay, write, print."""
+    import numpy as np
+
     from placement.replay import STRATEGIES, replay
 
     _check_targets(args)
@@ -98,8 +100,10 @@ def run(args: argparse.Namespace) -> int:
     names = STRATEGIES if args.strategies is None else tuple(_parts(args.strategies))
     instance = instance_from(args)
     args.decay = _decay(args)
-    problem = problem_from(args, instance)
     trace, wishes = _trace(args, instance)
+    # A problem wants demand, in its last interval too where the decay leaves no other; the demand
+    # that is replayed is the trace's.
+    problem = problem_from(args, instance.replace(counts=np.ones_like(instance.counts)))
     wanted = _database(args, trace)
     with _Line(args) as line:
         held = _deployments(args, problem, trace, wishes, line)

@@ -126,6 +126,17 @@ def test_a_fleet_parquet_and_a_picture(run, tmp_path):
     assert half["strategies"] == run(*asked, "--json").document["strategies"]
 
 
+def test_an_instance_whose_last_interval_is_silent(run, towns, tmp_path):
+    world = placement.load(towns)
+    counts = world.counts.copy()
+    counts[-1] = 0
+    save_instance(world.replace(counts=counts), tmp_path / "quiet")
+    shown = run("replay", tmp_path / "quiet", *("--replicas", "3", "--voters", "2"),
+                "--decay", "inf", "--tiers", "1,2,3", "--json")  # fmt: skip
+    assert shown.code == 0
+    assert shown.document["decay"] is None
+
+
 def test_clients_that_are_no_cities_get_the_closest_ones(run):
     if "azure" not in placement.datasets.names():
         pytest.skip("no such data set")
