@@ -18,15 +18,28 @@ from placement.online.reads.bounds import (
     lower_bound,
     node_prices,
 )
+from placement.online.reads.checker import History, Operation, Violation, Violations, check
+from placement.online.reads.cluster import Cluster, Visibility, Workload
 from placement.online.reads.figures import ReadFigures, evaluate
+from placement.online.reads.laws import Bottleneck, bottleneck
 from placement.online.reads.mixture import ReadStrategy, subsets_of
 from placement.online.reads.plan import ReadPlan
 from placement.online.reads.problem import ReadGoal, ReadProblem
+from placement.online.reads.rules import Answered, FromStrategy, ReadRule, RuleState
+from placement.online.reads.run import ReadRun
+from placement.online.reads.sample import SamplePath, draw_path, uniforms
+from placement.online.reads.simulator import simulate
 from placement.online.reads.systems import Grid, Listed, Quorum, QuorumSystem, Threshold
 
 __all__ = [
+    "Answered",
+    "Bottleneck",
+    "Cluster",
+    "FromStrategy",
     "Grid",
+    "History",
     "Listed",
+    "Operation",
     "Prices",
     "Quorum",
     "QuorumSystem",
@@ -34,12 +47,25 @@ __all__ = [
     "ReadGoal",
     "ReadPlan",
     "ReadProblem",
+    "ReadRule",
+    "ReadRun",
     "ReadStrategy",
+    "RuleState",
+    "SamplePath",
     "Threshold",
+    "Violation",
+    "Violations",
+    "Visibility",
+    "Workload",
+    "bottleneck",
     "cheapest_choice",
+    "check",
+    "draw_path",
     "evaluate",
     "infeasible_by",
     "lower_bound",
     "node_prices",
+    "simulate",
     "subsets_of",
+    "uniforms",
 ]

@@ -1,4 +1,4 @@
-"""The evaluator: loads, latency and objective of a read strategy. All figures shown are from here."""
+"""The evaluator: loads, latency, objective of a read strategy. Every figure shown is its own."""
 
 from __future__ import annotations
 

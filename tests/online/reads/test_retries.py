@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.errors import InputError
@@ -43,6 +43,7 @@ def test_model_meets_a_drawn_timeline(rate, life):
     assert latency == pytest.approx(model.latency, rel=0.03)
 
 
+@settings(max_examples=40)
 @given(
     st.floats(1e-3, 1e3),
     st.floats(1e-2, 1e4),

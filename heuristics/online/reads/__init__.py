@@ -1,0 +1,25 @@
+"""Rules for reads: those of the paper, and ones that choose the majority by distance or load.
+
+The paper (see :mod:`placement.online.reads`) draws the majority uniformly and leaves a better choice
+to the future; the others are answers to that, each with or without the coin.
+"""
+
+from heuristics.online.reads.adaptive import (
+    C3Majority,
+    LeastUtilised,
+    NearestMajority,
+    Resolving,
+    TwoChoices,
+)
+from heuristics.online.reads.fixed import LeaseHolder, Local, UniformQuorum
+
+__all__ = [
+    "C3Majority",
+    "LeaseHolder",
+    "LeastUtilised",
+    "Local",
+    "NearestMajority",
+    "Resolving",
+    "TwoChoices",
+    "UniformQuorum",
+]

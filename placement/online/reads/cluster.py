@@ -1,0 +1,176 @@
+"""The simulated database: machines, work, network, and what a follower's read can see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from placement.checks import FloatArray, frozen, nonnegative, number
+from placement.errors import InputError
+from placement.online.reads.retries import Backoff
+
+__all__ = ["Cluster", "Visibility", "Workload"]
+
+
+class Visibility(StrEnum):
+    """What a read at a follower answers from."""
+
+    APPLIED = "applied"
+    """The state machine: entries whose commit the follower has heard of. So the authors' code."""
+    LOG = "log"
+    """The log too: an entry counts from the moment the follower has appended it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """n equal machines with all data on each; one of them, L, holds the lease.
+
+    All work is exponential with the means given, in ms; every machine serves requests first come,
+    first served on `cores` cores. The defaults are those of the reference shape and are not
+    calibrated to any database.
+
+    Parameters
+    ----------
+    nodes
+        n >= 3.
+    leader
+        L.
+    cores
+        Per machine.
+    gateway_ms
+        Work of the gateway on every operation.
+    read_ms
+        Work of a read at each node it asks.
+    write_ms
+        Work of each of the four visits a write pays to L, one after the other: propose, commit,
+        apply, resolve. It is acknowledged after the fourth.
+    append_ms
+        Work of a write at each follower.
+    rtt
+        Round trips in ms, half each way: one number for all pairs of machines, or a matrix of shape
+        (n, n). A machine reaches itself in no time.
+    visibility
+        See :class:`Visibility`.
+    apply_lag_ms
+        Mean (exponential) of how long a follower takes to apply what L tells it was committed or
+        resolved, after the message has arrived. Takes no core.
+    intent_ms
+        Mean (exponential) of how long followers wait for L's word that an intent is resolved,
+        beyond the write's acknowledgement; 0: it is sent at once. Long ones stand for asynchronous
+        resolution under load.
+    backoff
+        Waits between the attempts of a strongly consistent read.
+    """
+
+    nodes: int = 5
+    leader: int = 0
+    cores: int = 8
+    gateway_ms: float = 0.9
+    read_ms: float = 0.4
+    write_ms: float = 0.5
+    append_ms: float = 0.4
+    rtt: FloatArray | float = 0.3
+    visibility: Visibility = Visibility.APPLIED
+    apply_lag_ms: float = 1.0
+    intent_ms: float = 0.0
+    backoff: Backoff = field(default_factory=Backoff)
+
+    def __post_init__(self) -> None:
+        for name, least in (("nodes", 3), ("cores", 1), ("leader", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InputError(
+                    "not a count", field=name, value=value, expected=f"a whole number >= {least}"
+                )
+        if self.leader >= self.nodes:
+            raise InputError(
+                "no such node", field="leader", value=self.leader, expected=f"below {self.nodes}"
+            )
+        for name in ("gateway_ms", "read_ms", "write_ms", "append_ms", "apply_lag_ms", "intent_ms"):
+            number(getattr(self, name), name)
+        names = tuple(str(node) for node in range(self.nodes))
+        matrix = (
+            np.full((self.nodes, self.nodes), number(self.rtt, "rtt"))
+            if np.ndim(self.rtt) == 0
+            else np.array(self.rtt, dtype=np.float64)
+        )
+        if matrix.shape == (self.nodes, self.nodes):
+            np.fill_diagonal(matrix, 0.0)
+        axis = ("node", names)
+        object.__setattr__(self, "rtt", nonnegative(matrix, "rtt", [axis, axis]))
+        object.__setattr__(self, "visibility", Visibility(self.visibility))
+
+    @property
+    def rtts(self) -> FloatArray:
+        """RTTs in ms, shape (n, n), zero on the diagonal."""
+        assert isinstance(self.rtt, np.ndarray)
+        return self.rtt
+
+    @property
+    def followers_needed(self) -> int:
+        """M = ⌊n/2⌋: with L they are a majority."""
+        return self.nodes // 2
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Clients that each issue one operation after the other, without a pause.
+
+    Parameters
+    ----------
+    clients
+        How many.
+    read_share
+        Part of the operations that read, 0 to 1.
+    keys
+        How many there are.
+    hot_share, hot_fraction
+        `hot_share` of the operations go to `hot_fraction` of the keys, the others to the rest; both
+        0: all keys alike.
+    gateways
+        Weight of each node as the gateway of an operation; empty: all alike.
+    """
+
+    clients: int = 70
+    read_share: float = 0.95
+    keys: int = 100_000
+    hot_share: float = 0.0
+    hot_fraction: float = 0.0
+    gateways: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("clients", "keys"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(
+                    "not a count", field=name, value=value, expected="a whole number >= 1"
+                )
+        for name in ("read_share", "hot_share", "hot_fraction"):
+            if number(getattr(self, name), name) > 1:
+                raise InputError(
+                    "not a share", field=name, value=getattr(self, name), expected="0 to 1"
+                )
+        if (self.hot_share > 0) != (self.hot_fraction > 0):
+            raise InputError(
+                "hot requests need hot keys, and hot keys hot requests",
+                field="hot_fraction",
+                value=self.hot_fraction,
+                expected="both > 0 or both 0",
+            )
+
+    @property
+    def hot_keys(self) -> int:
+        """How many keys are hot: hot_fraction·keys, at least one where there are any."""
+        return max(1, round(self.hot_fraction * self.keys)) if self.hot_fraction else 0
+
+    def gateway_shares(self, nodes: int) -> FloatArray:
+        """Part of the operations that enters at each of `nodes` nodes, shape (nodes,)."""
+        if not self.gateways:
+            return frozen(np.full(nodes, 1.0 / nodes))
+        names = tuple(str(node) for node in range(nodes))
+        weights = nonnegative(self.gateways, "gateways", [("node", names)])
+        if not weights.any():
+            raise InputError("no gateway", field="gateways", value=0.0, expected="a weight > 0")
+        return frozen(weights / weights.sum())

@@ -1,0 +1,344 @@
+"""Clients in a closed loop on a Raft group: lease-holder, local, quorum and strong quorum reads.
+
+A read visits its gateway, then the nodes its rule names, half an RTT away, and is done when *all*
+have answered: it returns the highest version, of equal ones that with a value. Under ``strong`` a
+replica with an unresolved intent on the key answers with its version and no value; when the winner
+has no value the gateway backs off, asks its rule again and retries, for ever if need be.
+
+A write visits its gateway, then L: propose; append at every follower; commit once m of them have
+answered; apply; resolve; then it is acknowledged. Writes on one key wait for each other at L.
+Followers hear of the commit and of the resolution half an RTT later and take their lag to apply it.
+
+What this leaves out: elections, failures, lost messages, range splits, transactions, batching.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from placement.errors import InputError
+from placement.online.reads.checker import Operation
+from placement.online.reads.cluster import Cluster, Workload
+from placement.online.reads.machines import Machine
+from placement.online.reads.replicas import Entry, Replicas
+from placement.online.reads.rules import Answered, ReadRule
+from placement.online.reads.run import ReadRun
+from placement.online.reads.sample import SamplePath, draw_path, uniforms
+from placement.online.reads.systems import Quorum
+
+__all__ = ["simulate"]
+
+Progress = Callable[[int, int], None]
+
+
+def simulate(
+    cluster: Cluster,
+    workload: Workload,
+    rule: ReadRule,
+    *,
+    strong: bool = False,
+    operations: int = 50_000,
+    seed: int = 0,
+    warm_up: float = 0.1,
+    progress: Progress | None = None,
+) -> ReadRun:
+    """Run a workload and return what every client saw.
+
+    Parameters
+    ----------
+    cluster, workload
+        What runs where, and what is asked of it.
+    rule
+        Where reads go.
+    strong
+        Whether replicas show intents and gateways retry: strongly consistent quorum reads.
+    operations
+        How many are issued; all are answered before the run ends.
+    seed
+        Of the sample path; the same seed gives every rule the same operations and work.
+    warm_up
+        Part of the operations whose completions do not count.
+    progress
+        Called now and then with operations issued and in all.
+
+    Raises
+    ------
+    InputError
+        For bad arguments, or a rule that names a set from which nothing can be read: neither one
+        node nor m + 1.
+
+    Notes
+    -----
+    About seven events for a quorum read of five nodes, each O(log of what is in flight). A run ends
+    with the last answer; figures are taken from the end of the warm-up to the last issue, while
+    all clients are at work.
+    """
+    if not 0 <= warm_up < 1:
+        raise InputError("out of range", field="warm_up", value=warm_up, expected="0 to < 1")
+    path = draw_path(cluster, workload, operations, seed)
+    run = _Run(cluster, rule, path, strong)
+    run.go(min(workload.clients, path.operations), progress)
+    return ReadRun(
+        cluster,
+        workload,
+        rule.name,
+        strong,
+        seed,
+        tuple(run.done),
+        run.retries,
+        run.last_issue,
+        tuple(machine.busy for machine in run.machines),
+        warm_up,
+    )
+
+
+@dataclass(slots=True)
+class _Read:
+    """A read under way."""
+
+    pending: int
+    best: tuple[int, bool]
+    retry: int
+    sent: float
+
+
+@dataclass(slots=True)
+class _Write:
+    """A write under way."""
+
+    entry: Entry | None = None
+    acks: int = 0
+    answered: bool = False
+
+
+class _Run:
+    """The event loop; every handler is called at the time of its event."""
+
+    def __init__(self, cluster: Cluster, rule: ReadRule, path: SamplePath, strong: bool) -> None:
+        self.cluster, self.path = cluster, path
+        self.rule = rule.start(cluster.nodes, cluster.leader, path.rule)
+        self.learns = rule.learns
+        self.strong = strong
+        self.machines = [Machine(cluster.cores) for _ in range(cluster.nodes)]
+        self.replicas = Replicas(cluster.nodes, cluster.leader, cluster.visibility, strong)
+        self.half: list[list[float]] = (cluster.rtts / 2.0).tolist()
+        self.leader = cluster.leader
+        self.size = cluster.followers_needed + 1
+        self.heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
+        self.number = count()
+        self.waits = uniforms(path.wait)
+        self.next = 0
+        self.now = 0.0
+        self.last_issue = 0.0
+        self.starts = [0.0] * path.operations
+        self.retries = 0
+        self.done: list[Operation] = []
+        self.reads: dict[int, _Read] = {}
+        self.writes: dict[int, _Write] = {}
+        self.queues: dict[int, deque[int]] = {}
+
+    def go(self, clients: int, progress: Progress | None) -> None:
+        """Let the clients issue, and work off all events."""
+        for _ in range(clients):
+            self.issue()
+        heap, events = self.heap, 0
+        while heap:
+            self.now, _, handler, arguments = heapq.heappop(heap)
+            handler(*arguments)
+            events += 1
+            if progress is not None and events % 50_000 == 0:
+                progress(self.next, self.path.operations)
+
+    def at(self, time: float, handler: Callable[..., None], *arguments: object) -> None:
+        """Put an event on the heap; events of the same time come in the order they were put."""
+        heapq.heappush(self.heap, (time, next(self.number), handler, arguments))
+
+    def issue(self) -> None:
+        """A client is free: it issues the next operation, if there is one."""
+        o = self.next
+        if o >= self.path.operations:
+            return
+        self.next += 1
+        self.starts[o] = self.last_issue = self.now
+        gateway = int(self.path.gateway[o])
+        work = self.cluster.gateway_ms * float(self.path.work[o, 0])
+        end = self.machines[gateway].visit(self.now, work)
+        if self.path.reads[o]:
+            self.reads[o] = _Read(0, (-1, False), 0, 0.0)
+            self.at(end, self.route, o, gateway)
+        else:
+            self.writes[o] = _Write()
+            self.at(end + self.half[gateway][self.leader], self.arrive_write, o)
+
+    def finish(self, o: int, version: int) -> None:
+        """An operation is answered; its client goes on."""
+        path = self.path
+        self.done.append(
+            Operation(int(path.key[o]), bool(path.reads[o]), self.starts[o], self.now, version)
+        )
+        self.issue()
+
+    # Reads
+
+    def route(self, o: int, gateway: int) -> None:
+        """Ask the rule and send to the nodes it names."""
+        quorum = self.rule.choose(gateway, self.now)
+        self._check(quorum)
+        read = self.reads[o]
+        read.pending, read.best, read.sent = len(quorum), (-1, False), self.now
+        for node in quorum:
+            if node == gateway:
+                self.read_at(o, gateway, node)
+            else:
+                self.at(self.now + self.half[gateway][node], self.read_at, o, gateway, node)
+
+    def _check(self, quorum: Quorum) -> None:
+        if len(quorum) != 1 and (len(quorum) < self.size or len(set(quorum)) < len(quorum)):
+            raise InputError(
+                "the rule named no quorum",
+                field="rule",
+                value=quorum,
+                expected=f"one node, or at least {self.size} different ones",
+            )
+
+    def read_at(self, o: int, gateway: int, node: int) -> None:
+        """The read arrives at a node; its answer is put on the way."""
+        service = self.cluster.read_ms * float(self.path.work[o, 1 + node])
+        machine = self.machines[node]
+        queue = 0
+        if self.learns:
+            end, queue = machine.visit_counted(self.now, service)
+        else:
+            end = machine.visit(self.now, service)
+        back = self.half[node][gateway]
+        self.at(end + back, self.reply, o, gateway, node, end, service, queue)
+
+    def reply(
+        self, o: int, gateway: int, node: int, served: float, service: float, queue: int
+    ) -> None:
+        """An answer is back: what the replica showed at the end of its service counts."""
+        read = self.reads[o]
+        if self.learns:
+            wait = self.now - read.sent
+            self.rule.answered(Answered(gateway, node, self.now, wait, service, queue))
+        seen = self.replicas.see(node, int(self.path.key[o]), served)
+        if seen > read.best:
+            read.best = seen
+        read.pending -= 1
+        if read.pending:
+            return
+        version, has_value = read.best
+        if has_value:
+            del self.reads[o]
+            self.finish(o, version)
+            return
+        wait = self.cluster.backoff.draw(read.retry, next(self.waits))
+        read.retry += 1
+        self.retries += 1
+        self.at(self.now + wait, self.route, o, gateway)
+
+    # Writes
+
+    def arrive_write(self, o: int) -> None:
+        """The write is at L; it waits for the earlier writes of its key."""
+        queue = self.queues.setdefault(int(self.path.key[o]), deque())
+        queue.append(o)
+        if len(queue) == 1:
+            self.propose(o)
+
+    def propose(self, o: int) -> None:
+        """First visit to L."""
+        self.at(self._visit_leader(o, 1 + self.leader), self.proposed, o)
+
+    def _visit_leader(self, o: int, column: int) -> float:
+        work = self.cluster.write_ms * float(self.path.work[o, column])
+        return self.machines[self.leader].visit(self.now, work)
+
+    def proposed(self, o: int) -> None:
+        """In the log of L; sent to the followers."""
+        self.writes[o].entry = self.replicas.append(int(self.path.key[o]), self.now)
+        for node in range(self.cluster.nodes):
+            if node != self.leader:
+                self.at(self.now + self.half[self.leader][node], self.append_at, o, node)
+
+    def append_at(self, o: int, node: int) -> None:
+        """The entry arrives at a follower."""
+        work = self.cluster.append_ms * float(self.path.work[o, 1 + node])
+        end = self.machines[node].visit(self.now, work)
+        entry = self.writes[o].entry
+        assert entry is not None
+        log = self.replicas.entries[int(self.path.key[o])]
+        if entry.version > 1:  # a log has no holes
+            end = max(end, log[entry.version - 2].appended[node])
+        entry.appended[node] = end
+        # What the follower was told while the entry was on its way waits for it.
+        entry.intent[node] = max(entry.intent[node], end)
+        entry.value[node] = max(entry.value[node], end)
+        self.at(end + self.half[node][self.leader], self.acked, o)
+
+    def acked(self, o: int) -> None:
+        """A follower has it; with m of them the entry is committed."""
+        write = self.writes[o]
+        write.acks += 1
+        if write.acks == self.cluster.followers_needed:
+            self.at(self._visit_leader(o, self.cluster.nodes + 1), self.committed, o)
+        self._forget(o)
+
+    def committed(self, o: int) -> None:
+        """Followers are told; L applies."""
+        entry = self.writes[o].entry
+        assert entry is not None
+        self._tell(o, entry.intent, entry.appended, 0.0, 0)
+        self.at(self._visit_leader(o, self.cluster.nodes + 2), self.applied, o)
+
+    def applied(self, o: int) -> None:
+        """L has applied it, so that its own reads see it; L resolves the intent."""
+        entry = self.writes[o].entry
+        assert entry is not None
+        entry.applied = self.now
+        self.at(self._visit_leader(o, self.cluster.nodes + 3), self.resolved, o)
+
+    def resolved(self, o: int) -> None:
+        """The intent is resolved at L: followers are told, the client is answered."""
+        write = self.writes[o]
+        entry = write.entry
+        assert entry is not None
+        nodes = self.cluster.nodes
+        late = self.cluster.intent_ms * float(self.path.lag[o, 2 * nodes])
+        self._tell(o, entry.value, entry.intent, late, nodes)
+        gateway = int(self.path.gateway[o])
+        self.at(self.now + self.half[self.leader][gateway], self.answer, o, entry.version)
+        queue = self.queues[int(self.path.key[o])]
+        queue.popleft()
+        if queue:
+            self.propose(queue[0])
+        else:
+            del self.queues[int(self.path.key[o])]
+
+    def _tell(
+        self, o: int, times: list[float], after: Sequence[float], late: float, column: int
+    ) -> None:
+        """Set when each follower applies a message that L sends `late` ms from now."""
+        for node in range(self.cluster.nodes):
+            if node == self.leader:
+                continue
+            lag = self.cluster.apply_lag_ms * float(self.path.lag[o, column + node])
+            heard = self.now + late + self.half[self.leader][node] + lag
+            times[node] = heard if math.isinf(after[node]) else max(heard, after[node])
+
+    def answer(self, o: int, version: int) -> None:
+        """The acknowledgement is at the client."""
+        self.finish(o, version)
+        self.writes[o].answered = True
+        self._forget(o)
+
+    def _forget(self, o: int) -> None:
+        """Drop a write that was answered and of which no follower will be heard any more."""
+        write = self.writes[o]
+        if write.answered and write.acks == self.cluster.nodes - 1:
+            del self.writes[o]
