@@ -23,8 +23,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from formulations.online.dynamic.model import CopyModel, add_copies, add_waits, finished, unit
-from formulations.online.dynamic.model import reach as reach_of
+from formulations.online.dynamic.model import (
+    CopyModel,
+    add_copies,
+    add_waits,
+    finished,
+    reach,
+    unit,
+    worthwhile,
+)
 from formulations.online.dynamic.rows import Builder
 from placement.online.dynamic.problem import ReplicationProblem
 
@@ -34,15 +41,15 @@ __all__ = ["build_assignment"]
 def build_assignment(problem: ReplicationProblem) -> CopyModel:
     """Return the program G1; O(Σ_i |P_i| · objects) columns, rows and non-zeros."""
     builder, scale = Builder(), unit(problem)
-    column = add_copies(problem, builder, scale)
-    reach = reach_of(problem)
+    column = add_copies(problem, builder, scale, worthwhile(problem))
+    within = reach(problem)
     rtt = problem.geography.rtt
     for site, row in enumerate(problem.geography.preferred):
-        asked = np.flatnonzero((reach[site] > 0) & (problem.reads[site] > 0))
+        asked = np.flatnonzero((within[site] > 0) & (problem.reads[site] > 0))
         served = builder.add_rows(1.0, 1.0, len(asked))
         builder.put(served, builder.add_columns(np.zeros(len(asked))), 1.0)
         for place, j in enumerate(row):
-            some = np.flatnonzero((reach[site, asked] > place) & (column[j, asked] >= 0))
+            some = np.flatnonzero((within[site, asked] > place) & (column[j, asked] >= 0))
             things = asked[some]
             saved = problem.static_rtt[site, things] - rtt[site, j]
             share = builder.add_columns(-problem.reads[site, things] * saved * scale)

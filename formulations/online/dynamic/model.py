@@ -12,7 +12,7 @@ from placement.checks import BoolArray, FloatArray, IntArray
 from placement.online.dynamic.evaluator import base_cost
 from placement.online.dynamic.problem import ReplicationProblem
 
-__all__ = ["CopyModel", "add_copies", "add_waits", "finished", "reach", "worthwhile"]
+__all__ = ["CopyModel", "add_copies", "add_waits", "finished", "reach", "unit", "worthwhile"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +65,10 @@ def worthwhile(problem: ReplicationProblem) -> BoolArray:
     return result & (problem.capacity > 0)[:, None]
 
 
-def add_copies(problem: ReplicationProblem, builder: Builder, scale: float) -> IntArray:
-    """Add y[j, o] ∈ {0, 1} with the cost of forwarding, and Σ_o y[j, o] <= C_j."""
-    useful = worthwhile(problem)
+def add_copies(
+    problem: ReplicationProblem, builder: Builder, scale: float, useful: BoolArray
+) -> IntArray:
+    """Add y[j, o] ∈ {0, 1} where `useful`, with the cost of forwarding, and Σ_o y[j, o] <= C_j."""
     column = np.full(useful.shape, -1, dtype=np.intp)
     column[useful] = builder.add_columns(problem.forward_cost[useful] * scale, integer=True)
     for site, capacity in enumerate(problem.capacity.tolist()):

@@ -24,34 +24,48 @@ from __future__ import annotations
 
 import numpy as np
 
-from formulations.online.dynamic.model import CopyModel, add_copies, add_waits, finished, unit
-from formulations.online.dynamic.model import reach as reach_of
+from formulations.online.dynamic.model import (
+    CopyModel,
+    add_copies,
+    add_waits,
+    finished,
+    reach,
+    unit,
+    worthwhile,
+)
 from formulations.online.dynamic.rows import Builder
+from placement.checks import IntArray
 from placement.online.dynamic.problem import ReplicationProblem
 
-__all__ = ["build_telescoped"]
+__all__ = ["add_savings", "build_telescoped"]
 
 
 def build_telescoped(problem: ReplicationProblem) -> CopyModel:
     """Return the program G2; O(Σ_i |P_i|² · objects) non-zeros, steps of length 0 left out."""
     builder, scale = Builder(), unit(problem)
-    column = add_copies(problem, builder, scale)
-    reach = reach_of(problem)
+    column = add_copies(problem, builder, scale, worthwhile(problem))
+    add_savings(problem, builder, column, scale)
+    add_waits(problem, builder, column, scale)
+    return finished(problem, builder, column, scale)
+
+
+def add_savings(
+    problem: ReplicationProblem, builder: Builder, column: IntArray, scale: float
+) -> None:
+    """Add u[i, o, t] with its row for every step of positive length."""
+    within_reach = reach(problem)
     rtt = problem.geography.rtt
     for site, row in enumerate(problem.geography.preferred):
         for place, j in enumerate(row):
             after = rtt[site, row[place + 1]] if place + 1 < len(row) else np.inf
             step = np.minimum(after, problem.static_rtt[site]) - rtt[site, j]
-            things = np.flatnonzero((reach[site] > place) & (problem.reads[site] * step > 0))
-            within = column[list(row[: place + 1])][:, things]
-            covered = (within >= 0).any(axis=0)
-            things, within = things[covered], within[:, covered]
-            gain = problem.reads[site, things] * step[things] * scale
-            saved = builder.add_columns(-gain)
+            gains = problem.reads[site] * step > 0
+            things = np.flatnonzero((within_reach[site] > place) & gains)
+            copies = column[list(row[: place + 1])][:, things]
+            covered = (copies >= 0).any(axis=0)
+            things, copies = things[covered], copies[:, covered]
+            saved = builder.add_columns(-problem.reads[site, things] * step[things] * scale)
             rows = builder.add_rows(-np.inf, 0.0, len(things))
             builder.put(rows, saved, 1.0)
-            for copies in within:
-                some = copies >= 0
-                builder.put(rows[some], copies[some], -1.0)
-    add_waits(problem, builder, column, scale)
-    return finished(problem, builder, column, scale)
+            for some in copies:
+                builder.put(rows[some >= 0], some[some >= 0], -1.0)

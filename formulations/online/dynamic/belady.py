@@ -1,0 +1,84 @@
+"""The most hits any cache can have, knowing all requests: Belady's MIN, with writes.
+
+Keeping an object from one read to its next, without a write to it in between, earns one hit and
+takes one place for that interval; a cache of c places is a choice of intervals of which at most c
+overlap. Evicting what is read furthest in the future takes the intervals that end first, which
+maximises their number when all objects have one size (Belady 1966; as interval scheduling, Carlisle
+and Lloyd 1995). A write makes the next read a miss for every cache, since it removes the object; so
+an object that is written before it is read again is as good as never read again.
+
+An object need not be put in: what is read furthest in the future may be the one just read.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+
+from placement.checks import IntArray
+from placement.errors import InputError
+
+__all__ = ["most_hits"]
+
+
+def most_hits(events: IntArray, room: int) -> int:
+    """Return the most hits of a cache with `room` places.
+
+    Parameters
+    ----------
+    events
+        Keys in the order of requests; −key − 1 for a write to `key`.
+    room
+        Places, >= 0.
+
+    Notes
+    -----
+    O(n log n) for n events.
+
+    Examples
+    --------
+    >>> most_hits(np.array([1, 2, 1, 2]), 1)
+    1
+    >>> most_hits(np.array([1, -2, 1]), 1)
+    0
+    """
+    if room < 0:
+        raise InputError("out of range", field="room", value=room, expected="at least 0")
+    following = _next_reads(events)
+    held: set[int] = set()
+    # Places by the read they are kept for, furthest first. What is read moves on to its next read,
+    # so an entry is out of date when its read is past; furthest-first entries never are.
+    waiting: list[tuple[int, int]] = []
+    hits = 0
+    for now, (event, then) in enumerate(zip(events.tolist(), following.tolist(), strict=True)):
+        if event < 0:
+            continue  # nobody keeps an object for a read after this write
+        if event in held:
+            hits += 1
+            held.discard(event)
+        if then < 0:
+            continue  # not worth a place
+        held.add(event)
+        heapq.heappush(waiting, (-then, event))
+        if len(held) > room:
+            while True:
+                furthest, key = heapq.heappop(waiting)
+                if -furthest > now and key in held:
+                    held.discard(key)
+                    break
+    return hits
+
+
+def _next_reads(events: IntArray) -> IntArray:
+    """Position of the next read of the same key; −1 where a write or nothing comes first."""
+    result = np.full(len(events), -1, dtype=np.intp)
+    coming: dict[int, int] = {}
+    for place in range(len(events) - 1, -1, -1):
+        event = int(events[place])
+        if event < 0:
+            coming.pop(-event - 1, None)
+        else:
+            result[place] = coming.get(event, -1)
+            coming[event] = place
+    return result

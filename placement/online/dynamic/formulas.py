@@ -1,0 +1,138 @@
+"""Back-of-the-envelope figures of the mechanism, each with where it comes from."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.errors import InputError
+
+__all__ = [
+    "bloom_bits",
+    "bloom_error",
+    "gossip_rounds",
+    "hit_share",
+    "largest_k",
+    "replacement_ratio",
+    "replicas_conservative",
+    "replicas_exact",
+]
+
+
+def bloom_bits(keys: int, error: float) -> int:
+    """Bits of a Bloom filter for `keys` keys at false-positive rate `error`: ⌈n·ln(1/p)/(ln 2)²⌉.
+
+    Examples
+    --------
+    >>> bloom_bits(10_000, 0.001)
+    143776
+    """
+    if keys < 1 or not 0 < error < 1:
+        raise InputError(
+            "out of range",
+            field="keys, error",
+            value=(keys, error),
+            expected="at least one key and an error between 0 and 1",
+        )
+    return math.ceil(keys * math.log(1 / error) / math.log(2) ** 2)
+
+
+def bloom_error(keys: int, bits: int, hashes: int) -> float:
+    """False-positive rate of a filter with `keys` keys in it: (1 − e^(−h·n/m))^h.
+
+    Examples
+    --------
+    >>> round(bloom_error(10_600, 143_776, 10), 4)
+    0.0015
+    """
+    return float((1 - math.exp(-hashes * keys / bits)) ** hashes)
+
+
+def replicas_conservative(k: float, turnover: float, grace: int) -> float:
+    """Dynamic copies of a site by Eq. 2 of Matri et al.: k·(1 + λ·g).
+
+    `turnover` λ is the share of the top-k that is new in each round. One round too many: the text
+    has g = 1 delete at the first absence, and the formula still adds λ·k. See
+    :func:`replicas_exact`.
+    """
+    return k * (1 + turnover * grace)
+
+
+def replicas_exact(k: float, turnover: float, grace: int) -> float:
+    """Dynamic copies of a site under the rule as described: k·(1 + λ·(g − 1)).
+
+    For keys that leave the list for good: a copy stays for g − 1 rounds after the first list
+    without it, so that g = 1 has exactly the k of the list. What comes back to the list before
+    its copy is gone makes it fewer.
+    """
+    if grace < 1:
+        raise InputError("out of range", field="grace", value=grace, expected="at least 1")
+    return k * (1 + turnover * (grace - 1))
+
+
+def replacement_ratio(replicas: float, k: float, grace: int) -> float:
+    """λ that Eq. 2 implies for an observed number of copies: (R/k − 1)/g.
+
+    Examples
+    --------
+    >>> round(replacement_ratio(10_600, 10_000, 3), 12)
+    0.02
+    """
+    return (replicas / k - 1) / grace
+
+
+def largest_k(capacity: float, turnover: float, grace: int) -> int:
+    """Largest k whose copies fit by Eq. 3 of Matri et al.: ⌊C/(λ·g + 1)⌋."""
+    return math.floor(capacity / (turnover * grace + 1))
+
+
+def gossip_rounds(nodes: int) -> float:
+    """Rounds until push gossip has reached all nodes, about log₂ N + ln N (Pittel 1987)."""
+    return math.log2(nodes) + math.log(nodes)
+
+
+def hit_share(popularity: FloatArray, counts: FloatArray, size: float, rule: str) -> float:
+    """Share of requests that a cache of `size` objects answers in the steady state.
+
+    Parameters
+    ----------
+    popularity
+        Request rate of one object of each class, shape (classes,), decreasing.
+    counts
+        Objects in each class, shape (classes,).
+    size
+        Of the cache, in objects.
+    rule
+        "top": the most popular objects are held. "lru" and "random": Che's approximation
+        (Che, Tung, Wang 2002; Fricker, Robert, Roberts 2012), an object of rate p being held
+        for the share 1 − e^(−p·T) or p·T/(1 + p·T) of time, with T such that `size` are held.
+
+    Notes
+    -----
+    O(classes · log(1/tolerance)).
+    """
+    weight = popularity * counts
+    total = float(weight.sum())
+    if size >= counts.sum():
+        return 1.0
+    if rule == "top":
+        before = np.concatenate([[0.0], np.cumsum(counts)[:-1]])
+        held = np.clip((size - before) / counts, 0.0, 1.0)
+        return float(held @ weight) / total
+    if rule not in ("lru", "random"):
+        raise InputError("unknown rule", field="rule", value=rule, expected="top, lru or random")
+
+    def occupancy(window: float) -> FloatArray:
+        scaled = popularity * window
+        share: FloatArray = -np.expm1(-scaled) if rule == "lru" else scaled / (1 + scaled)
+        return share
+
+    low, high = 0.0, 1.0 / float(popularity[popularity > 0].min())
+    while float(occupancy(high) @ counts) < size:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(occupancy(middle) @ counts) < size else (low, middle)
+    return float(occupancy(high) @ weight) / total

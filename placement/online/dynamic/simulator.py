@@ -1,0 +1,256 @@
+"""Simulation of the whole system: clients, nodes, votes, copies, second by second.
+
+Latency is network time only: nodes never queue. A tick's requests see the state at its beginning.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.online.dynamic.clients import Clients
+from placement.online.dynamic.cluster import Cluster, Settings
+from placement.online.dynamic.demand import Generators, World
+from placement.online.dynamic.traffic import Tick, Workload, requests
+from placement.online.dynamic.votes import most_voted
+from placement.online.dynamic.writes import Forwarding, write_rtt
+
+__all__ = ["Trace", "hot_sets", "simulate"]
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What happened, per tick; NaN where a tick has no reads, no writes, or nothing identified yet.
+
+    Attributes
+    ----------
+    time
+        Start of each tick in s.
+    read_ms, write_ms
+        Mean latency.
+    false_positive, false_negative
+        Share of reads whose client expected a copy that was not there, or missed a better one.
+    identified, identified_best
+        Share of the hot (object, site) pairs, and of the hottest tenth, in the newest complete
+        summary. Hot are the k objects that the clients at a site read most by their current
+        chances, those with a static copy there left out.
+    active, correct
+        Mean number of dynamic copies per site, and of those that are hot.
+    restarts
+        Seconds at which a generator restarted.
+    refreshes
+        Summaries fetched by all clients in the whole run.
+    recall
+        Per complete summary, the share of the exact k most voted-for pairs of its round that it
+        has.
+    reads
+        Latencies of all reads in ms with their number, as (values, counts).
+    """
+
+    time: FloatArray
+    read_ms: FloatArray
+    write_ms: FloatArray
+    false_positive: FloatArray
+    false_negative: FloatArray
+    identified: FloatArray
+    identified_best: FloatArray
+    active: FloatArray
+    correct: FloatArray
+    restarts: tuple[float, ...]
+    refreshes: int
+    recall: FloatArray
+    reads: tuple[FloatArray, IntArray]
+
+
+def hot_sets(generators: Generators, static: BoolArray, k: int) -> BoolArray:
+    """Return the k objects that clients at each site read most, shape (sites, objects).
+
+    By their chances, without objects that have a static copy there; ties to the smaller object.
+    """
+    rates = np.where(static, 0.0, generators.reads(len(static)))
+    result = np.zeros(static.shape, dtype=bool)
+    for site, row in enumerate(rates):
+        result[site, most_voted(row, k)] = True
+    return result
+
+
+def simulate(
+    world: World,
+    workload: Workload,
+    settings: Settings,
+    seed: int,
+    *,
+    forwarding: Forwarding = Forwarding.ALL,
+) -> Trace:
+    """Simulate one run.
+
+    Parameters
+    ----------
+    world
+        The store.
+    workload
+        Requests and restarts.
+    settings
+        Of the mechanism.
+    seed
+        Of the requests; the same for every policy that is compared.
+    forwarding
+        What a write waits for.
+
+    Notes
+    -----
+    O(requests · longest preference list + ticks · sites · objects).
+    """
+    run = _Run(world, settings, forwarding)  # a run has at least one tick
+    for tick in requests(world, workload, seed):
+        run.step(tick)
+    return run.trace()
+
+
+class _Run:
+    """State of a simulation."""
+
+    def __init__(self, world: World, settings: Settings, forwarding: Forwarding) -> None:
+        self._world, self._settings, self._forwarding = world, settings, forwarding
+        self._cluster = Cluster(world, settings)
+        self._clients = Clients(world, settings)
+        problem = world.problem(settings.k)
+        self._rtt, self._static_rtt = world.geography.rtt, problem.static_rtt
+        self._static = problem.static
+        # First of the closest static sites, for each site.
+        near = np.where(self._static[None], self._rtt[:, :, None], np.inf)
+        self._closest: IntArray = near.argmin(axis=1)
+        self._hot = hot_sets(world.generators, self._static, settings.k)
+        self._best = hot_sets(world.generators, self._static, max(1, settings.k // 10))
+        lists = world.geography.preferred
+        self._lists = np.full((len(lists), max(map(len, lists))), -1, dtype=np.intp)
+        for site, row in enumerate(lists):
+            self._lists[site, : len(row)] = row
+        self._rows: list[tuple[float, ...]] = []
+        self._restarts: list[float] = []
+        self._recall: list[float] = []
+        self._judged: BoolArray | None = None
+        self._latencies: Counter[float] = Counter()
+
+    def step(self, tick: Tick) -> None:
+        """Simulate one tick."""
+        self._cluster.advance(tick.start)
+        if tick.restarted:
+            self._restarts.append(tick.start)
+            k = self._settings.k
+            self._hot = hot_sets(tick.generators, self._static, k)
+            self._best = hot_sets(tick.generators, self._static, max(1, k // 10))
+        self._judge()
+        reading = ~tick.write
+        latency, positive, negative = self._read(tick.generator[reading], tick.key[reading])
+        writes = write_rtt(
+            self._rtt,
+            self._closest,
+            self._static | self._cluster.copies.active,
+            self._clients.site[tick.generator[tick.write]],
+            tick.key[tick.write],
+            self._forwarding,
+        )
+        values, counts = np.unique(latency, return_counts=True)
+        self._latencies.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        active = self._cluster.copies.active
+        sites = len(active)
+        self._rows.append(
+            (
+                tick.start,
+                _mean(latency),
+                _mean(writes),
+                _mean(positive),
+                _mean(negative),
+                self._share(self._hot),
+                self._share(self._best),
+                float(active.sum()) / sites,
+                float((active & self._hot).sum()) / sites,
+            )
+        )
+
+    def _share(self, wanted: BoolArray) -> float:
+        complete, total = self._cluster.complete, int(wanted.sum())
+        if complete is None or total == 0:
+            return float("nan")
+        return float((complete & wanted).sum()) / total
+
+    def _judge(self) -> None:
+        """Compare a new complete summary with the exact votes of its round."""
+        complete, votes = self._cluster.complete, self._cluster.votes_of_complete
+        if complete is None or votes is None or complete is self._judged:
+            return
+        self._judged = complete
+        found = wanted = 0
+        for site, row in enumerate(votes):
+            best = most_voted(row, self._settings.k)
+            wanted += len(best)
+            found += int(complete[site, best].sum())
+        self._recall.append(found / wanted if wanted else float("nan"))
+
+    def _read(self, client: IntArray, key: IntArray) -> tuple[FloatArray, BoolArray, BoolArray]:
+        """Latency, false positive and false negative of each read; casts the votes on the way."""
+        clients, cluster, active = self._clients, self._cluster, self._cluster.copies.active
+        home, index = clients.site[client], np.arange(len(key))
+        contact = self._closest[home, key]
+        looking = np.ones(len(key), dtype=bool)
+        missed = np.zeros(len(key), dtype=bool)
+        ballots: list[tuple[IntArray, IntArray]] = []  # requests, and the site they vote for
+        for column in self._lists.T:
+            site = column[home]
+            asked = looking & (site >= 0)
+            here = self._static[site, key]
+            going = asked & (here | clients.believed[client, site, key])
+            contact = np.where(going, site, contact)
+            passed = asked & ~going
+            missed |= passed & cluster.told[site, key]
+            ballots.append((index[passed], site[passed]))
+            looking &= ~going
+        dynamic = active[contact, key]
+        absent = ~dynamic & ~self._static[contact, key]
+        ballots.append((index[dynamic], contact[dynamic]))
+        self._cast(ballots, contact, key)
+        latency = self._rtt[home, contact]
+        # A node without the copy relays to the closest static one and hands the answer back.
+        latency += np.where(absent, self._static_rtt[contact, key], 0.0)
+        errors = np.bincount(client[absent | missed], minlength=len(clients.site))
+        clients.note(np.bincount(client, minlength=len(clients.site)), errors, cluster)
+        return latency, absent, missed
+
+    def _cast(
+        self, ballots: list[tuple[IntArray, IntArray]], contact: IntArray, key: IntArray
+    ) -> None:
+        """Hand the votes to the nodes that were asked, in the order of the requests."""
+        request = np.concatenate([part for part, _ in ballots])
+        site = np.concatenate([part for _, part in ballots])
+        order = np.argsort(request, kind="stable")
+        request, site = request[order], site[order]
+        self._cluster.vote(contact[request], site, key[request])
+
+    def trace(self) -> Trace:
+        """Return what happened."""
+        table = np.array(self._rows)
+        values = np.array(sorted(self._latencies))
+        counts = np.array([self._latencies[value] for value in values.tolist()], dtype=np.intp)
+        return Trace(
+            time=table[:, 0],
+            read_ms=table[:, 1],
+            write_ms=table[:, 2],
+            false_positive=table[:, 3],
+            false_negative=table[:, 4],
+            identified=table[:, 5],
+            identified_best=table[:, 6],
+            active=table[:, 7],
+            correct=table[:, 8],
+            restarts=tuple(self._restarts),
+            refreshes=self._clients.refreshes,
+            recall=np.array(self._recall),
+            reads=(values, counts),
+        )
+
+
+def _mean(values: FloatArray | BoolArray) -> float:
+    return float(values.mean()) if len(values) else float("nan")

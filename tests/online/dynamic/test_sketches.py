@@ -1,0 +1,215 @@
+"""Space-Saving, merging, Bloom summaries: bounds, order, and other people's implementations."""
+
+import itertools
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.errors import InputError
+from placement.online.dynamic.formulas import bloom_bits, bloom_error
+from placement.online.dynamic.merging import merge, merge_two, top
+from placement.online.dynamic.spacesaving import SpaceSaving, Summary, exact_summary
+from placement.online.dynamic.summaries import BloomSummary, ErrorCounter, spread
+
+streams = st.lists(st.integers(0, 9), max_size=60)
+
+
+def sketch(stream, counters):
+    made = SpaceSaving(counters)
+    made.extend(stream)
+    return made.summary()
+
+
+def slow_space_saving(stream, counters):
+    """The algorithm as published, with a list; the victim is the one longest at the least count."""
+    held = []  # [key, count, error, since]
+    for now, key in enumerate(stream):
+        known = next((row for row in held if row[0] == key), None)
+        if known:
+            known[1], known[3] = known[1] + 1, now
+        elif len(held) < counters:
+            held.append([key, 1, 0, now])
+        else:
+            victim = min(held, key=lambda row: (row[1], row[3]))
+            victim[:] = [key, victim[1] + 1, victim[1], now]
+    return sorted((key, count, error) for key, count, error, _ in held)
+
+
+@given(streams, st.integers(1, 6))
+def test_space_saving_keeps_its_promises(stream, counters):
+    result = sketch(stream, counters)
+    true = Counter(stream)
+    assert len(result.keys) <= counters
+    assert result.floor <= len(stream) / counters
+    for key, count, error in zip(result.keys, result.counts, result.errors, strict=True):
+        assert true[key] <= count <= true[key] + error
+        assert error <= result.floor or result.floor == 0 == error
+    for key, frequency in true.items():
+        if frequency > len(stream) / counters:
+            assert key in result.keys
+        if key not in result.keys:
+            assert frequency <= result.floor
+    assert result.counts.sum() == len(stream)
+
+
+@given(streams, st.integers(1, 6))
+def test_buckets_do_what_the_list_does(stream, counters):
+    result = sketch(stream, counters)
+    found = list(zip(result.keys.tolist(), result.counts.tolist(), result.errors.tolist(),
+                     strict=True))  # fmt: skip
+    assert found == slow_space_saving(stream, counters)
+
+
+@given(streams, st.integers(1, 12))
+def test_counting_is_space_saving_while_nothing_is_evicted(stream, counters):
+    votes = np.bincount(np.array(stream, dtype=int), minlength=10)
+    counted = exact_summary(votes, counters)
+    if len(set(stream)) > counters:
+        assert counted is None
+        return
+    assert same(counted, sketch(stream, counters))
+
+
+def same(a, b):
+    return (
+        np.array_equal(a.keys, b.keys)
+        and np.array_equal(a.counts, b.counts)
+        and np.array_equal(a.errors, b.errors)
+        and a.floor == b.floor
+    )
+
+
+@given(st.lists(streams, min_size=1, max_size=5), st.integers(1, 6), st.randoms())
+def test_the_merge_does_not_depend_on_order_and_bounds(parts, counters, shuffle):
+    summaries = [sketch(part, counters) for part in parts]
+    result = merge(summaries, counters)
+    for _ in range(3):
+        shuffle.shuffle(summaries)
+        assert same(merge(summaries, counters), result)
+    true = Counter(itertools.chain(*parts))
+    for key, count, error in zip(result.keys, result.counts, result.errors, strict=True):
+        assert count - error <= true[key] <= count
+    for key, frequency in true.items():
+        if key not in result.keys:
+            assert frequency <= result.floor
+
+
+def test_pairwise_truncated_merging_depends_on_order():
+    """The finding: commutative, not associative, so nodes may disagree about what is popular."""
+    a, b, c = {"c": 2}, {"b": 1}, {"a": 2, "d": 1}
+    assert merge_two(a, b, 2) == merge_two(b, a, 2)
+    assert merge_two(merge_two(a, b, 2), c, 2) == {"a": 1, "c": 1}
+    assert merge_two(a, merge_two(b, c, 2), 2) == {"a": 1, "c": 2}
+    assert merge_two(merge_two(a, c, 2), b, 2) == {}
+
+
+def test_all_nodes_agree_after_one_merge():
+    """96 nodes that hear from each other in different orders list the same objects."""
+    rng = np.random.default_rng(0)
+    chances = np.arange(1, 301) ** -0.99
+    chances /= chances.sum()
+    summaries = [sketch(rng.choice(300, 200, p=chances).tolist(), 20) for _ in range(96)]
+    lists = set()
+    shuffle = random.Random(1)
+    for _ in range(10):
+        shuffle.shuffle(summaries)
+        lists.add(tuple(top(merge(summaries, 20), 20).tolist()))
+    assert len(lists) == 1
+
+
+def test_merged_ties_go_to_the_smaller_key():
+    one = Summary(np.array([3, 5]), np.array([4, 4]), np.zeros(2, dtype=np.int64), 0)
+    two = Summary(np.array([1]), np.array([4]), np.zeros(1, dtype=np.int64), 0)
+    assert top(merge([one, two], 3), 2).tolist() == [1, 3]
+    assert merge([one, two], 2).keys.tolist() == [1, 3]
+    assert merge([], 2).keys.tolist() == []
+
+
+def test_bounds_agree_with_datasketches():
+    """Two estimators of one stream must have overlapping intervals for every key."""
+    datasketches = pytest.importorskip("datasketches")
+    rng = np.random.default_rng(5)
+    stream = (rng.zipf(1.2, 20_000) % 5_000).tolist()
+    mine = sketch(stream, 96)
+    theirs = datasketches.frequent_strings_sketch(7)  # 0.75 · 2^7 = 96 counters
+    for key in stream:
+        theirs.update(str(key))
+    true = Counter(stream)
+    for key, count, error in zip(mine.keys.tolist(), mine.counts, mine.errors, strict=True):
+        assert count - error <= true[key] <= count
+        low, high = theirs.get_lower_bound(str(key)), theirs.get_upper_bound(str(key))
+        assert low <= true[key] <= high
+        assert max(low, count - error) <= min(high, count)
+    heavy = {key for key, frequency in true.items() if frequency > len(stream) / 96}
+    assert heavy <= set(mine.keys.tolist())
+    assert heavy <= {int(row[0]) for row in theirs.get_frequent_items(
+        datasketches.frequent_items_error_type.NO_FALSE_NEGATIVES)}  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**70), st.integers(0, 2**70))
+def test_the_hash_is_the_same_everywhere_and_fits(a, b):
+    assert 0 <= spread(a) < 2**127
+    assert (spread(a) == spread(b)) == (a % 2**64 == b % 2**64)
+
+
+def test_a_hash_worked_elsewhere():
+    """SplitMix64's finaliser maps the golden-ratio increment to 0xE220A8397B1DCDAF."""
+    assert spread(0) >> 64 == 0xE220A8397B1DCDAF >> 1
+
+
+def test_bloom_size_and_error():
+    assert bloom_bits(10_000, 0.001) == 143_776
+    assert bloom_bits(10_000, 0.001) / 8 / 1024 == pytest.approx(17.55, abs=0.005)
+    assert bloom_error(10_600, 143_776, 10) == pytest.approx(0.0015, abs=5e-5)
+    assert bloom_error(11_430, 143_776, 10) == pytest.approx(0.0025, abs=1e-4)
+    pytest.importorskip("rbloom")
+    filter_ = BloomSummary(range(10_000), 10_000, 0.001)
+    assert filter_.bits == 143_776
+    assert filter_.among(np.arange(10_000)).all()
+    wrong = filter_.among(np.arange(10_000, 110_000)).mean()
+    assert 0.0006 < wrong < 0.0014
+    assert 5 in filter_
+
+
+def test_a_filter_that_is_too_full_errs_more():
+    """Sized for k and holding R > k copies: more errors than promised; so it is sized for R."""
+    pytest.importorskip("rbloom")
+    probes = np.arange(20_000, 220_000)
+    full = BloomSummary(range(11_430), 10_000, 0.001).among(probes).mean()
+    assert full == pytest.approx(0.0025, abs=0.0004)
+
+
+def test_refresh_is_due_at_five_per_cent_and_not_before():
+    counter = ErrorCounter(0.05, least=100)
+    assert not counter.note(99, 99)  # too few to tell
+    counter.reset()
+    assert not counter.note(1000, 49)
+    assert not counter.note(19, 1)
+    counter.reset()
+    assert counter.note(1000, 50)
+    counter.reset()
+    assert (counter.requests, counter.errors) == (0, 0)
+
+
+def test_a_long_memory_is_slow():
+    """Counting since the last refresh, a client right for a million requests notices late."""
+    slow, quick = ErrorCounter(0.05), ErrorCounter(0.05, memory=1000)
+    for counter in (slow, quick):
+        assert not counter.note(1_000_000, 0)
+    taken = {}
+    for name, counter in (("slow", slow), ("quick", quick)):
+        taken[name] = next(n for n in range(1, 20_000) if counter.note(100, 10))
+    assert taken["quick"] * 100 < 1_000
+    assert taken["slow"] * 100 >= 1_000_000  # 10 % errors need as many requests again
+
+
+@pytest.mark.parametrize("make", [lambda: SpaceSaving(0), lambda: merge([], 0),
+                                  lambda: ErrorCounter(0), lambda: bloom_bits(0, 0.1)])  # fmt: skip
+def test_bad_parameters(make):
+    with pytest.raises(InputError):
+        make()
