@@ -44,7 +44,7 @@ from placement.replay.ask import at_interval
 from placement.score import score_many
 from placement.stability.moves import MovePrices, price_table
 from placement.stability.paths import PathCost
-from placement.status import relative_gap
+from placement.status import Termination, relative_gap
 
 __all__ = ["ConfigurationSequence", "best_configurations", "configurations", "interval_scores"]
 
@@ -262,6 +262,8 @@ def _solved(problem: Problem, intervals: list[int], method: str) -> Plan:
             changes[field] = rtt[intervals]
     asked = problem.replace(instance=instance.replace(**changes), decay=1.0)
     plan = run(load_method(method), asked, Options())
+    if plan.termination is Termination.INTERRUPTED:
+        raise KeyboardInterrupt
     if plan.configuration is None:
         raise InputError(
             f"method {method!r} finds no configuration: " + "; ".join(plan.reasons),

@@ -81,6 +81,11 @@ def add_parser(verbs: Subparsers) -> None:
     mode.add_argument("--once", action="store_true", help="read what there is, and end (default)")
     mode.add_argument("--follow", action="store_true", help="go on until Ctrl-C")
     mode.add_argument(
+        "--adopt",
+        metavar="PLAN",
+        help="read nothing: note that this plan runs, and not what was recommended last",
+    )
+    mode.add_argument(
         "--log", action="store_true", help="read nothing: show all that the state file holds"
     )
     group.add_argument(
@@ -154,6 +159,9 @@ def run(args: argparse.Namespace) -> int:
     )
     store = Store.open(args.state, settings)
     try:
+        if args.adopt is not None:
+            store.adopt(_plan(args.adopt, "--adopt", instance), args.adopt, instance.sites)
+            return exits.FOUND
         watch = Watch(settings, source, store, _Shower(args), _complain)
         watch.resume()
         return _follow(watch, args) if args.follow else _once(watch, args)
@@ -213,18 +221,19 @@ def _settings(args: argparse.Namespace, instance: Instance) -> Settings:
         MovePrices(args.leader_price, args.voter_price, args.add_price, args.remove_price),
         args.method,
         settings_from(args),
-        None if args.start is None else _start(args.start, instance),
+        None if args.start is None else _plan(args.start, "--start", instance),
         args.grace,
     )
 
 
-def _start(path: str, instance: Instance) -> Configuration:
+def _plan(path: str, option: str, instance: Instance) -> Configuration:
+    """Return the configuration of a plan on the sites of the instance."""
     from placement.configuration import Configuration
     from placement.io import load_plan
 
     plan = load_plan(path)
     if plan.leader is None:
-        raise InputError("a plan without a configuration", source=path, field="--start")
+        raise InputError("a plan without a configuration", source=path, field=option)
     try:
         return Configuration.of(
             int(instance.site_indices([plan.leader], "leader")[0]),
@@ -269,7 +278,8 @@ def _complain(report: Report) -> None:
     from placement.text import escape
 
     place = f"interval {report.interval}: " if report.interval else ""
-    line = f"{report.kind}: {report.source}: {place}{report.message}; not used"
+    tail = "" if report.kind == "adopted" else "; not used"
+    line = f"{report.kind}: {report.source}: {place}{report.message}{tail}"
     print(escape(line), file=sys.stderr, flush=True)
 
 

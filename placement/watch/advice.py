@@ -28,6 +28,7 @@ from placement.score import TIE
 from placement.stability.hysteresis import choose
 from placement.stability.moves import changes
 from placement.stability.steps import step_document, steps_between
+from placement.status import Termination
 from placement.watch.settings import Settings
 
 __all__ = ["Candidate", "Recommendation", "WatchState", "advise", "initial_state"]
@@ -200,10 +201,14 @@ def _candidates(
 
 def _best(settings: Settings, problem: Problem) -> Plan:
     """Ask the method of the settings, or, for a part of the question it refuses, the exact one."""
-    method = load_method(settings.method)
+    method, options = load_method(settings.method), Options(settings=settings.method_settings)
     if refusal(method, problem) is not None and problem.tier < settings.problem.tier:
-        return run(load_method("exact"), problem, Options())
-    return run(method, problem, Options(settings=settings.method_settings))
+        method, options = load_method("exact"), Options()
+    plan = run(method, problem, options)
+    if plan.termination is Termination.INTERRUPTED:
+        # a method answers Ctrl-C with the best so far, which is no answer to go on from
+        raise KeyboardInterrupt
+    return plan
 
 
 def _found(plan: Plan) -> Configuration:

@@ -18,7 +18,7 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -63,7 +63,8 @@ class Report(NamedTuple):
     Attributes
     ----------
     kind
-        "late", "duplicate", "conflict", "malformed", "incomplete", "ignored" or "unreadable".
+        "late", "duplicate", "conflict", "malformed", "incomplete", "ignored" or "unreadable"; or
+        "adopted", for a configuration that runs instead of the one recommended.
     source, interval
         Where it stood; the interval is empty for a whole file.
     message
@@ -177,6 +178,38 @@ class Store:
         self.sequence += 1
         self.last = reading.key
         self.state = state
+
+    def adopt(self, current: Configuration, source: str, names: Sequence[str]) -> None:
+        """Take it that another configuration runs than the one recommended last.
+
+        Parameters
+        ----------
+        current
+            What runs.
+        source
+            Who says so, for the reports.
+        names
+            Of the sites.
+        """
+        words = f"leader {names[current.leader]}, " + ", ".join(
+            f"{title} {', '.join(names[site] for site in chosen)}"
+            for title, chosen in (("voters", current.voters), ("replicas", current.replicas))
+        )
+        with self._transaction():
+            self._link.execute(
+                "UPDATE state SET current = ?, streak = 0", [_configuration_text(current)]
+            )
+            after = (
+                "before the first interval"
+                if not self.sequence
+                else f"after {self.sequence} intervals"
+            )
+            self._link.execute(
+                "INSERT OR IGNORE INTO report (kind, source, interval, message, digest) "
+                "VALUES ('adopted', ?, ?, ?, '')",
+                (source, "", f"{after}: {words}"),
+            )
+        self.state = WatchState(self.state.demand, current, 0)
 
     def report(self, report: Report, digest: str) -> bool:
         """Keep a report; whether it is new."""

@@ -80,6 +80,29 @@ def test_a_plan_to_start_from(placement: Run, instance: Path, tmp_path: Path) ->
     assert {document["leader"] for document in documents} == {"f"}
 
 
+def test_another_plan_than_the_recommended_one(
+    placement: Run, instance: Path, tmp_path: Path
+) -> None:
+    held = tmp_path / "later"
+    held.mkdir()
+    for path in sorted((tmp_path / "in").iterdir())[6:]:
+        path.rename(held / path.name)
+    asked = ("watch", instance, tmp_path / "in", *COUNTS, "--state", tmp_path / "s.db")
+    first = placement(*asked, "--horizon", 0, "--json")
+    assert json.loads(first.out.splitlines()[-1])["leader"] != "f"
+    save_plan(solve(Problem(world(), replicas=4, voters=3, leader="f")), tmp_path / "plan.json")
+    outcome = placement(*asked, "--horizon", 0, "--adopt", tmp_path / "plan.json")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    for path in sorted(held.iterdir()):
+        path.rename(tmp_path / "in" / path.name)
+    rest = placement(*asked, "--horizon", 0, "--json")
+    documents = [json.loads(line) for line in rest.out.splitlines()]
+    assert [document["leader"] for document in documents] == ["f"] * 6
+    log = placement(*asked, "--log")
+    assert "adopted: " in log.err
+    assert "after 6 intervals: leader f, voters " in log.err
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

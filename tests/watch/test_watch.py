@@ -8,15 +8,17 @@ import math
 import os
 import sqlite3
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from placement import Configuration, Problem
+from placement import Configuration, Options, Plan, Problem, Termination
 from placement.errors import InputError, PlacementError
 from placement.feasibility import violations
 from placement.io.tables import parquet_bytes
+from placement.methods import load_method
 from placement.plan import objective
 from placement.replay.decay import Decay
 from placement.stability import Hysteresis, MovePrices, changes
@@ -111,6 +113,31 @@ def test_recommendations_hold_up_to_the_evaluator() -> None:
             assert last["leader"] == advice.document["leader"]
         else:
             assert max(worth) <= 1e-9 or advice.streak == 1
+
+
+def test_an_interrupted_search_is_no_recommendation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A method answers Ctrl-C with the best so far; a watch must not go on from there."""
+    counts, folder = demand(4), tmp_path / "in"
+    for i, table in enumerate(counts):
+        drop(folder, f"{i}.csv", csv_text(world(), [i], table[None]))
+    true, calls = load_method("exhaustive"), []
+
+    def call(problem: Problem, options: Options) -> Plan:
+        calls.append(problem)
+        plan = true.call(problem, options)
+        return plan.replace(termination=Termination.INTERRUPTED) if len(calls) == 5 else plan
+
+    asked = settings(2, method="exhaustive")
+    with monkeypatch.context() as patch, Run(asked, folder, tmp_path / "s.db") as run:
+        patch.setattr("placement.watch.advice.load_method", lambda _: replace(true, call=call))
+        with pytest.raises(KeyboardInterrupt):
+            run.look()
+    assert 0 < len(run.shown) < 4
+    with Run(asked, folder, tmp_path / "s.db") as run:
+        run.look()
+    assert read_log(tmp_path / "s.db")[0] == reference(2, counts, method="exhaustive")
 
 
 def test_extremes_of_the_rule() -> None:
