@@ -18,7 +18,7 @@ from placement import Instance, Problem
 from placement.checks import FloatArray
 from placement.replay import NOBODY, STRATEGIES, Deployments, Replay, Trace, replay
 from placement.replay.fleets import fleet_trace, ground_of, trace_of
-from placement.replay.summary import gains, summary
+from placement.replay.summaries import gains, summary
 from placement.workloads import Clients, Timeline, fleet, generate, write_parquet
 
 __all__ = ["deployments", "drawn_fleet", "fleets", "memory", "moving", "speed", "tier3"]

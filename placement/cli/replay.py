@@ -281,7 +281,7 @@ def _show(
     wanted: str,
 ) -> None:
     from placement.replay.ranking import recommendations
-    from placement.replay.summary import gains, summary
+    from placement.replay.summaries import gains, summary
 
     strategies, moving = summary(result), gains(result)
     tier = next((tier for tier in result.tiers if tier < 3), None)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
+from placement.errors import InputError
 from placement.problem import Problem
 from placement.replay.decay import Decay, decayed
 from placement.replay.deployments import NOBODY, Deployments
@@ -21,7 +22,7 @@ from placement.replay.results import Outcome, SiteSets
 from placement.replay.trace import Trace
 from placement.score import TIE, first_best, leader_scores
 
-__all__ = ["Parts", "agg_scores", "parts_of", "replay_fixed"]
+__all__ = ["Parts", "agg_scores", "interval_scores", "parts_of", "replay_fixed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +76,30 @@ def parts_of(problem: Problem, trace: Trace, deployments: Deployments) -> Parts:
                 np.zeros(len(held)),
             )
     return Parts(scores, rounds)
+
+
+def interval_scores(
+    problem: Problem, trace: Trace, deployments: Deployments, *, tier: int = 1
+) -> FloatArray:
+    """Eq. 1 of every leader in every interval, with that interval's demand and RTTs.
+
+    Parameters
+    ----------
+    problem, trace, deployments
+        As for :func:`placement.replay.replay`.
+    tier
+        1: the voters stand; 2: each leader with its best voters of the interval.
+
+    Returns
+    -------
+    ndarray
+        ms times operations, infinite for sites that may not lead; shape (databases, intervals,
+        sites). What :mod:`placement.stability` and :mod:`formulations.leader_sequence` work on.
+    """
+    if tier not in (1, 2):
+        raise InputError("no such tier", field="tier", value=tier, expected="1 or 2")
+    trace.check_fits(problem.instance)
+    return _best_scores(parts_of(problem, trace, deployments), Quorums(problem, deployments, tier))
 
 
 def agg_scores(parts: Parts, quorums: Quorums, decay: Decay) -> FloatArray:

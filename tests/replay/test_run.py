@@ -15,7 +15,15 @@ from placement import Instance, Problem
 from placement.constraints import Diversity
 from placement.demand import aggregate
 from placement.errors import InputError, UnsupportedError
-from placement.replay import NOBODY, STRATEGIES, Deployments, Replay, Trace, replay
+from placement.replay import (
+    NOBODY,
+    STRATEGIES,
+    Deployments,
+    Replay,
+    Trace,
+    interval_scores,
+    replay,
+)
 from placement.replay.ask import at_interval
 from placement.score import majority, score
 from tests.strategies import instances
@@ -471,3 +479,22 @@ def test_nobody_to_lead_is_named():
     outside = [s for i, s in enumerate(problem.instance.sites) if not deployments.replicas[1, i]]
     with pytest.raises(InputError, match=r"no site may lead.*got 1"):
         replay(problem.replace(leaders=outside), trace, deployments)
+
+
+@settings(max_examples=20)
+@given(case=cases())
+def test_scores_of_all_leaders(case):
+    """What stability works on: the oracle is the least, the worst constant the greatest sum."""
+    problem, trace, deployments = case
+    result = replay(problem, trace, deployments)
+    for tier in (1, 2):
+        scores = interval_scores(problem, trace, deployments, tier=tier)
+        np.testing.assert_array_equal(
+            scores[:, 1:].min(axis=2), result.outcome(tier, "oracle").score
+        )
+        if tier == 1:
+            able = np.isfinite(scores[:, 1:]).all(axis=1)
+            totals = np.where(able, scores[:, 1:].sum(axis=1), -np.inf)
+            np.testing.assert_allclose(totals.max(axis=1), result.total(1, "worst"), rtol=1e-9)
+    with pytest.raises(InputError, match="no such tier"):
+        interval_scores(problem, trace, deployments, tier=3)

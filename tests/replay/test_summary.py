@@ -12,7 +12,7 @@ from placement import Instance, Problem
 from placement.errors import InputError
 from placement.replay import Deployments, Trace, replay
 from placement.replay.ranking import Recommendation, ranking_text, recommendations
-from placement.replay.summary import gains, summary
+from placement.replay.summaries import gains, summary
 from tests.replay.test_run import READS_MOVE, two_towns, world27
 
 

@@ -20,7 +20,7 @@ import placement
 from placement import Problem
 from placement.replay import Deployments, Trace, replay
 from placement.replay.fleets import ground_of, trace_of
-from placement.replay.summary import gains
+from placement.replay.summaries import gains
 from placement.workloads import (
     MIXES,
     Clients,
