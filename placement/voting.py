@@ -11,12 +11,14 @@ that every method names the same voters.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.choice import Choice, subsets
-from placement.constraints import Rules
+from placement.constraints import GroupRule, Rules
 from placement.demand import Demand
 from placement.score import TIE, closest_first, quorum_latency
 
@@ -118,38 +120,64 @@ def greedy_voters(
     Notes
     -----
     Pins first, then by (RTT, site order), each taken if the caps still have room: O(n·r·levels)
-    after one sort, and less where all find their voters early.
+    after one sort, O(n·r²) under a single cap.
     """
     count, width = replicas.shape
-    rows = np.arange(count)
     known, which = np.unique(leaders, return_inverse=True)
     rank = _ranks(site_rtt[known])
     pinned = rules.must_vote[replicas] | (replicas == leaders[:, np.newaxis])
     pins = pinned.sum(axis=1)
     ranks = np.where(pinned, -1, rank[which[:, np.newaxis], replicas])
     turn = np.argsort(ranks, axis=1, kind="stable")
-    groups = rules.of("voters")
-    held = [np.zeros((count, len(group.names)), dtype=np.intp) for group in groups]
-    voters = np.zeros((count, rules.voters), dtype=np.intp)
-    taken = np.zeros(count, dtype=np.intp)
-    # a pinned voter that lies outside R leaves no feasible set
+    site = np.take_along_axis(replicas, turn, axis=1)
+    caps = [group for group in rules.of("voters") if group.cap is not None]
+    if len(caps) > 1:
+        chosen = _admitted_one_by_one(rules, caps, site)
+    else:
+        chosen = _admitted_at_once(rules, caps, site)
+    # a pinned voter that lies outside R, or that the caps have no room for, leaves no feasible set
     found = pins >= int(rules.must_vote.sum()) + ~rules.must_vote[leaders]
-    for step in range(width):
-        if step >= pins.max(initial=0) and (taken == rules.voters).all():
-            break
-        site = replicas[rows, turn[:, step]]
-        fits = rules.may_vote[site] & (taken < rules.voters)
-        for group, load in zip(groups, held, strict=True):
-            if group.cap is not None:
-                fits &= load[rows, group.labels[site]] < group.cap
-        found &= fits | (step >= pins)
-        for group, load in zip(groups, held, strict=True):
-            load[rows, group.labels[site]] += fits
-        voters[rows[fits], taken[fits]] = site[fits]
-        taken += fits
-    found &= taken == rules.voters
+    found &= (chosen | (np.arange(width) >= pins[:, np.newaxis])).all(axis=1)
+    place = np.cumsum(chosen, axis=1) - 1
+    found &= place[:, -1] == rules.voters - 1
+    voters = np.zeros((count, rules.voters), dtype=np.intp)
+    row, column = np.nonzero(chosen)
+    voters[row, place[row, column]] = site[row, column]
     closest = np.argsort(rank[which[:, np.newaxis], voters], axis=1, kind="stable")
     return np.take_along_axis(voters, closest, axis=1), found
+
+
+def _admitted_at_once(rules: Rules, caps: Sequence[GroupRule], site: IntArray) -> BoolArray:
+    """Voters among sites in order of preference, shape of `site`, under one cap at most.
+
+    A site is admitted when fewer than `cap` of those before it lie in its domain.
+    """
+    chosen: BoolArray = rules.may_vote[site]
+    for group in caps:
+        labels = group.labels[site]
+        width = site.shape[1]
+        before = np.tri(width, k=-1, dtype=bool) & chosen[:, np.newaxis, :]
+        same = labels[:, :, np.newaxis] == labels[:, np.newaxis, :]
+        chosen = chosen & ((same & before).sum(axis=2) < (group.cap or 0))
+    return chosen & (np.cumsum(chosen, axis=1) <= rules.voters)
+
+
+def _admitted_one_by_one(rules: Rules, caps: Sequence[GroupRule], site: IntArray) -> BoolArray:
+    """Do the same under several caps: whom one cap keeps out takes no room under another."""
+    count, width = site.shape
+    rows = np.arange(count)
+    held = [np.zeros((count, len(group.names)), dtype=np.intp) for group in caps]
+    chosen = np.zeros(site.shape, dtype=bool)
+    taken = np.zeros(count, dtype=np.intp)
+    for step in range(width):
+        fits = rules.may_vote[site[:, step]] & (taken < rules.voters)
+        for group, load in zip(caps, held, strict=True):
+            fits &= load[rows, group.labels[site[:, step]]] < group.cap
+        for group, load in zip(caps, held, strict=True):
+            load[rows, group.labels[site[:, step]]] += fits
+        chosen[:, step] = fits
+        taken += fits
+    return chosen
 
 
 def _ranks(waits: FloatArray) -> npt.NDArray[np.int32]:
