@@ -28,7 +28,7 @@ from placement.score import TIE
 from placement.stability.hysteresis import choose
 from placement.stability.moves import changes
 from placement.stability.steps import step_document, steps_between
-from placement.status import Termination
+from placement.status import Status, Termination
 from placement.watch.settings import Settings
 
 __all__ = ["Candidate", "Recommendation", "WatchState", "advise", "initial_state"]
@@ -154,7 +154,7 @@ def advise(
         fresh = WatchState(demand, found.configuration, 0)
         return _ended(settings, fresh, label, "start", (found,), 0, operations, 0, reasons)
     broken = violations(problem, state.current)
-    candidates = _candidates(settings, problem, state.current, not broken)
+    candidates, proven = _candidates(settings, problem, state.current, not broken)
     means = np.array([each.mean for each in candidates])
     if broken:
         means[0] = math.inf  # it has to be left whatever that gains
@@ -163,7 +163,7 @@ def advise(
     )
     pick = int(chosen)
     paid = state.streak + 1 if pick else int(count)
-    reasons = _reasons(settings, candidates, pick, paid, broken)
+    reasons = _reasons(settings, candidates, pick, paid, broken, proven)
     fresh = WatchState(demand, candidates[pick].configuration, int(count))
     action = "move" if pick else "keep"
     steps = steps_between(problem, state.current, fresh.current) if pick and fresh.current else ()
@@ -175,8 +175,11 @@ def advise(
 
 def _candidates(
     settings: Settings, problem: Problem, current: Configuration, feasible: bool
-) -> tuple[Candidate, ...]:
-    """Return the current configuration and the best of each kind of move, each once."""
+) -> tuple[tuple[Candidate, ...], bool]:
+    """Return the current configuration and the best of each kind of move, each once.
+
+    And whether the best of all is proven to be that.
+    """
     names = settings.instance.sites
     replicas = [names[site] for site in current.replicas]
     voters = [names[site] for site in current.voters]
@@ -189,14 +192,16 @@ def _candidates(
         asked[-1] = (("leader", "roles", "replicas")[problem.tier - 1], problem)
     found = [_candidate("keep", problem, current, 0.0, "as it is")]
     known = {_identity(current)}
+    proven = False
     for kind, question in asked:
         plan = _best(settings, question)
         configuration = _found(plan)
+        proven = plan.status is Status.OPTIMAL  # the whole question comes last
         if _identity(configuration) not in known:
             known.add(_identity(configuration))
             price = settings.prices.of(changes(current, configuration))
             found.append(_candidate(kind, problem, configuration, price, plan.status))
-    return tuple(found)
+    return tuple(found), proven
 
 
 def _best(settings: Settings, problem: Problem) -> Plan:
@@ -242,17 +247,22 @@ def _reasons(
     pick: int,
     paid: int,
     broken: tuple[str, ...],
+    proven: bool,
 ) -> tuple[str, ...]:
     """Say why, for the candidate that was taken or the one that came closest."""
     if broken:
         return ("The configuration breaks the constraints: " + "; ".join(broken) + ".",)
     here, horizon, confirm = candidates[0], settings.rule.horizon, settings.rule.confirm
+    best = "is the best for the predicted demand (proven)"
+    if not proven:
+        best = f"is the best that {settings.method} finds for the predicted demand"
     if len(candidates) == 1:
-        return ("The configuration is the best for the predicted demand.",)
-    shown = candidates[pick] if pick else _nearest(candidates, horizon)
+        return (f"The configuration {best}.",)
+    better = [each for each in candidates[1:] if here.mean - each.mean > TIE * here.mean]
+    if not better:
+        return (f"The configuration {best}, as are others.",)
+    shown = candidates[pick] if pick else _nearest(better, horizon)
     gain = here.mean - shown.mean
-    if not gain > TIE * here.mean:
-        return ("No other configuration is better for the predicted demand.",)
     name = settings.instance.sites[shown.configuration.leader]
     what = {
         "leader": f"Leader {name}",
@@ -281,14 +291,14 @@ def _reasons(
     return (first, second, f"It has paid {paid} of {confirm} times in a row: {done}.")
 
 
-def _nearest(candidates: tuple[Candidate, ...], horizon: float) -> Candidate:
+def _nearest(moves: list[Candidate], horizon: float) -> Candidate:
     """Return the move of least H·mean + price."""
     scale = min(horizon, 1e12)
 
     def total(each: Candidate) -> float:
         return scale * each.mean + each.price
 
-    return min(candidates[1:], key=total)
+    return min(moves, key=total)
 
 
 def _ended(
