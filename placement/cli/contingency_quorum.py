@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.cli import exits
 from placement.cli.output import exit_code, print_json
 from placement.cli.parsing import Subparsers
+from placement.cli.quorum_question import add_question, problem_from
 from placement.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
-    from placement.checks import FloatArray
-    from placement.quorumstore import Goal, QuorumPlan, QuorumProblem, StoreRules
-    from placement.quorumstore.problem import CountArray
+    from placement.quorumstore import QuorumPlan, QuorumProblem
 
 __all__ = ["GROUP", "add_parser", "run"]
 
@@ -35,77 +32,10 @@ def add_parser(parts: Subparsers) -> None:
         help="replica sites, N, R and W of the keys of a leaderless store",
         description="Choose replica sites, N, R and W so that a percentile of read and write "
         "latency is smallest: normally (BA, basic availability) or in the worst case over the loss "
-        "of any one site (N-1C). Proven optima by enumeration.",
+        "of any one site (N-1C), or so that it costs least within limits. Proven optima.",
     )
-    parser.add_argument(
-        "store",
-        metavar="RTTS",
-        help="a CSV of RTTs in ms (a header, then a site and its RTT to each site per row), or a "
-        "bundled data set, whose site RTTs are taken",
-    )
-    parser.add_argument(
-        "--local-rtt",
-        type=float,
-        default=0.5,
-        metavar="MS",
-        help="least RTT within a site (default 0.5)",
-    )
-    group = parser.add_argument_group("demand: one key, or a table of keys")
-    for side in ("reads", "writes"):
-        group.add_argument(
-            f"--{side}",
-            action="append",
-            default=[],
-            metavar="SITE=N",
-            help=f"{side} entering at a site, a whole number (repeatable)",
-        )
-    group.add_argument(
-        "--keys",
-        metavar="FILE",
-        help="CSV or Parquet with columns key, reads:<site>, writes:<site>; needs -o, is streamed, "
-        "and goes on where an interrupted run stopped",
-    )
-    group = parser.add_argument_group("rules")
-    model = group.add_mutually_exclusive_group()
-    model.add_argument("--normal", action="store_true", help="BA: latency with nothing lost")
-    model.add_argument("--worst", action="store_true", help="N-1C: the worst loss (default)")
-    group.add_argument(
-        "--redirect",
-        choices=("keep", "closest", "hop"),
-        default="hop",
-        help="clients of a lost site keep their latency, are at the closest survivor, or reach it "
-        "by an extra hop (default)",
-    )
-    group.add_argument(
-        "--p", type=float, default=0.9, metavar="P", help="share within the threshold (default 0.9)"
-    )
-    group.add_argument("--p-reads", type=float, metavar="P", help="of reads, in place of --p")
-    group.add_argument("--p-writes", type=float, metavar="P", help="of writes, in place of --p")
-    group.add_argument("--n-max", type=int, default=5, metavar="N", help="largest N (default 5)")
-    for option, text in (("--n", "N"), ("--r", "R"), ("--w", "W")):
-        group.add_argument(option, type=int, metavar=text, help=f"fix {text}")
-    group.add_argument(
-        "--failures", type=int, default=1, metavar="F", help="sites lost at once (default 1)"
-    )
-    group.add_argument(
-        "--regions", metavar="LEVEL", help="level of the data set that makes the regions"
-    )
-    group.add_argument("--lose-region", action="store_true", help="a whole region is lost")
-    group.add_argument(
-        "--distinct-regions", action="store_true", help="no two replicas in one region"
-    )
-    group = parser.add_argument_group("goal")
-    group.add_argument(
-        "--target",
-        choices=("threshold", "reads", "writes"),
-        default="threshold",
-        help="max(T_r, T_w) (default), or one of them; ties by the other",
-    )
-    for side in ("read", "write"):
-        group.add_argument(
-            f"--{side}-limit", type=float, default=math.inf, metavar="MS",
-            help=f"largest {side} threshold allowed",
-        )  # fmt: skip
+    add_question(parser)
+    group = parser.add_argument_group("what is shown")
     what = group.add_mutually_exclusive_group()
     what.add_argument("--pareto", action="store_true", help="the front of read and write threshold")
     what.add_argument(
@@ -129,7 +59,7 @@ def add_parser(parts: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Solve one key or a table of them."""
-    problem = _problem(args)
+    problem = problem_from(args)
     if args.keys is not None:
         return _table(problem, args)
     if args.output is not None:
@@ -162,142 +92,6 @@ def _method(name: str) -> object:
     import inspect
 
     return type(inspect.signature(_solver("place")).parameters["method"].default)(name)
-
-
-# --- the question ----------------------------------------------------------------------------
-
-
-def _problem(args: argparse.Namespace) -> QuorumProblem:
-    import numpy as np
-
-    from placement.quorumstore import QuorumProblem
-
-    sites, rtt, regions = _store(args)
-    rtt = rtt.copy()
-    np.fill_diagonal(rtt, np.maximum(np.diagonal(rtt), args.local_rtt))
-    given = {"reads": args.reads, "writes": args.writes}
-    demand = {side: _counts(values, sites, side) for side, values in given.items()}
-    if args.keys is not None:
-        if args.reads or args.writes or args.pareto or args.envelope:
-            raise InputError(
-                "one key and a table of keys were given",
-                field="--keys",
-                value=args.keys,
-                expected="no --reads, --writes, --pareto, --envelope",
-            )
-        demand["reads"] = np.ones(len(sites), dtype=np.int64)  # not used: the table has its own
-    return QuorumProblem(
-        rtt,
-        demand["reads"],
-        demand["writes"],
-        sites=sites,
-        regions=regions,
-        rules=_rules(args),
-        goal=_goal(args),
-    )
-
-
-def _store(
-    args: argparse.Namespace,
-) -> tuple[tuple[str, ...], FloatArray, tuple[str, ...]]:
-    import numpy as np
-
-    from placement import datasets
-
-    if args.store in datasets.names():
-        instance = datasets.load(args.store)
-        if instance.site_rtt.ndim != 2:
-            raise InputError("RTTs vary by interval", field="RTTS", value=args.store)
-        regions: tuple[str, ...] = ()
-        if args.regions is not None:
-            regions = tuple(str(label or "") for label in instance.labels(args.regions))
-        return instance.sites, np.array(instance.site_rtt), regions
-    if args.regions is not None:
-        raise InputError(
-            "a table of RTTs has no levels",
-            field="--regions",
-            value=args.regions,
-            expected="a bundled data set",
-        )
-    path = Path(args.store)
-    if not path.is_file():
-        raise InputError(
-            "no such file or data set",
-            field="RTTS",
-            value=args.store,
-            expected="a CSV, or one of " + ", ".join(datasets.names()),
-        )
-    with path.open(newline="", encoding="utf-8") as stream:
-        rows = [row for row in csv.reader(stream) if row]
-    sites = tuple(row[0] for row in rows[1:])
-    if not rows or tuple(rows[0][1:]) != sites:
-        raise InputError(
-            "rows and columns name different sites",
-            source=args.store,
-            expected="a header 'site,a,b,…' and then one row per site in the same order",
-        )
-    table = np.zeros((len(sites), len(sites)))
-    for i, row in enumerate(rows[1:]):
-        if len(row) != len(sites) + 1:
-            raise InputError(
-                "wrong number of cells", source=f"{args.store}, row {i + 2}", value=len(row)
-            )
-        for j, cell in enumerate(row[1:]):
-            try:
-                table[i, j] = float(cell) if cell or i != j else 0.0
-            except ValueError:
-                raise InputError(
-                    "not an RTT",
-                    source=f"{args.store}, row {i + 2}",
-                    field=sites[j],
-                    value=cell,
-                    expected="milliseconds",
-                ) from None
-    return sites, table, ()
-
-
-def _counts(values: list[str], sites: tuple[str, ...], side: str) -> CountArray:
-    import numpy as np
-
-    counts = np.zeros(len(sites), dtype=np.int64)
-    for text in values:
-        site, equals, number = text.rpartition("=")
-        if not equals or site not in sites or not number.isdecimal():
-            raise InputError(
-                "not a count",
-                field=f"--{side}",
-                value=text,
-                expected="SITE=N with a whole number and a site of " + ", ".join(sites),
-            )
-        counts[sites.index(site)] += int(number)
-    return counts
-
-
-def _rules(args: argparse.Namespace) -> StoreRules:
-    from placement.quorumstore import Loss, Redirect, StoreRules
-
-    return StoreRules(
-        not args.normal,
-        redirect=Redirect(args.redirect),
-        read_fraction=args.p if args.p_reads is None else args.p_reads,
-        write_fraction=args.p if args.p_writes is None else args.p_writes,
-        max_replicas=args.n_max,
-        replicas=args.n,
-        read_quorum=args.r,
-        write_quorum=args.w,
-        failures=args.failures,
-        loss=Loss.REGION if args.lose_region else Loss.SITE,
-        distinct_regions=args.distinct_regions,
-    )
-
-
-def _goal(args: argparse.Namespace) -> Goal:
-    from placement.quorumstore import Goal, Target
-
-    return Goal(Target(args.target), read_bound=args.read_limit, write_bound=args.write_limit)
-
-
-# --- the answers -----------------------------------------------------------------------------
 
 
 def _table(problem: QuorumProblem, args: argparse.Namespace) -> int:
@@ -417,19 +211,27 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def _unit(plan: QuorumPlan) -> str:
+    """Say that the value is in ms, unless it is a cost."""
+    return "" if plan.problem.goal.target.value == "cost" else "_ms"
+
+
 def _document(plan: QuorumPlan) -> dict[str, object]:
     document: dict[str, object] = {
         "status": str(plan.status),
         "termination": str(plan.termination),
         "method": plan.method,
         "seconds": plan.seconds,
-        "value_ms": _finite(plan.value),
-        "bound_ms": _finite(plan.bound),
+        "goal": plan.problem.goal.target.value,
+        f"value{_unit(plan)}": _finite(plan.value),
+        f"bound{_unit(plan)}": _finite(plan.bound),
         "reasons": list(plan.reasons),
     }
     if plan.configuration is not None:
         document |= _configuration(plan)
         document["mean_ms"] = plan.mean_latency
+        if plan.problem.prices is not None:
+            document["cost"] = plan.cost
         document["losses"] = [
             {
                 "lost": list(effect.lost),
@@ -439,6 +241,26 @@ def _document(plan: QuorumPlan) -> dict[str, object]:
             for effect in plan.losses
         ]
     return document
+
+
+def _value(plan: QuorumPlan) -> str:
+    """Value of the goal with the words for what it is."""
+    goal = plan.problem.goal
+    names = {
+        "threshold": "max(T_r, T_w)",
+        "reads": "T_r",
+        "writes": "T_w",
+        "weighted": f"{goal.read_weight:g} T_r + {goal.write_weight:g} T_w",
+        "cost": "traffic and storage",
+    }
+    unit = " ms" if _unit(plan) else ""
+    text = f"{plan.value:,.2f}{unit}, {names[goal.target.value]}"
+    if not plan.problem.rules.contingency or not unit:
+        return text
+    normal, worst = goal.normal_weight, goal.worst_weight
+    if (normal, worst) == (0, 1):
+        return text + ", worst loss"
+    return text + (f", {normal:g} normal + {worst:g} worst loss" if worst else ", normal")
 
 
 def _text(plan: QuorumPlan) -> str:
@@ -459,10 +281,11 @@ def _text(plan: QuorumPlan) -> str:
     ]
     return "\n".join(
         [
-            f"{plan.status} ({model}, {plan.method}): {plan.value:.2f} ms",
+            f"{plan.status} ({model}, {plan.method}): {_value(plan)}",
             f"Replicas  {', '.join(plan.replicas)}",
             f"N-R-W     {_quorums(plan)}",
             f"Mean      {plan.mean_latency:.2f} ms in normal operation",
+            *([] if plan.problem.prices is None else [f"Cost      {plan.cost:,.2f}"]),
             "",
             "Thresholds, worst losses first",
             table(["lost", "read ms", "write ms"], rows, right=(1, 2), indent="  "),

@@ -1,0 +1,377 @@
+"""The question of ``placement contingency quorum``: its options, and the problem they describe."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from placement.errors import InputError
+
+if TYPE_CHECKING:
+    from placement.checks import FloatArray
+    from placement.quorumstore import Goal, QuorumProblem, StoreRules, TrafficPrices
+    from placement.quorumstore.problem import CountArray
+
+__all__ = ["add_question", "problem_from"]
+
+_MESSAGES = "messages"
+"""Name of the prices that count messages between sites."""
+
+
+def add_question(parser: argparse.ArgumentParser) -> None:
+    """Add the options that make the problem."""
+    parser.add_argument(
+        "store",
+        metavar="RTTS",
+        help="a CSV of RTTs in ms (a header, then a site and its RTT to each site per row), or a "
+        "bundled data set, whose site RTTs are taken",
+    )
+    parser.add_argument(
+        "--local-rtt",
+        type=float,
+        default=0.5,
+        metavar="MS",
+        help="least RTT within a site (default 0.5)",
+    )
+    group = parser.add_argument_group("demand: one key, or a table of keys")
+    for side in ("reads", "writes"):
+        group.add_argument(
+            f"--{side}",
+            action="append",
+            default=[],
+            metavar="SITE=N",
+            help=f"{side} entering at a site, a whole number (repeatable)",
+        )
+    group.add_argument(
+        "--keys",
+        metavar="FILE",
+        help="CSV or Parquet with columns key, reads:<site>, writes:<site>; needs -o, is streamed, "
+        "and goes on where an interrupted run stopped",
+    )
+    group = parser.add_argument_group("rules")
+    model = group.add_mutually_exclusive_group()
+    model.add_argument("--normal", action="store_true", help="BA: latency with nothing lost")
+    model.add_argument("--worst", action="store_true", help="N-1C: the worst loss (default)")
+    group.add_argument(
+        "--redirect",
+        choices=("keep", "closest", "hop"),
+        default="hop",
+        help="clients of a lost site keep their latency, are at the closest survivor, or reach it "
+        "by an extra hop (default)",
+    )
+    group.add_argument(
+        "--p", type=float, default=0.9, metavar="P", help="share within the threshold (default 0.9)"
+    )
+    group.add_argument("--p-reads", type=float, metavar="P", help="of reads, in place of --p")
+    group.add_argument("--p-writes", type=float, metavar="P", help="of writes, in place of --p")
+    group.add_argument("--n-max", type=int, default=5, metavar="N", help="largest N (default 5)")
+    for option, text in (("--n", "N"), ("--r", "R"), ("--w", "W")):
+        group.add_argument(option, type=int, metavar=text, help=f"fix {text}")
+    group.add_argument(
+        "--failures", type=int, default=1, metavar="F", help="sites lost at once (default 1)"
+    )
+    group.add_argument(
+        "--regions", metavar="LEVEL", help="level of the data set that makes the regions"
+    )
+    group.add_argument("--lose-region", action="store_true", help="a whole region is lost")
+    group.add_argument(
+        "--distinct-regions", action="store_true", help="no two replicas in one region"
+    )
+    group = parser.add_argument_group("goal")
+    group.add_argument(
+        "--target",
+        choices=("threshold", "reads", "writes", "cost"),
+        help="max(T_r, T_w) (default); one of them, ties by the other; or traffic and storage",
+    )
+    group.add_argument(
+        "--weighted",
+        metavar="A,B",
+        help="A * T_r + B * T_w, in place of --target",
+    )
+    group.add_argument(
+        "--mix",
+        metavar="A,B",
+        help="A * normal + B * worst loss, in place of the worst loss alone (0,1); A,0 with limits "
+        "is the best normal latency whose worst case obeys them",
+    )
+    for side in ("read", "write"):
+        group.add_argument(
+            f"--{side}-limit", type=float, default=math.inf, metavar="MS",
+            help=f"largest {side} threshold allowed",
+        )  # fmt: skip
+    group = parser.add_argument_group("costs")
+    group.add_argument(
+        "--traffic",
+        metavar="FILE",
+        help="prices per GB sent between sites: a CSV shaped like RTTS (rows send), or 'messages', "
+        "which counts messages between sites",
+    )
+    group.add_argument(
+        "--storage",
+        action="append",
+        default=[],
+        metavar="[SITE=]PRICE",
+        help="price of a replica: at every site, or at one (repeatable)",
+    )
+    group.add_argument(
+        "--object-gb", type=float, default=1.0, metavar="GB", help="size of an object (default 1)"
+    )
+    group.add_argument(
+        "--digest-gb",
+        type=float,
+        default=0.0,
+        metavar="GB",
+        help="size of what replicas other than the nearest answer to a read (default 0)",
+    )
+    group.add_argument(
+        "--budget",
+        type=float,
+        default=math.inf,
+        metavar="COST",
+        help="most that traffic and storage may cost",
+    )
+
+
+def problem_from(args: argparse.Namespace) -> QuorumProblem:
+    """Return the problem; of a table of keys, a template."""
+    import numpy as np
+
+    from placement.quorumstore import QuorumProblem
+
+    sites, rtt, regions = _store(args)
+    rtt = rtt.copy()
+    np.fill_diagonal(rtt, np.maximum(np.diagonal(rtt), args.local_rtt))
+    given = {"reads": args.reads, "writes": args.writes}
+    demand = {side: _counts(values, sites, side) for side, values in given.items()}
+    if args.keys is not None:
+        if args.reads or args.writes or args.pareto or args.envelope:
+            raise InputError(
+                "one key and a table of keys were given",
+                field="--keys",
+                value=args.keys,
+                expected="no --reads, --writes, --pareto, --envelope",
+            )
+        demand["reads"] = np.ones(len(sites), dtype=np.int64)  # not used: the table has its own
+    return QuorumProblem(
+        rtt,
+        demand["reads"],
+        demand["writes"],
+        sites=sites,
+        regions=regions,
+        rules=_rules(args),
+        goal=_goal(args),
+        prices=_prices(args, sites),
+    )
+
+
+def _store(
+    args: argparse.Namespace,
+) -> tuple[tuple[str, ...], FloatArray, tuple[str, ...]]:
+    import numpy as np
+
+    from placement import datasets
+
+    if args.store in datasets.names():
+        instance = datasets.load(args.store)
+        if instance.site_rtt.ndim != 2:
+            raise InputError("RTTs vary by interval", field="RTTS", value=args.store)
+        regions: tuple[str, ...] = ()
+        if args.regions is not None:
+            regions = tuple(str(label or "") for label in instance.labels(args.regions))
+        return instance.sites, np.array(instance.site_rtt), regions
+    if args.regions is not None:
+        raise InputError(
+            "a table of RTTs has no levels",
+            field="--regions",
+            value=args.regions,
+            expected="a bundled data set",
+        )
+    sites, table = _matrix(args.store, "RTTS", "an RTT", "milliseconds")
+    return sites, table, ()
+
+
+def _matrix(name: str, field: str, what: str, unit: str) -> tuple[tuple[str, ...], FloatArray]:
+    """Read a square table with names in the first row and column; an empty diagonal is 0."""
+    import numpy as np
+
+    from placement import datasets
+
+    path = Path(name)
+    if not path.is_file():
+        others = (*datasets.names(),) if field == "RTTS" else (_MESSAGES,)
+        raise InputError(
+            "no such file or data set" if field == "RTTS" else "no such file",
+            field=field,
+            value=name,
+            expected="a CSV, or one of " + ", ".join(others),
+        )
+    with path.open(newline="", encoding="utf-8") as stream:
+        rows = [row for row in csv.reader(stream) if row]
+    sites = tuple(row[0] for row in rows[1:])
+    if not rows or tuple(rows[0][1:]) != sites:
+        raise InputError(
+            "rows and columns name different sites",
+            source=name,
+            expected="a header 'site,a,b,…' and then one row per site in the same order",
+        )
+    table = np.zeros((len(sites), len(sites)))
+    for i, row in enumerate(rows[1:]):
+        if len(row) != len(sites) + 1:
+            raise InputError("wrong number of cells", source=f"{name}, row {i + 2}", value=len(row))
+        for j, cell in enumerate(row[1:]):
+            try:
+                table[i, j] = float(cell) if cell or i != j else 0.0
+            except ValueError:
+                raise InputError(
+                    f"not {what}",
+                    source=f"{name}, row {i + 2}",
+                    field=sites[j],
+                    value=cell,
+                    expected=unit,
+                ) from None
+    return sites, table
+
+
+def _counts(values: list[str], sites: tuple[str, ...], side: str) -> CountArray:
+    import numpy as np
+
+    counts = np.zeros(len(sites), dtype=np.int64)
+    for text in values:
+        site, equals, number = text.rpartition("=")
+        if not equals or site not in sites or not number.isdecimal():
+            raise InputError(
+                "not a count",
+                field=f"--{side}",
+                value=text,
+                expected="SITE=N with a whole number and a site of " + ", ".join(sites),
+            )
+        counts[sites.index(site)] += int(number)
+    return counts
+
+
+def _rules(args: argparse.Namespace) -> StoreRules:
+    from placement.quorumstore import Loss, Redirect, StoreRules
+
+    return StoreRules(
+        not args.normal,
+        redirect=Redirect(args.redirect),
+        read_fraction=args.p if args.p_reads is None else args.p_reads,
+        write_fraction=args.p if args.p_writes is None else args.p_writes,
+        max_replicas=args.n_max,
+        replicas=args.n,
+        read_quorum=args.r,
+        write_quorum=args.w,
+        failures=args.failures,
+        loss=Loss.REGION if args.lose_region else Loss.SITE,
+        distinct_regions=args.distinct_regions,
+    )
+
+
+def _goal(args: argparse.Namespace) -> Goal:
+    from placement.quorumstore import Goal, Target
+
+    target = Target(args.target or "threshold")
+    read_weight = write_weight = 1.0
+    if args.weighted is not None:
+        if args.target is not None:
+            raise InputError(
+                "two goals were given",
+                field="--weighted",
+                value=args.weighted,
+                expected="no --target",
+            )
+        target = Target.WEIGHTED
+        read_weight, write_weight = _two_weights("--weighted", args.weighted)
+    normal_weight, worst_weight = 0.0, 1.0
+    if args.mix is not None:
+        if args.normal:
+            raise InputError(
+                "there is no worst loss to weigh with --normal",
+                field="--mix",
+                value=args.mix,
+                expected="--worst, or no --mix",
+            )
+        normal_weight, worst_weight = _two_weights("--mix", args.mix)
+    return Goal(
+        target,
+        read_weight=read_weight,
+        write_weight=write_weight,
+        normal_weight=normal_weight,
+        worst_weight=worst_weight,
+        read_bound=args.read_limit,
+        write_bound=args.write_limit,
+        cost_bound=args.budget,
+    )
+
+
+def _two_weights(option: str, text: str) -> tuple[float, float]:
+    try:
+        first, second = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(
+            "not two weights", field=option, value=text, expected="A,B, two numbers >= 0"
+        ) from None
+    return first, second
+
+
+def _prices(args: argparse.Namespace, sites: tuple[str, ...]) -> TrafficPrices | None:
+    """Return the prices; None where nothing costs anything."""
+    import numpy as np
+
+    from placement.quorumstore import TrafficPrices, message_prices
+
+    if args.traffic is None and not args.storage:
+        if args.target == "cost" or math.isfinite(args.budget):
+            raise InputError(
+                "nothing has a price",
+                field="--target" if args.target == "cost" else "--budget",
+                value="cost" if args.target == "cost" else args.budget,
+                expected="--traffic or --storage as well",
+            )
+        return None
+    storage = _storage(args.storage, sites)
+    if args.traffic == _MESSAGES:
+        counted = message_prices(len(sites))
+        return TrafficPrices(
+            counted.traffic, storage, object_gb=counted.object_gb, digest_gb=counted.digest_gb
+        )
+    traffic = np.zeros((len(sites), len(sites)))
+    if args.traffic is not None:
+        named, traffic = _matrix(args.traffic, "--traffic", "a price", "a price per GB")
+        if named != sites:
+            raise InputError(
+                "prices and RTTs name different sites",
+                source=args.traffic,
+                value=", ".join(named),
+                expected=", ".join(sites),
+            )
+    return TrafficPrices(traffic, storage, object_gb=args.object_gb, digest_gb=args.digest_gb)
+
+
+def _storage(values: Sequence[str], sites: tuple[str, ...]) -> FloatArray:
+    """Price of a replica at each site; a later option overrules an earlier one."""
+    import numpy as np
+
+    prices = np.zeros(len(sites))
+    for text in values:
+        site, equals, number = text.rpartition("=")
+        try:
+            price = float(number)
+        except ValueError:
+            price = math.nan
+        if math.isnan(price) or (equals and site not in sites):
+            raise InputError(
+                "not a price",
+                field="--storage",
+                value=text,
+                expected="PRICE, or SITE=PRICE with a site of " + ", ".join(sites),
+            )
+        if equals:
+            prices[sites.index(site)] = price
+        else:
+            prices[:] = price
+    return prices
