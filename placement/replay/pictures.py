@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ _SERIES = {
 """Colour and dashes of the strategies that are drawn; told apart without colours too."""
 
 _TICKS = 9
+_STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}")
 
 
 def plot_overheads(result: Replay, database: str, *, title: str = "") -> Figure:
@@ -192,9 +194,19 @@ def _time(axes: Axes, intervals: Sequence[str]) -> None:
     """Label some of the intervals, as many as there is room for."""
     step = max(1, -(-len(intervals) // _TICKS))
     places = range(0, len(intervals), step)
-    axes.set_xticks(places, [intervals[i] for i in places], rotation=45, ha="right", fontsize=8)
+    labels = [_short(intervals[i], intervals) for i in places]
+    axes.set_xticks(places, labels, rotation=45, ha="right", fontsize=8)
     axes.set_xlim(0, max(1, len(intervals) - 1))
     _tidy(axes)
+
+
+def _short(label: str, intervals: Sequence[str]) -> str:
+    """Leave out of a time stamp what all have in common: the year, or the date."""
+    if not all(_STAMP.match(each) for each in intervals):
+        return label
+    if len({each[:10] for each in intervals}) == 1:
+        return label[11:16]
+    return label[5:16].replace("T", " ")
 
 
 def _tidy(axes: Axes) -> None:
