@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from placement.checks import BoolArray, FloatArray
+from placement.report.palette import METHODS
 
 __all__ = ["COLOURS", "axes_of", "cdf", "ms", "rows", "share_of", "weighted_quantile"]
 
-COLOURS = ("#1b6ca8", "#c8553d", "#3a7d44", "#7b4b94", "#8c6d1f", "#4a4a4a")
+COLOURS = METHODS
 
 
 def axes_of(columns: int, height: float = 3.4) -> tuple[Any, list[Any]]:

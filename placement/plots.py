@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from placement.errors import InputError, MissingDependencyError
+from placement.report.palette import METHODS, ROLES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,8 +35,8 @@ __all__ = [
 FORMATS = ("png", "svg", "pdf")
 """What pictures can be written as, by the end of the file's name."""
 
-_PROVEN, _KNOWN, _OTHER = "#1b6ca8", "#e08e2b", "#7a7a7a"  # told apart by colour-blind readers too
-_SERIES = ("#1b6ca8", "#c8553d", "#3a7d44", "#7b4b94", "#8c6d1f", "#4a4a4a")
+_PROVEN, _KNOWN, _OTHER = ROLES["plan"], ROLES["client"], METHODS[7]
+_SERIES = METHODS
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
@@ -75,8 +76,14 @@ def plot_comparison(table: pd.DataFrame, *, title: str = "") -> Figure:
     seconds = np.maximum(found["seconds"].to_numpy(dtype=float), 1e-5)
     # Points, not bars: a logarithmic axis has no zero for a bar to start from.
     right.scatter(seconds, places, c=colours, s=48, zorder=3)
-    right.hlines(places, seconds.min(initial=1.0) / 2, seconds, color="#cccccc", lw=1)
+    right.hlines(places, 1e-6, seconds, color="#cccccc", lw=1)  # from the edge, wherever that is
     right.set_xscale("log")
+    # Whole decades, so that two labels are there at least and those between need none.
+    right.set_xlim(
+        10.0 ** math.floor(math.log10(seconds.min(initial=1.0))),
+        10.0 ** math.ceil(math.log10(1.2 * seconds.max(initial=1e-5))),
+    )
+    right.xaxis.minorticks_off()
     right.set_xlabel("wall time (s)")
     for one in (left, right):
         _tidy(one, "x")
