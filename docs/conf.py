@@ -1,0 +1,182 @@
+"""Sphinx: the pages of this folder, and the reference made of the docstrings (`make docs`)."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from docutils.nodes import Element, reference
+    from sphinx.addnodes import pending_xref
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))  # the checkout documents itself, installed or not
+
+import placement  # noqa: E402  # after the path
+
+project = "replica-placement"
+author = "the authors of replica-placement"
+version = release = placement.__version__
+
+extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"replica-placement {release}"
+html_copy_source = False
+
+# --- the pages
+
+myst_heading_anchors = 4  # links to headings work as they do on a code host
+
+# --- the reference
+
+apidoc_modules = [
+    {
+        "path": f"../{package}",
+        "destination": f"api/{package}",
+        "module_first": True,
+        "separate_modules": False,
+        "exclude_patterns": ["**/cli/**", "**/__main__.py"],
+        "automodule_options": {"members", "show-inheritance"},
+    }
+    for package in ("placement", "formulations", "heuristics")
+]
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True  # a dataclass lists its fields once
+default_role = "code"  # docstrings set names in single backquotes
+
+
+def keep_bars(
+    app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
+) -> None:
+    """Let |R| be the number of elements of R, which reStructuredText takes for a substitution."""
+    del app, what, name, thing, options
+    literal = False
+    for number, line in enumerate(lines):
+        literal = line.startswith("    ") if literal and line.strip() else literal
+        if not literal:
+            lines[number] = "".join(
+                part if part.startswith("``") else re.sub(r"(?<!\\)\|", r"\\|", part)
+                for part in re.split(r"(``[^`]*``)", line)
+            )
+        literal = literal or line.rstrip().endswith("::")
+
+
+def set_formulas(
+    app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
+) -> None:
+    """Set what a docstring indents by four or more, a formula or an example, as it stands."""
+    del app, what, name, thing, options
+    before = ""
+    result: list[str] = []
+    for line in lines:
+        opens = line.startswith("    ") and result and not result[-1].strip()
+        if opens and before and not re.match(r"\s|[-*:.>]|\d+\.|.*::$", before):
+            result += ["::", ""]
+        result.append(line)
+        if line.strip():
+            before = line
+    lines[:] = result
+
+
+def skip_what_lives_elsewhere(
+    app: Sphinx, what: str, name: str, thing: object, skip: bool, options: object
+) -> bool | None:
+    """Document a name where it is defined, not in every package that passes it on."""
+    del options
+    if what != "module" or skip:
+        return None
+    here = app.env.current_document.autodoc_module
+    home = getattr(thing, "__module__", None)
+    if isinstance(home, str) and callable(thing):
+        return True if home != here else None
+    # a constant has no home: it is passed on when a module below has the same object
+    module = importlib.import_module(here)
+    if not hasattr(module, "__path__"):
+        return None
+    return True if f"{name}:" not in source(here) and f"{name} =" not in source(here) else None
+
+
+def source(module: str) -> str:
+    """Return the text of a module."""
+    return Path(str(importlib.import_module(module).__file__)).read_text(encoding="utf-8")
+
+
+def find_public_name(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Element
+) -> reference | None:
+    """Lead ``placement.solve`` to where ``solve`` is documented."""
+    target = str(node.get("reftarget", ""))
+    public, _, name = target.partition(".")
+    if node.get("refdomain") != "py" or public != "placement" or name not in placement.__all__:
+        return None
+    thing = getattr(placement, name)
+    home = getattr(thing, "__module__", None) or "placement.operations"
+    domain = env.get_domain("py")
+    kind = "class" if isinstance(thing, type) else "func"
+    found: Any = domain.resolve_xref(
+        env, node["refdoc"], app.builder, kind, f"{home}.{name}", node, content
+    )
+    return found
+
+
+def write_list_of_names(app: Sphinx) -> None:
+    """Write api/index.rst: the names of ``import placement``, and the packages."""
+    del app
+    rows = []
+    for name in sorted(set(placement.__all__) - {"__version__"}, key=str.lower):
+        thing = getattr(placement, name)
+        home = getattr(thing, "__module__", None) or "placement.operations"
+        role = "class" if isinstance(thing, type) else "func" if callable(thing) else "data"
+        said = (thing.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
+        if role == "data":
+            said = "The operations of the model, as tuples of coefficients."
+        rows += [f"   * - :py:{role}:`placement.{name} <{home}.{name}>`"]
+        rows += ["     - " + said.replace("|", r"\|")]
+    text = "\n".join(
+        [
+            "Reference",
+            "=========",
+            "",
+            "What ``import placement`` offers; each name leads to its page.",
+            "",
+            ".. list-table::",
+            "   :widths: 30 70",
+            "",
+            *rows,
+            "",
+            "All modules, made of their docstrings. ``placement`` holds the problem, the evaluator "
+            "and the faces, ``formulations`` the exact methods, ``heuristics`` the fast ones.",
+            "",
+            ".. toctree::",
+            "   :maxdepth: 1",
+            "",
+            "   placement/modules",
+            "   formulations/modules",
+            "   heuristics/modules",
+            "",
+        ]
+    )
+    page = HERE / "api" / "index.rst"
+    page.parent.mkdir(exist_ok=True)
+    if not page.is_file() or page.read_text(encoding="utf-8") != text:
+        page.write_text(text, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Connect the above."""
+    app.connect("builder-inited", write_list_of_names, priority=100)
+    app.connect("autodoc-process-docstring", set_formulas, priority=100)  # before napoleon
+    app.connect("autodoc-process-docstring", keep_bars, priority=900)  # after napoleon
+    app.connect("autodoc-skip-member", skip_what_lives_elsewhere)
+    app.connect("missing-reference", find_public_name)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
