@@ -167,9 +167,9 @@ def work_function(
 
     Notes
     -----
-    O(T·n) per database. An online rule that follows it, to the candidate of least f(t, j) + price,
-    never pays more than 2n − 1 times the optimum plus a constant (Borodin, Linial, Saks, JACM
-    39(4), 1992).
+    O(T·n) per database. An online rule can follow it, to the candidate of least f(t, j) + price
+    (metrical task systems: Borodin, Linial, Saks, JACM 39(4), 1992). Their guarantees are for rules
+    that see an interval before they choose how to serve it; here a rule chooses first.
     """
     true = checked_scores(scores)
     origin = None if start is None else np.asarray(start, dtype=np.intp)

@@ -186,7 +186,7 @@ class FolderSource:
         for name in sorted(os.listdir(self.folder)):
             if name.startswith(".") or name.lower().endswith(_UNFINISHED):
                 continue
-            part = self._look(name, known.get(name), kept)
+            part = self._look(name, known, kept)
             arrivals.extend(part.arrivals)
             refused.extend(part.refused)
             done.extend(part.done)
@@ -194,8 +194,10 @@ class FolderSource:
         self._read = kept
         return Scan(tuple(arrivals), tuple(refused), tuple(done), tuple(waiting))
 
-    def _look(self, name: str, mark: FileMark | None, kept: dict[FileMark, Scan]) -> Scan:
-        path = self.folder / name
+    def _look(self, entry: str, known: Mapping[str, FileMark], kept: dict[FileMark, Scan]) -> Scan:
+        path = self.folder / entry
+        name = os.fsencode(entry).decode("utf-8", "backslashreplace")  # of any bytes, a text
+        mark = known.get(name)
         try:
             before = path.stat()
             if not path.is_file():

@@ -213,11 +213,13 @@ class Store:
 
     def report(self, report: Report, digest: str) -> bool:
         """Keep a report; whether it is new."""
+        # half of a surrogate pair, which JSON can carry, is no text that a database takes
+        texts = [text.encode("utf-8", "backslashreplace").decode() for text in report]
         with self._transaction():
             cursor = self._link.execute(
                 "INSERT OR IGNORE INTO report (kind, source, interval, message, digest) "
                 "VALUES (?, ?, ?, ?, ?)",
-                (*report, digest),
+                (*texts, digest),
             )
             return cursor.rowcount == 1
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement import Configuration, Options, Plan, Problem, Termination
+from placement import Configuration, Instance, Options, Plan, Problem, Termination
 from placement.errors import InputError, PlacementError
 from placement.feasibility import violations
 from placement.io.tables import parquet_bytes
@@ -291,6 +291,39 @@ def test_strange_files_are_named_once(tmp_path: Path) -> None:
     with Run(settings(2), tmp_path / "in", tmp_path / "s.db") as run:
         run.look().look()
         assert kinds(run) == [("ignored", "README", "")]
+
+
+def test_names_of_any_bytes(tmp_path: Path) -> None:
+    counts, folder = demand(2), tmp_path / "in"
+    folder.mkdir()
+    text = csv_text(world(), [0], counts[:1]).encode()
+    try:
+        Path(os.fsdecode(bytes(folder) + b"/\xff0.csv")).write_bytes(text)
+    except OSError:
+        pytest.skip("a file system of texts")
+    Path(os.fsdecode(bytes(folder) + b"/\xff1.csv")).write_bytes(text)
+    (folder / "2.jsonl").write_text('{"interval": 1, "client": "client a", "\\ud800": 1}\n')
+    with Run(settings(2), folder, tmp_path / "s.db") as run:
+        run.look().look()
+        assert kinds(run) == [("malformed", "2.jsonl", ""), ("duplicate", "\\xff1.csv", "0")]
+        assert len(run.shown) == 1
+
+
+def test_the_smallest_world(tmp_path: Path) -> None:
+    alone = Instance(
+        sites=("s",), clients=("k",), client_rtt=[[0.0]], site_rtt=[[0.0]], counts=np.ones((1, 5))
+    )
+    asked = settings(problem=Problem(alone, replicas=1, voters=1))
+    (tmp_path / "in").mkdir()
+    with Run(asked, tmp_path / "in", tmp_path / "s.db") as run:
+        run.look()
+        assert (run.shown, run.reports) == ([], [])
+        text = "interval,client,operation,count\n"
+        for i in range(3):
+            drop(tmp_path / "in", f"{i}.csv", f"{text}{i},k,single_group,5\n")
+        run.look()
+        assert [document["action"] for document in run.shown] == ["start", "keep", "keep"]
+        assert [document["then_ms"] for document in run.shown] == [0.0, 0.0, 0.0]
 
 
 def test_the_forms_of_a_file_say_the_same(tmp_path: Path) -> None:
