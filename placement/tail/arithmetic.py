@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +30,31 @@ NOISE = 1e-13
 """Probabilities below it are round-off: a convolution of point masses leaves 1e-16."""
 
 
+@lru_cache(maxsize=256)
 def fft_length(bins: int, hops: int) -> int:
-    """Length of a transform in which a sum of `hops` variables does not wrap around."""
-    return 1 << max(1, (max(hops, 1) * (bins - 1)).bit_length())
+    """Length of a transform in which a sum of `hops` variables does not wrap around.
+
+    The least even product of powers of 2, 3 and 5 that is long enough: transforms of those are
+    fast.
+
+    Examples
+    --------
+    >>> fft_length(1000, 3), fft_length(1, 1)
+    (3000, 2)
+    """
+    wanted = max(2, max(hops, 1) * (bins - 1) + 1)
+    best = 1 << (wanted - 1).bit_length()
+    fives = 1
+    while fives < best:
+        threes = fives
+        while threes < best:
+            twos = 2 * threes
+            while twos < wanted:
+                twos *= 2
+            best = min(best, twos)
+            threes *= 3
+        fives *= 5
+    return best
 
 
 def clean(values: FloatArray, mass: npt.ArrayLike) -> FloatArray:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Percentile", "caveats"]
 
+_REMEMBERED = 4096
+"""Values that an objective remembers."""
+
 
 @dataclass(frozen=True)
 class Percentile:
@@ -37,6 +40,13 @@ class Percentile:
 
     percent: float
     distributions: Distributions = field(hash=False)
+    # A value takes a convolution, and methods, rules and plans all ask for it.
+    _known: dict[tuple[Problem, Configuration], float] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"percent": self.percent, "distributions": self.distributions, "_known": {}}
 
     def __post_init__(self) -> None:
         if isinstance(self.percent, bool) or not (
@@ -53,9 +63,16 @@ class Percentile:
 
     def value(self, problem: Problem, configuration: Configuration) -> float:
         """p-th percentile in ms; infinite when it lies beyond the horizon of the distributions."""
-        latency = mixture(problem, configuration, self.distributions)
-        bins = percentile(latency, self.percent / 100, horizon=self.distributions.bins)
-        return bins * self.distributions.width
+        key = (problem, configuration)
+        value = self._known.get(key)
+        if value is None:
+            latency = mixture(problem, configuration, self.distributions)
+            bins = percentile(latency, self.percent / 100, horizon=self.distributions.bins)
+            value = bins * self.distributions.width
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[key] = value
+        return value
 
     def tie_break(self, problem: Problem, configuration: Configuration) -> float:
         """Mean latency: percentiles on a grid tie often."""

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.tail.arithmetic import at_least, percentile, quorum_distribution, sum_of_independent
+from placement.tail.arithmetic import (
+    at_least,
+    fft_length,
+    percentile,
+    quorum_distribution,
+    sum_of_independent,
+)
 
 
 def distributions(rng, rows, bins, overflow=False):
@@ -97,3 +103,15 @@ def test_percentiles():
     assert percentile(lossy, 0.7, horizon=3) == 1
     assert percentile(lossy, 0.9, horizon=3) == math.inf  # in the overflow
     assert percentile(lossy, 0.75, horizon=2) == math.inf  # beyond the horizon of a part
+
+
+@given(st.integers(1, 5000), st.integers(0, 6))
+def test_transforms_are_long_enough_and_of_small_factors(bins, hops):
+    length = fft_length(bins, hops)
+    assert length >= hops * (bins - 1) + 1
+    assert length % 2 == 0
+    for factor in (2, 3, 5):
+        while length % factor == 0:
+            length //= factor
+    assert length == 1
+    assert fft_length(bins, hops) <= 2 * max(2, hops * (bins - 1) + 1, bins)

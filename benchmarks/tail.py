@@ -1,0 +1,407 @@
+"""Tail latency: speed, how good the local search is, and what a percentile changes.
+
+    python -m benchmarks.tail [--seeds 1] [--runs 7] [--write-docs] [--show]
+
+Four parts, each a table of docs/tail.md, which --write-docs fills in:
+
+* speed: tier 1 with five voters and 60 clients, the evaluator alone, tier 2, and the local search;
+* gaps: `local-search` against `exhaustive` on nine sites;
+* leaders: the leader of least mean latency against that of the least percentile, five replicas that
+  all vote, every mix, 20 times as many seeds;
+* plans: the proven plan of least mean latency against that of `local-search` for p99.
+
+Times are processor times, which other work on the machine hardly changes. Writes
+benchmarks/results/tail.json; --show measures nothing and shows what stands there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import placement
+from benchmarks import machine
+from benchmarks.tail_worlds import NETWORKS, world
+from benchmarks.timing import repeat
+from placement import Options, Problem
+from placement.configuration import Configuration
+from placement.methods import load_method, run
+from placement.objectives import MEAN_LATENCY, score_of
+from placement.status import Status
+from placement.tail import Distributions, Percentile
+from placement.tail.arithmetic import percentile
+from placement.tail.grid import bins_for, reach_of_family
+from placement.tail.mixture import mixture
+from placement.workloads import MIXES
+
+__all__ = ["BLOCK", "PAGE", "RESULTS", "main", "tables"]
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "tail.json"
+PAGE = ROOT / "docs" / "tail.md"
+BLOCK = re.compile(r"(<!-- begin (\w+) of tail\.json -->\n).*?(<!-- end -->)", re.DOTALL)
+PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9)
+FIVE = Configuration.of(0, (0, 3, 6, 9, 12), (0, 3, 6, 9, 12))
+TARGET = 0.1
+MORE = 20  # seeds of the part about leaders, per seed of the others
+
+Row = dict[str, object]
+
+
+# --- speed -------------------------------------------------------------------------------------
+
+
+def speed(runs: int) -> Iterator[Row]:
+    """Processor seconds of each step; the instance is world27: 27 sites, 60 clients, all reads."""
+    instance = placement.load("world27")
+    rtts = [*instance.client_rtt.ravel().tolist(), *instance.site_rtt.ravel().tolist()]
+    for spread in (0.1, 0.3):
+        reaches = [reach_of_family(rtt, spread, "lognormal") for rtt in rtts]
+        bins = bins_for(instance, reaches, 1.0)
+        timing = repeat(
+            lambda s=spread, b=bins: Distributions.parametric(instance, variation=s, bins=b), 3
+        )
+        yield _timed(f"distributions, {27 * 87:,} pairs", spread, bins, timing.cpu, 3, None)
+        given = Distributions.parametric(instance, variation=spread, bins=bins)
+        free = Problem(instance, replicas=5, voters=3, objective=Percentile(99, given))
+        some = [instance.sites[i] for i in range(0, 27, 3)]
+        one = free.replace(replicas=some[:5], voters=some[:5])
+        two = free.replace(replicas=some, voters=5)
+        for what, problem, method, times, target in (
+            ("evaluator, one configuration", one, None, runs, None),
+            ("tier 1, 5 voters × 60 clients", one, "leader", runs, TARGET),
+            ("tier 2, 5 of 9 vote", two, "tier2", runs, None),
+            ("tier 3, local search, 5 of 27, 3 vote", free, "local-search", 1, None),
+        ):
+            timing = repeat(lambda p=problem, m=method: _answer(p, m), times)
+            yield _timed(what, spread, bins, timing.cpu, times, target)
+
+
+def _answer(problem: Problem, method: str | None) -> float:
+    """Evaluate or solve a question that nobody has asked yet: objectives remember their values."""
+    goal = problem.objective
+    assert isinstance(goal, Percentile)
+    fresh = problem.replace(objective=Percentile(goal.percent, goal.distributions))
+    if method is None:
+        return fresh.objective.value(fresh, FIVE)
+    return _solved(fresh, method).objective
+
+
+def _timed(what: str, spread: float, bins: int, cpu: float, runs: int, target: float | None) -> Row:
+    return {
+        "what": what, "spread": spread, "bins": bins, "cpu_seconds": cpu, "runs": runs,
+        "target": target,
+    }  # fmt: skip
+
+
+def _solved(problem: Problem, method: str) -> placement.Plan:
+    plan = run(load_method(method), problem, Options())
+    if not plan.found:
+        raise SystemExit(f"{method} found nothing for {problem!r}")
+    return plan
+
+
+# --- how good the local search is ----------------------------------------------------------------
+
+
+def gaps(seeds: int) -> Iterator[Row]:
+    """`local-search`, and the mean's best plan, against the proven least percentile."""
+    for network in NETWORKS:
+        for mix in sorted(MIXES):
+            for seed in range(seeds):
+                found = world(network, mix, seed, sites=9, clients=12)
+                if found is None:
+                    continue
+                instance, given = found
+                free = Problem(instance, replicas=4, voters=3)
+                mean = _solved(free, "exact")
+                for percent in (50.0, 99.0):
+                    goal = Percentile(percent, given)
+                    problem = free.replace(objective=goal)
+                    best, plan = _solved(problem, "exhaustive"), _solved(problem, "local-search")
+                    if best.status is not Status.OPTIMAL or plan.bound > best.objective:
+                        raise SystemExit(f"{problem!r}: no optimum, or a bound above it")
+                    yield {
+                        "network": network,
+                        "mix": mix,
+                        "seed": seed,
+                        "percent": percent,
+                        "best_ms": best.objective,
+                        "found_ms": plan.objective,
+                        "bound_ms": plan.bound,
+                        "mean_plan_ms": goal.value(problem, _configuration(mean)),
+                    }
+
+
+def _configuration(plan: placement.Plan) -> Configuration:
+    assert plan.configuration is not None
+    return plan.configuration
+
+
+# --- what a percentile changes -------------------------------------------------------------------
+
+
+def leaders(seeds: int) -> Iterator[Row]:
+    """Tier 1: least mean against least percentile, five replicas that all vote."""
+    for network in NETWORKS:
+        for mix in sorted(MIXES):
+            for seed in range(seeds):
+                found = world(network, mix, seed, sites=5)
+                if found is None:
+                    continue
+                instance, given = found
+                problem = Problem(
+                    instance, replicas=list(instance.sites), voters=list(instance.sites)
+                )
+                everyone = tuple(range(5))
+                means, values = [], []
+                for leader in everyone:
+                    chosen = Configuration.of(leader, everyone, everyone)
+                    means.append(score_of(problem, chosen) / problem.demand.operations)
+                    latency = mixture(problem, chosen, given)
+                    values.append(
+                        [
+                            percentile(latency, p / 100, horizon=given.bins) * given.width
+                            for p in PERCENTS
+                        ]
+                    )
+                by_mean = int(np.argmin(means))
+                for k, percent in enumerate(PERCENTS):
+                    # ties of the percentile go to the lower mean
+                    by_tail = min(everyone, key=lambda ell: (values[ell][k], means[ell]))
+                    yield {
+                        "network": network,
+                        "mix": mix,
+                        "seed": seed,
+                        "percent": percent,
+                        "mean_leader_ms": values[by_mean][k],
+                        "tail_leader_ms": values[by_tail][k],
+                        "mean_leader_mean_ms": means[by_mean],
+                        "tail_leader_mean_ms": means[by_tail],
+                    }
+
+
+def plans(seeds: int) -> Iterator[Row]:
+    """Tier 3: the proven least mean against the local search for p99, five replicas, three vote."""
+    for network in NETWORKS:
+        for mix in sorted(MIXES):
+            for seed in range(seeds):
+                found = world(network, mix, seed)
+                if found is None:
+                    continue
+                instance, given = found
+                goal = Percentile(99, given)
+                problem = Problem(instance, replicas=5, voters=3, objective=goal)
+                mean = _solved(problem.replace(objective=MEAN_LATENCY), "exact")
+                tail = _solved(problem, "local-search")
+                yield {
+                    "network": network,
+                    "mix": mix,
+                    "seed": seed,
+                    "mean_plan_ms": goal.value(problem, _configuration(mean)),
+                    "tail_plan_ms": tail.objective,
+                    "bound_ms": tail.bound,
+                    "mean_plan_mean_ms": mean.mean_latency,
+                    "tail_plan_mean_ms": tail.mean_latency,
+                    "same_leader": mean.leader == tail.leader,
+                }
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def tables(results: dict[str, list[dict[str, float]]]) -> dict[str, str]:
+    """Return the Markdown tables by name."""
+    return {
+        "speed": _speed_table(results["speed"]),
+        "gaps": _gap_table(results["gaps"]),
+        "leaders": _leader_table(results["leaders"]),
+        "plans": _plan_table(results["plans"]),
+    }
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def _speed_table(rows: list[dict[str, float]]) -> str:
+    head = ["what", "spread", "bins of 1 ms", "processor", "runs", "target"]
+    body = [
+        [
+            str(row["what"]),
+            f"{row['spread']:g}",
+            f"{row['bins']:,}",
+            f"{1000 * row['cpu_seconds']:,.1f} ms",
+            str(row["runs"]),
+            "" if row["target"] is None else f"< {1000 * row['target']:.0f} ms",
+        ]
+        for row in rows
+    ]
+    return _markdown(head, body)
+
+
+def _by(
+    rows: list[dict[str, float]], *keys: str
+) -> Iterator[tuple[list[str], list[dict[str, float]]]]:
+    groups: dict[tuple[float, ...], list[dict[str, float]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    for values, members in groups.items():
+        yield [f"p{v:g}" if isinstance(v, float) else str(v) for v in values], members
+
+
+def _gap_table(rows: list[dict[str, float]]) -> str:
+    head = ["network", "", "problems", "optimal", "proven so", "mean gap", "largest gap",
+            "gap of the mean's plan"]  # fmt: skip
+    body = []
+    for names, group in _by(rows, "network", "percent"):
+        best = np.array([row["best_ms"] for row in group])
+        gap = np.array([row["found_ms"] for row in group]) / best - 1
+        mean = np.array([row["mean_plan_ms"] for row in group]) / best - 1
+        proven = sum(row["bound_ms"] >= row["found_ms"] for row in group)
+        body.append(
+            [
+                *names,
+                str(len(group)),
+                str(int((gap <= 1e-9).sum())),
+                str(proven),
+                f"{100 * gap.mean():.2f} %",
+                f"{100 * gap.max():.2f} %",
+                f"{100 * mean.mean():.1f} %",
+            ]
+        )
+    return _markdown(head, body)
+
+
+def _leader_table(rows: list[dict[str, float]]) -> str:
+    head = ["network", "", "databases", "another leader is better", "median cut", "9 in 10 below",
+            "largest cut", "median price in the mean"]  # fmt: skip
+    body = []
+    for names, group in _by(rows, "network", "percent"):
+        other = [row for row in group if row["tail_leader_ms"] < row["mean_leader_ms"]]
+        cut = np.array([1 - row["tail_leader_ms"] / row["mean_leader_ms"] for row in other])
+        price = [row["tail_leader_mean_ms"] / row["mean_leader_mean_ms"] - 1 for row in other]
+        body.append(
+            [
+                *names,
+                str(len(group)),
+                f"{len(other)} ({100 * len(other) / len(group):.0f} %)",
+                *(
+                    [
+                        f"{100 * np.median(cut):.1f} %",
+                        f"{100 * np.quantile(cut, 0.9):.1f} %",
+                        f"{100 * cut.max():.1f} %",
+                        f"{100 * np.median(price):.1f} %",
+                    ]
+                    if other
+                    else ["–"] * 4
+                ),
+            ]
+        )
+    return _markdown(head, body)
+
+
+def _plan_table(rows: list[dict[str, float]]) -> str:
+    head = ["network", "problems", "p99 is lower in", "median cut", "largest cut",
+            "price in the mean", "another leader", "median gap to bound",
+            "proven optimal"]  # fmt: skip
+    body = []
+    for names, group in _by(rows, "network"):
+        cut = np.array([1 - row["tail_plan_ms"] / row["mean_plan_ms"] for row in group])
+        price = [row["tail_plan_mean_ms"] / row["mean_plan_mean_ms"] - 1 for row in group]
+        gap = np.array([1 - row["bound_ms"] / row["tail_plan_ms"] for row in group])
+        body.append(
+            [
+                *names,
+                str(len(group)),
+                str(int((cut > 0).sum())),
+                f"{100 * np.median(cut):.1f} %",
+                f"{100 * cut.max():.1f} %",
+                f"{100 * np.median(price):.1f} %",
+                str(sum(not row["same_leader"] for row in group)),
+                f"{100 * np.median(gap):.1f} %",
+                str(int((gap <= 1e-9).sum())),
+            ]
+        )
+    return _markdown(head, body)
+
+
+def _collect(rows: Iterator[Row], name: str) -> list[Row]:
+    found = []
+    for row in rows:
+        found.append(row)
+        if sys.stderr.isatty():
+            print(f"{name}: {len(found)}", end="\r", file=sys.stderr)
+    print(f"{name}: {len(found)} rows", file=sys.stderr)
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; 0 when the target is met, else 1."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--seeds", type=int, default=1, help="worlds per network and mix (1)")
+    parser.add_argument("--runs", type=int, default=7, help="timed runs per row (default 7)")
+    parser.add_argument("--write-docs", action="store_true", help="fill in docs/tail.md")
+    parser.add_argument("--show", action="store_true", help="measure nothing")
+    options = parser.parse_args(arguments)
+    if not options.show:
+        _measure(options.seeds, options.runs)
+    document = json.loads(RESULTS.read_text(encoding="utf-8"))
+    shown = tables(document)
+    for name, table in shown.items():
+        print(f"{name}\n\n{table}\n")
+    print(machine.sentence(document["machine"]))
+    if options.write_docs:
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(BLOCK.sub(lambda m: f"{m[1]}{shown[m[2]]}\n{m[3]}", page), encoding="utf-8")
+    late = [row for row in document["speed"] if row["cpu_seconds"] > (row["target"] or np.inf)]
+    for row in late:
+        print(f"target missed: {row}", file=sys.stderr)
+    return 1 if late else 0
+
+
+def _measure(seeds: int, runs: int) -> None:
+    """Run all parts and write the file of results."""
+    parts = {
+        "speed": _collect(speed(runs), "speed"),
+        "leaders": _collect(leaders(MORE * seeds), "leaders"),
+        "gaps": _collect(gaps(seeds), "gaps"),
+        "plans": _collect(plans(seeds), "plans"),
+    }
+    document: Row = {
+        "benchmark": "tail",
+        "seeds": seeds,
+        "machine": machine.describe(["numpy", "scipy"]),
+    }
+    document |= {name: _rounded(rows) for name, rows in parts.items()}
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(_text(document), encoding="utf-8")
+
+
+def _rounded(rows: list[Row]) -> list[Row]:
+    return [
+        {key: round(v, 6) if isinstance(v, float) else v for key, v in row.items()} for row in rows
+    ]
+
+
+def _text(document: dict[str, object]) -> str:
+    """JSON with one row per line, so that the file stays readable and small."""
+    parts = []
+    for key, value in document.items():
+        if isinstance(value, list):
+            lines = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in value)
+            parts.append(f" {json.dumps(key)}: [\n  {lines}\n ]")
+        else:
+            parts.append(f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
