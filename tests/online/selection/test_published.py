@@ -1,7 +1,7 @@
 """The published setting: ratios against reference values, and what the papers do not say.
 
-Full tables: `python -m benchmarks.online_selection`. Here fewer seeds and, in the ordinary run, fewer
-reads.
+Full tables: `python -m benchmarks.online_selection`. Here fewer seeds and, in the ordinary
+run, fewer reads.
 """
 
 import numpy as np
