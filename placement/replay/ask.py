@@ -12,6 +12,7 @@ from placement.instance import Instance
 from placement.methods import Method, Options, load_method, run
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.status import Termination
 
 __all__ = ["ask", "ask_once", "at_interval", "question"]
 
@@ -68,12 +69,16 @@ def ask(method: Method, problem: Problem, before: Plan | None = None) -> Plan:
     ------
     InputError
         When no configuration was found: a replay has nothing to pay for then.
+    KeyboardInterrupt
+        After Ctrl-C: methods end with the best so far then, and a replay must not go on with it.
     """
     start = before.configuration if before is not None else None
     if start is not None and violations(problem, start):
         start = None
     carry = before.carry if before is not None else None
     plan = run(method, problem, Options(start=start, carry=carry))
+    if plan.termination is Termination.INTERRUPTED:
+        raise KeyboardInterrupt
     if plan.configuration is None:
         raise InputError(
             f"method {method.name!r} finds no configuration: " + "; ".join(plan.reasons),

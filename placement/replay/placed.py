@@ -151,7 +151,7 @@ class _Database:
             assert optimized is not None
             return optimized
         if strategy == "preferred":
-            if self.preferred == NOBODY:
+            if self.preferred == NOBODY or not self.problem.rules.may_lead[self.preferred]:
                 return [None] * length
             return self.followed(self.problem.instance.sites[self.preferred])
         if strategy == "static":

@@ -166,6 +166,17 @@ def _checked(
             )
     if problem.objective.kind != "mean":
         raise UnsupportedError("a replay pays the mean latency, not a percentile or a worst case")
+    if problem.cost_weight or problem.budget is not None:
+        raise UnsupportedError("a replay pays latency, not money: leave out budget and cost weight")
+    votes = deployments.voters.sum(axis=1)
+    if problem.quorum is not None and (votes < problem.quorum).any():
+        few = trace.databases[int((votes < problem.quorum).argmax())]
+        raise InputError(
+            f"database {few!r} has fewer voters",
+            field="quorum",
+            value=problem.quorum,
+            expected=f"at most {int(votes.min())}, the least number of voters deployed",
+        )
     if 3 in tiers:
         reason = refusal(load_method(method), problem)
         if reason is not None:

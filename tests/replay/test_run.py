@@ -429,6 +429,47 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch):
         replay(problem, trace, deployments)
 
 
+def test_ctrl_c_within_a_plan_ends_the_replay(monkeypatch):
+    """Methods answer Ctrl-C with their best so far; the replay must not go on with that."""
+    import placement.replay.ask as module
+    from placement.status import Termination
+
+    problem, trace, deployments = world27(3)
+    real, asked = module.run, []
+
+    def interrupted(method, question, options):
+        asked.append(1)
+        plan = real(method, question, options)
+        stop = len(asked) == 25  # one database takes a dozen plans
+        return plan.replace(termination=Termination.INTERRUPTED) if stop else plan
+
+    monkeypatch.setattr(module, "run", interrupted)
+    result = replay(problem, trace, deployments, tiers=(3,))
+    assert len(asked) == 25
+    assert not result.complete
+    assert 1 <= len(result.databases) < 3
+
+
+def test_money_and_quorums_that_do_not_fit_are_refused():
+    problem, trace, deployments = world27(2)
+    sites = len(problem.instance.sites)
+    prices = placement.Prices(np.ones(sites))
+    rich = problem.replace(instance=problem.instance.replace(prices=prices), cost_weight=1.0)
+    with pytest.raises(UnsupportedError, match="not money"):
+        replay(rich, trace, deployments)
+    with pytest.raises(InputError, match="fewer voters"):
+        replay(problem.replace(quorum=3), trace, deployments)
+
+
+def test_a_preferred_leader_that_may_not_lead_is_no_preference():
+    problem, trace, both = two_towns(READS_MOVE, decay=2.0)
+    wish = both.preferring(problem.instance, ["west"])
+    result = replay(problem.replace(leaders=["east"]), trace, wish, tiers=(1, 2, 3))
+    for tier in (1, 2, 3):
+        assert np.isnan(result.outcome(tier, "preferred").score).all()
+        assert (result.outcome(tier, "optimized").leader == 1).all()
+
+
 def test_the_tidy_table():
     problem, trace, deployments = world27(3)
     table = replay(problem, trace, deployments, tiers=(1,)).to_frame()
