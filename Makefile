@@ -60,7 +60,7 @@ notebooks: $(VENV)/.dev
 
 ## docs: the pages and the reference as a site, any warning an error; open docs/_build/html/index.html
 docs: $(VENV)/.dev
-	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -q -W --keep-going -j auto -b html docs docs/_build/html
 
 ## smoke: every kind of benchmark cell once, in about a minute
 smoke: $(VENV)/.dev

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from pathlib import Path
 
@@ -59,3 +60,17 @@ def test_the_page_on_peers_quotes_the_tables() -> None:
     assert len(quoted) == 7
     cells = PAGE.read_text(encoding="utf-8")
     assert [time for time in quoted if f"| {time} |" not in cells] == []
+
+
+def test_modelled_rtts_are_as_good_as_the_file_says() -> None:
+    """The table of docs/datasets.md is that of results/rtt_model.json."""
+    text = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
+    results = ROOT / "benchmarks" / "results" / "rtt_model.json"
+    lines = json.loads(results.read_text(encoding="utf-8"))["table"]
+    assert len(lines) == 6
+    rows = []
+    for name, error, broken, *inflation in (line.values() for line in lines):
+        known = "–" if error is None else f"{error:.1f} %"
+        percentiles = " / ".join(f"{value:.2f}" for value in inflation)
+        rows.append(f"| {name} | {known} | {broken:.1f} % | {percentiles} |")
+    assert "\n".join(rows) in text
