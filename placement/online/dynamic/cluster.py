@@ -111,6 +111,8 @@ class Cluster:
         """What clients are told and errors are judged by: the last g serving lists together."""
         self.version = 0
         """Number of serving summaries so far."""
+        self.created = 0
+        """Copies created so far."""
         self._ballots: list[tuple[IntArray, IntArray, IntArray]] = []
         self._pending: dict[int, tuple[BoolArray, IntArray]] = {}
         self._serving: deque[BoolArray] = deque(maxlen=settings.grace)
@@ -134,7 +136,7 @@ class Cluster:
             found = self._pending.get(self._completed)
             if found is not None:
                 self.complete, self.votes_of_complete = found
-                self.copies.create(self.complete)
+                self.created += self.copies.create(self.complete)
             self._completed += 1
         while now >= (self._served + 2) * length - 1e-9:
             found = self._pending.pop(self._served, None)

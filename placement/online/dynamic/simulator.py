@@ -43,6 +43,8 @@ class Trace:
         Seconds at which a generator restarted.
     refreshes
         Summaries fetched by all clients in the whole run.
+    created
+        Copies created in the whole run.
     recall
         Per complete summary, the share of the exact k most voted-for pairs of its round that it
         has.
@@ -61,6 +63,7 @@ class Trace:
     correct: FloatArray
     restarts: tuple[float, ...]
     refreshes: int
+    created: int
     recall: FloatArray
     reads: tuple[FloatArray, IntArray]
 
@@ -247,6 +250,7 @@ class _Run:
             correct=table[:, 8],
             restarts=tuple(self._restarts),
             refreshes=self._clients.refreshes,
+            created=self._cluster.created,
             recall=np.array(self._recall),
             reads=(values, counts),
         )

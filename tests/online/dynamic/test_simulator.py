@@ -55,7 +55,7 @@ def test_active_copies_stay_above_k(calm):
 
 
 def test_clients_refresh_and_errors_fall(calm):
-    """Right for 20 s, then wrong in a share s of reads: 5 % of all after 20·5 %/(s − 5 %) seconds."""
+    """Right for 20 s, then wrong in a share s of reads: 5 % of all after 20·0.05/(s − 0.05) s."""
     spike = calm.false_negative[at(calm, 20)]
     assert spike > 0.2
     due = 20 * 0.05 / (spike - 0.05)
