@@ -26,6 +26,7 @@ __all__ = [
     "shares_of",
     "snapshots",
     "solve_all",
+    "spreads",
     "store",
 ]
 
@@ -111,6 +112,22 @@ def solve_all(
         template = template.with_goal(goal)
     solver = Enumeration(SetTables.of(template))
     return [solver.solve(template.with_demand(reads, writes)) for reads, writes in keys]
+
+
+def spreads() -> list[tuple[FloatArray, FloatArray]]:
+    """How single delays scatter around their median: (probabilities, factors) of each pair.
+
+    From the percentiles 10, 25, 50, 75, 90, 99 of a year's probes between 21 AWS regions.
+    """
+    shares = (10, 25, 50, 75, 90, 99)
+    found = []
+    path = LATENCY / "aws_cloudping_2024-04-19_percentiles.csv"
+    with path.open(newline="", encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            if row["src"] != row["dst"] and float(row["rtt_p50_ms"]) > 0:
+                values = np.array([float(row[f"rtt_p{share}_ms"]) for share in shares])
+                found.append((np.array(shares) / 100, values / values[2]))
+    return found
 
 
 def snapshots(scale: Scale) -> tuple[tuple[str, ...], list[FloatArray]]:

@@ -5,9 +5,10 @@
     python -m benchmarks.contingency_experiments --quick      fewer keys and snapshots
     python -m benchmarks.contingency_experiments --write      into docs/contingency.md
 
-Latencies are read from ``../shared/data/latency``: 27 AWS regions of 2025-05 (E3 to E5, E7), eight
-EC2 regions of 2013-06 (E1, E2), and weekly snapshots of IBM regions 2023 to 2026 (E6). The paper's
-traces are not public; keys are drawn with a seed:
+Latencies are read from ``../shared/data/latency``: 27 AWS regions of 2025-05 (E3 to E9), eight
+EC2 regions of 2013-06 (E1, E2), the spread of delays between 21 AWS regions in 2024-04 (E2), and
+weekly snapshots of IBM regions 2023 to 2026 (E6). E8 and E9 compare methods and assumptions. The
+paper's traces are not public; keys are drawn with a seed:
 
 - ``timeline``: one writer, readers spread by Dirichlet(0.3) shares, the writer's site favoured;
 - ``article``: reads and writes spread by the same Dirichlet(0.5) shares;
@@ -20,12 +21,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,12 +37,14 @@ from benchmarks.contingency_data import (
     regions27,
     requests,
     shares_of,
-    snapshots,
     solve_all,
     store,
 )
+from benchmarks.contingency_delays import e2, e6
+from benchmarks.contingency_methods import e8, e9
 from benchmarks.contingency_pictures import (
     COLOURS,
+    Outcome,
     axes_of,
     cdf,
     ms,
@@ -52,6 +54,7 @@ from benchmarks.contingency_pictures import (
 )
 from benchmarks.machine import describe, sentence
 from formulations.quorumstore.envelope import tie_envelope
+from placement.io.files import write_file
 from placement.quorumstore import (
     Goal,
     QuorumPlan,
@@ -61,21 +64,11 @@ from placement.quorumstore import (
     evaluate,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs" / "figures"
 PAGE = ROOT / "docs" / "contingency.md"
+RESULTS = ROOT / "benchmarks" / "results" / "contingency_experiments.json"
 END = "<!-- end -->"
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """Lines of Markdown, and a picture."""
-
-    lines: list[str]
-    figure: Figure
 
 
 # --- experiments -----------------------------------------------------------------------------
@@ -114,43 +107,6 @@ def e1(scale: Scale) -> Outcome:
         axes.legend(loc="lower right")
     head = rows(["requests", "scheme", "p10 ms", "median ms", "p90 ms"], body)
     return Outcome(head, figure)
-
-
-def e2(scale: Scale) -> Outcome:
-    """E2: the English Wikipedia on EC2 of 2013, one site lost at a time (their figure 7)."""
-    del scale
-    names, rtt = matrix("ec2_2013-06_p50.csv")
-    sites = tuple(f"{name.split(' ')[0]}{zone}" for name in names for zone in "ab")
-    wide = np.repeat(np.repeat(rtt, 2, axis=0), 2, axis=1)
-    for i in range(len(names)):
-        wide[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[0.5, 1.5], [1.5, 0.5]]
-    demand = {"us-east": 100, "us-west-2": 100, "us-west-1": 100, "eu-west": 138}
-    demand |= {"ap-southeast-1": 60, "ap-northeast-1": 36, "ap-southeast-2": 30, "sa-east": 36}
-    counts = [demand[site[:-1]] if site.endswith("a") else 0 for site in sites]
-    requested = np.array(counts, dtype=np.int64)
-    plans = {}
-    for name, contingency in (("BA", False), ("N-1C", True)):
-        rules = StoreRules(contingency, replicas=3, redirect=Redirect.HOP)
-        problem = store(sites, wide, rules)
-        (plans[name],) = solve_all(problem, [(requested, requested)])
-    # BA's optimum is far from unique; the paper's own choice stands beside the tie rule's.
-    published = ["us-west-2a", "us-west-1a", "ap-northeast-1a"]
-    plans["BA, as published"] = evaluate(plans["BA"].problem, published, 2, 2)
-    events = [("nothing", ()), *((site[:-1], (site,)) for site in sites if site.endswith("a"))]
-    figure, (axes,) = axes_of(1, 3.8)
-    figure.set_size_inches(9, 3.8)
-    body = []
-    for index, (name, plan) in enumerate(plans.items()):
-        after = {effect.lost: effect.threshold for effect in plan.losses}
-        heights = [after[lost] for _, lost in events]
-        place = np.arange(len(events)) + 0.27 * (index - 1)
-        axes.bar(place, heights, 0.25, label=name, color=COLOURS[index])
-        worst = max(after.values())
-        body.append([name, ", ".join(plan.replicas), f"{heights[0]:.0f}", f"{worst:.0f}"])
-    axes.set_xticks(range(len(events)), [event for event, _ in events], rotation=20)
-    axes.set(ylabel="p90 threshold, ms", xlabel="site lost (its first zone)", ylim=(0, 350))
-    axes.legend(ncols=3, loc="upper left")
-    return Outcome(rows(["scheme", "replicas", "normal ms", "worst loss ms"], body), figure)
 
 
 def e3(scale: Scale) -> Outcome:
@@ -253,47 +209,6 @@ def e5(scale: Scale) -> Outcome:
     return Outcome(rows(header, body), figure)
 
 
-def e6(scale: Scale) -> Outcome:
-    """E6: optimum on the median matrix against the optimum of each snapshot (their figure 10)."""
-    sites, weekly = snapshots(scale)
-    rng = np.random.default_rng([scale.seed, 60])
-    wide_sites, rtt = regions27()
-    noise = [rtt * rng.lognormal(0.0, 0.1, rtt.shape) for _ in range(max(3, scale.snapshots // 6))]
-    figure, both = axes_of(2)
-    body = []
-    few = dataclasses.replace(scale, keys=max(5, scale.keys // 5))
-    for axes, label, names, series in (
-        (both[0], f"IBM, {len(sites)} sites, {len(weekly)} weeks", sites, weekly),
-        (both[1], f"AWS, 27 sites, {len(noise)} perturbed (σ = 0.1)", wide_sites, noise),
-    ):
-        median = np.median(series, axis=0)
-        for row, contingency in enumerate((False, True)):
-            rules = StoreRules(contingency, redirect=Redirect.KEEP, max_replicas=4)
-            keys = keys_of(store(names, median, rules), "timeline", few)
-            chosen = solve_all(store(names, median, rules), keys)
-            base, extra = [], []
-            for snapshot in series:
-                template = store(names, snapshot, rules)
-                for old, new in zip(chosen, solve_all(template, keys), strict=True):
-                    kept = evaluate(new.problem, old.replicas, old.read_quorum, old.write_quorum)
-                    base.append(new.value)
-                    extra.append(kept.value - new.value)
-            values, penalty = np.array(base), np.array(extra)
-            name = "N-1C" if contingency else "BA"
-            for style, part, words in (
-                ("-", values < 100, "SNAP < 100 ms"),
-                ("--", values >= 100, "SNAP >= 100 ms"),
-            ):
-                if part.any():
-                    cdf(axes, penalty[part].tolist(), f"{name}, {words}", COLOURS[row], style)
-                    cells = [label, name, words, int(part.sum()), ms(penalty[part], 0.9)]
-                    body.append([*cells, share_of(penalty[part] <= 1e-9)])
-        axes.set(xlabel="MED − SNAP, ms", ylabel="keys × snapshots, %", title=label)
-        axes.legend(loc="lower right", fontsize=8)
-    header = ["latencies", "model", "range", "pairs", "penalty, p90 ms", "MED optimal"]
-    return Outcome(rows(header, body), figure)
-
-
 def e7(scale: Scale) -> Outcome:
     """E7: bound writes, minimise reads (their asymmetric thresholds)."""
     sites, rtt = regions27()
@@ -374,7 +289,8 @@ def price(scale: Scale) -> Outcome:
 
 
 EXPERIMENTS: dict[str, Callable[[Scale], Outcome]] = {
-    "E1": e1, "E2": e2, "E3": e3, "E4": e4, "E5": e5, "E6": e6, "E7": e7, "price": price,
+    "E1": e1, "E2": e2, "E3": e3, "E4": e4, "E5": e5, "E6": e6, "E7": e7, "E8": e8, "E9": e9,
+    "price": price,
 }  # fmt: skip
 
 
@@ -384,7 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m benchmarks.contingency_experiments", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
     )  # fmt: skip
-    parser.add_argument("names", nargs="*", metavar="NAME", help="E1 to E7, price (default: all)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="E1 to E9, price (default: all)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the keys and snapshots")
     parser.add_argument("--keys", type=int, default=200, help="per application (default 200)")
     parser.add_argument("--seed", type=int, default=1)
@@ -415,7 +331,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"## {name}\n\n{text}\n", flush=True)
         if args.write:
             write(name, text)
+            record(
+                name,
+                {"keys": scale.keys, "seed": scale.seed, "seconds": round(seconds, 1)},
+                outcome,
+            )
     return 0
+
+
+def record(name: str, run: dict[str, object], outcome: Outcome) -> None:
+    """Keep the table of an experiment, and what it ran on, beside the other results."""
+    found = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    found[name] = {"machine": describe(), **run, "table": outcome.lines}
+    text = json.dumps(dict(sorted(found.items())), indent=1, ensure_ascii=False)
+    write_file(RESULTS, (text + "\n").encode(), force=True)
 
 
 def write(name: str, text: str) -> None:

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.checks import BoolArray, FloatArray
 from placement.report.palette import METHODS
 
-__all__ = ["COLOURS", "axes_of", "cdf", "ms", "rows", "share_of", "weighted_quantile"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["COLOURS", "Outcome", "axes_of", "cdf", "ms", "rows", "share_of", "weighted_quantile"]
 
 COLOURS = METHODS
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Lines of Markdown, and a picture."""
+
+    lines: list[str]
+    figure: Figure
 
 
 def axes_of(columns: int, height: float = 3.4) -> tuple[Any, list[Any]]:
