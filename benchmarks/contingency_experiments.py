@@ -41,7 +41,6 @@ from benchmarks.contingency_data import (
     store,
 )
 from benchmarks.contingency_delays import e2, e6
-from benchmarks.contingency_methods import e8, e9
 from benchmarks.contingency_pictures import (
     COLOURS,
     Outcome,
@@ -53,6 +52,7 @@ from benchmarks.contingency_pictures import (
     weighted_quantile,
 )
 from benchmarks.machine import describe, sentence
+from benchmarks.quorumstore_assumptions import e8, e9
 from formulations.quorumstore.envelope import tie_envelope
 from placement.io.files import write_file
 from placement.quorumstore import (
