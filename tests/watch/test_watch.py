@@ -527,3 +527,47 @@ def test_places_in_time(label: str, key: tuple[str, int]) -> None:
 def test_no_places_in_time(label: str) -> None:
     with pytest.raises(InputError):
         interval_key(label)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_arrival_is_used_or_reported(tmp_path: Path, seed: int) -> None:
+    """Random deliveries with restarts between, against a clerk with a list."""
+    rng = np.random.default_rng(seed)
+    counts, folder = demand(12), tmp_path / "in"
+    folder.mkdir()
+    used: list[int] = []  # what the clerk would use, in order
+    versions: dict[int, int] = {}
+    expected: list[tuple[str, str, str]] = []
+    reports: list[tuple[str, str, str]] = []
+    shown: list[str] = []
+    files = 0
+    for _ in range(12):
+        fresh: list[tuple[int, str, int, bool]] = []
+        for _ in range(rng.integers(0, 4)):
+            name, version = f"{rng.integers(1000):03}-{files}.csv", int(rng.integers(2))
+            label, bad = int(rng.integers(0, 12)), bool(rng.random() < 0.15)
+            text = csv_text(world(), [label], counts[[(label + version) % 12]])
+            drop(folder, name, text.replace("client c", "nobody") if bad else text)
+            fresh.append((label, name, version, bad and "client c" in text))
+            files += 1
+        for label, name, version, bad in sorted(fresh):
+            if bad:
+                expected.append(("malformed", name, str(label)))
+            elif label in versions:
+                same = versions[label] == version
+                expected.append(("duplicate" if same else "conflict", name, str(label)))
+            elif used and label < used[-1]:
+                expected.append(("late", name, str(label)))
+            else:
+                used.append(label)
+                versions[label] = version
+        with Run(settings(1), folder, tmp_path / "s.db") as run:
+            run.look()
+            reports += kinds(run)
+            shown += [str(document["interval"]) for document in run.shown]
+    assert shown == [str(label) for label in used]
+    assert reports == expected
+    assert len(used) + len(expected) == files
+    wanted = reference(1, np.stack([counts[(label + versions[label]) % 12] for label in used]))
+    documents, _ = read_log(tmp_path / "s.db")
+    assert [d["then_ms"] for d in documents] == [d["then_ms"] for d in wanted]
