@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "run"]
 
 DEFAULT_HORIZON = 12.0
+DEFAULT_DECAY = 2.0
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -39,7 +40,8 @@ def add_parser(verbs: Subparsers) -> None:
         help="a recommendation after every interval, as intervals arrive",
         description="Read intervals of demand as they arrive in a folder or at the end of a table, "
         "and say after each whether to keep the configuration or to move, and how to move safely. "
-        "All state is in one file: a watch may be killed at any moment and started again.",
+        "All state is in one file: a watch may be killed at any moment and started again. "
+        f"The decay is {DEFAULT_DECAY:g} unless --decay says otherwise.",
     )
     add_instance(parser)
     parser.add_argument(
@@ -124,7 +126,7 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument(
         "--json", action="store_true", help="one JSON document per recommendation and line"
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, decay=DEFAULT_DECAY)  # the option itself is that of all verbs
 
 
 def run(args: argparse.Namespace) -> int:

@@ -203,7 +203,7 @@ class FolderSource:
             if not path.is_file():
                 return Scan()
             if path.suffix.lower() not in SUFFIXES:
-                text = "ignored: the name ends in none of " + ", ".join(SUFFIXES)
+                text = "the name ends in none of " + ", ".join(SUFFIXES)
                 return Scan(refused=(Refused(name, "", "ignored", text),))
             if mark is not None and (before.st_size, before.st_mtime_ns) == mark[1:3]:
                 return Scan()
