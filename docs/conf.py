@@ -28,6 +28,7 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"replica-placement {release}"
 html_copy_source = False
+html_show_copyright = False
 
 # --- the pages
 
