@@ -29,7 +29,7 @@ from placement.errors import SolverError
 from placement.online.dynamic.evaluator import base_cost
 from placement.online.dynamic.problem import ReplicationProblem
 
-__all__ = ["Dual", "lagrangean_bound", "solve_dual"]
+__all__ = ["Dual", "idle_cost", "lagrangean_bound", "solve_dual"]
 
 _PRECISION = 1e-11
 """Relative distance between model and best bound at which the prices are good enough."""
@@ -77,7 +77,7 @@ def lagrangean_bound(problem: ReplicationProblem, prices: FloatArray) -> float:
         raise SolverError("negative prices prove nothing")
     objects = np.flatnonzero((single_savings(problem) > prices[:, None]).any(axis=0))
     table = subset_table(problem, objects)
-    return _value(problem, table, _idle_cost(problem, table), prices)[0]
+    return _value(problem, table, idle_cost(problem, table), prices)[0]
 
 
 def solve_dual(problem: ReplicationProblem, *, evaluations: int = 500) -> Dual:
@@ -93,7 +93,7 @@ def solve_dual(problem: ReplicationProblem, *, evaluations: int = 500) -> Dual:
         floor = share * guess
         objects = np.flatnonzero((savings > floor[:, None]).any(axis=0))
         table = subset_table(problem, objects)
-        idle = _idle_cost(problem, table)
+        idle = idle_cost(problem, table)
         prices, bound, count = _maximise(
             problem, table, idle, floor, savings.max(axis=1, initial=0.0), evaluations - used
         )
@@ -111,7 +111,8 @@ def _kth(savings: FloatArray, capacity: int) -> float:
     return float(np.partition(savings, len(savings) - capacity)[len(savings) - capacity])
 
 
-def _idle_cost(problem: ReplicationProblem, table: SubsetTable) -> float:
+def idle_cost(problem: ReplicationProblem, table: SubsetTable) -> float:
+    """Cost of the objects without a table, which get no copies."""
     return base_cost(problem) - float(table.cost[0].sum())
 
 

@@ -12,6 +12,7 @@ most as many objects as sites are split. The rest is done in three steps:
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 
@@ -20,9 +21,9 @@ import numpy as np
 from formulations.milp.highs import Guard, run
 from formulations.milp.program import Program
 from formulations.milp.proof import prove
-from formulations.online.dynamic.dual import Dual, solve_dual
+from formulations.online.dynamic.dual import Dual, idle_cost, solve_dual
 from formulations.online.dynamic.rows import Builder
-from formulations.online.dynamic.subsets import SubsetTable
+from formulations.online.dynamic.subsets import SubsetTable, single_savings, subset_table
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.online.dynamic.evaluator import evaluate
 from placement.online.dynamic.plan import ReplicationPlan
@@ -61,12 +62,11 @@ def solve_lagrangean(
     bound = dual.bound
     notes = [f"Lagrangean bound {bound:.9g} after {dual.evaluations} evaluations"]
     if close and relative_gap(cost, bound) > OPTIMALITY_TOLERANCE:
+        dual = _widened(problem, dual, cost)
         copies, bound, note = _close(problem, dual, copies, cost, deadline)
         notes.append(note)
     cost = evaluate(problem, copies).cost
-    return ReplicationPlan.of(
-        problem, copies, "lagrangean", bound=min(bound, cost), notes=tuple(notes)
-    )
+    return ReplicationPlan.of(problem, copies, "lagrangean", bound=bound, notes=tuple(notes))
 
 
 def _copies(problem: ReplicationProblem, table: SubsetTable, choice: IntArray) -> BoolArray:
@@ -113,6 +113,22 @@ def _rounded(problem: ReplicationProblem, table: SubsetTable, prices: FloatArray
         j, thing = best
         choice[thing] = partner[j, choice[thing]]
         room[j] -= 1
+
+
+def _widened(problem: ReplicationProblem, dual: Dual, cost: float) -> Dual:
+    """Give a table to every object that a better solution could give a copy.
+
+    At an object without a table, a copy that saves s at the price μ is a loss of at least μ − s,
+    and copies that save nothing can be left out. A loss beyond the gap is in no better solution.
+    """
+    savings = single_savings(problem)
+    gap = (cost - dual.bound) + 1e-12 * abs(cost)
+    close = ((savings > 0) & (dual.prices[:, None] - savings <= gap)).any(axis=0)
+    objects = np.union1d(dual.table.objects, np.flatnonzero(close)).astype(np.intp)
+    if len(objects) == len(dual.table.objects):
+        return dual
+    table = subset_table(problem, objects)
+    return dataclasses.replace(dual, table=table, idle_cost=idle_cost(problem, table))
 
 
 def _close(

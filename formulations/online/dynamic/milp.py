@@ -130,4 +130,4 @@ def solve_milp(
         proof = prove(model.program, target * model.scale, judge, deadline=deadline)
         bound = max(bound, proof.bound / model.scale * (1 - 1e-15))
         notes.append(f"proven on safe bounds, {proof.nodes} nodes, {proof.open} left open")
-    return ReplicationPlan.of(problem, copies, method, bound=min(bound, cost), notes=tuple(notes))
+    return ReplicationPlan.of(problem, copies, method, bound=bound, notes=tuple(notes))

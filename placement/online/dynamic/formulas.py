@@ -115,7 +115,14 @@ def hit_share(popularity: FloatArray, counts: FloatArray, size: float, rule: str
     """
     weight = popularity * counts
     total = float(weight.sum())
-    if size >= counts.sum():
+    if total <= 0 or size < 0:
+        raise InputError(
+            "nothing is asked for, or no size",
+            field="popularity, size",
+            value=(total, size),
+            expected="a positive total and a size >= 0",
+        )
+    if size >= counts[popularity > 0].sum():
         return 1.0
     if rule == "top":
         before = np.concatenate([[0.0], np.cumsum(counts)[:-1]])

@@ -64,8 +64,7 @@ class ReplicationPlan:
         if result.overfull:
             site = problem.geography.sites[result.overfull[0]]
             raise SolverError(f"{method}: more copies than fit at {site!r}")
-        slack = OPTIMALITY_TOLERANCE * max(1.0, abs(result.cost))
-        if bound > result.cost + slack:
+        if bound > result.cost + OPTIMALITY_TOLERANCE * abs(result.cost):
             raise SolverError(f"{method}: bound {bound!r} above the cost {result.cost!r}")
         bound = min(bound, result.cost)
         return cls(kept, result, bound, status_of(True, result.cost, bound), method, notes)

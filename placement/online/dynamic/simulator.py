@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
+from placement.errors import InputError
 from placement.online.dynamic.clients import Clients
 from placement.online.dynamic.cluster import Cluster, Settings
 from placement.online.dynamic.demand import Generators, World
@@ -107,7 +108,14 @@ def simulate(
     -----
     O(requests · longest preference list + ticks · sites · objects).
     """
-    run = _Run(world, settings, forwarding)  # a run has at least one tick
+    if workload.tick > settings.round_s:
+        raise InputError(
+            "a tick spans more than a round",
+            field="tick",
+            value=workload.tick,
+            expected=f"at most round_s = {settings.round_s}",
+        )
+    run = _Run(world, settings, forwarding)
     for tick in requests(world, workload, seed):
         run.step(tick)
     return run.trace()

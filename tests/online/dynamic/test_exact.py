@@ -40,6 +40,17 @@ def test_all_exact_methods_find_what_brute_force_finds(problem):
         assert plan.status == "optimal", plan
 
 
+@settings(max_examples=60, deadline=None)
+@given(small_problems(objects=(3, 4)))
+def test_objects_without_a_table_are_not_forgotten(problem):
+    """With floors under the prices, as large problems have them, cold objects have no table."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("formulations.online.dynamic.dual._SMALL", 0)
+        plan = solve_lagrangean(problem)
+    assert plan.cost == pytest.approx(brute_force(problem), rel=1e-9, abs=1e-9)
+    assert plan.status == "optimal"
+
+
 @settings(max_examples=40, deadline=None)
 @given(small_problems())
 def test_every_bound_is_one(problem):

@@ -76,8 +76,10 @@ def test_hit_shares_by_hand():
     even = np.full(4, 0.25)
     for rule in ("top", "lru", "random"):
         assert hit_share(even, np.ones(4), 1, rule) == pytest.approx(0.25)
-    with pytest.raises(InputError):
-        hit_share(popularity, counts, 1, "fifo")
+    assert hit_share(np.array([0.5, 0.5, 0.0]), counts, 2, "lru") == 1.0
+    for bad in ((popularity, 1, "fifo"), (0 * popularity, 1, "lru"), (popularity, -1, "top")):
+        with pytest.raises(InputError):
+            hit_share(bad[0], counts, bad[1], bad[2])
 
 
 def test_the_published_sizes():

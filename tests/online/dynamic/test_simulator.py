@@ -205,6 +205,7 @@ def test_requests_are_the_same_for_all_who_ask():
         lambda: Settings(k=5, round_s=float("nan")),
         lambda: Workload(write_share=1.5),
         lambda: Workload(seconds=0),
+        lambda: simulate(world_of(keys=9), Workload(seconds=1, tick=11), Settings(k=5), 1),
         lambda: make_world(six_sites(), 5, spawn_streams(1, CAUSES), correlation=2.0),
     ],
 )
