@@ -14,14 +14,13 @@ before l and any `spare` after it. Variables, for a gateway i:
 
 Exact: for fixed l with s_il > 0 the point y_il·/s_il lies in a product of two hypersimplices, whose
 corners are the sets themselves, so it is a mixture of them, which
-:func:`placement.online.reads.subsets_of` finds. Latency and loads are linear in s and y.
+:mod:`formulations.online.reads.spreading` finds. Latency and loads are linear in s and y.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from formulations.online.reads.master import Master, optimise
+from formulations.online.reads.spreading import NOTHING, Part, spread
 from placement.checks import FloatArray
 from placement.errors import UnsupportedError
 from placement.online.reads import (
@@ -31,26 +30,9 @@ from placement.online.reads import (
     ReadProblem,
     ReadStrategy,
     Threshold,
-    subsets_of,
 )
 
 __all__ = ["solve_compact"]
-
-_NOTHING = 1e-11
-"""Probabilities of a last node below this are dropped: they are the solver's tolerance."""
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Columns of one gateway i and one last node l: s_il and the free y_ilv."""
-
-    last: int
-    whole: int
-    before: dict[int, int]
-    after: dict[int, int]
-    forced: tuple[int, ...]
-    free_before: int
-    free_after: int
 
 
 def solve_compact(problem: ReadProblem, goal: ReadGoal) -> ReadPlan:
@@ -77,7 +59,7 @@ def solve_compact(problem: ReadProblem, goal: ReadGoal) -> ReadPlan:
         )
     master = Master(problem)
     alone: list[int | None] = []
-    parts: list[list[_Part]] = []
+    parts: list[list[Part]] = []
     for gateway in range(problem.nodes):
         share, rate = float(problem.shares[gateway]), float(problem.reads[gateway])
         total: dict[int, float] = {}
@@ -107,7 +89,7 @@ def _parts(
     gateway: int,
     share: float,
     rate: float,
-) -> list[_Part]:
+) -> list[Part]:
     """Add the columns and rows of one gateway; one part per node that can be the last."""
     order = system.order(gateway, problem.rtt[gateway])
     found = []
@@ -123,22 +105,22 @@ def _parts(
         whole = master.column(
             share * float(problem.rtt[gateway, last]), dict.fromkeys(forced, rate)
         )
-        sides = []
+        sides: list[tuple[dict[int, int], int]] = []
         for nodes, count in ((before, needed), (after, spare)):
             side = {v: master.column(0.0, {v: rate}) for v in nodes} if count else {}
             if side:
                 master.row({**dict.fromkeys(side.values(), 1.0), whole: -float(count)}, 0.0, 0.0)
             for j in side.values():
                 master.row({whole: 1.0, j: -1.0}, 0.0, float("inf"))
-            sides.append(side)
-        found.append(_Part(last, whole, sides[0], sides[1], forced, needed, spare))
+            sides.append((side, count))
+        found.append(Part(whole, forced, tuple(sides)))
     return found
 
 
 def _strategy(
     problem: ReadProblem,
     alone: list[int | None],
-    parts: list[list[_Part]],
+    parts: list[list[Part]],
     values: FloatArray,
 ) -> ReadStrategy:
     """Turn s and y into mixtures of sets."""
@@ -146,35 +128,11 @@ def _strategy(
     for gateway in range(problem.nodes):
         mixture: dict[Quorum, float] = {}
         lease = alone[gateway]
-        if lease is not None and problem.leader is not None and values[lease] > _NOTHING:
+        if lease is not None and problem.leader is not None and values[lease] > NOTHING:
             mixture[problem.leader,] = float(values[lease])
         for part in parts[gateway]:
-            weight = float(values[part.whole])
-            if weight <= _NOTHING:
-                continue
-            members, p = _inclusion(part, values, weight)
-            for free, probability in subsets_of(members, p, part.free_before + part.free_after):
-                quorum = tuple(sorted((*free, *part.forced)))
-                mixture[quorum] = mixture.get(quorum, 0.0) + weight * probability
+            for quorum, probability in spread(part, values).items():
+                mixture[quorum] = mixture.get(quorum, 0.0) + probability
         total = sum(mixture.values())
         mixtures.append({quorum: p / total for quorum, p in mixture.items()})
     return ReadStrategy.of(problem, mixtures)
-
-
-def _inclusion(part: _Part, values: FloatArray, weight: float) -> tuple[list[int], list[float]]:
-    """Nodes before l and after l with y/s, each side mended to its whole sum.
-
-    Dividing by a small s magnifies the solver's tolerance, so that a side may miss its sum by more
-    than rounding; what is missing is taken from the room that is left, in proportion.
-    """
-    members: list[int] = []
-    p: list[float] = []
-    for side, count in ((part.before, part.free_before), (part.after, part.free_after)):
-        here = [min(1.0, max(0.0, float(values[j]) / weight)) for j in side.values()]
-        lack = count - sum(here)
-        room = [1.0 - q if lack > 0 else q for q in here]
-        if lack and sum(room) > 0:
-            here = [q + lack * r / sum(room) for q, r in zip(here, room, strict=True)]
-        members.extend(side)
-        p.extend(min(1.0, max(0.0, q)) for q in here)
-    return members, p

@@ -1,6 +1,6 @@
 """Rules for reads: those of the paper, and ones that choose the majority by distance or load.
 
-The paper (see :mod:`placement.online.reads`) draws the majority uniformly and leaves a better choice
+The paper (:mod:`placement.online.reads`) draws the majority uniformly and leaves a better choice
 to the future; the others are answers to that, each with or without the coin.
 """
 

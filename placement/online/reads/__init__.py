@@ -22,6 +22,7 @@ from placement.online.reads.checker import History, Operation, Violation, Violat
 from placement.online.reads.cluster import Cluster, Visibility, Workload
 from placement.online.reads.figures import ReadFigures, evaluate
 from placement.online.reads.laws import Bottleneck, bottleneck
+from placement.online.reads.leases import LeasePlan, LeaseProblem, evaluate_leases
 from placement.online.reads.mixture import ReadStrategy, subsets_of
 from placement.online.reads.plan import ReadPlan
 from placement.online.reads.problem import ReadGoal, ReadProblem
@@ -38,6 +39,8 @@ __all__ = [
     "FromStrategy",
     "Grid",
     "History",
+    "LeasePlan",
+    "LeaseProblem",
     "Listed",
     "Operation",
     "Prices",
@@ -62,6 +65,7 @@ __all__ = [
     "check",
     "draw_path",
     "evaluate",
+    "evaluate_leases",
     "infeasible_by",
     "lower_bound",
     "node_prices",
