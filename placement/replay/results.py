@@ -151,8 +151,8 @@ class Replay:
     def to_frame(self) -> pd.DataFrame:
         """Return the tidy table, a row per tier, strategy, database and interval.
 
-        Columns: database, interval, tier, strategy, leader, voters, replicas (sites joined by
-        ``; ``), operations, score (ms times operations), mean_latency (ms; NaN where nothing was
+        Columns: database, interval, tier, strategy, leader, voters, replicas (sites joined by a
+        semicolon and a space), operations, score (ms times operations), mean_latency (ms; NaN where nothing was
         issued), overhead (percent above the tier's oracle).
         """
         import pandas as pd
