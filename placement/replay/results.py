@@ -152,8 +152,8 @@ class Replay:
         """Return the tidy table, a row per tier, strategy, database and interval.
 
         Columns: database, interval, tier, strategy, leader, voters, replicas (sites joined by a
-        semicolon and a space), operations, score (ms times operations), mean_latency (ms; NaN where nothing was
-        issued), overhead (percent above the tier's oracle).
+        semicolon and a space), operations, score (ms times operations), mean_latency (ms; NaN
+        where nothing was issued), overhead (percent above the tier's oracle).
         """
         import pandas as pd
 
