@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray
 from placement.errors import InputError, SolverError
-from placement.score import TIE, first_best
+from placement.score import TIE
 from placement.stability.paths import PathCost, checked_prices, checked_scores, path_cost
 
 __all__ = ["Sequence", "best_sequence", "best_sequences", "work_function"]
@@ -74,9 +74,10 @@ def best_sequence(
 
     Notes
     -----
-    O(T·n²) time, O(T·n) memory. Paths whose costs tie within a relative 1e-12 per step: of the last
-    candidates the first in order; going back in time, the path stays where it is if that ties, and
-    else comes from the first candidate in order.
+    O(T·n²) time, O(T·n) memory. Of paths that tie: the first in order of the last candidates; going
+    back in time, the path stays where it is if that ties, and else comes from the first candidate
+    in order. Costs tie within a relative 1e-12 per step, and within a relative 1e-10 over all
+    steps.
     """
     true = checked_scores(scores)
     if true.ndim != 2:
@@ -94,13 +95,14 @@ def best_sequence(
     values[0] = true[0] if start is None else true[0] + table[start]
     for step in range(1, len(true)):
         values[step] = true[step] + _cheapest_way(values[step - 1], table)
+    slack = _slack(len(true))
     path = np.empty(len(true), dtype=np.intp)
-    path[-1] = first_best(values[-1])
+    path[-1] = _first(values[-1], slack)
     for step in range(len(true) - 1, 0, -1):
         ways = values[step - 1] + table[:, path[step]]
         here = int(path[step])
-        stays = ways[here] <= ways.min() * (1 + TIE)
-        path[step - 1] = here if stays else int(first_best(ways))
+        stays = ways[here] <= ways.min() * (1 + slack)
+        path[step - 1] = here if stays else int(_first(ways, slack))
     return _checked(true, table, path, start, values[-1].min())
 
 
@@ -137,15 +139,14 @@ def best_sequences(
         _check_start(origin, true.shape[-1])
     values = _forward(true, cost, origin)
     path = np.empty(true.shape[:-1], dtype=np.intp)
-    here = first_best(values[..., -1, :])
+    slack = _slack(true.shape[-2])
+    here = _first(values[..., -1, :], slack)
     path[..., -1] = here
     for step in range(true.shape[-2] - 1, 0, -1):
         before = values[..., step - 1, :]
         stay = np.take_along_axis(before, here[..., np.newaxis], axis=-1)[..., 0]
         least = before.min(axis=-1) + cost
-        here = np.where(
-            stay <= np.minimum(stay, least) * (1 + TIE), here, first_best(before)
-        ).astype(np.intp)
+        here = np.where(stay <= least * (1 + slack), here, _first(before, slack))
         path[..., step - 1] = here
     return _checked(true, cost, path, origin, values[..., -1, :].min(axis=-1))
 
@@ -198,6 +199,21 @@ def _check_start(start: npt.ArrayLike | None, candidates: int) -> None:
             value=array.tolist(),
             expected=f"0 to {candidates - 1}",
         )
+
+
+def _slack(intervals: int) -> float:
+    """Relative difference within which the costs of two ways tie at a step.
+
+    The difference is one of costs summed over many intervals, and every step may add one: over all
+    of them it must stay far below the tolerance of the check.
+    """
+    return TIE * min(1.0, 100.0 / intervals)
+
+
+def _first(values: FloatArray, slack: float) -> IntArray:
+    """Index of the first value along the last axis that ties with the least."""
+    least = values.min(axis=-1, keepdims=True)
+    return np.asarray((values <= least * (1 + slack)).argmax(axis=-1), dtype=np.intp)
 
 
 def _forward(true: FloatArray, cost: FloatArray, start: IntArray | None) -> FloatArray:

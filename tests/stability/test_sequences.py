@@ -125,6 +125,18 @@ def test_a_case_by_hand() -> None:
     assert float(dear.cost.total) == 14.0
 
 
+def test_small_differences_add_up() -> None:
+    # the second leader is better by 1e-8 in each of 20,000 intervals but the last: less than 1e-12
+    # of the cost so far, but not in sum. (With ties that wide the path stayed with the first.)
+    scores = np.ones((20_000, 2))
+    scores[:, 1] -= 1e-8
+    scores[-1] = [0.0, 5.0]
+    for prices in (1e-6, np.array([[0.0, 1e-6], [1e-6, 0.0]])):
+        found = best_sequence(scores, prices)
+        least = float(scores[:-1, 1].sum()) + 1e-6
+        assert float(found.cost.total) == pytest.approx(least, rel=2e-10)
+
+
 def test_ties_stay_and_go_to_the_first() -> None:
     assert best_sequence(np.ones((4, 3)), 0.0).path.tolist() == [0, 0, 0, 0]
     # moving at 1 or at 2 costs the same: the path stays where it ends as long as it can
