@@ -192,22 +192,35 @@ def _fast_csv(source: str, suffix: str) -> pd.DataFrame | None:
             header = next(csv.reader(file, delimiter=delimiter, strict=True), [])
         if not header or len(set(header)) < len(header) or not all(map(str.strip, header)):
             return None
-        kinds = {name: "category" if name in _NAMES else "float64" for name in header}
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of rows that are too long pandas only warns
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # a row that is too long
             frame = pd.read_csv(
                 source,
                 sep=delimiter,
-                dtype=kinds,
+                dtype=str,  # a category would make one of "1" and "01"
                 index_col=False,
                 keep_default_na=False,
                 na_values=[""],
                 encoding="utf-8-sig",
-                float_precision="round_trip",
             )
-    except (OSError, ValueError, csv.Error, Warning):  # ParserError is a ValueError
+        if frame.isna().any(axis=None):
+            return None
+        for name in header:
+            if name not in _NAMES:
+                frame[name] = _numbers(frame[name])
+    except (OSError, ValueError, csv.Error, pd.errors.ParserWarning):  # ParserError: a ValueError
         return None
-    return None if frame.isna().any(axis=None) else frame
+    return frame
+
+
+def _numbers(column: pd.Series[str]) -> FloatArray:
+    """Numbers of a column of text: each distinct text is read once, and as Python reads it."""
+    import pandas as pd
+
+    codes, texts = pd.factorize(column)
+    if any("_" in text for text in texts):  # Python would take "1_000" for a thousand
+        raise ValueError("1_000")
+    return np.array([float(text) for text in texts])[codes]
 
 
 def _fast_parquet(source: str) -> pd.DataFrame | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 from datetime import date
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from placement import Instance, workloads
 from placement.errors import InputError
-from placement.replay import NOBODY, Trace
+from placement.replay import NOBODY, Trace, frames
 from placement.replay.tables import read_deployments, read_trace
 
 WORLD = Instance(
@@ -48,6 +50,34 @@ def test_a_long_table(table):
     wanted = np.zeros((2, 2, 3, 5))
     wanted[0, 0, 0, 0], wanted[1, 1, 1, 4], wanted[0, 1, 0, 0] = 3, 1.5, 1000
     np.testing.assert_array_equal(trace.counts, wanted)
+
+
+def test_good_tables_are_read_fast_and_to_the_last_bit(table, tmp_path, monkeypatch):
+    """What pandas reads are the numbers that Python reads."""
+    rng = np.random.default_rng(1)
+    values = [*rng.exponential(size=200), 0.1 + 0.2, 1e-310, 123456789012345678.0, 5]
+    rows = "".join(f"a,{i},Paris,weak_read,{value!r}\n".replace("np.float64(", "").replace(")", "")
+                   for i, value in enumerate(values))  # fmt: skip
+    path = table(LONG + rows)
+
+    def careful(*arguments: object) -> None:
+        raise AssertionError("the slow way was taken")
+
+    monkeypatch.setattr(frames, "read_table", careful)
+    assert read_trace(path, WORLD).counts[0, :, 0, 0].tolist() == [float(v) for v in values]
+    if importlib.util.find_spec("pyarrow") is not None:
+        pd.read_csv(path).to_parquet(tmp_path / "demand.parquet")
+        trace = read_trace(tmp_path / "demand.parquet", WORLD)
+        assert trace.counts.sum() == pytest.approx(sum(values))
+
+
+def test_names_that_look_like_numbers_stay_names(table):
+    """Neither way to read may make one database of 1, 01 and 1.0."""
+    rows = "1,1,Paris,weak_read,1\n01,1,Paris,weak_read,2\n1.0,1,Paris,weak_read,3\n"
+    for text in (LONG + rows, LONG + rows + "\n   \n"):
+        trace = read_trace(table(text), WORLD)
+        assert trace.databases == ("1", "01", "1.0")
+        assert trace.counts[:, 0, 0, 0].tolist() == [1, 2, 3]
 
 
 def test_a_wide_table_and_no_database(table):
