@@ -53,9 +53,9 @@ def plot_comparison(table: pd.DataFrame, *, title: str = "") -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        Left: mean latency in ms, best on top, proven optima in blue, the gap to the best bound
-        beside each bar. Right: seconds, on a logarithmic axis. Methods without a plan are listed
-        with their status.
+        Left: mean latency in ms (or the percentile that was asked for), best on top, proven optima
+        in blue, the gap to the best bound beside each bar. Right: seconds, on a logarithmic axis.
+        Methods without a plan are listed with their status.
     """
     found = table[table["score"].notna()].sort_values(["objective", "seconds"], kind="stable")
     missing = table[table["score"].isna()]
@@ -64,7 +64,8 @@ def plot_comparison(table: pd.DataFrame, *, title: str = "") -> Figure:
     places = np.arange(len(found))
     proven = (found["status"] == "optimal").to_numpy()
     colours = [_PROVEN if known else _KNOWN for known in proven]
-    latency = found["mean_latency"].to_numpy(dtype=float)
+    tail = table.attrs.get("kind") == "percentile"
+    latency = found["objective" if tail else "mean_latency"].to_numpy(dtype=float)
     left.barh(places, latency, color=colours, height=0.66)
     for place, value, gap in zip(places, latency, found["gap"], strict=True):
         left.annotate(
@@ -72,7 +73,8 @@ def plot_comparison(table: pd.DataFrame, *, title: str = "") -> Figure:
         )
     left.set_yticks(places, [_plain(name) for name in found["method"]])
     left.set_xlim(0, 1.5 * max(latency, default=1.0) or 1.0)
-    left.set_xlabel("mean operation latency (ms)")
+    what = _plain(str(table.attrs["objective"])) if tail else "mean operation latency"
+    left.set_xlabel(f"{what} (ms)")
     seconds = np.maximum(found["seconds"].to_numpy(dtype=float), 1e-5)
     # Points, not bars: a logarithmic axis has no zero for a bar to start from.
     right.scatter(seconds, places, c=colours, s=48, zorder=3)

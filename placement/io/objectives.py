@@ -14,8 +14,8 @@ from placement.objectives import MEAN_LATENCY, MeanLatency, Objective
 __all__ = ["objective_document", "objective_from"]
 
 
-def objective_document(objective: Objective) -> dict[str, object]:
-    """Return an objective, JSON-ready.
+def objective_document(objective: Objective, instance: Instance) -> dict[str, object]:
+    """Return an objective on an instance, JSON-ready.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def objective_document(objective: Objective) -> dict[str, object]:
             return {
                 "kind": objective.kind,
                 "percent": float(objective.percent),
-                "distributions": distributions_document(objective.distributions),
+                "distributions": distributions_document(objective.distributions, instance),
             }
     raise UnsupportedError(f"plan files cannot hold the objective {objective.kind!r} yet")
 

@@ -254,7 +254,7 @@ def problem_document(problem: Problem) -> dict[str, object]:
         "decay": "inf" if math.isinf(problem.decay) else float(problem.decay),
         "budget": None if problem.budget is None else float(problem.budget),
         "cost_weight": float(problem.cost_weight),
-        "objective": objective_document(problem.objective),
+        "objective": objective_document(problem.objective, problem.instance),
     }
 
 

@@ -13,18 +13,28 @@ from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.instance import Instance
 from placement.io.document import Document
-from placement.tail.distributions import Distributions, Parametric, Quantiles
+from placement.tail.distributions import Distributions, Parametric, Quantiles, rtt_digest
+from placement.tail.grid import MOST
 
 __all__ = ["distributions_document", "distributions_from"]
 
 _FORMS = "'family', 'percentiles' or 'histograms'"
 
 
-def distributions_document(distributions: Distributions) -> dict[str, object]:
-    """Return distributions, JSON-ready; numbers read back to the last bit."""
+def distributions_document(distributions: Distributions, instance: Instance) -> dict[str, object]:
+    """Return distributions, JSON-ready; numbers read back to the last bit.
+
+    Parameters
+    ----------
+    distributions
+        Any.
+    instance
+        The one they will be read back with. A family is written as such only if its RTTs are those
+        that the distributions were made from.
+    """
     grid: dict[str, object] = {"width": distributions.width, "bins": distributions.bins}
     recipe = distributions.recipe
-    if isinstance(recipe, Parametric):
+    if isinstance(recipe, Parametric) and recipe.rtts == rtt_digest(instance):
         return {"form": "family", **grid, "family": recipe.family, "variation": recipe.variation}
     if isinstance(recipe, Quantiles):
         return {
@@ -65,8 +75,9 @@ def distributions_from(document: Document, instance: Instance) -> Distributions:
     """
     form = document.text("form")
     width, bins = document.number("width"), document.whole("bins")
-    if not 1 <= bins <= 10_000_000:
-        raise document.refuse("bins", "out of range", "1 to 10,000,000")
+    pairs = len(instance.sites) * (len(instance.sites) + len(instance.clients))
+    if not 1 <= bins * pairs <= MOST or bins < 1:
+        raise document.refuse("bins", "out of range", f"1 to {MOST // pairs:,} for so many pairs")
     try:
         if form == "family":
             family = document.text("family")

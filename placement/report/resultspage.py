@@ -268,16 +268,19 @@ def comparison_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> l
                 caption="Wall time",
             ),
         ]  # fmt: skip
+    # A percentile, or a price in the objective: then gaps are not about the mean.
+    other = any(_number(row.get("objective")) != _number(row.get("score")) for row in found)
     content.append(
         data_table(
             "Methods",
-            [Column("Method"), Column("Status"), Column("Mean latency, ms", True),
-             Column("Gap, %", True), Column("Own gap, %", True), Column("Seconds", True),
-             Column("Leader"), Column("Replicas"), Column("Reason")],
+            [Column("Method"), Column("Status"), *([Column("Objective", True)] if other else []),
+             Column("Mean latency, ms", True), Column("Gap, %", True), Column("Own gap, %", True),
+             Column("Seconds", True), Column("Leader"), Column("Replicas"), Column("Reason")],
             [
                 [
                     str(row.get("method", "")),
                     str(row.get("status", "")),
+                    *([_number(row.get("objective"))] if other else []),
                     _number(row.get("mean_latency")),
                     100 * _number(row.get("gap")),
                     100 * _number(row.get("own_gap")),

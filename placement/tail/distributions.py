@@ -6,6 +6,7 @@ Pairs are independent (Sharov et al., section 3.1). How one pair becomes bins: s
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,15 +18,24 @@ from placement.errors import InputError
 from placement.instance import Instance
 from placement.tail.shapes import Family, of_family, of_percentiles
 
-__all__ = ["Distributions", "Parametric", "Quantiles"]
+__all__ = ["Distributions", "Parametric", "Quantiles", "rtt_digest"]
 
 
 @dataclass(frozen=True, slots=True)
 class Parametric:
-    """Distributions that follow from the instance's RTTs: one family, one spread."""
+    """Distributions that follow from an instance's RTTs: one family, one spread.
+
+    Attributes
+    ----------
+    family, variation
+        As in :meth:`Distributions.parametric`.
+    rtts
+        Digest of the RTTs, see :func:`rtt_digest`.
+    """
 
     family: Family
     variation: float
+    rtts: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,7 +214,7 @@ class Distributions:
             lambda mean, a, b: of_family(mean, variation, family, width=width, bins=bins),
             width=width,
         )
-        return _remember(made, Parametric(family, float(variation)))
+        return _remember(made, Parametric(family, float(variation), rtt_digest(instance)))
 
     @classmethod
     def from_percentiles(
@@ -264,6 +274,13 @@ class Distributions:
             width,
         )
         return _remember(made, given)
+
+
+def rtt_digest(instance: Instance) -> str:
+    """Return a digest of the RTTs of an instance, which tells whether they are the same."""
+    digest = hashlib.sha256(instance.client_rtt.tobytes())
+    digest.update(instance.site_rtt.tobytes())
+    return digest.hexdigest()
 
 
 def _remember(made: Distributions, recipe: Parametric | Quantiles) -> Distributions:

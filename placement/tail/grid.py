@@ -20,13 +20,15 @@ from placement.errors import InputError
 from placement.instance import Instance
 from placement.tail.shapes import Family
 
-__all__ = ["EXCEEDED", "bins_for", "bins_within", "reach_of_family", "reach_of_percentiles"]
+__all__ = ["EXCEEDED", "MOST", "bins_for", "bins_within", "reach_of_family", "reach_of_percentiles"]
 
 EXCEEDED = 1e-6
 """Share of a pair's RTTs that may lie beyond its reach."""
 
+MOST = 250_000_000
+"""Probabilities in all that distributions may have: 2 GB."""
+
 _LONG = 0.9  # of the pairs reach no farther than a long pair
-_MOST = 250_000_000  # probabilities: 2 GB
 
 
 def reach_of_family(mean: float, variation: float, family: Family) -> float:
@@ -94,7 +96,7 @@ def bins_within(instance: Instance, horizon: float, width: float) -> int:
     horizon = number(horizon, "horizon")
     bins = math.floor(horizon / width + 0.5) + 1
     pairs = len(instance.sites) * (len(instance.sites) + len(instance.clients))
-    if bins * pairs > _MOST:
+    if bins * pairs > MOST:
         raise InputError(
             f"too fine: {bins:,} bins for each of {pairs:,} pairs",
             field="bin width",

@@ -61,6 +61,18 @@ def test_comes_back_to_the_last_bit(kind, tmp_path):
     assert again.read_bytes() == path.read_bytes()
 
 
+def test_a_family_of_other_rtts_is_written_bin_by_bin(tmp_path):
+    """Distributions belong to names; the RTTs behind them may have changed since."""
+    problem = question("family")
+    world = problem.instance
+    moved = problem.replace(instance=world.replace(client_rtt=world.client_rtt + 5))
+    plan = placement.solve(moved, "tier2")
+    path = save_plan(plan, tmp_path / "p.json")
+    form = json.loads(path.read_text())["problem"]["objective"]["distributions"]["form"]
+    assert form == "histograms"
+    assert load_plan(path).objective == plan.objective
+
+
 def test_what_was_changed_since_is_not_believed(tmp_path):
     path = save_plan(placement.solve(question("family"), "tier2"), tmp_path / "p.json")
     document = json.loads(path.read_text())
