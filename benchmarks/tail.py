@@ -1,11 +1,11 @@
 """Tail latency: speed, how good the local search is, and what a percentile changes.
 
-    python -m benchmarks.tail [--seeds 1] [--runs 7] [--write-docs] [--show]
+    python -m benchmarks.tail [--seeds 1] [--runs 7] [--part NAME …] [--write-docs] [--show]
 
 Four parts, each a table of docs/tail.md, which --write-docs fills in:
 
 * speed: tier 1 with five voters and 60 clients, the evaluator alone, tier 2, and the local search;
-* gaps: `local-search` against `exhaustive` on nine sites;
+* gaps: `local-search` against `exhaustive` on eight sites;
 * leaders: the leader of least mean latency against that of the least percentile, five replicas that
   all vote, every mix, 20 times as many seeds;
 * plans: the proven plan of least mean latency against that of `local-search` for p99.
@@ -46,6 +46,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "tail.json"
 PAGE = ROOT / "docs" / "tail.md"
 BLOCK = re.compile(r"(<!-- begin (\w+) of tail\.json -->\n).*?(<!-- end -->)", re.DOTALL)
+PARTS = ("speed", "leaders", "gaps", "plans")
 PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9)
 FIVE = Configuration.of(0, (0, 3, 6, 9, 12), (0, 3, 6, 9, 12))
 TARGET = 0.1
@@ -115,7 +116,7 @@ def gaps(seeds: int) -> Iterator[Row]:
     for network in NETWORKS:
         for mix in sorted(MIXES):
             for seed in range(seeds):
-                found = world(network, mix, seed, sites=9, clients=12)
+                found = world(network, mix, seed, sites=8, clients=12)
                 if found is None:
                     continue
                 instance, given = found
@@ -217,13 +218,14 @@ def plans(seeds: int) -> Iterator[Row]:
 
 
 def tables(results: dict[str, list[dict[str, float]]]) -> dict[str, str]:
-    """Return the Markdown tables by name."""
-    return {
-        "speed": _speed_table(results["speed"]),
-        "gaps": _gap_table(results["gaps"]),
-        "leaders": _leader_table(results["leaders"]),
-        "plans": _plan_table(results["plans"]),
+    """Return the Markdown tables of the parts that there are, by name."""
+    made = {
+        "speed": _speed_table,
+        "gaps": _gap_table,
+        "leaders": _leader_table,
+        "plans": _plan_table,
     }
+    return {name: table(results[name]) for name, table in made.items() if results[name]}
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -349,15 +351,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=1, help="worlds per network and mix (1)")
     parser.add_argument("--runs", type=int, default=7, help="timed runs per row (default 7)")
     parser.add_argument("--write-docs", action="store_true", help="fill in docs/tail.md")
+    parser.add_argument("--part", action="append", choices=PARTS, help="only this part")
     parser.add_argument("--show", action="store_true", help="measure nothing")
     options = parser.parse_args(arguments)
-    if not options.show:
-        _measure(options.seeds, options.runs)
+    for part in () if options.show else options.part or PARTS:
+        _measure(part, options.seeds, options.runs)
     document = json.loads(RESULTS.read_text(encoding="utf-8"))
     shown = tables(document)
     for name, table in shown.items():
-        print(f"{name}\n\n{table}\n")
-    print(machine.sentence(document["machine"]))
+        print(f"{name}\n\n{table}\n{machine.sentence(document['machines'][name])}\n")
     if options.write_docs:
         page = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(BLOCK.sub(lambda m: f"{m[1]}{shown[m[2]]}\n{m[3]}", page), encoding="utf-8")
@@ -367,20 +369,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if late else 0
 
 
-def _measure(seeds: int, runs: int) -> None:
-    """Run all parts and write the file of results."""
-    parts = {
-        "speed": _collect(speed(runs), "speed"),
-        "leaders": _collect(leaders(MORE * seeds), "leaders"),
-        "gaps": _collect(gaps(seeds), "gaps"),
-        "plans": _collect(plans(seeds), "plans"),
-    }
-    document: Row = {
-        "benchmark": "tail",
-        "seeds": seeds,
-        "machine": machine.describe(["numpy", "scipy"]),
-    }
-    document |= {name: _rounded(rows) for name, rows in parts.items()}
+def _measure(part: str, seeds: int, runs: int) -> None:
+    """Run one part and put its rows into the file of results, in place of those that are there."""
+    rows = {
+        "speed": lambda: speed(runs),
+        "leaders": lambda: leaders(MORE * seeds),
+        "gaps": lambda: gaps(seeds),
+        "plans": lambda: plans(seeds),
+    }[part]
+    found = _collect(rows(), part)
+    document: dict[str, object] = {"benchmark": "tail", "machines": {}, **dict.fromkeys(PARTS, [])}
+    if RESULTS.exists():
+        document |= json.loads(RESULTS.read_text(encoding="utf-8"))
+    machines = document["machines"]
+    assert isinstance(machines, dict)
+    machines[part] = {**machine.describe(["numpy"]), "seeds": seeds}
+    document[part] = _rounded(found)
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(_text(document), encoding="utf-8")
 
