@@ -10,23 +10,25 @@ The tie rule's first keys (:func:`placement.quorumstore.stages`) are optimised o
 among configurations equal in those, the solver's choice stands.
 
 Goals that mix two thresholds (α·T_r + β·T_w, or normal against worst) are solved by walking down
-the staircase of their Pareto front (:mod:`formulations.quorumstore.pareto`).
+the staircase of their Pareto front (:mod:`formulations.quorumstore.pareto`). A budget is a row of
+the covering model, and a cost its objective (:mod:`formulations.quorumstore.covering`).
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
 from formulations.quorumstore.covering import CoveringModel, covering_model, scenario_rtt
 from placement.checks import FloatArray
-from placement.errors import SolverError, UnsupportedError
+from placement.errors import SolverError
 from placement.quorumstore import (
     Goal,
     Limits,
@@ -41,6 +43,9 @@ from placement.quorumstore import (
 from placement.quorumstore.bounds import everywhere_bound
 from placement.status import Termination
 
+_ROUNDING = 1e-9
+"""Relative difference up to which a solver's cost may miss the evaluator's."""
+
 __all__ = ["Bisection", "Covering", "Step", "solve", "threshold_values"]
 
 
@@ -52,6 +57,11 @@ class Covering(Protocol):
 
     def __call__(self, model: CoveringModel, seconds: float = ...) -> tuple[int, ...] | None:
         """Return a replica set, or None when there is none; TimeoutError when time runs out."""
+
+    def cheapest(
+        self, model: CoveringModel, seconds: float = ...
+    ) -> tuple[tuple[int, ...] | None, float]:
+        """Return the cheapest replica set (or None), and a lower bound of its cost."""
 
 
 def threshold_values(problem: QuorumProblem) -> FloatArray:
@@ -173,18 +183,71 @@ class Bisection:
     ) -> QuorumConfiguration | None:
         total, read, write = pair
         limits = goal.limits(value, self.problem.rules.contingency).meet(caps)
-        model = covering_model(self.problem, total, read, write, limits)
-        self.questions += 1
+        excluded: tuple[tuple[int, ...], ...] = ()
+        while True:
+            model = covering_model(
+                self.problem, total, read, write, limits, goal.cost_bound, excluded
+            )
+            self.questions += 1
+            found = self.covering(model, self._left())
+            if found is None:
+                return None
+            configuration = QuorumConfiguration(found, read, write)
+            if model.holds(found) and self.value(goal, configuration) <= value:
+                return configuration
+            if not model.holds(found) or self.cost(configuration) <= goal.cost_bound:
+                raise SolverError(
+                    f"{self.covering.method} returned {found}, which misses its limits"
+                )
+            # Over budget by less than the solver's tolerance: not this one.
+            excluded += (found,)
+
+    def _left(self) -> float:
         left = self.deadline - time.perf_counter()
         if left <= 0:
             raise TimeoutError
-        found = self.covering(model, left)
-        if found is None:
-            return None
-        configuration = QuorumConfiguration(found, read, write)
-        if not model.holds(found) or self.value(goal, configuration) > value:
-            raise SolverError(f"{self.covering.method} returned {found}, which misses its limits")
-        return configuration
+        return left
+
+    def cost(self, found: QuorumConfiguration) -> float:
+        """Cost of a configuration, from the evaluator."""
+        return float(metrics(self.problem, [found.replicas], found.read, found.write).cost[0])
+
+    def cheapest(self, goal: Goal) -> Step:
+        """Return the least cost under the bounds of a ``COST`` goal, with its proof.
+
+        One covering model per (N, R, W), with the bill for objective.
+        """
+        best, value, bound = None, math.inf, math.inf
+        limits = goal.limits(math.inf, self.problem.rules.contingency)
+        try:
+            for total, read, write in self.problem.pairs:
+                model = covering_model(self.problem, total, read, write, limits)
+                self.questions += 1
+                found, least = self.covering.cheapest(model, self._left())
+                bound = min(bound, least)
+                if found is None:
+                    continue
+                configuration = QuorumConfiguration(found, read, write)
+                free = replace(goal, cost_bound=math.inf)
+                if not model.holds(found) or math.isinf(self.value(free, configuration)):
+                    raise SolverError(
+                        f"{self.covering.method} returned {found}, which misses its limits"
+                    )
+                here = self.value(goal, configuration)
+                if math.isinf(here) and least <= goal.cost_bound * (1 + _ROUNDING):
+                    # Over budget by rounding alone: is there another one within it?
+                    other = self._ask(goal, Limits(), (total, read, write), sys.float_info.max)
+                    if other is not None:
+                        configuration, here = other, self.value(goal, other)
+                if here < value:
+                    best, value = configuration, here
+        except TimeoutError:
+            self.termination = Termination.TIME_LIMIT
+        except KeyboardInterrupt:
+            self.termination = Termination.INTERRUPTED
+        if self.termination is not Termination.FINISHED:
+            return Step(best, value, 0.0)
+        return Step(best, value, min(bound, value) if best is not None else math.inf)
 
 
 def solve(
@@ -196,7 +259,7 @@ def solve(
     ----------
     problem
         The key. Goals: ``THRESHOLD``, ``READS``, ``WRITES`` on normal operation or the worst
-        scenario, and mixtures of two thresholds.
+        scenario, mixtures of two thresholds, and ``COST``; any of them with bounds and a budget.
     covering
         :class:`~formulations.quorumstore.covering_milp.HighsCovering` or
         :class:`~formulations.quorumstore.covering_cpsat.CpSatCovering`.
@@ -206,21 +269,20 @@ def solve(
     Raises
     ------
     UnsupportedError
-        For goals with a cost: enumeration takes those.
+        For goals that weigh reads, writes, normal operation and the worst scenario all at once:
+        enumeration takes those.
     """
     from formulations.quorumstore.pareto import walk_weighted
 
     began = time.perf_counter()
     goal, contingency = problem.goal, problem.rules.contingency
-    if goal.target is Target.COST or math.isfinite(goal.cost_bound):
-        raise UnsupportedError(
-            "bisection is over thresholds and knows no cost; solve this goal by enumeration"
-        )
     reasons = structural_reasons(problem)
     if reasons:
         return QuorumPlan.of(problem, None, method=covering.method, bound=math.inf, reasons=reasons)
     bisection = Bisection(problem, covering, began + time_limit)
-    if not goal.monotone(contingency):
+    if goal.target is Target.COST:
+        step = bisection.cheapest(goal)
+    elif not goal.monotone(contingency):
         step = walk_weighted(bisection, goal)
     else:
         step = _lexicographic(bisection, stages(goal, contingency))

@@ -13,12 +13,19 @@ conditioned on f holding a replica, and there is no big-M: R is the natural coef
 
 Rows with the same ball and quorum share their y: that merges the copies of a client over all
 scenarios whose loss lies outside its ball, and zones with equal balls. Rows of percentiles that
-become equal are merged as well. The model is only described here; the modules `covering_milp` and
+become equal are merged as well.
+
+A budget is linear too, with nearest-first routing: sort the sites by RTT from client i, let u_k say
+that position k is still looked at (u falls from 1 to 0 once) and q_k = x_k ∧ u_k that its replica
+answers; then Σ_k q_k = R makes q the R nearest replicas, and the bill is a sum over x and q.
+
+The model is only described here; the modules `covering_milp` and
 `covering_cpsat` hand it to a solver.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +33,16 @@ import numpy as np
 from placement.checks import FloatArray
 from placement.quorumstore import Limits, QuorumProblem, Redirect
 
-__all__ = ["Cover", "CoveringModel", "Demand", "covering_model", "scenario_rtt"]
+__all__ = [
+    "Bill",
+    "Cover",
+    "CoveringModel",
+    "Demand",
+    "Routed",
+    "bill_of",
+    "covering_model",
+    "scenario_rtt",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +62,41 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
+class Routed:
+    """What one client's reads cost: a price for each of its `quorum` nearest replicas.
+
+    Attributes
+    ----------
+    order
+        Sites, nearest first.
+    prices
+        Of each site, in that order.
+    quorum
+        How many answer.
+    """
+
+    order: tuple[int, ...]
+    prices: tuple[float, ...]
+    quorum: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """Cost of a replica set: `fixed` prices of its sites, and the routed reads."""
+
+    fixed: tuple[float, ...]
+    routed: tuple[Routed, ...]
+
+    def of(self, replicas: tuple[int, ...]) -> float:
+        """Cost of a replica set, up to rounding."""
+        total = math.fsum(self.fixed[site] for site in replicas)
+        for one in self.routed:
+            held = [k for k, site in enumerate(one.order) if site in replicas]
+            total += math.fsum(one.prices[k] for k in held[: one.quorum])
+        return total
+
+
+@dataclass(frozen=True, slots=True)
 class CoveringModel:
     """A yes-no question about replica sets, free of any solver.
 
@@ -59,6 +110,12 @@ class CoveringModel:
         The rows.
     caps
         (sites, at most so many replicas among them).
+    bill
+        What replica sets cost; None: nothing.
+    budget
+        Most they may cost. Solvers may exceed it within their tolerances, never fall short of it.
+    excluded
+        Replica sets that are no answer.
     """
 
     sites: int
@@ -66,11 +123,14 @@ class CoveringModel:
     covers: tuple[Cover, ...]
     demands: tuple[Demand, ...]
     caps: tuple[tuple[tuple[int, ...], int], ...]
+    bill: Bill | None = None
+    budget: float = math.inf
+    excluded: tuple[tuple[int, ...], ...] = ()
 
     def holds(self, replicas: tuple[int, ...]) -> bool:
-        """Check a replica set in exact arithmetic."""
+        """Check a replica set in exact arithmetic; the budget is left to the evaluator."""
         chosen = set(replicas)
-        if len(chosen) != self.replicas:
+        if len(chosen) != self.replicas or any(chosen == set(one) for one in self.excluded):
             return False
         if any(len(chosen.intersection(members)) > cap for members, cap in self.caps):
             return False
@@ -100,10 +160,36 @@ def scenario_rtt(problem: QuorumProblem, lost: tuple[int, ...]) -> FloatArray:
     return matrix
 
 
+def bill_of(problem: QuorumProblem, read: int) -> Bill | None:
+    """Return the cost of :mod:`placement.quorumstore.prices` as a bill; None without prices."""
+    prices = problem.prices
+    if prices is None:
+        return None
+    routed = []
+    for client in np.flatnonzero(problem.reads).tolist():
+        order = np.argsort(problem.rtt[client], kind="stable")
+        each = float(problem.reads[client]) * prices.traffic[order, client]
+        # Every one of the R nearest sends a digest; the nearest sends the object in its place.
+        for quorum, size in ((read, prices.digest_gb), (1, prices.object_gb - prices.digest_gb)):
+            paid = size * each
+            if paid.any():
+                routed.append(Routed(tuple(order.tolist()), tuple(paid.tolist()), quorum))
+    fixed = prices.fixed(problem.writes.astype(np.float64))
+    return Bill(tuple(fixed.tolist()), tuple(routed))
+
+
 def covering_model(
-    problem: QuorumProblem, replicas: int, read: int, write: int, limits: Limits
+    problem: QuorumProblem,
+    replicas: int,
+    read: int,
+    write: int,
+    limits: Limits,
+    budget: float = math.inf,
+    excluded: tuple[tuple[int, ...], ...] = (),
 ) -> CoveringModel:
-    """Describe "some set of `replicas` sites obeys `limits` under (R, W)".
+    """Describe "some set of `replicas` sites obeys `limits` and `budget` under (R, W)".
+
+    Sets in `excluded` do not count.
 
     O(n²) per scenario; the losses are those of the problem where its rules ask for contingency.
     """
@@ -136,6 +222,9 @@ def covering_model(
         tuple(covers),
         tuple(demands),
         _caps(problem, replicas, read, write),
+        bill_of(problem, read),
+        budget,
+        excluded,
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from formulations.quorumstore.covering import CoveringModel
+from formulations.quorumstore.covering import Bill, CoveringModel
 from placement.errors import SolverError
 
 __all__ = ["CpSatCovering"]
@@ -38,15 +39,45 @@ class CpSatCovering:
         SolverError
             When CP-SAT fails.
         """
-        from ortools.sat.python import cp_model
-
         if model.hopeless:
             return None
+        cp, x = self._build(model)
+        if model.bill is not None and math.isfinite(model.budget):
+            scale = _scale(model.bill)
+            # Every whole price is rounded down, so what is within the budget is kept.
+            cp.add(_bill(cp, model.bill, x, scale) <= math.floor(model.budget * scale) + 1)
+        return self._solve(cp, x, seconds)[0]
+
+    def cheapest(
+        self, model: CoveringModel, seconds: float = math.inf
+    ) -> tuple[tuple[int, ...] | None, float]:
+        """Return the cheapest replica set that answers `model`, and a lower bound of its cost.
+
+        The model needs a bill; its budget is left aside. (None, ∞) when nothing answers it.
+
+        Raises
+        ------
+        TimeoutError, SolverError
+            As above.
+        """
+        if model.hopeless or model.bill is None:
+            return None, math.inf
+        cp, x = self._build(model)
+        scale = _scale(model.bill)
+        cp.minimize(_bill(cp, model.bill, x, scale))
+        found, bound = self._solve(cp, x, seconds)
+        return found, bound / scale if found is not None else math.inf
+
+    def _build(self, model: CoveringModel) -> tuple[Any, list[Any]]:
+        from ortools.sat.python import cp_model
+
         cp = cp_model.CpModel()
         x = [cp.new_bool_var(f"x{site}") for site in range(model.sites)]
         cp.add(sum(x) == model.replicas)
         for members, cap in model.caps:
             cp.add(sum(x[site] for site in members) <= cap)
+        for sites in model.excluded:
+            cp.add(sum(x[site] for site in sites) <= len(sites) - 1)
         y = []
         for index, cover in enumerate(model.covers):
             within = cp.new_bool_var(f"y{index}")
@@ -54,16 +85,48 @@ class CpSatCovering:
             y.append(within)
         for demand in model.demands:
             cp.add(sum(count * y[index] for index, count in demand.terms) >= demand.needed)
+        return cp, x
+
+    def _solve(self, cp: Any, x: list[Any], seconds: float) -> tuple[tuple[int, ...] | None, float]:
+        from ortools.sat.python import cp_model
+
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = self.workers
         solver.parameters.random_seed = self.seed
         if math.isfinite(seconds):
             solver.parameters.max_time_in_seconds = max(0.0, seconds)
         status = solver.solve(cp)
-        if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return tuple(site for site in range(model.sites) if solver.boolean_value(x[site]))
+        if status == cp_model.OPTIMAL or (status == cp_model.FEASIBLE and not cp.has_objective()):
+            chosen = tuple(site for site in range(len(x)) if solver.boolean_value(x[site]))
+            return chosen, float(solver.best_objective_bound)
         if status == cp_model.INFEASIBLE:
-            return None
-        if status == cp_model.UNKNOWN:
+            return None, math.inf
+        if status in (cp_model.UNKNOWN, cp_model.FEASIBLE):
             raise TimeoutError("CP-SAT ran out of time")
         raise SolverError(f"CP-SAT ended with status {solver.status_name(status)}")
+
+
+def _scale(bill: Bill) -> float:
+    """Power of two that makes the largest price about 2^46: sums stay below 2^63."""
+    largest = max(map(abs, (*bill.fixed, *(p for one in bill.routed for p in one.prices))))
+    return math.ldexp(1.0, 46 - math.frexp(largest)[1]) if largest > 0 else 1.0
+
+
+def _bill(cp: Any, bill: Bill, x: list[Any], scale: float) -> Any:
+    """Return the bill in whole units, each price rounded down."""
+    terms = [math.floor(price * scale) * x[site] for site, price in enumerate(bill.fixed)]
+    for one in bill.routed:
+        answers, still = [], None
+        for site, price in zip(one.order, one.prices, strict=True):
+            looked = cp.new_bool_var("")
+            answer = cp.new_bool_var("")
+            if still is not None:
+                cp.add_implication(looked, still)
+            cp.add_implication(answer, looked)
+            cp.add_implication(answer, x[site])
+            cp.add_bool_or([answer, looked.negated(), x[site].negated()])
+            answers.append(answer)
+            terms.append(math.floor(price * scale) * answer)
+            still = looked
+        cp.add(sum(answers) == one.quorum)
+    return sum(terms)

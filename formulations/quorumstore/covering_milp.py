@@ -13,15 +13,18 @@ import math
 import time
 from typing import Any
 
-from formulations.quorumstore.covering import CoveringModel
+from formulations.quorumstore.covering import Bill, CoveringModel
 from formulations.quorumstore.covering_cpsat import CpSatCovering
 from placement.errors import SolverError
 
 __all__ = ["HighsCovering", "build"]
 
 
-def build(model: CoveringModel) -> Any:
-    """Return the Pyomo model of `model`: binary x and y, compact rows, nothing to minimise."""
+def build(model: CoveringModel, *, cheapest: bool = False) -> Any:
+    """Return the Pyomo model of `model`: binary x and y, compact rows.
+
+    Nothing is minimised, unless `cheapest` asks for the bill in place of the budget.
+    """
     import pyomo.environ as pyo
 
     mip = pyo.ConcreteModel(name="covering")
@@ -41,8 +44,45 @@ def build(model: CoveringModel) -> Any:
     mip.caps = pyo.ConstraintList(doc="regional rules")
     for members, cap in model.caps:
         mip.caps.add(pyo.quicksum(mip.x[j] for j in members) <= cap)
+    mip.excluded = pyo.ConstraintList(doc="sets that are no answer")
+    for sites in model.excluded:
+        mip.excluded.add(pyo.quicksum(mip.x[j] for j in sites) <= len(sites) - 1)
     mip.nothing = pyo.Objective(expr=0.0)
+    if model.bill is not None and (cheapest or math.isfinite(model.budget)):
+        largest = max(
+            1e-300,
+            *map(abs, model.bill.fixed),
+            *(abs(price) for one in model.bill.routed for price in one.prices),
+        )
+        cost = _bill(mip, model.bill, largest)
+        if cheapest:
+            mip.nothing.deactivate()
+            mip.cheapest = pyo.Objective(expr=cost)
+        else:
+            # Wider than the solver's tolerance: the evaluator has the last word on the budget.
+            mip.budget = pyo.Constraint(expr=cost <= model.budget / largest * (1 + 1e-9) + 1e-9)
     return mip
+
+
+def _bill(mip: Any, bill: Bill, unit: float) -> Any:
+    """Return the bill in `unit`: u falls from 1 to 0 along each order, q = x ∧ u."""
+    import pyomo.environ as pyo
+
+    routes = range(len(bill.routed))
+    mip.u = pyo.Var(routes, mip.x.index_set(), domain=pyo.Binary, doc="position looked at")
+    mip.q = pyo.Var(routes, mip.x.index_set(), bounds=(0, 1), doc="its replica answers")
+    mip.routing = pyo.ConstraintList(doc="the nearest answer")
+    cost = pyo.quicksum(price / unit * mip.x[site] for site, price in enumerate(bill.fixed))
+    for r, one in enumerate(bill.routed):
+        for k, site in enumerate(one.order):
+            mip.routing.add(mip.q[r, k] <= mip.u[r, k])
+            mip.routing.add(mip.q[r, k] <= mip.x[site])
+            mip.routing.add(mip.q[r, k] >= mip.x[site] + mip.u[r, k] - 1)
+            if k:
+                mip.routing.add(mip.u[r, k] <= mip.u[r, k - 1])
+        mip.routing.add(pyo.quicksum(mip.q[r, k] for k in range(len(one.order))) == one.quorum)
+        cost += pyo.quicksum(price / unit * mip.q[r, k] for k, price in enumerate(one.prices))
+    return cost
 
 
 class HighsCovering:
@@ -86,6 +126,41 @@ class HighsCovering:
                 return CpSatCovering()(model, left)
         return None
 
+    def cheapest(
+        self, model: CoveringModel, seconds: float = math.inf
+    ) -> tuple[tuple[int, ...] | None, float]:
+        """Return the cheapest replica set that answers `model`, and a lower bound of its cost.
+
+        HiGHS minimises with tolerances; CP-SAT, on whole numbers, confirms what it claims and gives
+        the bound. (None, ∞) when nothing answers the model.
+
+        Raises
+        ------
+        TimeoutError
+            When `seconds` pass without an answer.
+        SolverError
+            When HiGHS fails, or the two disagree by more than 1e-6.
+        """
+        if model.hopeless or model.bill is None:
+            return None, math.inf
+        start = time.perf_counter()
+        mip = build(model, cheapest=True)
+        found = None
+        for presolve in (True, False) if self.presolve else (False,):
+            found = self._ask(mip, model, presolve, seconds - (time.perf_counter() - start))
+            if found is not None:
+                break
+        confirmed, bound = CpSatCovering().cheapest(model, seconds - (time.perf_counter() - start))
+        if (found is None) is not (confirmed is None):
+            self.notes.append("HiGHS and CP-SAT disagreed on feasibility; CP-SAT decided")
+            return confirmed, bound
+        if found is None or not model.holds(found):
+            return confirmed, bound
+        claimed = model.bill.of(found)
+        if abs(claimed - bound) > 1e-6 * max(1.0, abs(bound)):
+            raise SolverError(f"HiGHS finds {claimed} the least cost, CP-SAT {bound}")
+        return found, bound
+
     def _ask(
         self, mip: Any, model: CoveringModel, presolve: bool, seconds: float
     ) -> tuple[int, ...] | None:
@@ -104,6 +179,8 @@ class HighsCovering:
             "presolve": "on" if presolve else "off",
             "threads": 1,
             "output_flag": False,
+            "mip_rel_gap": 0.0,
+            "mip_abs_gap": 1e-9,
         }
         results = solver.solve(mip)
         condition = results.termination_condition

@@ -13,7 +13,7 @@ from formulations.quorumstore.covering_milp import HighsCovering
 from formulations.quorumstore.enumerate import solve as enumerate_sets
 from formulations.quorumstore.oneshot import solve_assignment, solve_radius
 from formulations.quorumstore.unreachable import bound_reasons
-from placement.quorumstore import Loss, QuorumPlan, QuorumProblem, Target
+from placement.quorumstore import Loss, QuorumPlan, QuorumProblem
 from placement.status import Status
 
 __all__ = ["Method", "place"]
@@ -25,7 +25,7 @@ _ENUMERABLE = 2_000_000
 class Method(Enum):
     """How a key is solved; all are exact.
 
-    - ``AUTO``: enumeration up to two million replica sets or where only it can, else CP-SAT.
+    - ``AUTO``: enumeration up to two million replica sets, else CP-SAT.
       Under contingency for more than the loss of one site every set counts once per loss, for then
       each is put to the evaluator.
     - ``ENUMERATION``: all replica sets, screened; the full tie rule.
@@ -82,12 +82,10 @@ def place(
 
 def _automatic(problem: QuorumProblem) -> Method:
     sets = sum(comb(len(problem.sites), size) for size in {total for total, _, _ in problem.pairs})
-    goal = problem.goal
     rules = problem.rules
     if rules.contingency and (rules.failures > 1 or rules.loss is Loss.REGION):
         sets *= max(1, len(problem.losses))
-    costly = goal.target is Target.COST or math.isfinite(goal.cost_bound)
-    return Method.ENUMERATION if costly or sets <= _ENUMERABLE else Method.CP_SAT
+    return Method.ENUMERATION if sets <= _ENUMERABLE else Method.CP_SAT
 
 
 def _solve(problem: QuorumProblem, method: Method, time_limit: float) -> QuorumPlan:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 from formulations.quorumstore.bisection import solve as bisect
+from formulations.quorumstore.covering import bill_of
 from formulations.quorumstore.covering_cpsat import CpSatCovering
 from formulations.quorumstore.covering_milp import HighsCovering
 from formulations.quorumstore.enumerate import solve as enumerate_sets
-from placement.quorumstore import Goal, Loss, Target
+from placement.quorumstore import Goal, Loss, Target, TrafficPrices, metrics
 from placement.status import Status
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import value_and_ties
@@ -80,3 +82,54 @@ def test_rules(seed, method):
     problem = random_problem(rng, sites=6, rules=random_rules(rng, contingency=True, **options))
     regions = tuple(rng.choice(["x", "y", "z", "u"], 6))
     assert_same(dataclasses.replace(problem, regions=regions), COVERINGS[method]())
+
+
+@pytest.mark.parametrize("method", COVERINGS)
+@pytest.mark.parametrize("seed", range(40))
+def test_costs(seed, method):
+    """Budgets and cheapest plans: brute force = enumeration = solver, ties and zero prices too."""
+    rng = np.random.default_rng([13, seed])
+    problem = random_problem(rng, sites=5)
+    whole = seed % 4 < 2
+    traffic = rng.integers(0, 5, (5, 5)) if whole else rng.random((5, 5))
+    prices = TrafficPrices(
+        traffic * (1 - np.eye(5)),
+        rng.integers(0, 9, 5) if seed % 3 else None,
+        object_gb=[4.0, 0.3][seed % 2],
+        digest_gb=[0.0, 1.0, 0.1][seed % 3],
+    )
+    problem = dataclasses.replace(problem, prices=prices)
+    bound = float(rng.choice(problem.rtt.ravel()))
+    free = enumerate_sets(problem)
+    # A budget that binds: what some configuration costs, to the last bit, or a little less.
+    budget = free.cost * float(rng.choice([1.0, 0.9, 0.7])) if free.configuration else 10.0
+    goal = [
+        Goal(Target.COST, read_bound=bound),
+        Goal(cost_bound=budget),
+        Goal(Target.WRITES, cost_bound=budget, read_bound=3 * bound),
+        Goal(Target.COST, cost_bound=budget),
+        Goal(Target.WEIGHTED, write_weight=2.0, cost_bound=budget),
+    ][seed % 5]
+    problem = problem.with_goal(goal)
+    plan, truth = bisect(problem, COVERINGS[method]()), enumerate_sets(problem)
+    value, ties = value_and_ties(problem)
+    assert plan.status is truth.status
+    assert (plan.configuration is None) is (not ties)
+    if ties:
+        assert truth.value == pytest.approx(value, rel=1e-12)
+        assert plan.value == pytest.approx(value, rel=1e-9)
+        assert plan.bound == pytest.approx(value, rel=1e-9)
+
+
+def test_the_bill_is_that_of_the_evaluator():
+    """Fixed prices and routed reads add up to the evaluator's cost, for every replica set."""
+    rng = np.random.default_rng(14)
+    problem = dataclasses.replace(
+        random_problem(rng, sites=6),
+        prices=TrafficPrices(rng.random((6, 6)), rng.random(6), object_gb=0.7, digest_gb=0.2),
+    )
+    for size, read in ((3, 2), (4, 3), (5, 1)):
+        bill = bill_of(problem, read)
+        for replicas in combinations(range(6), size):
+            cost = metrics(problem, [replicas], read, size).cost[0]
+            assert bill.of(replicas) == pytest.approx(cost, rel=1e-12)

@@ -177,8 +177,10 @@ def test_automatic_choice(monkeypatch):
         goal=Goal(Target.COST),
     )
     assert place(priced).method == "enumeration"
+    assert place(priced, Method.MILP).value == place(priced).value
+    everything = Goal(Target.WEIGHTED, normal_weight=1.0, worst_weight=1.0)
     with pytest.raises(UnsupportedError, match="enumeration"):
-        place(priced, Method.MILP)
+        place(dataclasses.replace(problem, rules=StoreRules(True), goal=everything), Method.MILP)
 
 
 def test_infeasible_plans_carry_reasons():
