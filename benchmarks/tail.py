@@ -27,6 +27,7 @@ import numpy as np
 
 import placement
 from benchmarks import machine
+from benchmarks.tail_tables import tables
 from benchmarks.tail_worlds import NETWORKS, world
 from benchmarks.timing import repeat
 from placement import Options, Problem
@@ -40,7 +41,7 @@ from placement.tail.grid import bins_for, reach_of_family
 from placement.tail.mixture import mixture
 from placement.workloads import MIXES
 
-__all__ = ["BLOCK", "PAGE", "RESULTS", "main", "tables"]
+__all__ = ["BLOCK", "PAGE", "RESULTS", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "tail.json"
@@ -214,127 +215,6 @@ def plans(seeds: int) -> Iterator[Row]:
                 }
 
 
-# --- tables ------------------------------------------------------------------------------------
-
-
-def tables(results: dict[str, list[dict[str, float]]]) -> dict[str, str]:
-    """Return the Markdown tables of the parts that there are, by name."""
-    made = {
-        "speed": _speed_table,
-        "gaps": _gap_table,
-        "leaders": _leader_table,
-        "plans": _plan_table,
-    }
-    return {name: table(results[name]) for name, table in made.items() if results[name]}
-
-
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
-
-
-def _speed_table(rows: list[dict[str, float]]) -> str:
-    head = ["what", "spread", "bins of 1 ms", "processor", "runs", "target"]
-    body = [
-        [
-            str(row["what"]),
-            f"{row['spread']:g}",
-            f"{row['bins']:,}",
-            f"{1000 * row['cpu_seconds']:,.1f} ms",
-            str(row["runs"]),
-            "" if row["target"] is None else f"< {1000 * row['target']:.0f} ms",
-        ]
-        for row in rows
-    ]
-    return _markdown(head, body)
-
-
-def _by(
-    rows: list[dict[str, float]], *keys: str
-) -> Iterator[tuple[list[str], list[dict[str, float]]]]:
-    groups: dict[tuple[float, ...], list[dict[str, float]]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
-    for values, members in groups.items():
-        yield [f"p{v:g}" if isinstance(v, float) else str(v) for v in values], members
-
-
-def _gap_table(rows: list[dict[str, float]]) -> str:
-    head = ["network", "", "problems", "optimal", "proven so", "mean gap", "largest gap",
-            "gap of the mean's plan"]  # fmt: skip
-    body = []
-    for names, group in _by(rows, "network", "percent"):
-        best = np.array([row["best_ms"] for row in group])
-        gap = np.array([row["found_ms"] for row in group]) / best - 1
-        mean = np.array([row["mean_plan_ms"] for row in group]) / best - 1
-        proven = sum(row["bound_ms"] >= row["found_ms"] for row in group)
-        body.append(
-            [
-                *names,
-                str(len(group)),
-                str(int((gap <= 1e-9).sum())),
-                str(proven),
-                f"{100 * gap.mean():.2f} %",
-                f"{100 * gap.max():.2f} %",
-                f"{100 * mean.mean():.1f} %",
-            ]
-        )
-    return _markdown(head, body)
-
-
-def _leader_table(rows: list[dict[str, float]]) -> str:
-    head = ["network", "", "databases", "another leader is better", "median cut", "9 in 10 below",
-            "largest cut", "median price in the mean"]  # fmt: skip
-    body = []
-    for names, group in _by(rows, "network", "percent"):
-        other = [row for row in group if row["tail_leader_ms"] < row["mean_leader_ms"]]
-        cut = np.array([1 - row["tail_leader_ms"] / row["mean_leader_ms"] for row in other])
-        price = [row["tail_leader_mean_ms"] / row["mean_leader_mean_ms"] - 1 for row in other]
-        body.append(
-            [
-                *names,
-                str(len(group)),
-                f"{len(other)} ({100 * len(other) / len(group):.0f} %)",
-                *(
-                    [
-                        f"{100 * np.median(cut):.1f} %",
-                        f"{100 * np.quantile(cut, 0.9):.1f} %",
-                        f"{100 * cut.max():.1f} %",
-                        f"{100 * np.median(price):.1f} %",
-                    ]
-                    if other
-                    else ["–"] * 4
-                ),
-            ]
-        )
-    return _markdown(head, body)
-
-
-def _plan_table(rows: list[dict[str, float]]) -> str:
-    head = ["network", "problems", "p99 is lower in", "median cut", "largest cut",
-            "price in the mean", "another leader", "median gap to bound",
-            "proven optimal"]  # fmt: skip
-    body = []
-    for names, group in _by(rows, "network"):
-        cut = np.array([1 - row["tail_plan_ms"] / row["mean_plan_ms"] for row in group])
-        price = [row["tail_plan_mean_ms"] / row["mean_plan_mean_ms"] - 1 for row in group]
-        gap = np.array([1 - row["bound_ms"] / row["tail_plan_ms"] for row in group])
-        body.append(
-            [
-                *names,
-                str(len(group)),
-                str(int((cut > 0).sum())),
-                f"{100 * np.median(cut):.1f} %",
-                f"{100 * cut.max():.1f} %",
-                f"{100 * np.median(price):.1f} %",
-                str(sum(not row["same_leader"] for row in group)),
-                f"{100 * np.median(gap):.1f} %",
-                str(int((gap <= 1e-9).sum())),
-            ]
-        )
-    return _markdown(head, body)
-
-
 def _collect(rows: Iterator[Row], name: str) -> list[Row]:
     found = []
     for row in rows:
@@ -363,7 +243,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.write_docs:
         page = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(BLOCK.sub(lambda m: f"{m[1]}{shown[m[2]]}\n{m[3]}", page), encoding="utf-8")
-    late = [row for row in document["speed"] if row["cpu_seconds"] > (row["target"] or np.inf)]
+    late = [
+        row for row in document.get("speed", []) if row["cpu_seconds"] > (row["target"] or np.inf)
+    ]
     for row in late:
         print(f"target missed: {row}", file=sys.stderr)
     return 1 if late else 0
@@ -378,7 +260,7 @@ def _measure(part: str, seeds: int, runs: int) -> None:
         "plans": lambda: plans(seeds),
     }[part]
     found = _collect(rows(), part)
-    document: dict[str, object] = {"benchmark": "tail", "machines": {}, **dict.fromkeys(PARTS, [])}
+    document: dict[str, object] = {"benchmark": "tail", "machines": {}}
     if RESULTS.exists():
         document |= json.loads(RESULTS.read_text(encoding="utf-8"))
     machines = document["machines"]
