@@ -2,10 +2,10 @@
 
 What was found elsewhere on measured networks: moving in every half hour gains 0 to 1 % for
 world-wide consumers, 0 to 9 % for tenants with two or three poles and an evening peak, 6 to 27 %
-for such tenants in offices; the best constant leader beats the worst by 21 to 53 %. Voters that
-stand close together, as leader-bound operations want them, give such figures. A mix of weak reads
-wants its replicas far apart; where all of them vote, the same demand gains several times as
-much (docs/over-time.md). The tests hold both, and tell them apart.
+for such tenants in offices; the best constant leader beats the worst by 21 to 53 %. Such figures
+come from voters that stand close together, as the best constant plan for leader-bound operations
+puts them. A mix of weak reads wants its replicas far apart; where all of them vote, the same
+demand gains several times as much (docs/over-time.md). The tests hold both, and tell them apart.
 """
 
 from __future__ import annotations
