@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from docutils.nodes import Element, reference
+    from docutils.nodes import Element, document, reference
     from sphinx.addnodes import pending_xref
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
@@ -53,6 +53,8 @@ autodoc_typehints_description_target = "documented"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True  # a dataclass lists its fields once
+# A name that only a type checker imports is found by search alone; the first of several will do.
+suppress_warnings = ["ref.python"]
 default_role = "code"  # docstrings set names in single backquotes
 
 
@@ -110,6 +112,24 @@ def skip_what_lives_elsewhere(
 def source(module: str) -> str:
     """Return the text of a module."""
     return Path(str(importlib.import_module(module).__file__)).read_text(encoding="utf-8")
+
+
+def say_whose(app: Sphinx, doctree: document) -> None:
+    """Give names in signatures and docstrings the module that their own module has them from.
+
+    Sphinx only searches for the name, and several modules have, say, a class Settings.
+    """
+    from sphinx import addnodes
+
+    del app
+    for node in doctree.findall(addnodes.pending_xref):
+        home, first = node.get("py:module"), str(node.get("reftarget", "")).partition(".")
+        if node.get("refdomain") != "py" or not home:
+            continue
+        thing = vars(importlib.import_module(home)).get(first[0])
+        module, name = (getattr(thing, a, None) for a in ("__module__", "__qualname__"))
+        if isinstance(module, str) and isinstance(name, str):
+            node["reftarget"] = ".".join(filter(None, (module, name, first[2])))
 
 
 def find_public_name(
@@ -179,5 +199,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", set_formulas, priority=100)  # before napoleon
     app.connect("autodoc-process-docstring", keep_bars, priority=900)  # after napoleon
     app.connect("autodoc-skip-member", skip_what_lives_elsewhere)
+    app.connect("doctree-read", say_whose)
     app.connect("missing-reference", find_public_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
