@@ -1,6 +1,7 @@
 """One set per gateway, no dice (Q4a): the paper's "more intelligent" majority as a MILP.
 
-Sets: gateways i, sets A that i may ask, nodes v, scenarios k. Variables: u_iA, binary, i asks A; t_k.
+Sets: gateways i, sets A that i may ask, nodes v, scenarios k. Variables: u_iA, binary, i asks A;
+t_k, load of the busiest node.
 
     Σ_A u_iA = 1                                                    for every gateway
     t_k >= base_kv + volume_k/capacity_v·Σ_i g_i Σ_{A ∋ v} u_iA

@@ -41,6 +41,7 @@ from placement.online.reads import (
     infeasible_by,
     lower_bound,
 )
+from placement.online.reads.figures import TOLERANCE
 from placement.status import relative_gap
 
 __all__ = ["Answer", "Master", "optimise"]
@@ -273,12 +274,15 @@ def optimise(
             )
             if refuted > _REFUTED:
                 return ReadPlan.of(problem, goal, None, method=method, bound=math.inf)
-            if not extend(answer.prices, answer.prices.latency):
+            if extend(answer.prices, answer.prices.latency):
+                continue
+            # A limit at the very edge of what is possible: within the tolerance of the evaluator.
+            excess, answer = answer.excess, master.solve(_eased(goal))
+            if answer is None:
                 raise SolverError(
                     f"HiGHS finds nothing within the limits of {goal}, but the prices do not "
-                    f"refute them (excess {answer.excess:.3g})"
+                    f"refute them (excess {excess:.3g})"
                 )
-            continue
         strategy = strategy_of(answer.values)
         figures = evaluate(problem, strategy)
         reached = figures.objective(goal)
@@ -296,3 +300,15 @@ def optimise(
         raise SolverError(f"{method}: no strategy within the limits came out of {rounds} rounds")
     note = f"{rounds} linear programmes, {len(master.latency)} columns in the last"
     return ReadPlan.of(problem, goal, best, method=method, bound=min(bound, value), notes=[note])
+
+
+def _eased(goal: ReadGoal) -> ReadGoal:
+    """The goal with its limits raised by half of what the evaluator tolerates."""
+    load, budget = goal.load_limit, goal.latency_budget
+    return dataclasses.replace(
+        goal,
+        load_limit=load + TOLERANCE / 2 * max(1.0, load) if math.isfinite(load) else load,
+        latency_budget=budget + TOLERANCE / 2 * max(1.0, budget)
+        if math.isfinite(budget)
+        else budget,
+    )

@@ -112,7 +112,8 @@ class RetryModel:
         spread = math.sinh(half) / half if 0 < half < 700 else 1.0
         decay = math.exp(-rate * (middle + self.rtt)) * spread
         if half >= 700:  # sinh would overflow; its growing part joins the exponent
-            decay = math.exp(half - rate * (middle + self.rtt)) / (2.0 * half)
+            shortest = middle * (1.0 - self.backoff.jitter)
+            decay = math.exp(-rate * (shortest + self.rtt)) / (2.0 * half)
         return self.conflict + (1.0 - self.conflict) * decay
 
     @property

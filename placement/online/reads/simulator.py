@@ -198,13 +198,20 @@ class _Run:
                 self.at(self.now + self.half[gateway][node], self.read_at, o, gateway, node)
 
     def _check(self, quorum: Quorum) -> None:
-        if len(quorum) != 1 and (len(quorum) < self.size or len(set(quorum)) < len(quorum)):
-            raise InputError(
-                "the rule named no quorum",
-                field="rule",
-                value=quorum,
-                expected=f"one node, or at least {self.size} different ones",
-            )
+        many = len(quorum)
+        if many != 1 and (many < self.size or len(set(quorum)) < many):
+            self._refuse(quorum)
+        for node in quorum:
+            if not 0 <= node < self.cluster.nodes:
+                self._refuse(quorum)
+
+    def _refuse(self, quorum: Quorum) -> None:
+        raise InputError(
+            "the rule named no quorum",
+            field="rule",
+            value=quorum,
+            expected=f"one node, or at least {self.size} different ones",
+        )
 
     def read_at(self, o: int, gateway: int, node: int) -> None:
         """The read arrives at a node; its answer is put on the way."""

@@ -116,6 +116,25 @@ def test_queueing_goal(seed):
         assert tried >= plans[0].bound
 
 
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("short", [0.0, 1e-16, 1e-12, 5e-10, 2e-9, 1e-6])
+def test_limits_at_the_edge(seed, short):
+    """The least load as the limit: a strategy within the tolerance, or refuted; never an error."""
+    problem = random_problem(seed)
+    least = solve_compact(problem, ReadGoal.least_load())
+    assert least.figures is not None
+    if len(problem.volumes) > 1:
+        return  # the limit is on every scenario, the least load a mean over them
+    limit = float(least.figures.load.max()) - short
+    for solve in SOLVERS:
+        plan = solve(problem, ReadGoal.least_latency(limit))
+        if short <= 5e-10:
+            assert plan.figures is not None
+            assert plan.gap < 1e-5
+        if short == 1e-6:
+            assert plan.status is Status.INFEASIBLE
+
+
 def test_queueing_goal_beyond_saturation():
     problem = ReadProblem.uniform(5)
     heavy = ReadProblem(problem.rtt, problem.reads * 3, 0, system=problem.system)
