@@ -192,36 +192,29 @@ def by_class(
 
 
 def tables(document: Mapping[str, object]) -> str:
-    """Return the results as Markdown tables, for the page on time."""
-    lines = ["| a move stops the service for | rule | above the optimum, mean | 95 % | worst | "
-             "moves a day |", "|---|---|---|---|---|---|"]  # fmt: skip
-    prices = document["prices"]
+    """Return the results as Markdown tables, as they stand in the page on time."""
+    prices, classes, grid = (document[key] for key in ("prices", "classes", "grid"))
     assert isinstance(prices, list)
-    for each in prices:
-        for name, row in each["rows"].items():
-            chosen = f" (τ = {row['decay']}, H = {row['horizon']:g})" if "horizon" in row else ""
-            seconds, mean = each["outage_seconds"], row["gap_percent_mean"]
-            lines.append(
-                f"| {seconds:g} s | {name}{chosen} | {mean:.2f} % "
-                f"| {row['gap_percent_p95']:.2f} % | {row['gap_percent_worst']:.1f} % "
-                f"| {row['moves_per_day']:.2f} |"
-            )
-    classes = document["classes"]
     assert isinstance(classes, list)
+    assert isinstance(grid, list)
+    lines = [
+        "| rule | " + " | ".join(f"{each['outage_seconds']:g} s" for each in prices) + " |",
+        "|---" * (1 + len(prices)) + "|",
+    ]
+    for name in prices[0]["rows"]:
+        rows = [each["rows"][name] for each in prices]
+        cells = [f"{row['gap_percent_mean']:.2f} % ({row['moves_per_day']:.1f})" for row in rows]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     names = [name for name in classes[0] if name not in ("clock", "footprint", "databases")]
     shown = [name for name in names if name != "optimum in hindsight"]
-    lines += ["", "| clock | clients | databases | " + " | ".join(shown) + " |",
-              "|---" * (3 + len(shown)) + "|"]  # fmt: skip
+    lines += ["", "| clock, clients | databases | " + " | ".join(shown) + " |"]
+    lines.append("|---" * (2 + len(shown)) + "|")
     for row in classes:
         cells = [f"{row[name]:.2f} %" for name in shown]
-        lines.append(
-            f"| {row['clock']} | {row['footprint']} | {row['databases']} | "
-            + " | ".join(cells) + " |"
-        )  # fmt: skip
-    grid = document["grid"]
-    assert isinstance(grid, list)
-    lines += ["", "| decay τ | " + " | ".join(f"H = {h:g}" for h in HORIZONS) + " |",
-              "|---" * (1 + len(HORIZONS)) + "|"]  # fmt: skip
+        head = f"| {row['clock']}, {row['footprint']} | {row['databases']} | "
+        lines.append(head + " | ".join(cells) + " |")
+    lines += ["", "| decay τ | " + " | ".join(f"H = {h:g}" for h in HORIZONS) + " |"]
+    lines.append("|---" * (1 + len(HORIZONS)) + "|")
     for tau in DECAYS:
         key = tau if np.isfinite(tau) else "inf"
         cells = [f"{row['gap_percent_mean']:.2f} %" for row in grid if row["decay"] == key]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser", "run"]
 
-DEFAULT_HORIZON = 12.0
+DEFAULT_HORIZON = 8.0
 DEFAULT_DECAY = 2.0
 
 
