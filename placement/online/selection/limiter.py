@@ -64,7 +64,11 @@ class LimiterRules:
     wake: Wake = "absim"
 
     def __post_init__(self) -> None:
-        for name in ("window_ms", "growth", "step", "floor", "rate", "decrease"):
+        # Below these least values a bucket would need longer for a token than a run can last.
+        least = {"window_ms": 1e-3, "growth": 1e-12, "floor": 1e-6, "rate": 1e-6}
+        for name, value in least.items():
+            number(getattr(self, name), name, minimum=value)
+        for name in ("step", "decrease"):
             number(getattr(self, name), name, above=True)
         for name in ("hysteresis", "tokens", "saddle", "smoothing"):
             number(getattr(self, name), name)
@@ -167,7 +171,9 @@ class Limiter:
         if rate < received:
             self._increased[pair] = now
             wanted = cubic(rules, self._saddle[pair], now - self._decreased[pair])
-            self.rate[pair] = rate + rules.step if wanted - rate > rules.step else wanted
+            faster = rate + rules.step if wanted - rate > rules.step else wanted
+            # The curve starts at (1 − β)·R0, which other constants may put near zero.
+            self.rate[pair] = max(faster, rules.floor / 2)
         elif received == 0.0:  # nothing has been measured yet
             return
         elif rate > received and now - self._increased[pair] > rules.hysteresis * rules.window_ms:

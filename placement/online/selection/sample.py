@@ -22,6 +22,9 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 _SPARE = 4.0
 """Speeds are drawn for this many times the span of the arrivals; what drains later reuses them."""
 
+_LONGEST = 1e12
+"""No time of a path is longer, ms."""
+
 
 @dataclass(frozen=True, eq=False)
 class SamplePath:
@@ -62,6 +65,31 @@ class SamplePath:
     shuffle: npt.NDArray[np.int8]
     uniform: FloatArray
     means: FloatArray
+
+    def __post_init__(self) -> None:
+        cluster, n = self.cluster, len(self.arrival)
+        others = cluster.replication - 1
+        shapes = {"client": (n,), "group": (n,), "work": (n,), "shadowed": (n,), "uniform": (n,)}
+        shapes |= {"arrival": (n,), "shadow_work": (n, others), "shuffle": (n, others + 1)}
+        shapes["means"] = (len(self.means), cluster.servers)
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise InputError(
+                    "wrong shape", field=name, value=getattr(self, name).shape, expected=str(shape)
+                )
+        if not len(self.means) or not (np.isfinite(self.means) & (self.means > 0)).all():
+            raise InputError("not a mean", field="means", expected="at least one epoch, all > 0")
+        if n and (np.diff(self.arrival) < 0).any():
+            raise InputError("not in order", field="arrival", expected="increasing times")
+        longest = float(self.means.max())
+        for name in ("arrival", "work", "shadow_work"):
+            times = getattr(self, name) * (1.0 if name == "arrival" else longest)
+            # Beyond, a float can no longer tell nearby events apart.
+            if not ((times >= 0) & (times < _LONGEST)).all():
+                raise InputError("not a time", field=name, expected=f"0 to {_LONGEST:g} ms")
+        for name, below in (("client", cluster.clients), ("group", cluster.servers)):
+            _within(getattr(self, name), name, below)
+        _within(self.shuffle, "shuffle", others + 1)
 
     @property
     def size(self) -> int:
@@ -192,6 +220,13 @@ def draw(cluster: Cluster, seed: int) -> SamplePath:
         _read_only(policy.random(n)),
         _read_only(_speeds(cluster, streams["speeds"], float(arrival[-1]) if n else 0.0)),
     )
+
+
+def _within(values: npt.NDArray[np.integer], field: str, below: int) -> None:
+    if values.size and (values.min() < 0 or values.max() >= below):
+        raise InputError(
+            "out of range", field=field, expected=f"whole numbers from 0 to {below - 1}"
+        )
 
 
 def _arrivals(cluster: Cluster, rng: np.random.Generator) -> FloatArray:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from placement.checks import FloatArray, IntArray
 from placement.errors import SolverError
-from placement.online.records import Latencies, summarise
+from placement.online.records import Latencies, RunRecord, summarise
 from placement.online.selection.limiter import Limiter
 from placement.online.selection.policy import Policy, Servers
 from placement.online.selection.sample import SamplePath
@@ -65,6 +65,19 @@ class Outcome:
     def latencies(self, warm_up_ms: float = 0.0) -> Latencies:
         """Summarise the reads that reached their client at or after `warm_up_ms`."""
         return summarise(self.latency[self.sample.arrival >= warm_up_ms])
+
+    def record(self, *, warm_up_ms: float = 0.0, wall_s: float = math.nan) -> RunRecord:
+        """Return it as the record of a run; `params` are the fields of the cluster."""
+        return RunRecord(
+            "selection",
+            self.policy,
+            {**asdict(self.sample.cluster), "warm_up_ms": warm_up_ms},
+            self.sample.seed,
+            self.latencies(warm_up_ms),
+            throughput=self.throughput,
+            wall_s=wall_s,
+            extra={"tries": self.tries, "refused": self.refused, "events": self.events},
+        )
 
     @property
     def refused_share(self) -> float:

@@ -178,6 +178,15 @@ def cut(
             value=(first, count),
             expected=f"first + count <= {sample.size}",
         )
+    for name in ("one_way_ms", "epoch_ms"):
+        value = getattr(sample.cluster, name) * ticks_per_ms
+        if np.isfinite(value) and value != round(value):
+            raise InputError(
+                "not on the grid",
+                field=name,
+                value=getattr(sample.cluster, name),
+                expected=f"multiples of 1/{ticks_per_ms} ms",
+            )
     on_grid = bool(np.all(np.rint(sample.means) == sample.means)) and all(
         np.array_equal(times * ticks_per_ms, np.rint(times * ticks_per_ms))
         for times in (sample.arrival, sample.work, sample.shadow_work)

@@ -105,6 +105,18 @@ def test_waiting_for_what_is_missing_is_enough():
             assert limiter.take(0, begin + wait)
 
 
+def test_no_bucket_stops_for_good():
+    """With R0 = 0 the curve begins at zero, and so would the rate."""
+    limiter = Limiter(LimiterRules(saddle=0.0, rate=0.01), 1)
+    for k in range(30):
+        limiter.answered(0, 0.1 * k)
+    limiter.answered(0, 20.0)  # 3 received per window: an increase
+    assert limiter.rate[0] >= 0.005
+    limiter._decreased[0] = 21.0
+    limiter.answered(0, 21.0)
+    assert limiter.rate[0] == 0.005
+
+
 @pytest.mark.parametrize("wake", ["absim", "strict"])
 def test_waking(wake):
     limiter = Limiter(LimiterRules(tokens=0.0, wake=wake), 1)
@@ -118,6 +130,8 @@ def test_waking(wake):
         ("window_ms", 0.0),
         ("decrease", 1.5),
         ("growth", math.nan),
+        ("growth", 0.0),
+        ("floor", 1e-9),
         ("capacity", 0.5),
         ("smoothing", -0.1),
         ("wake", "now"),

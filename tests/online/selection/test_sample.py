@@ -119,3 +119,25 @@ def test_what_does_not_fit_the_grid(changes, ticks, field):
 def test_bad_clusters(field, value):
     with pytest.raises(InputError, match=field):
         Cluster(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("arrival", [0.0, math.nan, 1.0]),
+        ("arrival", [2.0, 1.0, 3.0]),
+        ("arrival", [-1.0, 1.0, 3.0]),
+        ("work", [1.0, -1.0, 1.0]),
+        ("work", [1.0, 1e300, 1.0]),
+        ("work", [1.0, 1.0]),
+        ("client", [0, 1, 150]),
+        ("group", [0, -1, 3]),
+        ("shuffle", [[0, 1, 2], [0, 1, 3], [2, 1, 0]]),
+        ("means", [[4.0] * 49 + [0.0]]),
+        ("means", np.zeros((0, 50))),
+    ],
+)
+def test_paths_that_cannot_be(field, values):
+    """A path that was put together by hand is checked: the compiled kernel trusts it."""
+    with pytest.raises(InputError, match=field):
+        dataclasses.replace(draw(Cluster(requests=3), 0), **{field: np.array(values)})

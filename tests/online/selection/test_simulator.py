@@ -1,6 +1,7 @@
 """The simulator: queueing theory, invariants, and both engines to the last bit."""
 
 import dataclasses
+import json
 import math
 
 import numpy as np
@@ -168,6 +169,17 @@ def test_no_reads_at_all():
     assert outcome.latencies().n == 0
     assert math.isnan(outcome.throughput)
     assert outcome.refused_share == 0.0
+
+
+def test_the_record_is_one_line():
+    outcome = run(draw(Cluster(requests=300), 5), C3())
+    row = json.loads(outcome.record(wall_s=0.5).to_json())
+    assert row["policy"] == "C3"
+    assert row["seed"] == 5
+    assert row["n"] == 300
+    assert row["p99"] == outcome.latencies().p99
+    assert row["params"]["servers"] == 50
+    assert row["extra"]["tries"] == outcome.tries
 
 
 def test_a_server_outside_the_group_is_refused():

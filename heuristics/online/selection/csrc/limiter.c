@@ -84,6 +84,8 @@ void limiter_answered(run *r, int64_t pair, double now)
         double wanted = q->growth * (x * x * x) + b->saddle;
         b->increased = now;
         b->rate = wanted - b->rate > q->step ? b->rate + q->step : wanted;
+        if (b->rate < q->floor / 2)
+            b->rate = q->floor / 2;
     } else if (b->received == 0.0) {
         return;
     } else if (b->rate > b->received && now - b->increased > q->hysteresis * q->window) {
