@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.choice import Choice, subsets
-from placement.constraints import GroupRule, Rules
+from placement.constraints import Rules
 from placement.demand import Demand
 from placement.score import TIE, closest_first, quorum_latency
 
@@ -130,7 +130,11 @@ def greedy_voters(
     ranks = np.where(pinned, -1, rank[which[:, np.newaxis], replicas])
     turn = np.argsort(ranks, axis=1, kind="stable")
     site = np.take_along_axis(replicas, turn, axis=1)
-    caps = [group for group in rules.of("voters") if group.cap is not None]
+    caps = [
+        (group.labels, group.cap, len(group.names))
+        for group in rules.of("voters")
+        if group.cap is not None
+    ]
     if len(caps) > 1:
         chosen = _admitted_one_by_one(rules, caps, site)
     else:
@@ -147,34 +151,38 @@ def greedy_voters(
     return np.take_along_axis(voters, closest, axis=1), found
 
 
-def _admitted_at_once(rules: Rules, caps: Sequence[GroupRule], site: IntArray) -> BoolArray:
+_Cap = tuple[IntArray, int, int]
+"""Domain of every site, most voters in one, and number of domains."""
+
+
+def _admitted_at_once(rules: Rules, caps: Sequence[_Cap], site: IntArray) -> BoolArray:
     """Voters among sites in order of preference, shape of `site`, under one cap at most.
 
     A site is admitted when fewer than `cap` of those before it lie in its domain.
     """
     chosen: BoolArray = rules.may_vote[site]
-    for group in caps:
-        labels = group.labels[site]
+    for labels_of, cap, _ in caps:
+        labels = labels_of[site]
         width = site.shape[1]
         before = np.tri(width, k=-1, dtype=bool) & chosen[:, np.newaxis, :]
         same = labels[:, :, np.newaxis] == labels[:, np.newaxis, :]
-        chosen = chosen & ((same & before).sum(axis=2) < (group.cap or 0))
+        chosen = chosen & ((same & before).sum(axis=2) < cap)
     return chosen & (np.cumsum(chosen, axis=1) <= rules.voters)
 
 
-def _admitted_one_by_one(rules: Rules, caps: Sequence[GroupRule], site: IntArray) -> BoolArray:
+def _admitted_one_by_one(rules: Rules, caps: Sequence[_Cap], site: IntArray) -> BoolArray:
     """Do the same under several caps: whom one cap keeps out takes no room under another."""
     count, width = site.shape
     rows = np.arange(count)
-    held = [np.zeros((count, len(group.names)), dtype=np.intp) for group in caps]
+    held = [np.zeros((count, domains), dtype=np.intp) for _, _, domains in caps]
     chosen = np.zeros(site.shape, dtype=bool)
     taken = np.zeros(count, dtype=np.intp)
     for step in range(width):
         fits = rules.may_vote[site[:, step]] & (taken < rules.voters)
-        for group, load in zip(caps, held, strict=True):
-            fits &= load[rows, group.labels[site[:, step]]] < group.cap
-        for group, load in zip(caps, held, strict=True):
-            load[rows, group.labels[site[:, step]]] += fits
+        for (labels, cap, _), load in zip(caps, held, strict=True):
+            fits &= load[rows, labels[site[:, step]]] < cap
+        for (labels, _, _), load in zip(caps, held, strict=True):
+            load[rows, labels[site[:, step]]] += fits
         chosen[:, step] = fits
         taken += fits
     return chosen

@@ -166,6 +166,7 @@ class _Search:
             now.leaves + more.leaves,
             now.evaluations + more.evaluations,
             now.cutoff,
+            now.work + more.work,
         )
 
     def bound(self) -> float:
@@ -256,19 +257,37 @@ class _Search:
             self.proofs[leader] = self.kernel.record(on=True)
         self.tell()
 
-    def challenge(self, leader: int, keep: BoolArray) -> None:
-        """Put up a rival that bounds by the linear relaxation, from where the kernel is."""
+    def challenge(self, leader: int, keep: BoolArray) -> bool:
+        """Put up a rival that bounds by the linear relaxation; whether the kernel began anew.
+
+        It does when the relaxation alone says more than all of its tree so far.
+        """
         rival = LinearKernel(self.core, keep)
-        self.rival = rival
-        self.share()
         u = self.multipliers[leader].copy()
         rival.seed(u)
+        found = self.kernel.incumbent()
+        if found is not None:
+            rival.propose(found)
         bound = rival.scan(leader, u, 1, 0, True, max(self.left(), 0.01))
-        if bound > self.proven[leader]:
-            self.multipliers[leader], self.proven[leader] = u, bound
-            self.bounds[leader] = max(self.bounds[leader], bound)
         rival.record(on=self.certify)
-        rival.open(leader, self.multipliers[leader])
+        rival.open(leader, u)
+        better = bound > self.kernel.bound()
+        self.rival = rival
+        self.share()
+        if better:
+            self.multipliers[leader] = u
+            # a descent from where rounding has led
+            self.kernel.scan(leader, u.copy(), 1, _SCAN_SWAPS, True, max(self.left(), 0.01))
+            self.kernel.open(leader, u)
+            self.kernel.record(on=self.certify)
+            self.share()
+        return better
+
+    def turn(self) -> int:
+        """Return 1 when it is the rival's turn: when it has done less work than the kernel."""
+        if self.rival is None:
+            return 0
+        return int(self.rival.counters().work < self.kernel.counters().work)
 
     def share(self) -> None:
         """Let kernel and rival know of each other's incumbents."""
@@ -306,10 +325,10 @@ class _Search:
         self.kernel.open(leader, self.multipliers[leader])
         self.opened = leader
         events: dict[int, list[FloatArray]] = {0: [], 1: []}
-        work = 0.0
+        before = self.kernel.counters().work
         keep, patience = None, math.inf
         while True:
-            turn = int(self.rival is not None and self.rival.work < work)
+            turn = self.turn()
             kernel = self.rival if turn and self.rival is not None else self.kernel
             finished = kernel.run(_CHUNK_WORK, max(self.left(), 0.0))
             if self.certify:
@@ -321,14 +340,14 @@ class _Search:
             stop = self.enough()
             if stop is not None:
                 return stop
-            work += 0.0 if turn else _CHUNK_WORK
             if keep is None and Relaxation.suits(self.core):
                 keep = self.kept(self.multipliers[leader])
                 # about what the first relaxation will cost, in the kernel's units
                 patience = (len(self.core.active) * float(keep.sum())) ** _RELAX_EXPONENT
-            if keep is not None and work >= patience:
+            if keep is not None and self.kernel.counters().work - before >= patience:
                 patience = math.inf
-                self.challenge(leader, keep)
+                if self.challenge(leader, keep):
+                    events[0].clear()
         self.proven[leader] = kernel.bound()
         self.bounds[leader] = max(self.bounds[leader], self.proven[leader])
         self.opened = None

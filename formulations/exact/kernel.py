@@ -52,12 +52,15 @@ class Counters:
         Of the bound.
     cutoff
         A bound that reaches it closes; +∞ without an incumbent.
+    work
+        What all that took, in a unit of its own that is about a nanosecond: the same on every run.
     """
 
     nodes: int
     leaves: int
     evaluations: int
     cutoff: float
+    work: float = 0.0
 
 
 class Kernel(Protocol):
@@ -210,8 +213,8 @@ class _Compiled:
         return Proposal(score, leader, replicas) if score < _BIG else None
 
     def counters(self) -> Counters:
-        nodes, leaves, evaluations, _, cutoff = self._kernel.stats(self._context)
-        return Counters(nodes, leaves, evaluations, cutoff if cutoff < _BIG else math.inf)
+        nodes, leaves, evaluations, work, cutoff = self._kernel.stats(self._context)
+        return Counters(nodes, leaves, evaluations, cutoff if cutoff < _BIG else math.inf, work)
 
     def record(self, on: bool) -> FloatArray:
         return np.frombuffer(self._kernel.record(self._context, on), dtype=np.float64)

@@ -29,9 +29,6 @@ _ROUNDS = 12
 _PIVOT = 5.0
 """Work of a pivot of the simplex, per row."""
 
-_BOUND = 8.0
-"""Work of a bound in NumPy, per client and site."""
-
 
 class LinearKernel(NumpyKernel):
     """See :class:`formulations.exact.kernel.Kernel`; for cores whose leader does not matter.
@@ -52,17 +49,14 @@ class LinearKernel(NumpyKernel):
         """Make the first rows of the relaxation."""
         self._relaxation.seed(multipliers)
 
-    @property
-    def work(self) -> float:
-        """What was done so far, in the units of the compiled kernel: about nanoseconds."""
-        cells = len(self._core.active) * self._core.sites
-        return _PIVOT * self._relaxation.pivots + _BOUND * cells * self._evaluations
+    def _work(self) -> float:
+        return super()._work() + _PIVOT * self._relaxation.pivots
 
     def run(self, work: float, seconds: float) -> bool:
         """Work on the open tree: True when it is finished."""
         end = time.perf_counter() + seconds
-        enough = self.work + work
-        while self._stack and self.work < enough and time.perf_counter() < end:
+        enough = self._work() + work
+        while self._stack and self._work() < enough and time.perf_counter() < end:
             self._visit(end)
         return not self._stack
 

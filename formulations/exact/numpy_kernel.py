@@ -22,6 +22,9 @@ __all__ = ["Frame", "KnownLeader", "NumpyKernel"]
 _ROOT_STEPS, _NODE_STEPS = 80, 8
 _ENUMERATED = 40
 _CHUNK = 0.03
+_BOUND = 8.0
+"""Work of a bound in NumPy, per client and site."""
+
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -143,7 +146,11 @@ class NumpyKernel:
 
     def counters(self) -> Counters:
         """Return what was done so far."""
-        return Counters(self._nodes, self._leaves, self._evaluations, self._cutoff)
+        return Counters(self._nodes, self._leaves, self._evaluations, self._cutoff, self._work())
+
+    def _work(self) -> float:
+        """See :attr:`Counters.work`."""
+        return _BOUND * len(self._core.active) * self._core.sites * self._evaluations
 
     def record(self, on: bool) -> FloatArray:
         """Return the events recorded since the last call."""
