@@ -127,6 +127,7 @@ def sweep(
             settings=settings,
         )
 
+    _about_the_mean(question)
     load_method(method)  # a name that does not exist is an error of the whole, not of every cell
     rows: list[dict[str, object]] = []
     stopped = False
@@ -166,6 +167,15 @@ def sweep(
     table = pd.DataFrame(rows, columns=list(SWEEP_COLUMNS))
     table["leader"] = pd.Series([row["leader"] for row in rows], dtype=object)
     return table
+
+
+def _about_the_mean(question: Instance | Problem) -> None:
+    """Refuse a percentile, whose gains would be shown as those of the mean."""
+    if isinstance(question, Problem) and question.objective.kind == "percentile":
+        raise UnsupportedError(
+            "sweeps and frontiers are about the mean latency, not "
+            f"{question.objective.describe()}: solve for each number of replicas instead"
+        )
 
 
 def _grown(before: Plan | None, problem: Problem, size: int) -> Plan | None:
@@ -251,6 +261,7 @@ def pareto(
             value=instance.name,
             expected="an instance with prices (Instance(prices=Prices(…)))",
         )
+    _about_the_mean(question)
     start = math.inf
     if isinstance(question, Problem) and question.budget is not None:
         start = question.budget

@@ -4,6 +4,7 @@ import pytest
 
 import placement
 from placement.methods import Options, available, load_method, refusal, run
+from placement.sensitivity import demand_range
 from placement.tail import Distributions, Percentile
 from placement.testing import random_instance
 
@@ -42,3 +43,12 @@ def test_takes_it_or_says_why_not(name, questions):
             assert "'exact'" not in reason  # which does not take it
     if name in TAKES:
         assert 1 in values
+
+
+def test_what_is_about_the_mean_says_so(questions):
+    """Sweeps and sensitivity would show the mean's gains for another objective's plans."""
+    with pytest.raises(placement.UnsupportedError, match="about the mean latency, not p99"):
+        placement.sweep(questions[3], replicas=[3, 4], voters=[3], method="local-search")
+    plan = run(load_method("leader"), questions[1], Options())
+    with pytest.raises(placement.InputError, match="the objective 'mean'"):
+        demand_range(plan, plan.problem.instance.clients[0])
