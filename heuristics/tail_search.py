@@ -210,7 +210,7 @@ class _Search:
         return float(now[0]) + self._led(leader, self._members(self.sets[leader]))
 
     def _led(self, leader: int, replicas: tuple[int, ...]) -> float:
-        """D of the closest voters that the rules allow; infinite when there are none."""
+        """Share that asks the leader and is late, with its closest voters; infinite without any."""
         voters = self._voters(leader, replicas)
         if voters is None:
             return math.inf
