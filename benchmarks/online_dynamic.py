@@ -38,7 +38,7 @@ FIGURES = ROOT / "docs" / "figures"
 
 def _mechanism(seeds: Sequence[int]) -> list[dict[str, Any]]:
     rows = []
-    for seed in seeds[:3]:
+    for seed in seeds[:1]:
         trace = runs.mechanism(seed)
         late = trace.time >= 60
         rows.append(
@@ -90,7 +90,7 @@ def _write_series(path: Path, names: Sequence[str], columns: Sequence[Sequence[f
 def _latency(seeds: Sequence[int]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     series: dict[str, Sequence[float]] = {}
-    for seed in seeds[:3]:
+    for seed in seeds[:2]:
         for row in runs.latency_runs(seed):
             found = row.pop("series", None)
             if found is not None and row["write_share"] == 0.05 and seed == seeds[0]:
@@ -121,6 +121,7 @@ PARTS: dict[str, Callable[[Sequence[int]], Any]] = {
     "table": _each(tables.table),
     "scale": _each(lambda seeds: tables.scale()),
     "recall": _each(lambda seeds: tables.recall(seeds[0])),
+    "turnover": _each(lambda seeds: tables.turnover(seeds[0])),
     "predictions": lambda seeds: tables.predictions(),
     "gap": _each(tables.gap_factors),
     "mechanism": _mechanism,

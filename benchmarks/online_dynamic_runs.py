@@ -25,7 +25,7 @@ __all__ = ["KEYS", "K", "drops", "grace_sweep", "latency_runs", "mechanism", "me
 KEYS, K = 40_000, 480
 
 
-def mechanism(seed: int, seconds: float = 400.0, rate: float = 5000.0) -> Trace:
+def mechanism(seed: int, seconds: float = 400.0, rate: float = 3000.0) -> Trace:
     """Figures 3 to 5: read-only, one restart every 30 s, all twelve generators."""
     world = world_of(six_sites(), KEYS, 0.0, seed)
     return simulate(world, Workload(seconds=seconds, rate=rate), Settings(k=K), seed)

@@ -32,7 +32,7 @@ from placement.online.dynamic.spacesaving import SpaceSaving
 from placement.online.dynamic.traffic import CAUSES
 from placement.online.dynamic.votes import Weight, most_voted
 
-__all__ = ["CASES", "gap_factors", "predictions", "recall", "scale", "table"]
+__all__ = ["CASES", "gap_factors", "predictions", "recall", "scale", "table", "turnover"]
 
 CASES = (
     # geography, objects, k, correlation, reference: none, votes g1, votes g3 (copies), local,
@@ -173,6 +173,35 @@ def predictions() -> dict[str, float]:
     hit = shares["top"]
     result["votes"] = local * own + (1 - local) * (hit * own + (1 - hit) * far)
     return result
+
+
+def turnover(seed: int) -> Iterator[dict[str, Any]]:
+    """Yield the share of a site's top 10 000 that is new in the next round, demand unchanged.
+
+    Two hot sets of 20 million keys, nothing but chance between two rounds; counts are exact.
+    """
+    keys, k = 20_000_000, 10_000
+    chances = zipf(keys)
+    cumulative = np.cumsum(chances)
+    rng = np.random.default_rng(seed)
+    for votes in (10**5, 10**6, 10**7, 10**8, 10**9, 10**10):
+        lists = []
+        for _ in range(2):
+            if votes <= 10**7:
+                rank = np.searchsorted(cumulative, rng.random(votes) * cumulative[-1])
+                found, counts = np.unique(
+                    rank + rng.integers(0, 2, votes) * keys, return_counts=True
+                )
+            else:  # beyond rank 200 000 nothing comes near the votes of rank 5000
+                mean = np.tile(chances[:200_000], 2) * votes / 2
+                counts = rng.poisson(mean)
+                found = np.arange(len(counts))
+            lists.append(found[most_voted(counts, k)])
+        yield {
+            "votes": votes,
+            "turnover": 1 - len(np.intersect1d(*lists)) / k,
+            "expected_last": float(chances[k // 2 - 1] * votes / 2),
+        }
 
 
 def gap_factors(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
