@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import re
 import shlex
 from pathlib import Path
@@ -47,3 +48,14 @@ def test_the_watch(
     for part in "\n".join(rows).split("\n…\n"):
         first = printed.index(part.split("\n")[0])
         assert part.split("\n") == printed[first : first + len(part.split("\n"))]
+
+
+def test_the_tables_are_those_of_the_results() -> None:
+    from benchmarks import stability, stability_tier3
+
+    text = PAGE.read_text(encoding="utf-8")
+    document = json.loads(stability.RESULTS.read_text(encoding="utf-8"))
+    for table in stability.tables(document).split("\n\n"):
+        assert table in text
+    rows = json.loads(stability_tier3.RESULTS.read_text(encoding="utf-8"))["rows"]
+    assert stability_tier3.table(rows) in text
