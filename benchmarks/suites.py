@@ -205,7 +205,7 @@ _PAPER = Suite(
     reference="",
     scripts=(
         ScriptCell("benchmarks.paper_tier3"),
-        ScriptCell("benchmarks.paper_time"),
+        ScriptCell("benchmarks.replay"),
         ScriptCell("benchmarks.contingency_experiments"),
     ),
 )
