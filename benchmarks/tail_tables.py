@@ -17,7 +17,7 @@ def tables(results: dict[str, list[dict[str, float]]]) -> dict[str, str]:
         "leaders": _leader_table,
         "plans": _plan_table,
     }
-    return {name: table(results[name]) for name, table in made.items() if name in results}
+    return {name: table(results[name]) for name, table in made.items() if results.get(name)}
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -52,10 +52,10 @@ def _by(
 
 
 def _gap_table(rows: list[dict[str, float]]) -> str:
-    head = ["network", "", "problems", "optimal", "proven so", "mean gap", "largest gap",
-            "gap of the mean's plan"]  # fmt: skip
+    head = ["network", "sites", "", "problems", "optimal", "proven so", "mean gap", "largest gap",
+            "median gap of the mean's plan"]  # fmt: skip
     body = []
-    for names, group in _by(rows, "network", "percent"):
+    for names, group in _by(rows, "network", "sites", "percent"):
         best = np.array([row["best_ms"] for row in group])
         gap = np.array([row["found_ms"] for row in group]) / best - 1
         mean = np.array([row["mean_plan_ms"] for row in group]) / best - 1
@@ -68,7 +68,7 @@ def _gap_table(rows: list[dict[str, float]]) -> str:
                 str(proven),
                 f"{100 * gap.mean():.2f} %",
                 f"{100 * gap.max():.2f} %",
-                f"{100 * mean.mean():.1f} %",
+                f"{100 * np.median(mean):.1f} %",
             ]
         )
     return _markdown(head, body)
