@@ -99,7 +99,8 @@ def interval_scores(
     if tier not in (1, 2):
         raise InputError("no such tier", field="tier", value=tier, expected="1 or 2")
     trace.check_fits(problem.instance)
-    return _best_scores(parts_of(problem, trace, deployments), Quorums(problem, deployments, tier))
+    quorums = Quorums(problem, deployments, tier, trace.databases)
+    return _best_scores(parts_of(problem, trace, deployments), quorums)
 
 
 def agg_scores(parts: Parts, quorums: Quorums, decay: Decay) -> FloatArray:

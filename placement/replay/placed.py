@@ -15,6 +15,7 @@ import numpy as np
 from placement.checks import FloatArray
 from placement.configuration import Configuration
 from placement.demand import Demand, aggregate
+from placement.errors import InputError
 from placement.methods import load_method
 from placement.plan import Plan
 from placement.problem import Problem
@@ -79,17 +80,13 @@ def replay_placed(
     proven = plans = 0
     for database, counts in enumerate(trace.counts):
         one = _Database.of(problem, counts, deployments, database, method, tick)
-        optimized: list[Configuration] | None = None
-        for row, strategy in enumerate(strategies):
-            if strategy in ("optimized", "average") and optimized is None:
-                optimized = one.followed(None)
-            if strategy == "oracle":
-                found = one.oracle()
-                chosen: Sequence[Configuration | None] = [plan for plan, _ in found]
-                proven += sum(sure for _, sure in found[1:])
-                plans += len(found) - 1
-            else:
-                chosen = one.chosen(strategy, optimized)
+        try:
+            chosen_by, sure = one.all_chosen(strategies)
+        except InputError as error:
+            raise error.at(f"database {trace.databases[database]!r}") from None
+        proven += sum(sure)
+        plans += len(sure)
+        for row, (strategy, chosen) in enumerate(chosen_by.items()):
             for interval, plan in enumerate(chosen):
                 if plan is None:
                     continue
@@ -141,6 +138,18 @@ class _Database:
             np.nonzero(deployments.replicas[database])[0].tolist(),
         )
         return cls(problem, counts, demands, start, wish, method, tick)
+
+    def all_chosen(
+        self, strategies: Sequence[str]
+    ) -> tuple[dict[str, Sequence[Configuration | None]], list[bool]]:
+        """Choices of every strategy, and which plans of the oracle, if asked for, are proven."""
+        optimized = self.followed(None) if {"optimized", "average"} & set(strategies) else None
+        oracle = self.oracle() if "oracle" in strategies else []
+        chosen = {
+            name: [plan for plan, _ in oracle] if name == "oracle" else self.chosen(name, optimized)
+            for name in strategies
+        }
+        return chosen, [sure for _, sure in oracle[1:]]
 
     def chosen(
         self, strategy: str, optimized: Sequence[Configuration] | None

@@ -36,11 +36,14 @@ class Quorums:
         Replicas and voters.
     tier
         1 or 2.
+    databases
+        Names, for messages; empty: numbers.
     """
 
     problem: Problem
     deployments: Deployments
     tier: int
+    databases: tuple[str, ...] = ()
 
     @cached_property
     def bases(self) -> int:
@@ -81,7 +84,7 @@ class Quorums:
         Raises
         ------
         InputError
-            Naming the number of a database in which nobody may lead.
+            Naming a database in which nobody may lead.
         """
         pool = self.deployments.voters if self.tier == 1 else self.deployments.replicas
         waits = np.full((self.bases, *pool.shape), np.inf)
@@ -105,10 +108,11 @@ class Quorums:
                 waits[basis, rows, leaders] = found
         nobody = np.nonzero(~np.isfinite(waits).any(axis=2).all(axis=0))[0]
         if nobody.size:
+            first = int(nobody[0])
             raise InputError(
                 "under the constraints no site may lead with the deployment",
                 field="deployments",
-                value=int(nobody[0]),
+                value=self.databases[first] if self.databases else first,
                 expected="replicas and voters with a candidate leader in every database",
             )
         return waits

@@ -65,7 +65,7 @@ def recommendations(
     row = trace.databases.index(database)
     held = deployments.part(row, row + 1)
     decay = Decay(problem.decay)
-    terms, quorums = parts_of(problem, alone, held), Quorums(problem, held, tier)
+    terms, quorums = parts_of(problem, alone, held), Quorums(problem, held, tier, alone.databases)
     scores = agg_scores(terms, quorums, decay)[0]
     issued = np.asarray(alone.counts[0].any(axis=(1, 2)))
     if np.isfinite(decay.factor):

@@ -209,7 +209,7 @@ def _blocks(
         if set(tiers) & {1, 2}:
             terms = parts_of(problem, part, held)
             for tier in sorted(set(tiers) & {1, 2}):
-                quorums = Quorums(problem, held, tier)
+                quorums = Quorums(problem, held, tier, part.databases)
                 outcomes += replay_fixed(part, terms, quorums, strategies, sets)
         proven = float("nan")
         if 3 in tiers:

@@ -22,15 +22,19 @@ from placement.replay.deployments import NOBODY, Deployments
 from placement.replay.frames import Frame, read_frame
 from placement.replay.trace import Trace
 
-__all__ = ["MOST_INTERVALS", "read_deployments", "read_trace"]
+__all__ = ["most_intervals", "read_deployments", "read_trace"]
 
 T = TypeVar("T")
 
 COUNT = "a finite number of operations >= 0"
 
-MOST_INTERVALS = 100_000
-"""Intervals, silent ones included, above which a table is refused: one bad time stamp could ask for
-millions."""
+
+def most_intervals(named: int) -> int:
+    """Most intervals, silent ones included, of a table that names so many.
+
+    One time stamp that is a second off would otherwise make seconds of all half hours.
+    """
+    return 1_000 + 100 * named
 
 
 def read_trace(path: str | os.PathLike[str], instance: Instance) -> Trace:
@@ -186,13 +190,14 @@ def _filled(
     regular = len(steps) > 0 and not (steps % step).any()
     if not regular:
         grid = ordered
-    elif (ordered[-1] - ordered[0]) // step >= MOST_INTERVALS:
+    elif (count := (ordered[-1] - ordered[0]) // step + 1) > most_intervals(len(values)):
         raise InputError(
-            f"more than {MOST_INTERVALS:,} intervals between the first and the last",
+            f"{count:,} intervals between the first and the last, and only {len(values):,} of them "
+            "in the table",
             source=source,
             field="interval",
             value=f"{name(ordered[0])} to {name(ordered[-1])}",
-            expected="labels that lie closer together",
+            expected="labels on one grid; is there one that lies off it?",
         )
     else:
         grid = list(range(ordered[0], ordered[-1] + 1, step))

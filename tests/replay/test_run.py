@@ -518,8 +518,11 @@ def test_methods_of_another_tier_are_refused():
 def test_nobody_to_lead_is_named():
     problem, trace, deployments = world27(2)
     outside = [s for i, s in enumerate(problem.instance.sites) if not deployments.replicas[1, i]]
-    with pytest.raises(InputError, match=r"no site may lead.*got 1"):
+    with pytest.raises(InputError, match=r"no site may lead.*got 'db1'"):
         replay(problem.replace(leaders=outside), trace, deployments)
+    crowded = problem.replace(diversity=[Diversity("continent", cap=1)], replicas=9, voters=9)
+    with pytest.raises(InputError, match=r"database 'db0': problem: method 'exact' finds no"):
+        replay(crowded, trace, deployments, tiers=(3,))
 
 
 @settings(max_examples=20)

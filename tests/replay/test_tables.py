@@ -185,7 +185,10 @@ GOOD = "a,1,Paris,weak_read,3\n"
         ("interval,client,weak_read\n1,Paris,1\n1,Paris,2\n", "row 3: .*client: a row given"),
         (LONG + GOOD + "a,01,Rome,weak_read,1\n", "two names for one interval: got '1, 01'"),
         (LONG + "a,1,Rome,weak_read,1\na,99999999999,Rome,weak_read,1\na,2,Rome,weak_read,1\n",
-         "more than 100,000 intervals"),
+         "99,999,999,999 intervals between the first and the last, and only 3"),
+        (LONG + "a,2026-03-02T00:00:01,Rome,weak_read,1\n"
+         + "".join(f"a,2026-03-02T{hour:02}:00:00,Rome,weak_read,1\n" for hour in range(24)),
+         "82,801 intervals.* only 25"),
         (LONG + "a,2026-03-02T00:00,Rome,weak_read,1\na,2026-03-02T01:00Z,Rome,weak_read,1\n",
          "with and without a time zone"),
     ],
