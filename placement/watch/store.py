@@ -120,6 +120,8 @@ class Store:
         link = _connect(Path(path))
         try:
             with _sane(path):
+                if not _empty(link):
+                    _check_kind(link, path)  # before anything is changed
                 link.execute("PRAGMA journal_mode = WAL")
                 link.execute("PRAGMA synchronous = FULL")
                 _begin(link, path, settings)
@@ -306,6 +308,10 @@ def _sane(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from None
 
 
+def _empty(link: sqlite3.Connection) -> bool:
+    return not link.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+
+
 def _check_kind(link: sqlite3.Connection, path: str | os.PathLike[str]) -> None:
     application = link.execute("PRAGMA application_id").fetchone()[0]
     version = link.execute("PRAGMA user_version").fetchone()[0]
@@ -329,7 +335,7 @@ def _begin(link: sqlite3.Connection, path: str | os.PathLike[str], settings: Set
     """Create the tables in an empty file; in any other, hold the settings to those that stand."""
     link.execute("BEGIN IMMEDIATE")
     try:
-        if not link.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        if _empty(link):
             for statement in _TABLES.split(";"):
                 link.execute(statement)
             state = initial_state(settings)

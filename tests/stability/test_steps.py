@@ -116,15 +116,21 @@ def test_flexible_quorums_are_safe_at_every_step(before, after, data) -> None:
     assert (steps[-1].after.quorums if steps else ends[0]) == ends[1]
 
 
-@given(configurations(), configurations())
-def test_the_order_of_last_resort_is_safe(before, after) -> None:
+@given(configurations(), configurations(), st.data())
+def test_the_order_of_last_resort_is_safe(before, after, data) -> None:
+    ends = []
+    for configuration in (before, after):
+        voters = len(configuration.voters)
+        commit = data.draw(st.integers(1, voters))
+        ends.append(Quorums(commit, data.draw(st.integers(voters - commit + 1, voters))))
     found = search_module.NODE_LIMIT
     search_module.NODE_LIMIT = -1
     try:
-        steps = safe_steps(before, after)
+        steps = safe_steps(before, after, start=ends[0], end=ends[1])
     finally:
         search_module.NODE_LIMIT = found
-    assert same(carry_out(before, Quorums.majorities(len(before.voters)), steps), after)
+    assert same(carry_out(before, ends[0], steps), after)
+    assert (steps[-1].after.quorums if steps else ends[0]) == ends[1]
 
 
 def world(labels: list[str]) -> Instance:

@@ -486,8 +486,10 @@ def test_other_files_are_no_state(tmp_path: Path) -> None:
     link.execute("CREATE TABLE mine (x)")
     link.commit()
     link.close()
+    before = other.read_bytes()
     with pytest.raises(InputError, match="another kind"):
         Store.open(other, settings())
+    assert other.read_bytes() == before
     for nowhere in (tmp_path, tmp_path / "no" / "s.db"):
         with pytest.raises(InputError, match="no place for a state file"):
             Store.open(nowhere, settings())
