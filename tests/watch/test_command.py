@@ -164,16 +164,20 @@ def test_one_database_of_a_table_of_many(placement: Run, instance: Path, tmp_pat
     assert len(found[0].splitlines()) == 4
 
 
-def test_ctrl_c_ends_a_watch_that_follows(instance: Path, tmp_path: Path) -> None:
+def test_a_watch_follows_until_ctrl_c(instance: Path, tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-m", "placement.cli", "watch", str(instance), str(tmp_path / "in"),
-         *map(str, COUNTS), "--state", str(tmp_path / "s.db"), "--follow", "--json"],
+         *map(str, COUNTS), "--state", str(tmp_path / "s.db"), "--follow", "--json",
+         "--poll", "0.02"],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert child.stdout is not None
-    for _ in range(12):
-        child.stdout.readline()
+    for i in range(12):
+        assert json.loads(child.stdout.readline())["interval"] == str(i)
+    for i in range(12, 15):  # these come while it runs
+        drop(tmp_path / "in", f"{i}.csv", csv_text(world(), [i], demand(12)[[i % 12]]))
+        assert json.loads(child.stdout.readline())["interval"] == str(i)
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=60)
     assert (child.returncode, out) == (0, "")
-    assert err == f"stopped after 12 intervals; {tmp_path / 's.db'} holds them\n"
+    assert err == f"stopped after 15 intervals; {tmp_path / 's.db'} holds them\n"
