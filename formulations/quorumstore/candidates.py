@@ -215,29 +215,25 @@ def _gather(
         return _SideRanks(side, normal, None, None)
 
     next_rank = table[column, block.place[quorum][clients]]
-    members = block.sets.T
-    lost = np.empty((block.size, *normal.shape), dtype=normal.dtype)
-    positions = geometry.position_small[clients]
-    for number, member in enumerate(members):
-        hit = positions.take(member, axis=1) <= place
-        lost[number] = np.where(hit, next_rank, normal)
-    if (geometry.survivor == np.arange(len(geometry.survivor))).all():
+    members = block.sets.T.astype(np.intp)
+    # hit[i, k, s]: whether the k-th member of set s is among the nearest `quorum` of client i.
+    hit = geometry.position_small[clients].take(members, axis=1) <= place[:, np.newaxis]
+    after_loss = np.where(hit, next_rank[:, np.newaxis], normal[:, np.newaxis])
+    lost = np.ascontiguousarray(after_loss.transpose(1, 0, 2))
+    if not geometry.redirected:
         return _SideRanks(side, normal, lost, None)
 
     moved_place = block.place[quorum - 1][geometry.survivor[clients]]
     moved = geometry.moved_rank_small[column, moved_place]
     row_of = np.full(len(geometry.order), -1, dtype=np.intp)
     row_of[clients] = np.arange(len(clients))
-    for number, member in enumerate(members):
-        # The member's own clients, if it has any, are served by its closest survivor.
-        rows = row_of[member]
-        some = np.flatnonzero(rows >= 0)
-        if not some.size:
-            continue
-        site = member[some].astype(np.intp)
-        survivor = geometry.survivor[site]
-        kept_place = block.place[quorum - 1][survivor, some]
-        hit = geometry.position_small[survivor, site] <= kept_place
-        after = np.where(hit, block.place[quorum][survivor, some], kept_place)
-        lost[number, rows[some], some] = geometry.moved_rank_small[site, after]
+    # The member's own clients, if it has any, are served by its closest survivor.
+    rows = row_of.take(members)
+    number, some = np.nonzero(rows >= 0)
+    site = members[number, some]
+    survivor = geometry.survivor.take(site)
+    kept_place = block.place[quorum - 1][survivor, some]
+    taken = geometry.position_small[survivor, site] <= kept_place
+    after = np.where(taken, block.place[quorum][survivor, some], kept_place)
+    lost[number, rows[number, some], some] = geometry.moved_rank_small[site, after]
     return _SideRanks(side, normal, lost, moved)

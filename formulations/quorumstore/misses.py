@@ -24,6 +24,9 @@ P breaks them.
    C(N, F) · slack. For F = 1 the only differences are q (q − 1 with redirection) at k = N − q, and
    N − q at k = N − q + 1.
 4. For F = 1, each lost replica j by itself, clients of a redirected j counted as within.
+5. For F = 1, a client whose requests exceed the slack must be in time when its own site is lost:
+   it may not be in O_{N−q+1} of the latencies after redirection, whether its site holds a replica
+   or not.
 
 All of them hold for every set that obeys the limits, so nothing is lost.
 """
@@ -256,6 +259,7 @@ class Screen:
         limits: Limits,
         *,
         failures: int,
+        moved: FloatArray | None = None,
     ) -> Screen:
         """Prepare the conditions.
 
@@ -268,10 +272,13 @@ class Screen:
         limits
             Thresholds not to be exceeded.
         failures
-            F for conditions 2 to 4 (needs R, W <= N − F); 0: only normal operation is looked at.
+            F for conditions 2 to 5 (needs R, W <= N − F); 0: only normal operation is looked at.
+        moved
+            Latency of the clients of each site to each replica once that site alone is lost, shape
+            (sites, sites); None: clients stay.
         """
         size = pair[0]
-        balls: dict[float, int] = {}
+        balls: dict[tuple[float, bool], int] = {}
         rows = problem.rtt[weights.clients]
         conditions: list[Condition] = []
         losses: list[_EachLoss] = []
@@ -290,7 +297,7 @@ class Screen:
                 # The worst scenario includes normal operation: an equal limit is tested with it.
                 if lost == 0 and failures and normal >= worst:
                     continue
-                ball = balls.setdefault(float(limit), len(balls))
+                ball = balls.setdefault((float(limit), False), len(balls))
                 within = (rows <= limit).sum(axis=1)
                 steps = _misses(size, quorum, lost, escapes=lost > 0 and problem.redirects)
                 terms, charged = _terms(weights, side, within, steps)
@@ -303,6 +310,16 @@ class Screen:
                 if lost > 1:
                     budget *= _ROUNDING
                 conditions.append(Condition(ball, weights.tables[side], terms, budget, must))
+                if lost == 1 and moved is not None:
+                    own = _own_site(weights, side, within < quorum, slack)
+                    if own.any():
+                        number = balls.setdefault((float(limit), True), len(balls))
+                        bits = weights.pack(own)
+                        conditions.append(
+                            Condition(
+                                number, weights.tables[side], (), 0.0, (size - quorum + 1, bits)
+                            )
+                        )
                 if lost == 1:
                     losses.append(
                         _EachLoss(
@@ -315,7 +332,10 @@ class Screen:
                     )
         conditions.sort(key=lambda condition: condition.first)
         losses.sort(key=lambda loss: loss.level)
-        outside = tuple(weights.pack(rows > limit) for limit in balls)
+        after = rows if moved is None else moved[weights.clients]
+        outside = tuple(
+            weights.pack((after if redirected else rows) > limit) for limit, redirected in balls
+        )
         return cls(size, weights, outside, tuple(conditions), tuple(losses), hopeless)
 
     def deepest(self, ball: int) -> int:
@@ -414,6 +434,13 @@ def _ways(inside: int, outside: int, failures: int, over: int) -> int:
         comb(inside, hit) * comb(outside, failures - hit)
         for hit in range(max(0, over + 1), failures + 1)
     )
+
+
+def _own_site(weights: Weights, side: int, hopeless: BoolArray, slack: float) -> BoolArray:
+    """Clients of condition 5: their own requests and those of hopeless others exceed the slack."""
+    counts = weights.counts[side]
+    others = counts[hopeless].sum() - np.where(hopeless, counts, 0.0)
+    return np.asarray((counts > 0) & (counts > slack - others))
 
 
 def _large(

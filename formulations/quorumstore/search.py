@@ -9,6 +9,7 @@ shrinking list of survivors; otherwise each survivor's thresholds are computed.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -134,6 +135,7 @@ class Search:
             pair,
             self._limits(self.value),
             failures=self.lost,
+            moved=self.geometry.moved_rtt if self.geometry.redirected else None,
         )
 
     def _screened(self, sets: IntArray, read: int, write: int) -> IntArray:
@@ -175,12 +177,13 @@ class Search:
 
     def _rank_limits(self, value: float) -> RankLimits:
         limits = self._limits(value)
-        ranks = np.searchsorted(
-            self.geometry.grid,
-            [limits.normal_read, limits.normal_write, limits.worst_read, limits.worst_write],
-            side="right",
+        steps = self.geometry.steps
+        return RankLimits(
+            bisect_right(steps, limits.normal_read),
+            bisect_right(steps, limits.normal_write),
+            bisect_right(steps, limits.worst_read),
+            bisect_right(steps, limits.worst_write),
         )
-        return RankLimits(*(int(rank) for rank in ranks))
 
     def _bisect(self, found: Candidates, read: int, write: int) -> None:
         """Lower the incumbent to the least value some candidate reaches; keep who reaches it."""

@@ -75,6 +75,22 @@ class Geometry:
         return cls(order, position, near, survivor, moved, grid, near_rank, moved_rank)
 
     @cached_property
+    def redirected(self) -> bool:
+        """Whether clients of a lost site are served by another one."""
+        return bool((self.survivor != np.arange(len(self.survivor))).any())
+
+    @cached_property
+    def moved_rtt(self) -> FloatArray:
+        """Latency of the clients of each site, once it is lost, to each replica; shape (n, n)."""
+        rtt: FloatArray = np.take_along_axis(self.moved, self.position[self.survivor], axis=1)
+        return rtt
+
+    @cached_property
+    def steps(self) -> list[float]:
+        """The grid as a list, for look-ups of single values."""
+        return [float(value) for value in self.grid]
+
+    @cached_property
     def small(self) -> npt.DTypeLike:
         """Integer type that holds a position."""
         return np.uint8 if len(self.order) <= 255 else np.uint16

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from formulations.quorumstore import misses as misses_module
+from formulations.quorumstore.covering import scenario_rtt
 from formulations.quorumstore.descent import descend, passing
 from formulations.quorumstore.misses import Screen, Weights
+from formulations.quorumstore.tables import Geometry
 from placement.quorumstore import Limits, Redirect, StoreRules, loss_thresholds
 from tests.quorumstore.instances import random_problem, random_rules
 
@@ -25,8 +27,10 @@ def screens(rng, monkeypatch):
     limits = Limits(normal, normal, worst, worst)
     lost = failures if rules.contingency else 0
     weights = Weights.of(problem)
+    moved = Geometry.of(problem).moved_rtt if problem.redirects else None
     for pair in problem.pairs:
-        yield problem, limits, pair, Screen.of(problem, weights, pair, limits, failures=lost)
+        screen = Screen.of(problem, weights, pair, limits, failures=lost, moved=moved)
+        yield problem, limits, pair, screen
 
 
 def obeying(problem, limits, pair):
@@ -79,3 +83,15 @@ def test_missed_losses_are_counted(size, quorum, failures):
             for lost in combinations(range(size), failures)
         )
         assert steps[: outside + 1].sum() == ways
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_latency_after_redirection(seed):
+    """Rows of the geometry are those of the scenario in which the client's own site is lost."""
+    rng = np.random.default_rng([22, seed])
+    problem = random_problem(rng, rules=random_rules(rng, contingency=True))
+    moved = Geometry.of(problem).moved_rtt
+    for site in range(len(problem.sites)):
+        truth = scenario_rtt(problem, (site,))[site]
+        kept = np.isfinite(truth)
+        assert moved[site, kept].tolist() == truth[kept].tolist()
