@@ -18,9 +18,9 @@ def tail_facts(plan: Plan) -> list[tuple[str, str]]:
     """Return the value that is minimised, with its bound; nothing under another objective."""
     if plan.problem.objective.kind != "percentile":
         return []
-    said = f"{_ms(plan.objective)} ms"
+    said = _ms(plan, plan.objective) + (" ms" if math.isfinite(plan.objective) else "")
     if math.isfinite(plan.bound) and plan.gap > 0:
-        said += f"; no plan can be below {number_text(plan.bound, 1)} ms"
+        said += f"; no plan can be below {_ms(plan, plan.bound)} ms"
     return [(plan.problem.objective.describe().split()[0], said)]
 
 
@@ -33,7 +33,7 @@ def tail_sections(plan: Plan) -> list[str]:
     word = plan.problem.objective.describe().split()[0]
     percentiles = table(
         ["percentile", "ms"],
-        [[f"p{p:g}", _ms(value)] for p, value in curve(plan.problem, plan.configuration)],
+        [[f"p{p:g}", _ms(plan, value)] for p, value in curve(plan.problem, plan.configuration)],
         right=(1,),
         indent="  ",
     )
@@ -42,7 +42,7 @@ def tail_sections(plan: Plan) -> list[str]:
         [
             [
                 row.leader + (" (chosen)" if row.leader == plan.leader else ""),
-                _ms(row.percentile),
+                _ms(plan, row.percentile),
                 number_text(row.mean_latency, 3),
             ]
             for row in by_leader(plan.problem, plan.configuration)
@@ -56,5 +56,11 @@ def tail_sections(plan: Plan) -> list[str]:
     ]
 
 
-def _ms(value: float) -> str:
-    return "beyond the horizon" if math.isinf(value) else number_text(value, 1)
+def _ms(plan: Plan, value: float) -> str:
+    """Return a percentile in ms with the decimals that the grid has."""
+    from placement.tail.breakdown import percentile_of
+
+    goal = percentile_of(plan.problem)
+    if math.isinf(value) or goal is None:
+        return "beyond the horizon"
+    return number_text(value, max(1, math.ceil(-math.log10(goal.distributions.width) - 1e-9)))

@@ -167,3 +167,11 @@ def test_a_plan_beyond_the_horizon_is_kept_as_what_it_is(tmp_path):
     assert back.status == "violating"
     assert "beyond the horizon" in str(back)
     assert "beyond the horizon" in report_html(tmp_path / "p.json")
+
+
+def test_a_fine_grid_is_shown_as_fine():
+    instance = random_instance(4, sites=4, clients=3, scale=0.01)
+    fine = Distributions.parametric(instance, variation=0.1, width=0.002, bins=3000)
+    problem = placement.Problem(instance, replicas=list(instance.sites), voters=3)
+    plan = placement.solve(problem.replace(objective=Percentile(99, fine)), "tier2")
+    assert f"p99          {plan.objective:.3f} ms" in str(plan)
