@@ -59,7 +59,8 @@ def cases(draw, *, varying=None, max_sites=6, decays=(1.0, 1.5, 2.0, math.inf)):
     decay = draw(st.sampled_from(decays), label="decay")
     if not (counts[-1].any() or math.isfinite(decay)):
         decay = 2.0
-    problem = Problem(world, replicas=replicas, voters=voters, decay=decay)
+    quorum = None if rng.random() < 0.5 else int(rng.integers(1, voters + 1))
+    problem = Problem(world, replicas=replicas, voters=voters, quorum=quorum, decay=decay)
     return problem, trace, Deployments(held, votes, wishes)
 
 
@@ -188,8 +189,9 @@ def test_the_optimized_leader_is_what_the_methods_answer(case):
         deployments.replicas,
     )
     result = replay(problem, trace, deployments)
-    one = tier1(fleet, deployments.voters, decay=problem.decay)
-    two = tier2(fleet, deployments.voters.sum(axis=1), decay=problem.decay)
+    needed = None if problem.quorum is None else np.full(2, problem.quorum)
+    one = tier1(fleet, deployments.voters, quorum=needed, decay=problem.decay)
+    two = tier2(fleet, deployments.voters.sum(axis=1), quorum=needed, decay=problem.decay)
     for tier, leaders in ((1, one), (2, two)):
         outcome = result.outcome(tier, "optimized")
         for database in range(2):
@@ -209,6 +211,7 @@ def test_the_optimized_leader_is_what_the_methods_answer(case):
                     ),
                     replicas=[instance.sites[s] for s in held],
                     voters=[instance.sites[s] for s in votes] if tier == 1 else len(votes),
+                    quorum=problem.quorum,
                     decay=problem.decay,
                 )
                 plan = placement.solve(asked, "leader" if tier == 1 else "tier2")
@@ -257,6 +260,24 @@ def test_constraints_hold_in_tier_2(case, cap, level):
     for sites in {result.sets[c] for o in result.outcomes for c in o.voters.reshape(-1) if c >= 0}:
         held = [labels[site] for site in sites]
         assert max(held.count(label) for label in held) <= cap
+    names = problem.instance.sites
+    for database in range(2):
+        for column in range(len(result.intervals)):
+            counts = trace.counts[database, column + 1]
+            if not counts.any():
+                continue
+            plan = placement.solve(
+                Problem(
+                    at_interval(problem.instance, counts, column + 1),
+                    replicas=[names[s] for s in np.nonzero(deployments.replicas[database])[0]],
+                    voters=int(deployments.voters[database].sum()),
+                    quorum=problem.quorum,
+                    diversity=rules,
+                ),
+                "tier2",
+            )
+            found = float(result.outcome(2, "oracle").score[database, column])
+            assert found == pytest.approx(plan.score, rel=1e-9, abs=1e-9)
 
 
 # --- worked by hand ----------------------------------------------------------------------------
