@@ -57,7 +57,7 @@ def e8(scale: Scale) -> Outcome:
     for index, (name, taken) in enumerate(seconds.items()):
         axes.plot(list(sizes), taken, marker="o", label=name, color=COLOURS[index])
     axes.set(xlabel="largest N", ylabel="CPU seconds per key", yscale="log", xticks=list(sizes))
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     header = ["N_max", "method", "CPU s per key", "proven", "largest gap"]
     words = f"{count} timeline keys each; solvers had {_LIMIT:.0f} s per key."
     return Outcome([*rows(header, body), "", words], figure)
