@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 __all__ = ["tables"]
 
+Row = dict[str, Any]
 
-def tables(results: dict[str, list[dict[str, float]]]) -> dict[str, str]:
+
+def tables(results: dict[str, list[Row]]) -> dict[str, str]:
     """Return the Markdown tables of the parts that there are, by name."""
     made = {
         "speed": _speed_table,
@@ -25,33 +28,31 @@ def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
-def _speed_table(rows: list[dict[str, float]]) -> str:
+def _speed_table(rows: list[Row]) -> str:
     head = ["what", "spread", "bins of 1 ms", "processor", "runs", "target"]
     body = [
         [
             str(row["what"]),
             f"{row['spread']:g}",
             f"{row['bins']:,}",
-            f"{1000 * row['cpu_seconds']:,.1f} ms",
+            f"{row['cpu_ms']:,.1f} ms",
             str(row["runs"]),
-            "" if row["target"] is None else f"< {1000 * row['target']:.0f} ms",
+            "" if row["target"] is None else f"< {row['target']:.0f} ms",
         ]
         for row in rows
     ]
     return _markdown(head, body)
 
 
-def _by(
-    rows: list[dict[str, float]], *keys: str
-) -> Iterator[tuple[list[str], list[dict[str, float]]]]:
-    groups: dict[tuple[float, ...], list[dict[str, float]]] = {}
+def _by(rows: list[Row], *keys: str) -> Iterator[tuple[list[str], list[Row]]]:
+    groups: dict[tuple[float, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)
     for values, members in groups.items():
         yield [f"p{v:g}" if isinstance(v, float) else str(v) for v in values], members
 
 
-def _gap_table(rows: list[dict[str, float]]) -> str:
+def _gap_table(rows: list[Row]) -> str:
     head = ["network", "sites", "", "problems", "optimal", "proven so", "mean gap", "largest gap",
             "median gap of the mean's plan"]  # fmt: skip
     body = []
@@ -74,14 +75,25 @@ def _gap_table(rows: list[dict[str, float]]) -> str:
     return _markdown(head, body)
 
 
-def _leader_table(rows: list[dict[str, float]]) -> str:
+def _leader_table(rows: list[Row]) -> str:
     head = ["network", "", "databases", "another leader is better", "median cut", "9 in 10 below",
             "largest cut", "median price in the mean"]  # fmt: skip
+    single = [
+        {
+            "network": row["network"],
+            "percent": percent,
+            "before": row["mean_leader_ms"][k],
+            "after": row["tail_leader_ms"][k],
+            "price": row["tail_leader_mean_ms"][k] / row["mean_leader_mean_ms"] - 1,
+        }
+        for row in rows
+        for k, percent in enumerate(row["percents"])
+    ]
     body = []
-    for names, group in _by(rows, "network", "percent"):
-        other = [row for row in group if row["tail_leader_ms"] < row["mean_leader_ms"]]
-        cut = np.array([1 - row["tail_leader_ms"] / row["mean_leader_ms"] for row in other])
-        price = [row["tail_leader_mean_ms"] / row["mean_leader_mean_ms"] - 1 for row in other]
+    for names, group in _by(single, "network", "percent"):
+        other = [row for row in group if row["after"] < row["before"]]
+        cut = np.array([1 - row["after"] / row["before"] for row in other])
+        price = [row["price"] for row in other]
         body.append(
             [
                 *names,
@@ -102,7 +114,7 @@ def _leader_table(rows: list[dict[str, float]]) -> str:
     return _markdown(head, body)
 
 
-def _plan_table(rows: list[dict[str, float]]) -> str:
+def _plan_table(rows: list[Row]) -> str:
     head = ["network", "problems", "p99 is lower in", "median cut", "largest cut",
             "price in the mean", "another leader", "median gap to bound",
             "proven optimal"]  # fmt: skip
