@@ -143,7 +143,9 @@ for all tiers and strategies; {
         100 * float(str(document["tier3 proven share"])):.1f} % of the oracle's
 plans are proven optimal.
 
-{table(rows["tier3"], _STRATEGY)}
+*copies*: replicas copied to a new site, per database and day.
+
+{table(rows["tier3"], {**_STRATEGY, "copies": "copies"})}
 
 ## How much to remember
 

@@ -424,15 +424,19 @@ def _table(strategies: pd.DataFrame) -> str:
     from placement.cli.tables import cell
     from placement.text import table, wrap
 
-    numbers = ("mean_latency", "overhead_mean", "overhead_median", "overhead_p95", "moves")
+    numbers = ["mean_latency", "overhead_mean", "overhead_median", "overhead_p95", "moves"]
+    head = ["tier", "strategy", "databases", "mean ms", "mean %", "median %", "p95 %", "moves"]
+    words = "moves: mean number of leader changes; a dash: undefined, or no leader to name"
+    if (strategies["tier"] == 3).any():
+        numbers.append("copies")
+        head.append("copies")
+        words += "; copies: mean number of replicas copied to a new site"
     rows = [
         [str(row["tier"]), str(row["strategy"]), str(row["databases"])]
         + [cell(row[name], 3 if name == "mean_latency" else 2) for name in numbers]
         for row in strategies.to_dict("records")
     ]
-    head = ["tier", "strategy", "databases", "mean ms", "mean %", "median %", "p95 %", "moves"]
-    note = wrap("moves: mean number of leader changes; a dash: undefined, or no leader to name")
-    return table(head, rows, right=[2, 3, 4, 5, 6, 7]) + "\n\n" + note
+    return table(head, rows, right=range(2, len(head))) + "\n\n" + wrap(words)
 
 
 def _gains(moving: pd.DataFrame) -> str:

@@ -148,6 +148,15 @@ class Replay:
         count = (leader[:, 1:] != leader[:, :-1]).sum(axis=1).astype(np.float64)
         return np.where((leader == NOBODY).all(axis=1), np.nan, count)
 
+    def copies(self, tier: int, strategy: str) -> FloatArray:
+        """How many replicas of each database were copied to a new site; NaN where undefined."""
+        codes = self.outcome(tier, strategy).replicas
+        count = np.where((codes < 0).all(axis=1), np.nan, 0.0)
+        for database, column in np.argwhere(codes[:, 1:] != codes[:, :-1]).tolist():
+            before, after = (set(self.sets[codes[database, column + step]]) for step in (0, 1))
+            count[database] += len(after - before)
+        return count
+
     def to_frame(self) -> pd.DataFrame:
         """Return the tidy table, a row per tier, strategy, database and interval.
 

@@ -27,8 +27,9 @@ def summary(result: Replay) -> pd.DataFrame:
         issued; ``mean_latency`` in ms, the mean of their mean latencies; ``overhead_mean``,
         ``overhead_median``, ``overhead_p95``, ``overhead_max``: percent by which a database's total
         score is above that of its oracle; ``moves``, mean number of leader changes (NaN where
-        no leader can be named). Strategies that are defined in other databases are compared with
-        the oracle there, not with each other.
+        no leader can be named), and ``copies``, mean number of replicas copied to a new site,
+        neither of which costs anything here. Strategies that are defined in other databases are
+        compared with the oracle there, not with each other.
 
     Notes
     -----
@@ -55,6 +56,7 @@ def summary(result: Replay) -> pd.DataFrame:
                 "overhead_p95": float(np.percentile(over, 95)) if over.size else np.nan,
                 "overhead_max": float(over.max(initial=-np.inf)) if over.size else np.nan,
                 "moves": _mean(moves[~np.isnan(moves)]),
+                "copies": _mean(result.copies(each.tier, each.strategy)[seen]),
             }
         )
     return pd.DataFrame(rows)

@@ -23,6 +23,7 @@ from placement.replay import (
     Trace,
     interval_scores,
     replay,
+    summary,
 )
 from placement.replay.ask import at_interval
 from placement.score import majority, score
@@ -120,6 +121,19 @@ def test_every_score_is_the_evaluators_in_tier_3(case):
     assert (free <= result.outcome(2, "oracle").score * (1 + 1e-9)).all()
     constant = result.total(3, "static")
     assert (constant <= result.total(2, "static") * (1 + 1e-9)).all()
+
+
+def test_copies_are_counted():
+    """Two sites, one replica: it is copied every time the leader moves."""
+    problem, trace, both = two_towns(READS_MOVE, decay=2.0)
+    alone = problem.replace(replicas=1, voters=1)
+    result = replay(alone, trace, both, tiers=(1, 3))
+    assert result.outcome(3, "optimized").leader.tolist() == [[0, 1, 1, 1]]
+    assert result.copies(3, "optimized").tolist() == result.moves(3, "optimized").tolist() == [1]
+    assert result.copies(3, "static").tolist() == [0]
+    assert result.copies(1, "optimized").tolist() == [0]
+    assert math.isnan(result.copies(3, "preferred")[0])
+    assert summary(result).set_index(["tier", "strategy"]).loc[(3, "optimized"), "copies"] == 1
 
 
 @settings(max_examples=5, deadline=None)
