@@ -69,7 +69,13 @@ class SamplePath:
     def __post_init__(self) -> None:
         cluster, n = self.cluster, len(self.arrival)
         others = cluster.replication - 1
-        shapes = {"client": (n,), "group": (n,), "work": (n,), "shadowed": (n,), "uniform": (n,)}
+        shapes: dict[str, tuple[int, ...]] = {
+            "client": (n,),
+            "group": (n,),
+            "work": (n,),
+            "shadowed": (n,),
+            "uniform": (n,),
+        }
         shapes |= {"arrival": (n,), "shadow_work": (n, others), "shuffle": (n, others + 1)}
         shapes["means"] = (len(self.means), cluster.servers)
         for name, shape in shapes.items():
