@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -156,11 +157,20 @@ def worst_thresholds(
 ) -> tuple[FloatArray, FloatArray]:
     """Largest T_r and T_w of each set over normal operation and all losses, shape (k,) each.
 
-    The same as the maxima of :func:`loss_thresholds`, at a fraction of the work when single sites
-    are lost: only the N losses of a replica change more than one client's latency, and the loss of
-    another site matters only where moving its own clients breaks the percentile reached so far.
+    The same as the maxima of :func:`loss_thresholds`, at a fraction of the work in two cases. When
+    single sites are lost, only the N losses of a replica change more than one client's latency, and
+    the loss of another site matters only where moving its own clients breaks the percentile reached
+    so far. When several are lost and clients stay, losing another replica as well never helps: the
+    C(N, F) ways to lose F replicas include the worst.
     """
     rules = problem.rules
+    if rules.loss is Loss.SITE and 1 < rules.failures < sets.shape[1] and not problem.redirects:
+        return (
+            _worst_of_replicas(problem, sets, ordered, read, problem.reads, problem.needed_reads),
+            _worst_of_replicas(
+                problem, sets, ordered, write, problem.writes, problem.needed_writes
+            ),
+        )
     if rules.loss is not Loss.SITE or rules.failures != 1:
         every_read, every_write = loss_thresholds(problem, sets, read, write)
         return every_read.max(axis=0), every_write.max(axis=0)
@@ -168,6 +178,33 @@ def worst_thresholds(
         _worst_side(problem, sets, ordered, read, problem.reads, problem.needed_reads),
         _worst_side(problem, sets, ordered, write, problem.writes, problem.needed_writes),
     )
+
+
+def _worst_of_replicas(
+    problem: QuorumProblem,
+    sets: IntArray,
+    ordered: SortedSets,
+    quorum: int,
+    counts: CountArray,
+    needed: int,
+) -> FloatArray:
+    """Largest threshold over the loss of any F replicas, clients staying where they are."""
+    if needed == 0:
+        return np.zeros(len(sets))
+    active = np.flatnonzero(counts)
+    rtt, site = ordered.rtt[active], ordered.site[active]
+    scenarios = []
+    for lost in combinations(sets.T, problem.rules.failures):
+        alive = np.ones(site.shape, dtype=bool)
+        for member in lost:
+            alive &= site != member[np.newaxis, :, np.newaxis]
+        survivors = np.cumsum(alive, axis=2)
+        place = np.argmax(survivors >= quorum, axis=2)
+        value = np.take_along_axis(rtt, place[:, :, np.newaxis], axis=2)[:, :, 0]
+        scenarios.append(np.where(survivors[:, :, -1] >= quorum, value, np.inf))
+    values = threshold(np.concatenate(scenarios, axis=1), counts[active], needed)
+    worst: FloatArray = values.reshape(len(scenarios), len(sets)).max(axis=0)
+    return worst
 
 
 def _worst_side(
