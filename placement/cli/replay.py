@@ -38,8 +38,8 @@ def add_parser(verbs: Subparsers) -> None:
         help="replay demand over time: strategies against the oracle",
         description="Replay demand interval by interval: every strategy sets the leader (tier 1), "
         "the voters too (tier 2), or everything (tier 3) from what was seen before, and pays for "
-        "what then came. The first interval is only learnt from. An interval counts half of the one "
-        "after it unless --decay or --half-life says otherwise.",
+        "what then came. The first interval is only learnt from. An interval counts half of the "
+        "one after it unless --decay or --half-life says otherwise.",
     )
     add_instance(parser)
     group = parser.add_argument_group("demand (default: the instance's own, as one database)")
