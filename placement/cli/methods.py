@@ -73,6 +73,7 @@ def _document(method: Method) -> dict[str, object]:
         "name": method.name,
         "summary": method.summary,
         "exact": method.exact,
+        "objectives": list(method.objectives),
         "complexity": method.complexity,
         "reference": method.reference,
         "settings": {
@@ -91,7 +92,10 @@ def _description(method: Method) -> str:
     from placement.text import escape, wrap
 
     kind = "can prove optimality" if method.exact else "heuristic: no proof of its own"
-    facts = [(method.name, f"{method.summary} ({kind})")]
+    facts = [
+        (method.name, f"{method.summary} ({kind})"),
+        ("minimises", ", ".join(f"{objective} latency" for objective in method.objectives)),
+    ]
     facts.extend(
         (word, text)
         for word, text in (("complexity", method.complexity), ("reference", method.reference))

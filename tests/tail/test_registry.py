@@ -7,6 +7,7 @@ from placement.methods import Options, available, load_method, refusal, run
 from placement.sensitivity import demand_range
 from placement.tail import Distributions, Percentile
 from placement.testing import random_instance
+from tests.cli.command import runner
 
 TAKES = {"exhaustive", "leader", "local-search", "tier2"}
 
@@ -52,3 +53,10 @@ def test_what_is_about_the_mean_says_so(questions):
     plan = run(load_method("leader"), questions[1], Options())
     with pytest.raises(placement.InputError, match="the objective 'mean'"):
         demand_range(plan, plan.problem.instance.clients[0])
+
+
+def test_the_list_of_methods_says_who_takes_it(capsys):
+    run_command = runner(capsys)
+    listed = run_command("methods", "--json").document["methods"]
+    assert {m["name"] for m in listed if "percentile" in m["objectives"]} == TAKES
+    assert "mean latency, percentile latency" in run_command("methods", "tier2").out
