@@ -247,9 +247,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.write_docs:
         page = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(BLOCK.sub(lambda m: f"{m[1]}{shown[m[2]]}\n{m[3]}", page), encoding="utf-8")
-    late = [
-        row for row in document.get("speed", []) if row["cpu_seconds"] > (row["target"] or np.inf)
-    ]
+    timed = document.get("speed", [])
+    late = [row for row in timed if row["target"] and row["cpu_ms"] > row["target"]]
     for row in late:
         print(f"target missed: {row}", file=sys.stderr)
     return 1 if late else 0

@@ -116,7 +116,7 @@ def _leader_table(rows: list[Row]) -> str:
 
 def _plan_table(rows: list[Row]) -> str:
     head = ["network", "problems", "p99 is lower in", "median cut", "largest cut",
-            "price in the mean", "another leader", "median gap to bound",
+            "median price in the mean", "another leader", "median gap to bound",
             "proven optimal"]  # fmt: skip
     body = []
     for names, group in _by(rows, "network"):
