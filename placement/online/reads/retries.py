@@ -9,13 +9,14 @@ chain of two states. With λ = w + 1/D and π = w/λ, the part of time with an i
                                              = q_j = π + (1 − π)·E[exp(−λ(b_j + rtt))]
     b_j ~ U[1 − δ, 1 + δ]·min(b_0·2^j, cap)
 
-    E[attempts] = 1 + Σ_{j >= 0} F_j,              F_0 = π,  F_{j+1} = F_j·q_j
+    E[attempts] = 1 + Σ_{j >= 0} F_j,      F_0 = (1 − x)·π,   F_{j+1} = F_j·(1 − x)·q_j
     E[latency]  = rtt + Σ_{j >= 0} F_j·(E[b_j] + rtt)
 
 From the first j at which the back-off is capped, q_j is constant and the rest of both series is
 geometric, so that nothing is cut off. The back-off is that of the authors' branch of CockroachDB:
-b_0 = 50 ms, doubled up to 5 s, ±15 %, without limit on the number of retries. The chain itself is
-derived here; the paper reports only that hot spots cause many retries.
+b_0 = 50 ms, doubled up to 5 s, ±15 %, without limit on the number of retries. Each attempt tosses
+the coin x anew, and the lease-holder never fails it. The chain itself is derived here; the paper
+reports only that hot spots cause many retries.
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ class RetryModel:
         Duration of one attempt in ms.
     backoff
         Waits between attempts.
+    share
+        x, part of the attempts that go to the lease-holder, which has no unresolved intents.
 
     Examples
     --------
@@ -88,10 +91,13 @@ class RetryModel:
     intent_ms: float
     rtt: float = 1.0
     backoff: Backoff = field(default_factory=Backoff)
+    share: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("write_rate", "intent_ms", "rtt"):
+        for name in ("write_rate", "intent_ms", "rtt", "share"):
             number(getattr(self, name), name)
+        if self.share > 1:
+            raise InputError("not a share", field="share", value=self.share, expected="0 to 1")
 
     @property
     def conflict(self) -> float:
@@ -100,7 +106,7 @@ class RetryModel:
         return busy / (1.0 + busy)
 
     def again(self, retry: int) -> float:
-        """q_j: how likely the attempt after back-off j = `retry` fails, the last one having failed.
+        """q_j: how likely a quorum after back-off j = `retry` fails, the last one having failed.
 
         For a jitter of 0 the mean over the back-off is one exponential.
         """
@@ -129,15 +135,16 @@ class RetryModel:
 
     def _series(self) -> tuple[float, float]:
         """Σ F_j and Σ F_j·E[b_j]."""
-        failing = self.conflict
+        quorum = 1.0 - self.share
+        failing = quorum * self.conflict
         failed = waited = 0.0
         retry = 0
         while self.backoff.mean(retry) < self.backoff.cap:
             failed += failing
             waited += failing * self.backoff.mean(retry)
-            failing *= self.again(retry)
+            failing *= quorum * self.again(retry)
             retry += 1
-        tail = failing / (1.0 - self.again(retry))
+        tail = failing / (1.0 - quorum * self.again(retry))
         return failed + tail, waited + tail * self.backoff.cap
 
 
@@ -174,7 +181,10 @@ def simulate(model: RetryModel, reads: int, rng: np.random.Generator) -> tuple[f
         attempts[alive] += 1
         latency[alive] += model.rtt
         place = np.searchsorted(edges, now[alive] % edges[-1], side="right")
-        alive = alive[place % 2 == 1]
+        met = place % 2 == 1
+        if model.share > 0:
+            met &= rng.random(alive.size) >= model.share
+        alive = alive[met]
         jitter = model.backoff.jitter * (2.0 * rng.random(alive.size) - 1.0)
         wait = model.backoff.mean(retry) * (1.0 + jitter)
         latency[alive] += wait

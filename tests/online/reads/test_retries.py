@@ -72,6 +72,16 @@ def test_series_equal_their_first_terms(rate, life, rtt, first, jitter):
     assert model.latency == pytest.approx(latency, rel=1e-3)
 
 
+def test_the_coin_shortens_the_series():
+    """Every attempt may go to the lease-holder, which succeeds: against a drawn timeline."""
+    model = RetryModel(2, 100, share=2 / 7)
+    attempts, latency = simulate(model, 150_000, np.random.default_rng(6))
+    assert attempts == pytest.approx(model.attempts, rel=0.03)
+    assert latency == pytest.approx(model.latency, rel=0.03)
+    assert model.attempts < RetryModel(2, 100).attempts
+    assert RetryModel(2, 100, share=1).attempts == 1
+
+
 def test_no_writes_no_retries():
     for model in (RetryModel(0, 20), RetryModel(5, 0)):
         assert (model.conflict, model.attempts, model.latency) == (0, 1, 1)

@@ -1,0 +1,536 @@
+"""Tables and figures of lease-holder and quorum reads, from the committed results."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import machine
+from benchmarks.contingency_pictures import COLOURS, axes_of
+from benchmarks.contingency_pictures import rows as table
+from benchmarks.online_reads import (
+    CLIENTS,
+    GATEWAYS,
+    HOT,
+    LAGS,
+    LIVES,
+    READS,
+    RESULTS,
+    SHARES,
+    Row,
+    X,
+    read_rows,
+)
+from placement.io.files import write_file
+from placement.online.reads import (
+    Cluster,
+    ReadProblem,
+    ReadStrategy,
+    Visibility,
+    Workload,
+    bottleneck,
+)
+from placement.online.reads.retries import RetryModel, simulate
+from placement.online.reads.shares import (
+    inclusion_probability,
+    leader_served,
+    peak_reduction,
+    slide_share,
+    uniform_share,
+)
+
+__all__ = ["FIGURES", "PAGE", "report"]
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "benchmarks" / "online-reads.md"
+FIGURES = ROOT / "docs" / "figures"
+UNIFORM = f"uniform quorum, x = {X:.3g}"
+STRATEGIES = (
+    ("lease-holder", "lease-holder", "0"),
+    ("local", "local", "0"),
+    ("quorum", UNIFORM, "0"),
+    ("strong quorum", UNIFORM, "1"),
+)
+REFERENCE = {
+    "lease-holder": (11_836, 5.33, 17.0),
+    "local": (21_563, 2.64, 14.7),
+    "quorum": (17_266, 3.54, 13.6),
+    "strong quorum": (17_044, 3.58, 13.9),
+}
+"""Of an independent implementation of the same model: operations per second, read and write ms."""
+GAINS = (1.04, 1.08, 1.15, 1.36, 1.46, 1.56)
+SWEEP = ((4.02, 6.2), (3.72, 7.2), (3.58, 9.5), (3.53, 13.4), (3.78, 15.4), (4.02, 16.0))
+RETRIES = (
+    (0.12, 20, 1.0031, 1.17),
+    (1, 20, 1.0222, 2.23),
+    (5, 20, 1.1049, 7.26),
+    (20, 20, 1.4080, 35.8),
+    (0.12, 500, 1.192, 44.1),
+)
+"""Writes per second on the key, life of intents in ms, attempts and ms drawn by the reference."""
+
+
+def report(*, write_docs: bool) -> int:
+    """Print the page; with `write_docs` write it, and draw the figures."""
+    rows = read_rows(RESULTS)
+    head = json.loads(RESULTS.with_suffix(".json").read_text(encoding="utf-8"))
+    page = "\n".join(_page(rows, head)) + "\n"
+    print(page)
+    if write_docs:
+        write_file(PAGE, page.encode(), force=True)
+        _draw(rows)
+    return 0
+
+
+def _of(rows: Iterable[Row], suite: str, **wanted: str | float) -> list[Row]:
+    """Rows of a suite whose columns have the wanted values, numbers compared as numbers."""
+    found = []
+    for row in rows:
+        same = (
+            row[column] == value if isinstance(value, str) else float(row[column]) == value
+            for column, value in wanted.items()
+        )
+        if row["suite"] == suite and all(same):
+            found.append(row)
+    return found
+
+
+def _mean(rows: Sequence[Row], column: str) -> float:
+    return statistics.fmean(float(row[column]) for row in rows) if rows else float("nan")
+
+
+def _spread(rows: Sequence[Row], column: str, digits: int = 0) -> str:
+    """Mean, and half the range over the seeds."""
+    values = [float(row[column]) for row in rows]
+    if not values:
+        return ""
+    half = (max(values) - min(values)) / 2
+    return f"{statistics.fmean(values):,.{digits}f} ± {half:.{digits}f}"
+
+
+def _page(rows: list[Row], head: dict[str, object]) -> list[str]:
+    described = head["machine"]
+    assert isinstance(described, dict)
+    lines = [
+        "# Lease-holder and quorum reads, measured",
+        "",
+        "Made by `python -m benchmarks.online_reads run` and `report --write-docs` from",
+        f"`benchmarks/results/online_reads.csv`; {head['seeds']} seeds, {head['operations']:,} "
+        "operations a run, the first tenth not",
+        "counted; ± is half the range over the seeds. What is simulated, and what reproduces and",
+        "what does not, is on [the page of the subject](../online-reads.md).",
+        "",
+        f"{machine.sentence(described)}.",
+        "",
+    ]
+    for part in (_shares, _four, _clients, _reads, _coin, _hot, _retries, _consistency, _gateway):
+        lines += [*part(rows), ""]
+    return lines + _rules(rows)
+
+
+def _shares(rows: list[Row]) -> list[str]:
+    body = []
+    for n in (3, 4, 5, 6, 7, 9, 11, 101):
+        x = uniform_share(n)
+        body.append(
+            [
+                n,
+                inclusion_probability(n),
+                f"{x} = {100 * float(x):.2f} %",
+                "yes" if slide_share(n) == x else "no",
+                leader_served(n, x),
+                f"{float(peak_reduction(n, x)):.2f}",
+            ]
+        )
+    writes = uniform_share(5, Fraction(5, 95), 2)
+    return [
+        "## The share x",
+        "",
+        *table(
+            ["n", "P", "x", "as on the slides", "reads served by L", "peak load divided by"], body
+        ),
+        "",
+        f"With 5 % writes that cost L two reads more than the others, x = {writes} = "
+        f"{float(writes):.4f} at n = 5.",
+    ]
+
+
+def _four(rows: list[Row]) -> list[str]:
+    body = []
+    for name, rule, strong in STRATEGIES:
+        found = _of(rows, "clients", rule=rule, strong=strong, clients=70)
+        throughput, read, write = REFERENCE[name]
+        body.append(
+            [
+                name,
+                _spread(found, "throughput"),
+                f"{throughput:,}",
+                _spread(found, "read_ms", 2),
+                read,
+                _spread(found, "write_ms", 1),
+                write,
+            ]
+        )
+    return [
+        "## Four strategies, 70 clients, 95 % reads",
+        "",
+        *table(
+            ["strategy", "ops/s", "reference", "read ms", "reference", "write ms", "reference"],
+            body,
+        ),
+        "",
+        "The reference is an independent implementation of the same model. In the long run the",
+        f"laws of the closed loop (`bottleneck`) allow at most {_most()} operations per second",
+        "to the lease-holder, local and quorum reads.",
+    ]
+
+
+def _most() -> str:
+    problem = ReadProblem.uniform(5)
+    local = tuple((((node,), 1.0),) for node in range(5))
+    mixtures = (
+        ReadStrategy.coin(problem, 1.0).mixtures,
+        local,
+        ReadStrategy.coin(problem, X).mixtures,
+    )
+    laws = [bottleneck(Cluster(), Workload(), mixture).throughput for mixture in mixtures]
+    return ", ".join(f"{law:,.0f}" for law in laws)
+
+
+def _clients(rows: list[Row]) -> list[str]:
+    body = []
+    for count in CLIENTS:
+        row: list[object] = [count]
+        for _, rule, strong in STRATEGIES:
+            found = _of(rows, "clients", rule=rule, strong=strong, clients=count)
+            row.append(f"{_mean(found, 'throughput'):,.0f} / {_mean(found, 'write_ms'):.1f}")
+        body.append(row)
+    return [
+        "## Scaling clients: ops/s / write ms",
+        "",
+        *table(["clients", *(name for name, _, _ in STRATEGIES)], body),
+        "",
+        "Source: about 60 % more throughput and a quarter of the write latency with quorum reads.",
+    ]
+
+
+def _reads(rows: list[Row]) -> list[str]:
+    body = []
+    for share, reference in zip(READS, GAINS, strict=True):
+        base = _of(rows, "reads", rule="lease-holder", read_share=share)
+        row: list[object] = [f"{100 * share:.0f} %"]
+        for _, rule, strong in STRATEGIES[1:]:
+            found = _of(rows, "reads", rule=rule, strong=strong, read_share=share)
+            gains = [
+                float(a["throughput"]) / float(b["throughput"])
+                for a, b in zip(found, base, strict=True)
+            ]
+            row.append(f"{statistics.fmean(gains):.2f}")
+        body.append([*row, reference])
+    return [
+        "## Varying the share of reads: throughput over that of the lease-holder",
+        "",
+        *table(["reads", "local", "quorum", "strong quorum", "reference, quorum"], body),
+        "",
+        "Source: the gain grows with the share of reads, up to about 85 %.",
+    ]
+
+
+def _coin(rows: list[Row]) -> list[str]:
+    body = []
+    for share, (read, write) in zip(SHARES, SWEEP, strict=True):
+        rule = f"uniform quorum, x = {share:.3g}"
+        plain = _of(rows, "coin", rule=rule, strong="0")
+        strong = _of(rows, "coin", rule=rule, strong="1")
+        body.append(
+            [
+                f"{share:.3g}",
+                _spread(plain, "read_ms", 2),
+                read,
+                _spread(plain, "write_ms", 1),
+                write,
+                _spread(strong, "read_ms", 2),
+                _spread(strong, "write_ms", 1),
+                f"{_mean(plain, 'throughput'):,.0f}",
+            ]
+        )
+    return [
+        "## Varying x, 70 clients, 95 % reads",
+        "",
+        *table(
+            [
+                "x",
+                "read ms",
+                "reference",
+                "write ms",
+                "reference",
+                "strong read ms",
+                "strong write ms",
+                "ops/s",
+            ],
+            body,
+        ),
+        "",
+        "Source: more lease-holder reads, lower read and higher write latency; the curves cross",
+        "near the uniform point.",
+    ]
+
+
+def _hot(rows: list[Row]) -> list[str]:
+    body = []
+    for fraction in HOT:
+        base = _of(rows, "hot", rule="lease-holder", hot_fraction=fraction)
+        plain = _of(rows, "hot", rule=UNIFORM, strong="0", hot_fraction=fraction)
+        row: list[object] = [f"{100 * fraction:.0f} %", f"{_mean(base, 'throughput'):,.0f}"]
+        row.append(f"{_mean(plain, 'throughput'):,.0f}")
+        for life in LIVES:
+            found = _of(
+                rows, "hot", rule=UNIFORM, strong="1", hot_fraction=fraction, intent_ms=life
+            )
+            retried = 100 * (_mean(found, "attempts") - 1)
+            row.append(
+                f"{_mean(found, 'throughput'):,.0f}, {retried:.2f} ({_predicted(found):.2f}), "
+                f"{_mean(found, 'read_ms'):.1f} ms"
+            )
+        body.append(row)
+    return [
+        "## Hot spots: 80 % of the requests on a part of 100,000 keys",
+        "",
+        *table(
+            [
+                "hot part",
+                "lease-holder",
+                "quorum",
+                *(f"strong, intents {life:.0f} ms" for life in LIVES),
+            ],
+            body,
+        ),
+        "",
+        "Operations per second; for strong reads also retries per 100 reads (in parentheses",
+        "those of the retry model at the measured write rate) and read latency. Source: many",
+        "retries at high contention. At ordinary lives of intents there are next to none: it takes",
+        "intents that linger for hundreds of ms.",
+    ]
+
+
+def _predicted(rows: Sequence[Row]) -> float:
+    """Retries per 100 reads by the model: four fifths of the gateways toss the coin.
+
+    An intent is taken to live for what the cluster adds to it and as long as a write takes, and new
+    ones to come at the rate of writes on the key, whether it has one or not.
+    """
+    writes = _mean(rows, "throughput") * (1 - float(rows[0]["read_share"]))
+    fraction = float(rows[0]["hot_fraction"])
+    life = _mean(rows, "intent_ms") + _mean(rows, "write_ms")
+    total = 0.0
+    for share, part in ((0.8, fraction), (0.2, 1 - fraction)):
+        rate = share * writes / (part * 100_000)
+        total += share * (RetryModel(rate, life, share=X).attempts - 1)
+    return 100 * 0.8 * total
+
+
+def _retries(rows: list[Row]) -> list[str]:
+    body = []
+    for rate, life, attempts, latency in RETRIES:
+        model = RetryModel(rate, life)
+        drawn = simulate(model, 200_000, np.random.default_rng(7))
+        body.append(
+            [
+                rate,
+                life,
+                f"{model.conflict:.4f}",
+                f"{model.attempts:.4f}",
+                f"{drawn[0]:.4f}",
+                attempts,
+                f"{model.latency:.2f}",
+                f"{drawn[1]:.2f}",
+                latency,
+            ]
+        )
+    return [
+        "## The retry model",
+        "",
+        *table(
+            [
+                "writes/s",
+                "intent ms",
+                "π",
+                "attempts: model",
+                "drawn",
+                "reference, drawn",
+                "latency ms: model",
+                "drawn",
+                "reference, drawn",
+            ],
+            body,
+        ),
+    ]
+
+
+def _consistency(rows: list[Row]) -> list[str]:
+    body = []
+    for visibility in Visibility:
+        for lag in LAGS:
+            row: list[object] = [visibility.value, f"{lag:.0f}"]
+            for _, rule, strong in STRATEGIES:
+                found = _of(
+                    rows,
+                    "consistency",
+                    rule=rule,
+                    strong=strong,
+                    visibility=visibility.value,
+                    apply_lag_ms=lag,
+                )
+                stale = sum(int(r["stale"]) for r in found)
+                back = sum(int(r["backwards"]) for r in found)
+                row.append(f"{stale} / {back}")
+            body.append(row)
+    reads = sum(int(r["reads"]) for r in _of(rows, "consistency", rule="lease-holder"))
+    each = reads // (2 * len(LAGS))
+    return [
+        "## What clients saw: stale / backwards reads",
+        "",
+        *table(["followers answer from", "lag ms", *(name for name, _, _ in STRATEGIES)], body),
+        "",
+        f"Of about {each:,} reads each; 200 keys, 30 clients, 20 % writes.",
+    ]
+
+
+def _gateway(rows: list[Row]) -> list[str]:
+    body = []
+    for work in GATEWAYS:
+        base = _of(rows, "gateway", rule="lease-holder", gateway_ms=work)
+        row: list[object] = [work, f"{_mean(base, 'throughput'):,.0f}"]
+        for _, rule, strong in STRATEGIES[1:]:
+            found = _of(rows, "gateway", rule=rule, strong=strong, gateway_ms=work)
+            gain = _mean(found, "throughput") / _mean(base, "throughput")
+            slower = _mean(base, "write_ms") / _mean(found, "write_ms")
+            row.append(f"{gain:.2f}, {slower:.2f}")
+        body.append(row)
+    return [
+        "## The free parameter: work of the gateway",
+        "",
+        *table(["gateway ms", "lease-holder ops/s", "local", "quorum", "strong quorum"], body),
+        "",
+        "Throughput as a multiple of the lease-holder's; how many times lower write latency is.",
+        "Source, at 70 clients: about 1.6 and about 4.",
+    ]
+
+
+def _rules(rows: list[Row]) -> list[str]:
+    found = _of(rows, "rules")
+    names = list(dict.fromkeys(row["rule"] for row in found))
+    settings = list(dict.fromkeys((row["world"], row["clients"]) for row in found))
+    body = []
+    for name in names:
+        row: list[object] = [name]
+        for world, count in settings:
+            here = _of(rows, "rules", rule=name, world=world, clients=count)
+            row.append(f"{_mean(here, 'throughput'):,.0f} / {_mean(here, 'read_ms'):.2f}")
+        body.append(row)
+    return [
+        "## Choosing the majority: ops/s / read ms",
+        "",
+        *table(["rule", *(f"{world}, {count} clients" for world, count in settings)], body),
+        "",
+        "Gateways carry 10, 40, 30, 10 and 10 % of the operations; node 0 holds the lease. On the",
+        'line the nodes are 0, 0.5, 1, 3 and 4 ms of RTT away from it, plus 0.2 ms. "Optimum" is',
+        "proven for the stated goal of the linear programme, not for the closed loop.",
+    ]
+
+
+def _size(strong: str) -> int:
+    """Plain and strong reads often coincide: the larger marker stays in sight."""
+    return 4 if strong == "1" else 8
+
+
+def _draw(rows: list[Row]) -> None:
+    import io
+
+    def keep(figure: object, name: str) -> None:
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=110)  # type: ignore[attr-defined]
+        write_file(FIGURES / f"online-reads-{name}.png", buffer.getvalue(), force=True)
+
+    figure, axes = axes_of(2)
+    for colour, (name, rule, strong) in zip(COLOURS, STRATEGIES, strict=False):
+        style = "--" if strong == "1" else "-"
+        for place, column in ((0, "throughput"), (1, "write_ms")):
+            values = [
+                _mean(_of(rows, "clients", rule=rule, strong=strong, clients=c), column)
+                for c in CLIENTS
+            ]
+            axes[place].plot(
+                CLIENTS,
+                values,
+                style,
+                marker="o",
+                markersize=_size(strong),
+                color=colour,
+                label=name,
+            )
+    axes[0].set(xlabel="clients", ylabel="operations per second", ylim=(0, None))
+    axes[1].set(xlabel="clients", ylabel="write latency, ms", ylim=(0, None))
+    axes[0].legend(frameon=False)
+    keep(figure, "clients")
+
+    figure, axes = axes_of(2)
+    rule_of = [f"uniform quorum, x = {share:.3g}" for share in SHARES]
+    for colour, strong, name in ((COLOURS[2], "0", "quorum"), (COLOURS[3], "1", "strong quorum")):
+        for place, column in ((0, "read_ms"), (1, "write_ms")):
+            values = [_mean(_of(rows, "coin", rule=r, strong=strong), column) for r in rule_of]
+            style = "--" if strong == "1" else "-"
+            axes[place].plot(
+                SHARES,
+                values,
+                style,
+                marker="o",
+                markersize=_size(strong),
+                color=colour,
+                label=name,
+            )
+    for place, what in ((0, "read"), (1, "write")):
+        axes[place].axvline(X, color="0.5", linestyle=":", label="uniform, 2/7")
+        top = 1.1 * axes[place].get_ylim()[1]
+        axes[place].set(xlabel="x", ylabel=f"{what} latency, ms", ylim=(0, top))
+    axes[0].legend(frameon=False)
+    keep(figure, "coin")
+
+    figure, axes = axes_of(2)
+    for colour, (name, rule, strong) in zip(COLOURS, STRATEGIES, strict=False):
+        if rule == "lease-holder":
+            continue
+        values = [
+            _mean(_of(rows, "reads", rule=rule, strong=strong, read_share=s), "throughput")
+            / _mean(_of(rows, "reads", rule="lease-holder", read_share=s), "throughput")
+            for s in READS
+        ]
+        style = "--" if strong == "1" else "-"
+        axes[0].plot(
+            READS, values, style, marker="o", markersize=_size(strong), color=colour, label=name
+        )
+    axes[0].set(xlabel="share of reads", ylabel="throughput / lease-holder's", ylim=(0.9, None))
+    axes[0].legend(frameon=False)
+    for colour, fraction in zip(COLOURS, HOT, strict=False):
+        values = [
+            100
+            * (
+                _mean(
+                    _of(rows, "hot", rule=UNIFORM, strong="1", hot_fraction=fraction,
+                        intent_ms=life),
+                    "attempts",
+                )
+                - 1
+            )
+            for life in LIVES
+        ]  # fmt: skip
+        label = f"{100 * fraction:.0f} % of the keys hot"
+        axes[1].plot(LIVES, values, marker="o", color=colour, label=label)
+    axes[1].set(xlabel="life of intents, ms", ylabel="retries per 100 strong reads", ylim=(0, None))
+    axes[1].legend(frameon=False)
+    keep(figure, "reads-and-retries")
