@@ -243,7 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     document = json.loads(RESULTS.read_text(encoding="utf-8"))
     shown = tables(document)
     for name, table in shown.items():
-        print(f"{name}\n\n{table}\n{machine.sentence(document['machines'][name])}\n")
+        print(f"{name}\n\n{table}\n")
     if options.write_docs:
         page = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(BLOCK.sub(lambda m: f"{m[1]}{shown[m[2]]}\n{m[3]}", page), encoding="utf-8")

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import machine
+
 __all__ = ["tables"]
 
 Row = dict[str, Any]
 
 
-def tables(results: dict[str, list[Row]]) -> dict[str, str]:
+def tables(results: dict[str, Any]) -> dict[str, str]:
     """Return the Markdown tables of the parts that there are, by name."""
     made = {
         "speed": _speed_table,
@@ -20,7 +22,11 @@ def tables(results: dict[str, list[Row]]) -> dict[str, str]:
         "leaders": _leader_table,
         "plans": _plan_table,
     }
-    return {name: table(results[name]) for name, table in made.items() if results.get(name)}
+    shown = {name: table(results[name]) for name, table in made.items() if results.get(name)}
+    if "speed" in shown:
+        where = machine.sentence(results["machines"]["speed"])
+        shown["speed"] += f"\n\nMeasured on {where}."
+    return shown
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
