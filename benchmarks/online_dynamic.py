@@ -119,6 +119,7 @@ def _each(of: Callable[[Sequence[int]], Any]) -> Callable[[Sequence[int]], list[
 
 PARTS: dict[str, Callable[[Sequence[int]], Any]] = {
     "table": _each(tables.table),
+    "independent": _each(lambda seeds: tables.table(seeds, independent=True)),
     "scale": _each(lambda seeds: tables.scale()),
     "recall": _each(lambda seeds: tables.recall(seeds[0])),
     "turnover": _each(lambda seeds: tables.turnover(seeds[0])),

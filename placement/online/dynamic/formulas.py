@@ -53,23 +53,36 @@ def bloom_error(keys: int, bits: int, hashes: int) -> float:
 def replicas_conservative(k: float, turnover: float, grace: int) -> float:
     """Dynamic copies of a site by Eq. 2 of Matri et al.: k·(1 + λ·g).
 
-    `turnover` λ is the share of the top-k that is new in each round. One round too many: the text
-    has g = 1 delete at the first absence, and the formula still adds λ·k. See
+    `turnover` λ is the share of the top-k that is new in each round. One round more than the grace
+    period: the text has g = 1 delete at the first absence, and the formula still adds λ·k. It is the
+    count between the creation by a list and the deletion by the same list. See
     :func:`replicas_exact`.
     """
     return k * (1 + turnover * grace)
 
 
-def replicas_exact(k: float, turnover: float, grace: int) -> float:
-    """Dynamic copies of a site under the rule as described: k·(1 + λ·(g − 1)).
+def replicas_exact(k: float, turnover: float, grace: int, lag: float = 0.0) -> float:
+    """Dynamic copies of a site under the rule as described: k·(1 + λ·(g − 1 + lag)).
 
     For keys that leave the list for good: a copy stays for g − 1 rounds after the first list
     without it, so that g = 1 has exactly the k of the list. What comes back to the list before
     its copy is gone makes it fewer.
+
+    Parameters
+    ----------
+    k
+        Length of the list.
+    turnover
+        λ, the share of the list that is new in each round.
+    grace
+        g >= 1.
+    lag
+        Share of a round from the creation of copies to the deletion by the same list, for the mean
+        over time: 1 − gossip/t, 0.8 with the parameters of the paper. 0: just after a deletion.
     """
     if grace < 1:
         raise InputError("out of range", field="grace", value=grace, expected="at least 1")
-    return k * (1 + turnover * (grace - 1))
+    return k * (1 + turnover * (grace - 1 + lag))
 
 
 def replacement_ratio(replicas: float, k: float, grace: int) -> float:

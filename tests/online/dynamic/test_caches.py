@@ -257,3 +257,19 @@ def test_latencies_of_a_cache_worked_by_hand():
         values, counts = trace.reads
         assert set(values.tolist()) <= {1.0, 51.0}
         assert counts[values == 51.0].sum() == 1
+
+
+def test_two_hot_sets_share_a_cache():
+    """What the prediction for the published sizes rests on: half of the room for each hot set."""
+    world = make_world(six_sites(), 3000, spawn_streams(2, CAUSES), nodes_per_site=1)
+    workload = Workload(seconds=200, rate=100, restart_every=0, tick=10)
+    trace = simulate_caches(
+        world, workload, cache_maker("LRU", np.random.default_rng(0)), 60, 1
+    )  # fmt: skip
+    static, reads = world.problem(0).static, world.generators.reads(6)
+    rates = np.where(static, 0.0, reads)
+    by_site = [hit_share(np.sort(row)[::-1], np.ones(3000), 60, "lru") for row in rates]
+    exact = np.average(by_site, weights=rates.sum(axis=1))
+    assert trace.hits == pytest.approx(exact, abs=0.012)
+    halves = hit_share(zipf(3000), np.full(3000, 1 - static.mean()), 30, "lru")
+    assert halves == pytest.approx(exact, abs=0.03)

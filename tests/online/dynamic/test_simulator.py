@@ -22,13 +22,13 @@ def world_of(seed=1, keys=3000):
 @pytest.fixture(scope="module")
 def calm():
     """A minute without restarts."""
-    workload = Workload(seconds=60, rate=600, restart_every=0, write_share=0.05)
+    workload = Workload(seconds=60, rate=400, restart_every=0, write_share=0.05)
     return simulate(world_of(), workload, Settings(k=100), 1)
 
 
 @pytest.fixture(scope="module")
 def restarting():
-    workload = Workload(seconds=130, rate=600)
+    workload = Workload(seconds=105, rate=400)
     return simulate(world_of(), workload, Settings(k=100), 1)
 
 
@@ -65,8 +65,17 @@ def test_clients_refresh_and_errors_fall(calm):
     assert calm.refreshes >= 12
 
 
+def test_without_grace_the_list_is_what_is_left():
+    """g = 1: k copies after each deletion, at 20 s, 30 s, …; 2 s later the new ones join them."""
+    workload = Workload(seconds=50, rate=200, restart_every=0)
+    trace = simulate(world_of(), workload, Settings(k=50, grace=1), 1)
+    for deletion in (20, 30, 40):
+        assert (trace.active[at(trace, deletion) : at(trace, deletion + 2)] == 50).all()
+        assert (trace.active[at(trace, deletion + 2) : at(trace, deletion + 10)] > 50).all()
+
+
 def test_restarts_break_and_mend(restarting):
-    assert restarting.restarts == (30.0, 60.0, 90.0, 120.0)
+    assert restarting.restarts == (30.0, 60.0, 90.0)
     for restart in restarting.restarts[:3]:
         here = at(restarting, restart)
         assert restarting.identified[here] < restarting.identified[here - 1]
