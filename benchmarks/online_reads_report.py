@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks import machine
-from benchmarks.contingency_pictures import COLOURS, axes_of
 from benchmarks.contingency_pictures import rows as table
 from benchmarks.online_reads import (
     CLIENTS,
@@ -26,6 +25,8 @@ from benchmarks.online_reads import (
     X,
     read_rows,
 )
+from benchmarks.online_reads_pictures import draw
+from benchmarks.online_reads_rows import STRATEGIES, UNIFORM, mean, rows_of
 from placement.io.files import write_file
 from placement.online.reads import (
     Cluster,
@@ -44,18 +45,10 @@ from placement.online.reads.shares import (
     uniform_share,
 )
 
-__all__ = ["FIGURES", "PAGE", "report"]
+__all__ = ["PAGE", "report"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "benchmarks" / "online-reads.md"
-FIGURES = ROOT / "docs" / "figures"
-UNIFORM = f"uniform quorum, x = {X:.3g}"
-STRATEGIES = (
-    ("lease-holder", "lease-holder", "0"),
-    ("local", "local", "0"),
-    ("quorum", UNIFORM, "0"),
-    ("strong quorum", UNIFORM, "1"),
-)
 REFERENCE = {
     "lease-holder": (11_836, 5.33, 17.0),
     "local": (21_563, 2.64, 14.7),
@@ -83,25 +76,8 @@ def report(*, write_docs: bool) -> int:
     print(page)
     if write_docs:
         write_file(PAGE, page.encode(), force=True)
-        _draw(rows)
+        draw(rows)
     return 0
-
-
-def _of(rows: Iterable[Row], suite: str, **wanted: str | float) -> list[Row]:
-    """Rows of a suite whose columns have the wanted values, numbers compared as numbers."""
-    found = []
-    for row in rows:
-        same = (
-            row[column] == value if isinstance(value, str) else float(row[column]) == value
-            for column, value in wanted.items()
-        )
-        if row["suite"] == suite and all(same):
-            found.append(row)
-    return found
-
-
-def _mean(rows: Sequence[Row], column: str) -> float:
-    return statistics.fmean(float(row[column]) for row in rows) if rows else float("nan")
 
 
 def _spread(rows: Sequence[Row], column: str, digits: int = 0) -> str:
@@ -163,7 +139,7 @@ def _shares(rows: list[Row]) -> list[str]:
 def _four(rows: list[Row]) -> list[str]:
     body = []
     for name, rule, strong in STRATEGIES:
-        found = _of(rows, "clients", rule=rule, strong=strong, clients=70)
+        found = rows_of(rows, "clients", rule=rule, strong=strong, clients=70)
         throughput, read, write = REFERENCE[name]
         body.append(
             [
@@ -207,8 +183,8 @@ def _clients(rows: list[Row]) -> list[str]:
     for count in CLIENTS:
         row: list[object] = [count]
         for _, rule, strong in STRATEGIES:
-            found = _of(rows, "clients", rule=rule, strong=strong, clients=count)
-            row.append(f"{_mean(found, 'throughput'):,.0f} / {_mean(found, 'write_ms'):.1f}")
+            found = rows_of(rows, "clients", rule=rule, strong=strong, clients=count)
+            row.append(f"{mean(found, 'throughput'):,.0f} / {mean(found, 'write_ms'):.1f}")
         body.append(row)
     return [
         "## Scaling clients: ops/s / write ms",
@@ -222,10 +198,10 @@ def _clients(rows: list[Row]) -> list[str]:
 def _reads(rows: list[Row]) -> list[str]:
     body = []
     for share, reference in zip(READS, GAINS, strict=True):
-        base = _of(rows, "reads", rule="lease-holder", read_share=share)
+        base = rows_of(rows, "reads", rule="lease-holder", read_share=share)
         row: list[object] = [f"{100 * share:.0f} %"]
         for _, rule, strong in STRATEGIES[1:]:
-            found = _of(rows, "reads", rule=rule, strong=strong, read_share=share)
+            found = rows_of(rows, "reads", rule=rule, strong=strong, read_share=share)
             gains = [
                 float(a["throughput"]) / float(b["throughput"])
                 for a, b in zip(found, base, strict=True)
@@ -245,8 +221,8 @@ def _coin(rows: list[Row]) -> list[str]:
     body = []
     for share, (read, write) in zip(SHARES, SWEEP, strict=True):
         rule = f"uniform quorum, x = {share:.3g}"
-        plain = _of(rows, "coin", rule=rule, strong="0")
-        strong = _of(rows, "coin", rule=rule, strong="1")
+        plain = rows_of(rows, "coin", rule=rule, strong="0")
+        strong = rows_of(rows, "coin", rule=rule, strong="1")
         body.append(
             [
                 f"{share:.3g}",
@@ -256,7 +232,7 @@ def _coin(rows: list[Row]) -> list[str]:
                 write,
                 _spread(strong, "read_ms", 2),
                 _spread(strong, "write_ms", 1),
-                f"{_mean(plain, 'throughput'):,.0f}",
+                f"{mean(plain, 'throughput'):,.0f}",
             ]
         )
     return [
@@ -284,18 +260,18 @@ def _coin(rows: list[Row]) -> list[str]:
 def _hot(rows: list[Row]) -> list[str]:
     body = []
     for fraction in HOT:
-        base = _of(rows, "hot", rule="lease-holder", hot_fraction=fraction)
-        plain = _of(rows, "hot", rule=UNIFORM, strong="0", hot_fraction=fraction)
-        row: list[object] = [f"{100 * fraction:.0f} %", f"{_mean(base, 'throughput'):,.0f}"]
-        row.append(f"{_mean(plain, 'throughput'):,.0f}")
+        base = rows_of(rows, "hot", rule="lease-holder", hot_fraction=fraction)
+        plain = rows_of(rows, "hot", rule=UNIFORM, strong="0", hot_fraction=fraction)
+        row: list[object] = [f"{100 * fraction:.0f} %", f"{mean(base, 'throughput'):,.0f}"]
+        row.append(f"{mean(plain, 'throughput'):,.0f}")
         for life in LIVES:
-            found = _of(
+            found = rows_of(
                 rows, "hot", rule=UNIFORM, strong="1", hot_fraction=fraction, intent_ms=life
             )
-            retried = 100 * (_mean(found, "attempts") - 1)
+            retried = 100 * (mean(found, "attempts") - 1)
             row.append(
-                f"{_mean(found, 'throughput'):,.0f}, {retried:.2f} ({_predicted(found):.2f}), "
-                f"{_mean(found, 'read_ms'):.1f} ms"
+                f"{mean(found, 'throughput'):,.0f}, {retried:.2f} ({_predicted(found):.2f}), "
+                f"{mean(found, 'read_ms'):.1f} ms"
             )
         body.append(row)
     return [
@@ -324,9 +300,9 @@ def _predicted(rows: Sequence[Row]) -> float:
     An intent is taken to live for what the cluster adds to it and as long as a write takes, and new
     ones to come at the rate of writes on the key, whether it has one or not.
     """
-    writes = _mean(rows, "throughput") * (1 - float(rows[0]["read_share"]))
+    writes = mean(rows, "throughput") * (1 - float(rows[0]["read_share"]))
     fraction = float(rows[0]["hot_fraction"])
-    life = _mean(rows, "intent_ms") + _mean(rows, "write_ms")
+    life = mean(rows, "intent_ms") + mean(rows, "write_ms")
     total = 0.0
     for share, part in ((0.8, fraction), (0.2, 1 - fraction)):
         rate = share * writes / (part * 100_000)
@@ -378,7 +354,7 @@ def _consistency(rows: list[Row]) -> list[str]:
         for lag in LAGS:
             row: list[object] = [visibility.value, f"{lag:.0f}"]
             for _, rule, strong in STRATEGIES:
-                found = _of(
+                found = rows_of(
                     rows,
                     "consistency",
                     rule=rule,
@@ -390,7 +366,7 @@ def _consistency(rows: list[Row]) -> list[str]:
                 back = sum(int(r["backwards"]) for r in found)
                 row.append(f"{stale} / {back}")
             body.append(row)
-    reads = sum(int(r["reads"]) for r in _of(rows, "consistency", rule="lease-holder"))
+    reads = sum(int(r["reads"]) for r in rows_of(rows, "consistency", rule="lease-holder"))
     each = reads // (2 * len(LAGS))
     return [
         "## What clients saw: stale / backwards reads",
@@ -404,12 +380,12 @@ def _consistency(rows: list[Row]) -> list[str]:
 def _gateway(rows: list[Row]) -> list[str]:
     body = []
     for work in GATEWAYS:
-        base = _of(rows, "gateway", rule="lease-holder", gateway_ms=work)
-        row: list[object] = [work, f"{_mean(base, 'throughput'):,.0f}"]
+        base = rows_of(rows, "gateway", rule="lease-holder", gateway_ms=work)
+        row: list[object] = [work, f"{mean(base, 'throughput'):,.0f}"]
         for _, rule, strong in STRATEGIES[1:]:
-            found = _of(rows, "gateway", rule=rule, strong=strong, gateway_ms=work)
-            gain = _mean(found, "throughput") / _mean(base, "throughput")
-            slower = _mean(base, "write_ms") / _mean(found, "write_ms")
+            found = rows_of(rows, "gateway", rule=rule, strong=strong, gateway_ms=work)
+            gain = mean(found, "throughput") / mean(base, "throughput")
+            slower = mean(base, "write_ms") / mean(found, "write_ms")
             row.append(f"{gain:.2f}, {slower:.2f}")
         body.append(row)
     return [
@@ -423,15 +399,15 @@ def _gateway(rows: list[Row]) -> list[str]:
 
 
 def _rules(rows: list[Row]) -> list[str]:
-    found = _of(rows, "rules")
+    found = rows_of(rows, "rules")
     names = list(dict.fromkeys(row["rule"] for row in found))
     settings = list(dict.fromkeys((row["world"], row["clients"]) for row in found))
     body = []
     for name in names:
         row: list[object] = [name]
         for world, count in settings:
-            here = _of(rows, "rules", rule=name, world=world, clients=count)
-            row.append(f"{_mean(here, 'throughput'):,.0f} / {_mean(here, 'read_ms'):.2f}")
+            here = rows_of(rows, "rules", rule=name, world=world, clients=count)
+            row.append(f"{mean(here, 'throughput'):,.0f} / {mean(here, 'read_ms'):.2f}")
         body.append(row)
     return [
         "## Choosing the majority: ops/s / read ms",
@@ -442,95 +418,3 @@ def _rules(rows: list[Row]) -> list[str]:
         'line the nodes are 0, 0.5, 1, 3 and 4 ms of RTT away from it, plus 0.2 ms. "Optimum" is',
         "proven for the stated goal of the linear programme, not for the closed loop.",
     ]
-
-
-def _size(strong: str) -> int:
-    """Plain and strong reads often coincide: the larger marker stays in sight."""
-    return 4 if strong == "1" else 8
-
-
-def _draw(rows: list[Row]) -> None:
-    import io
-
-    def keep(figure: object, name: str) -> None:
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=110)  # type: ignore[attr-defined]
-        write_file(FIGURES / f"online-reads-{name}.png", buffer.getvalue(), force=True)
-
-    figure, axes = axes_of(2)
-    for colour, (name, rule, strong) in zip(COLOURS, STRATEGIES, strict=False):
-        style = "--" if strong == "1" else "-"
-        for place, column in ((0, "throughput"), (1, "write_ms")):
-            values = [
-                _mean(_of(rows, "clients", rule=rule, strong=strong, clients=c), column)
-                for c in CLIENTS
-            ]
-            axes[place].plot(
-                CLIENTS,
-                values,
-                style,
-                marker="o",
-                markersize=_size(strong),
-                color=colour,
-                label=name,
-            )
-    axes[0].set(xlabel="clients", ylabel="operations per second", ylim=(0, None))
-    axes[1].set(xlabel="clients", ylabel="write latency, ms", ylim=(0, None))
-    axes[0].legend(frameon=False)
-    keep(figure, "clients")
-
-    figure, axes = axes_of(2)
-    rule_of = [f"uniform quorum, x = {share:.3g}" for share in SHARES]
-    for colour, strong, name in ((COLOURS[2], "0", "quorum"), (COLOURS[3], "1", "strong quorum")):
-        for place, column in ((0, "read_ms"), (1, "write_ms")):
-            values = [_mean(_of(rows, "coin", rule=r, strong=strong), column) for r in rule_of]
-            style = "--" if strong == "1" else "-"
-            axes[place].plot(
-                SHARES,
-                values,
-                style,
-                marker="o",
-                markersize=_size(strong),
-                color=colour,
-                label=name,
-            )
-    for place, what in ((0, "read"), (1, "write")):
-        axes[place].axvline(X, color="0.5", linestyle=":", label="uniform, 2/7")
-        top = 1.1 * axes[place].get_ylim()[1]
-        axes[place].set(xlabel="x", ylabel=f"{what} latency, ms", ylim=(0, top))
-    axes[0].legend(frameon=False)
-    keep(figure, "coin")
-
-    figure, axes = axes_of(2)
-    for colour, (name, rule, strong) in zip(COLOURS, STRATEGIES, strict=False):
-        if rule == "lease-holder":
-            continue
-        values = [
-            _mean(_of(rows, "reads", rule=rule, strong=strong, read_share=s), "throughput")
-            / _mean(_of(rows, "reads", rule="lease-holder", read_share=s), "throughput")
-            for s in READS
-        ]
-        style = "--" if strong == "1" else "-"
-        axes[0].plot(
-            READS, values, style, marker="o", markersize=_size(strong), color=colour, label=name
-        )
-    axes[0].set(xlabel="share of reads", ylabel="throughput / lease-holder's", ylim=(0.9, None))
-    axes[0].legend(frameon=False)
-    for colour, fraction in zip(COLOURS, HOT, strict=False):
-        values = [
-            100
-            * (
-                _mean(
-                    _of(rows, "hot", rule=UNIFORM, strong="1", hot_fraction=fraction,
-                        intent_ms=life),
-                    "attempts",
-                )
-                - 1
-            )
-            for life in LIVES
-        ]  # fmt: skip
-        label = f"{100 * fraction:.0f} % of the keys hot"
-        axes[1].plot(LIVES, values, marker="o", color=colour, label=label)
-    axes[1].set(xlabel="life of intents, ms", ylabel="retries per 100 strong reads", ylim=(0, None))
-    axes[1].legend(frameon=False)
-    keep(figure, "reads-and-retries")
