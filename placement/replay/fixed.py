@@ -133,13 +133,15 @@ def replay_fixed(
     scores = _best_scores(parts, quorums)
     table = _Table(trace, parts, quorums, sets)
     first = _first(quorums)
+    constants: list[list[_Constant]] = []
     outcomes = []
     for strategy in strategies:
         if strategy == "average":
             choice = _optimized(trace, scores, quorums, first)
             outcomes.append(table.spread(strategy, choice))
         elif strategy in ("static", "worst") and quorums.tier == 2 and quorums.bases > 1:
-            outcomes.append(table.constant(strategy, worst=strategy == "worst"))
+            constants = constants or table.constants()
+            outcomes.append(table.constant(strategy, constants))
         else:
             leader, bases = _choice(strategy, trace, scores, quorums, first)
             outcomes.append(table.outcome(strategy, leader, bases))
@@ -216,6 +218,16 @@ def _closest_to_writes(trace: Trace, quorums: Quorums) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False)
+class _Constant:
+    """A leader and voters (number of a set) for good: total and score of each interval."""
+
+    total: float
+    leader: int
+    voters: int
+    score: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class _Table:
     """Turns choices into outcomes: every score is looked up here."""
 
@@ -259,36 +271,42 @@ class _Table:
         nobody = np.full(voters.shape, NOBODY, dtype=np.intp)
         return self._cut(strategy, nobody, voters, score)
 
-    def constant(self, strategy: str, *, worst: bool) -> Outcome:
-        """Best (or worst) constant leader where RTTs vary and voters are free.
+    def constants(self) -> list[list[_Constant]]:
+        """Return each database's candidate leaders for good, where RTTs vary and voters are free.
 
-        Each leader is given the best, over all intervals, of the voter sets that are best in one
-        of them.
+        A leader is given the best, over all intervals, of the voter sets that are best in one.
         """
+        bases = self.quorums.bases
+        able = np.argwhere(np.isfinite(self.quorums.waits).all(axis=0))
+        pairs = np.repeat(able, bases, axis=0)
+        found = self.quorums.voters(pairs[:, 0], pairs[:, 1], np.tile(np.arange(bases), len(able)))
+        codes = np.array([self.sets.code(voters) for voters in found]).reshape(len(able), bases)
+        result: list[list[_Constant]] = [[] for _ in self.trace.databases]
+        for (database, site), row in zip(able.tolist(), codes, strict=True):
+            options = []
+            for code in np.unique(row).tolist():
+                members = np.array(self.sets.members[code], dtype=np.intp)
+                waits = self._all_waits(database, np.array([site]), members)[:, 0]
+                score = (
+                    self.parts.without_quorum[database, :, site]
+                    + self.parts.rounds[database] * waits
+                )
+                options.append(_Constant(float(score[1:].sum()), site, code, score))
+            result[database].append(min(options, key=lambda option: option.total))
+        return result
+
+    def constant(self, strategy: str, constants: list[list[_Constant]]) -> Outcome:
+        """Take the best constant leader of each database, or, for `worst`, the worst."""
         shape = self.trace.counts.shape[:2]
         leader = np.empty(shape, dtype=np.intp)
         voters = np.empty(shape, dtype=np.intp)
         score = np.empty(shape)
-        bases = np.arange(self.quorums.bases)
-        for database in range(shape[0]):
-            best: list[tuple[float, int, int, FloatArray]] = []
-            able = np.isfinite(self.quorums.waits[:, database]).all(axis=0)
-            for site in np.nonzero(able)[0].tolist():
-                same = np.full(len(bases), database), np.full(len(bases), site)
-                found = {self.sets.code(v) for v in self.quorums.voters(*same, bases)}
-                options = []
-                for code in sorted(found):
-                    members = np.array(self.sets.members[code], dtype=np.intp)
-                    waits = self._all_waits(database, np.array([site]), members)[:, 0]
-                    each = (
-                        self.parts.without_quorum[database, :, site]
-                        + self.parts.rounds[database] * waits
-                    )
-                    options.append((float(each[1:].sum()), site, code, each))
-                best.append(min(options, key=lambda option: option[0]))
-            totals = np.array([option[0] for option in best])
-            chosen = best[int(_first_worst(totals) if worst else first_best(totals))]
-            leader[database], voters[database], score[database] = chosen[1:]
+        for database, options in enumerate(constants):
+            totals = np.array([option.total for option in options])
+            place = _first_worst(totals) if strategy == "worst" else first_best(totals)
+            chosen = options[int(place)]
+            leader[database], voters[database] = chosen.leader, chosen.voters
+            score[database] = chosen.score
         return self._cut(strategy, leader, voters, score)
 
     def _voters(self, leader: IntArray, bases: IntArray) -> IntArray:

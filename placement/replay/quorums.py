@@ -14,7 +14,7 @@ from placement.demand import Demand
 from placement.errors import InputError
 from placement.problem import Problem
 from placement.replay.deployments import Deployments
-from placement.score import quorum_latency
+from placement.score import closest_first, quorum_latency
 from placement.voting import best_voters, greedy_voters, greedy_waits
 
 __all__ = ["Quorums"]
@@ -131,6 +131,8 @@ class Quorums:
             return [tuple(np.nonzero(self.deployments.voters[d])[0].tolist()) for d in databases]
         result: list[tuple[int, ...]] = [()] * len(databases)
         kinds = np.column_stack([self.deployments.replicas.sum(axis=1), self.votes])[databases]
+        if all(_unconstrained(rules) for rules in self.rules.values()):
+            return self._closest(databases, leaders, bases, kinds)
         keys, which = np.unique(np.column_stack([kinds, bases]), axis=0, return_inverse=True)
         for key, (size, votes, basis) in enumerate(keys.tolist()):
             rows = np.nonzero(which.reshape(-1) == key)[0]
@@ -144,6 +146,23 @@ class Quorums:
                 found = [_searched(rules, rtt, leader, sites) or () for leader, sites in pairs]
             for row, sites in zip(rows.tolist(), found, strict=True):
                 result[row] = tuple(sorted(sites))
+        return result
+
+    def _closest(
+        self, databases: IntArray, leaders: IntArray, bases: IntArray, kinds: IntArray
+    ) -> list[tuple[int, ...]]:
+        """Voters without constraints, all intervals at once: the leader and those closest to it."""
+        result: list[tuple[int, ...]] = [()] * len(databases)
+        for size, votes in np.unique(kinds, axis=0).tolist():
+            rows = np.nonzero((kinds == (size, votes)).all(axis=1))[0]
+            held = self.deployments.replicas[databases[rows]]
+            members = np.nonzero(held)[1].reshape(len(rows), size)
+            led = leaders[rows][:, np.newaxis]
+            away = self.site_rtt[bases[rows][:, np.newaxis], led, members]
+            order = closest_first(np.where(members == led, -1.0, away))[:, :votes]
+            found = np.sort(np.take_along_axis(members, order, axis=1), axis=1).tolist()
+            for row, sites in zip(rows.tolist(), found, strict=True):
+                result[row] = tuple(sites)
         return result
 
     def _alike(
@@ -162,6 +181,11 @@ class Quorums:
         if voters is None or not rules.may_lead[leader]:
             return np.inf
         return float(quorum_latency(rtt, leader, voters, rules.quorum))
+
+
+def _unconstrained(rules: Rules) -> bool:
+    """Whether any replicas may vote together."""
+    return not rules.of("voters") and not rules.must_vote.any() and bool(rules.may_vote.all())
 
 
 def _searched(
