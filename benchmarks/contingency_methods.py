@@ -2,8 +2,8 @@
 
     python -m benchmarks.contingency_methods [--time-limit 60]
 
-The objective is the worst of normal operation and the loss of any one site, on `world27`: four replicas
-and three voters among its first 11 and its first 14 sites, and five replicas among all 27. Every
+The objective is the worst of normal operation and of the loss of any one site, on `world27`: four
+replicas and three voters among its first 11 and its first 14 sites, and five among all 27. Every
 value is the evaluator's. The gap is to the best bound that any method proved for the question, and
 `own gap` to the method's own; a bound above another method's value stops the run with an error.
 CPU seconds are those of the process with all its threads.

@@ -29,6 +29,7 @@ html_theme = "furo"
 html_title = f"replica-placement {release}"
 html_copy_source = False
 html_show_copyright = False
+toc_object_entries = False  # thousands of them in the menu of every page would take a minute
 
 # --- the pages
 

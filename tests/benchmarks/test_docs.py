@@ -74,3 +74,22 @@ def test_modelled_rtts_are_as_good_as_the_file_says() -> None:
         percentiles = " / ".join(f"{value:.2f}" for value in inflation)
         rows.append(f"| {name} | {known} | {broken:.1f} % | {percentiles} |")
     assert "\n".join(rows) in text
+
+
+def test_times_of_contingency_methods_are_those_of_the_file() -> None:
+    """The table of docs/contingency.md is that of results/contingency_methods.csv."""
+    text = (ROOT / "docs" / "contingency.md").read_text(encoding="utf-8")
+    results = ROOT / "benchmarks" / "results" / "contingency_methods.csv"
+    with results.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for sites in ("11", "14", "27"):
+        found = [row for row in rows if row["sites"] == sites]
+        assert [row["method"] for row in found] == ["exhaustive", "local-search", "cp-sat", "milp"]
+        assert {row["gap %"] for row in found} == {"0.00"}  # all of them found the optimum
+        cells = [
+            row["CPU s"]
+            if row["status"] == "optimal" or row["method"] == "local-search"
+            else f"gap {row['own gap %']} %"
+            for row in found
+        ]
+        assert " | ".join(cells) + " |" in text
