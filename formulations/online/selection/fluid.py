@@ -21,13 +21,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.online.selection.options import incumbent
-from formulations.online.selection.prices import Prices, ascend
+from formulations.online.selection.prices import Prices, ascend, price
 from placement.checks import FloatArray, IntArray
 from placement.errors import InputError, SolverError
 from placement.online.selection import Window
 
 __all__ = ["Fluid", "bound"]
 
+_GOLDEN = (5**0.5 - 1) / 2
+_NARROWINGS = 5
 _DRAIN = 1.25
 """Bins are laid out for this many times the span of the arrivals."""
 
@@ -45,7 +47,8 @@ class Fluid:
     prices
         Those that give the bound.
     bounds
-        The bound after each ascent step, ms; the first is that of the duals themselves.
+        The bound after each ascent step, ms; the first is that of the duals, times the factor in
+        [0, 1] that makes it largest.
     wall_s
         Seconds.
     """
@@ -143,7 +146,7 @@ def bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
     value = np.concatenate([np.zeros((servers, first)), dual], axis=1)
     in_ms = 1 / window.size / window.ticks_per_ms
     target = incumbent(window)[2] * in_ms
-    risen = ascend(window, Prices(width, value), target, steps)
+    risen = ascend(window, _scaled(window, Prices(width, value)), target, steps)
     return Fluid(
         risen.best.bound,
         float(solved.fun) * in_ms + 2 * window.delay / window.ticks_per_ms,
@@ -151,6 +154,31 @@ def bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
         risen.bounds,
         time.perf_counter() - began,
     )
+
+
+def _scaled(window: Window, prices: Prices) -> Prices:
+    """Return the prices times the factor in [0, 1] of best bound, by golden section.
+
+    The bound is concave in the prices. Where servers are overloaded for long, the duals of alike
+    reads are too high for reads that differ, and a fraction of them proves more.
+    """
+
+    def at(factor: float) -> float:
+        return price(window, Prices(prices.width, factor * prices.value)).bound
+
+    known = {0.0: at(0.0), 1.0: at(1.0)}
+    low, high = 0.0, 1.0
+    for _ in range(_NARROWINGS):
+        inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
+        for factor in inner:
+            if factor not in known:
+                known[factor] = at(factor)
+        if known[inner[0]] < known[inner[1]]:
+            low = inner[0]
+        else:
+            high = inner[1]
+    best = max(known, key=known.__getitem__)
+    return Prices(prices.width, best * prices.value)
 
 
 def _matrix(

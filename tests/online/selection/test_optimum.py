@@ -177,6 +177,15 @@ def test_the_fluid_floor_at_a_larger_size():
     assert floor.bound == pytest.approx(floor.value, rel=0.15)
 
 
+def test_the_floor_of_an_overloaded_system_is_not_below_that_of_an_empty_one():
+    system = Cluster(10, 2, 3, 20, utilisation=1.3, requests=1500, epoch_ms=200.0)
+    for seed in range(3):
+        window = cut(draw(system, seed).on_grid(), Oracle(), 0, 1500)
+        blind = price(window, Prices.zero(window, 1280, 10)).bound
+        floor = fluid.bound(window, width=1280).bound
+        assert blind < floor <= window.play(EarliestCompletion(future=True)).mean()
+
+
 def test_one_read_alone():
     window = cut(draw(SMALL, 0), Oracle(), 0, 1)
     for order in ("any", "fcfs"):
