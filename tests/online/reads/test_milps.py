@@ -34,7 +34,7 @@ def goals(peak: float, latency: float) -> list[ReadGoal]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(9))
 def test_deterministic_is_the_best_of_all(seed):
     """Against every combination of sets; never below the optimal mixture."""
     problem = random_problem(seed, most=4)
@@ -127,7 +127,7 @@ def best_strategies(problem: LeaseProblem, leases: tuple[int, ...], goal: ReadGo
     return float(found.fun + goal.latency_weight * fixed / problem.operations)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_leases_are_the_best_of_all(seed):
     """Against every placement of the leases, each with its optimal strategies."""
     nodes, ranges = (3, 3) if seed % 2 else (4, 2)
@@ -147,7 +147,7 @@ def test_leases_are_the_best_of_all(seed):
             assert plan.value == pytest.approx(best, rel=1e-8)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 4])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_one_range_is_the_best_leader(seed):
     """One range: the best over leaders of the compact programme, writes as base load."""
     problem = random_leases(seed, 5, 1)

@@ -62,7 +62,7 @@ def test_product_form_networks(rule, clients):
 def test_idle_latencies_by_hand():
     """One client meets nobody: means of exponentials, of the longest of three, of the second."""
     workload = Workload(clients=1, read_share=0.5)
-    run = simulate(Cluster(), workload, LeaseHolder(), operations=25_000)
+    run = simulate(Cluster(), workload, LeaseHolder(), operations=12_000)
     assert run.read_latency.mean == pytest.approx(0.9 + 0.8 * 0.3 + 0.4, rel=0.025)
     second_of_four = 0.4 * (1 / 4 + 1 / 3)
     write = 0.9 + 0.8 * 0.3 + 4 * 0.5 + 0.3 + second_of_four
@@ -71,7 +71,7 @@ def test_idle_latencies_by_hand():
     longest = np.maximum(
         rng.exponential(0.4, 300_000), 0.3 + rng.exponential(0.4, (2, 300_000)).max(axis=0)
     ).mean()
-    run = simulate(Cluster(), workload, UniformQuorum(0.0), operations=25_000)
+    run = simulate(Cluster(), workload, UniformQuorum(0.0), operations=12_000)
     quorum = 0.9 + 0.8 * longest + 0.2 * 0.4
     assert run.read_latency.mean == pytest.approx(quorum, rel=0.02)
 
@@ -100,7 +100,7 @@ def test_reference_shape():
         (UniformQuorum(X), True, 17_044, 3.58, 13.9),
     ]
     for rule, strong, throughput, read, write in reference:
-        run = simulate(Cluster(), Workload(), rule, strong=strong, operations=30_000, seed=1)
+        run = simulate(Cluster(), Workload(), rule, strong=strong, operations=20_000, seed=1)
         assert run.throughput == pytest.approx(throughput, rel=0.06)
         assert run.read_latency.mean == pytest.approx(read, rel=0.06)
         assert run.write_latency.mean == pytest.approx(write, rel=0.08)
@@ -111,7 +111,7 @@ def test_gain_grows_with_the_share_of_reads():
     for share in (0.3, 0.7, 0.95):
         workload = Workload(read_share=share)
         both = [
-            simulate(Cluster(), workload, rule, operations=12_000, seed=4).throughput
+            simulate(Cluster(), workload, rule, operations=8_000, seed=4).throughput
             for rule in (UniformQuorum(X), LeaseHolder())
         ]
         gains.append(both[0] / both[1])
@@ -121,7 +121,7 @@ def test_gain_grows_with_the_share_of_reads():
 def test_more_lease_holder_reads_slow_writes():
     writes = [
         simulate(
-            Cluster(), Workload(), UniformQuorum(x), operations=12_000, seed=5
+            Cluster(), Workload(), UniformQuorum(x), operations=8_000, seed=5
         ).write_latency.mean
         for x in (0.0, 0.2, X, 0.5)
     ]
