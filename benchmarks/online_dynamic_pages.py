@@ -388,11 +388,13 @@ def _latency(rows: Sequence[Mapping[str, Any]]) -> str:
             mine = [r for r in rows if r["policy"] == policy and r["write_share"] == share]
             hits = [100 * r["hits"] for r in mine if "hits" in r]
             reads = [r["read_ms"] for r in mine if "read_ms" in r]
+            copies = [r["copies"] for r in mine if "copies" in r]
             writes = [r["write_ms"] for r in mine if "write_ms" in r]
             lines.append(
                 [
                     f"{100 * (1 - share):.0f}/{100 * share:.0f}",
                     policy,
+                    _spread(copies, ".0f") if copies else "",
                     _spread(reads, ".1f") if reads else "",
                     _spread(writes, ".1f") if writes else "",
                     _spread(hits, ".1f") if hits else "",
@@ -402,10 +404,10 @@ def _latency(rows: Sequence[Mapping[str, Any]]) -> str:
 
 40 000 keys, k = 480, 4800 requests per second in all, 300 s with a restart every 30 s, the same
 requests for all; from second 60 on. Writes wait for all copies (none, votes) or for evictions
-acknowledged by all sites (caches); hits are of reads without a local static copy, whole run. Belady
-knows all requests.
+acknowledged by all sites (caches); hits are of reads without a local static copy, whole run. *ARC,
+equal* has as many places as votes have held copies. Belady knows all requests.
 
-{_grid(["reads/writes", "policy", "read, ms", "write, ms", "hits, %"], lines)}
+{_grid(["reads/writes", "policy", "copies per site", "read, ms", "write, ms", "hits, %"], lines)}
 ![Read latency over time](../figures/online-dynamic-fig6.png)
 ![Read and write latency](../figures/online-dynamic-fig7.png)
 """

@@ -12,7 +12,7 @@ from formulations.online.dynamic.belady import most_hits
 from heuristics.online.dynamic.caches import NAMES, cache_maker
 from placement.checks import FloatArray, IntArray
 from placement.online import RunRecord, spawn_streams, summarise
-from placement.online.dynamic import six_sites
+from placement.online.dynamic import World, six_sites
 from placement.online.dynamic.caching import accesses, simulate_caches
 from placement.online.dynamic.cluster import Settings
 from placement.online.dynamic.formulas import replicas_conservative, replicas_exact
@@ -20,7 +20,16 @@ from placement.online.dynamic.simulator import Trace, simulate
 from placement.online.dynamic.traffic import CAUSES, Workload
 from placement.online.dynamic.writes import Forwarding
 
-__all__ = ["KEYS", "K", "drops", "grace_sweep", "latency_runs", "mechanism", "memory_runs"]
+__all__ = [
+    "KEYS",
+    "K",
+    "drops",
+    "grace_sweep",
+    "latency_runs",
+    "mechanism",
+    "memory_runs",
+    "votes_and_match",
+]
 
 KEYS, K = 40_000, 480
 
@@ -48,19 +57,32 @@ def latency_runs(
     for share in (0.05, 0.5):
         workload = Workload(seconds=seconds, rate=rate, write_share=share)
         rng = spawn_streams(seed, CAUSES)["policy"]
-        votes = simulate(world, workload, Settings(k=K), seed)
-        yield _row("votes", share, seed, votes.reads, votes.time, votes.read_ms, votes.write_ms)
+        yield from votes_and_match(world, workload, seed)
         none = simulate_caches(world, workload, None, K, seed, forwarding=Forwarding.ALL)
         yield _row("none", share, seed, none.reads, none.time, none.read_ms, none.write_ms)
         for name in NAMES:
             found = simulate_caches(world, workload, cache_maker(name, rng), K, seed)
             row = _row(name, share, seed, found.reads, found.time, found.read_ms, found.write_ms)
-            yield {**row, "hits": found.hits}
+            yield {**row, "copies": K, "hits": found.hits}
         streams = accesses(world, workload, seed)
         best = sum(most_hits(each.events, K // 16) for each in streams)
         reads = sum(int((each.events >= 0).sum()) for each in streams)
         own = float(np.diag(world.geography.rtt).mean())
         yield {"policy": "Belady", "write_share": share, "hits": best / reads, "local_ms": own}
+
+
+def votes_and_match(world: World, workload: Workload, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield votes, and ARC with as many places as the copies that votes have held at each site."""
+    rng = spawn_streams(seed, CAUSES)["policy"]
+    share = workload.write_share
+    votes = simulate(world, workload, Settings(k=K), seed)
+    row = _row("votes", share, seed, votes.reads, votes.time, votes.read_ms, votes.write_ms)
+    held = float(votes.active[votes.time >= 60].mean())
+    yield {**row, "copies": held}
+    room = 16 * round(held / 16)
+    found = simulate_caches(world, workload, cache_maker("ARC", rng), room, seed)
+    row = _row("ARC, equal", share, seed, found.reads, found.time, found.read_ms, found.write_ms)
+    yield {**row, "copies": room, "hits": found.hits}
 
 
 def _row(

@@ -54,8 +54,8 @@ def replicas_conservative(k: float, turnover: float, grace: int) -> float:
     """Dynamic copies of a site by Eq. 2 of Matri et al.: k·(1 + λ·g).
 
     `turnover` λ is the share of the top-k that is new in each round. One round more than the grace
-    period: the text has g = 1 delete at the first absence, and the formula still adds λ·k. It is the
-    count between the creation by a list and the deletion by the same list. See
+    period: the text has g = 1 delete at the first absence, and the formula still adds λ·k. It is
+    the count between the creation by a list and the deletion by the same list. See
     :func:`replicas_exact`.
     """
     return k * (1 + turnover * grace)

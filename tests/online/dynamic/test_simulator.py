@@ -66,7 +66,7 @@ def test_clients_refresh_and_errors_fall(calm):
 
 
 def test_without_grace_the_list_is_what_is_left():
-    """g = 1: k copies after each deletion, at 20 s, 30 s, …; 2 s later the new ones join them."""
+    """With g = 1, k copies after each deletion, at 20 s, 30 s, …; 2 s later new ones join."""
     workload = Workload(seconds=50, rate=200, restart_every=0)
     trace = simulate(world_of(), workload, Settings(k=50, grace=1), 1)
     for deletion in (20, 30, 40):
