@@ -19,14 +19,13 @@ from dataclasses import dataclass, field
 from formulations.contingency.program import LossProgram, build
 from formulations.contingency.terms import LossTerms, terms_after
 from formulations.contingency.ties import break_ties
+from formulations.milp.closing import close
 from formulations.milp.highs import Guard, Outcome, Stop, Verdict, run
 from formulations.milp.program import Program
-from formulations.milp.proof import prove
 from formulations.milp.reductions import reduce_terms, static_bound
 from formulations.milp.search import slack
 from formulations.milp.start import find_start
 from formulations.milp.terms import Terms, terms_of
-from placement.checks import FloatArray
 from placement.configuration import Configuration
 from placement.contingency import Contingency
 from placement.errors import LimitError, SolverError, UnsupportedError
@@ -277,35 +276,21 @@ class _Search:
 
     def _prove(self, built: LossProgram, program: Program) -> bool:
         """Close the tree on safe bounds; whether that ends the search."""
-        target = self.value * (1 - OPTIMALITY_TOLERANCE / 2)
-        better: list[Configuration] = []
-
-        def judge(values: FloatArray) -> bool:
-            configuration = built.base.configuration(program, values)
-            if violations(self.problem, configuration):
-                return True
-            if objective(self.problem, configuration) >= target:
-                return True
-            better.append(configuration)
-            return False
-
-        proof = prove(
+        closing = close(
+            self.problem,
+            built.base,
             program,
-            target * built.base.scale,
-            judge,
+            self.value,
             deadline=self.deadline,
-            report=lambda bound: self.report(bound / built.base.scale),
+            report=lambda bound: self.report(bound),
         )
-        self.stats["proof_nodes"] = proof.nodes
-        self.bound = max(self.bound, proof.bound / built.base.scale * (1 - 1e-15))
-        for configuration in better:
+        self.stats["proof_nodes"] = closing.nodes
+        self.bound = max(self.bound, closing.bound)
+        for configuration in closing.better:
             self.offer(configuration)
-        if proof.interrupted:
-            self.termination = Termination.INTERRUPTED
-        elif proof.open and not better:
-            late = time.perf_counter() >= self.deadline
-            self.termination = Termination.TIME_LIMIT if late else Termination.WORK_LIMIT
-        return not better
+        if closing.termination is not None:
+            self.termination = closing.termination
+        return not closing.better
 
 
 def _most(problem: Problem) -> float:

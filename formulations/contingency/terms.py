@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.milp.terms import Client, Terms, flow_classes, guarded
+from formulations.milp.terms import Terms, client_rows, flow_classes
 from placement.contingency import Contingency
 from placement.demand import Demand
 from placement.failures import Loss, demand_after
 from placement.problem import Problem
-from placement.score import closest_first
 
 __all__ = ["LossTerms", "terms_after"]
 
@@ -55,21 +54,7 @@ def terms_after(problem: Problem, contingency: Contingency, loss: Loss) -> LossT
     lost = int((rules.may_hold & ~alive).sum())
     least = max(1, rules.quorum, rules.replicas_min - lost)
     keep = max(1, len(holders) - least + 1)
-    clients = []
-    for k in range(demand.scenarios):
-        if not len(holders):
-            break
-        ranked = closest_first(demand.client_rtt[k][:, holders])
-        for c in np.nonzero((demand.near[k] > 0) | (demand.relay[k] > 0))[0]:
-            order = holders[ranked[c]][:keep]
-            pins = np.nonzero(rules.must_hold[order])[0]
-            if len(pins):
-                order = order[: pins[0] + 1]
-            sites = tuple(order.tolist())
-            near, relay = float(demand.near[k, c]), float(demand.relay[k, c])
-            row = Client(k, int(c), near, relay, sites, sites, ())
-            guards = guarded(row, demand, voters)
-            clients.append(Client(k, int(c), near, relay, sites, sites, guards))
+    clients = client_rows(demand, holders, keep, rules.must_hold, voters)
     radii: dict[tuple[int, int], tuple[float, ...]] = {}
     if rules.quorum > 1 and len(voters) >= rules.quorum:
         for k in np.nonzero(demand.quorum > 0)[0].tolist():

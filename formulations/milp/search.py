@@ -28,14 +28,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from formulations.milp.closing import close
 from formulations.milp.highs import Guard, Outcome, Stop, Verdict, run
 from formulations.milp.model import Milp, build, mass_of
 from formulations.milp.program import Program
-from formulations.milp.proof import prove
 from formulations.milp.recipes import Recipe
 from formulations.milp.reductions import reduce_terms, static_bound
 from formulations.milp.terms import Terms
-from placement.checks import FloatArray
 from placement.configuration import Configuration
 from placement.errors import LimitError, SolverError
 from placement.feasibility import violations
@@ -279,37 +278,23 @@ class Search:
     def _prove(self) -> bool:
         """Prove the best configuration on safe bounds; whether that ends the search."""
         milp, program = self._build()
-        target = self.value * (1 - OPTIMALITY_TOLERANCE / 2)
-        better: list[Configuration] = []
-
-        def judge(values: FloatArray) -> bool:
-            configuration = milp.configuration(program, values)
-            if violations(self.problem, configuration):
-                return True
-            if objective(self.problem, configuration) >= target:
-                return True
-            better.append(configuration)
-            return False
-
         began = time.perf_counter()
-        proof = prove(
+        closing = close(
+            self.problem,
+            milp,
             program,
-            target * milp.scale,
-            judge,
+            self.value,
             deadline=self.deadline,
-            report=lambda bound: self.report(bound=bound / milp.scale),
+            report=lambda bound: self.report(bound=bound),
         )
         self.stats["proof_seconds"] = time.perf_counter() - began
-        self.stats["proof_nodes"] = proof.nodes
-        self._raise_bound(proof.bound / milp.scale * (1 - 1e-15))
-        for configuration in better:
+        self.stats["proof_nodes"] = closing.nodes
+        self._raise_bound(closing.bound)
+        for configuration in closing.better:
             self.offer(configuration)
-        if proof.interrupted:
-            self.termination = Termination.INTERRUPTED
-        elif proof.open and not better:
-            late = time.perf_counter() >= self.deadline
-            self.termination = Termination.TIME_LIMIT if late else Termination.WORK_LIMIT
-        return not better
+        if closing.termination is not None:
+            self.termination = closing.termination
+        return not closing.better
 
     def _run(self, milp: Milp, program: Program, *, presolve: bool = True) -> Outcome:
         start = None if self.best is None else milp.values(program, self.best)

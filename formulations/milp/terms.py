@@ -8,17 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from placement.checks import FloatArray
+from placement.checks import BoolArray, FloatArray
 from placement.configuration import site_costs
 from placement.demand import Demand
 from placement.problem import Problem
 from placement.score import closest_first
 
-__all__ = ["Client", "FlowClass", "Terms", "flow_classes", "guarded", "terms_of"]
+__all__ = [
+    "Client",
+    "FlowClass",
+    "Terms",
+    "client_rows",
+    "flow_classes",
+    "guarded",
+    "terms_of",
+]
 
 _CLASS_RATIO = 1e6
 """Largest ratio of weights within a flow class: HiGHS drops matrix entries below 1e-9."""
@@ -126,9 +135,10 @@ class Terms:
 def terms_of(problem: Problem) -> Terms:
     """Collect the data of the program.
 
-    Notes ----- A client's list ends at its nearest pinned replica, which it would never pass by,
-    and never needs the n − 1 sites farthest from it when n replicas are held at least: one of the
-    others is closer.
+    Notes
+    -----
+    A client never needs the n − 1 sites farthest from it when n replicas are held at least: one of
+    the others is closer.
 
     The m-th smallest of v waits out of the voters' candidates has m − 1 of them before it and v − m
     after it, which bounds its rank, and so the radii, on both sides.
@@ -142,18 +152,7 @@ def terms_of(problem: Problem) -> Terms:
     if rules.must_vote.sum() == rules.voters:  # the leader is one of the voters
         leaders = leaders[rules.must_vote[leaders]]
     keep = max(1, len(holders) - rules.replicas_min + 1)
-    clients = []
-    for k in range(demand.scenarios):
-        ranked = closest_first(demand.client_rtt[k][:, holders])
-        for c in np.nonzero((demand.near[k] > 0) | (demand.relay[k] > 0))[0]:
-            order = holders[ranked[c]][:keep]
-            pins = np.nonzero(rules.must_hold[order])[0]
-            if len(pins):
-                order = order[: pins[0] + 1]
-            sites = tuple(order.tolist())
-            near, relay = float(demand.near[k, c]), float(demand.relay[k, c])
-            row = Client(k, int(c), near, relay, sites, sites, ())
-            clients.append(_with_guards(row, demand, leaders))
+    clients = client_rows(demand, holders, keep, rules.must_hold, leaders)
     radii: dict[tuple[int, int], tuple[float, ...]] = {}
     if rules.quorum > 1:
         last = len(voters) - rules.voters + rules.quorum
@@ -173,6 +172,49 @@ def terms_of(problem: Problem) -> Terms:
         radii=radii,
         direct={int(leader): float(direct[leader]) for leader in leaders},
     )
+
+
+def client_rows(
+    demand: Demand,
+    holders: npt.NDArray[np.integer],
+    keep: int,
+    pinned: BoolArray,
+    leaders: npt.NDArray[np.integer],
+) -> list[Client]:
+    """List the clients with operations at, or by way of, their nearest replica.
+
+    A client's list of sites ends at its nearest pinned replica, which it would never pass by.
+
+    Parameters
+    ----------
+    demand
+        What they ask.
+    holders
+        Sites that may hold a replica.
+    keep
+        How many of the closest holders can matter to a client.
+    pinned
+        Sites that hold a replica in any case, shape (sites,).
+    leaders
+        Sites that may lead.
+
+    Notes
+    -----
+    O(K·C·S log S).
+    """
+    clients: list[Client] = []
+    for k in range(demand.scenarios if len(holders) else 0):
+        ranked = closest_first(demand.client_rtt[k][:, holders])
+        for c in np.nonzero((demand.near[k] > 0) | (demand.relay[k] > 0))[0]:
+            order = holders[ranked[c]][:keep]
+            pins = np.nonzero(pinned[order])[0]
+            if len(pins):
+                order = order[: pins[0] + 1]
+            sites = tuple(order.tolist())
+            near, relay = float(demand.near[k, c]), float(demand.relay[k, c])
+            row = Client(k, int(c), near, relay, sites, sites, ())
+            clients.append(replace(row, guarded=guarded(row, demand, leaders)))
+    return clients
 
 
 def flow_classes(clients: list[Client]) -> tuple[FlowClass, ...]:
@@ -196,20 +238,7 @@ def _flow_class(k: int, group: list[int], clients: list[Client]) -> FlowClass:
     return FlowClass(k, tuple(group), math.fsum(clients[i].relay for i in group))
 
 
-def _with_guards(client: Client, demand: Demand, leaders: np.ndarray) -> Client:
-    sites = guarded(client, demand, leaders)
-    return Client(
-        client.scenario,
-        client.client,
-        client.near,
-        client.relay,
-        client.order,
-        client.serving,
-        sites,
-    )
-
-
-def guarded(client: Client, demand: Demand, leaders: np.ndarray) -> tuple[int, ...]:
+def guarded(client: Client, demand: Demand, leaders: npt.NDArray[np.integer]) -> tuple[int, ...]:
     """Sites whose closest-assignment row is not implied by the objective.
 
     The row of r says that nothing farther than r serves c while r is open. It is implied when being
