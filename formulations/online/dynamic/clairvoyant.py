@@ -20,14 +20,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from formulations.milp.highs import Guard, load_relaxed, run
+from formulations.milp.highs import Guard, Verdict, load_relaxed, run
 from formulations.milp.program import Program
 from formulations.milp.proof import prove, safe_bound
+from formulations.online.dynamic.milp import check_objective
 from formulations.online.dynamic.model import CopyModel, add_copies, add_waits, unit, worthwhile
 from formulations.online.dynamic.rows import Builder
 from formulations.online.dynamic.telescoped import add_savings
 from placement.checks import BoolArray, FloatArray, IntArray, number
-from placement.errors import InputError, SolverError
+from placement.errors import InputError
 from placement.online.dynamic.evaluator import base_cost, evaluate
 from placement.online.dynamic.problem import ReplicationProblem
 from placement.status import OPTIMALITY_TOLERANCE, Status, status_of
@@ -116,13 +117,10 @@ def solve_rounds(
     if outcome.values is not None:
         copies = np.stack([model.copies(outcome.values) for model in models])
         found = schedule_cost(problems, copies, copying, start)
-        if abs(found - outcome.objective / scale) > 1e-6 * max(base, 1e-300):
-            raise SolverError(
-                f"HiGHS's objective {outcome.objective / scale!r} is not the cost {found!r}"
-            )
+        check_objective(outcome, scale, found, base)
     cost = schedule_cost(problems, copies, copying, start)
     target = cost * (1 - OPTIMALITY_TOLERANCE / 2)
-    if bound < target:
+    if bound < target and outcome.verdict is not Verdict.STOPPED:
 
         def judge(values: FloatArray) -> bool:
             other = np.stack([model.copies(values) for model in models])

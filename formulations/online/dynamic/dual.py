@@ -57,7 +57,7 @@ class Dual:
     bound
         L(μ), rounded down.
     evaluations
-        Number of L(μ) computed.
+        Number of L(μ) computed; the limit when it was reached, or at Ctrl-C.
     table
         Subsets of the objects that may get a copy at these prices.
     idle_cost
@@ -145,7 +145,10 @@ def _maximise(
     cuts = [(bound - float(slope @ best), slope)]
     count, progress, mark = 1, 1, bound
     while count < evaluations and count - progress < _PATIENCE:
-        target, model = _master(cuts, floor, ceiling)
+        try:
+            target, model = _master(cuts, floor, ceiling)
+        except KeyboardInterrupt:
+            return best, bound, evaluations  # as if there were none left: the bound holds
         if model - bound <= _PRECISION * max(1.0, abs(bound)):
             break
         improved = False

@@ -18,7 +18,7 @@ import time
 
 import numpy as np
 
-from formulations.milp.highs import Guard, run
+from formulations.milp.highs import Guard, Verdict, run
 from formulations.milp.program import Program
 from formulations.milp.proof import prove
 from formulations.online.dynamic.dual import Dual, idle_cost, solve_dual
@@ -48,7 +48,7 @@ def solve_lagrangean(
     close
         Whether to close the gap that rounding leaves.
     time_limit
-        Seconds for closing it; what is known when they have passed is returned.
+        Seconds for closing it; what is known when they have passed, or at Ctrl-C, is returned.
 
     Returns
     -------
@@ -164,6 +164,8 @@ def _close(
         if found_cost < best_cost and not evaluate(problem, found).overfull:
             best, best_cost = found, found_cost
     target = best_cost * (1 - OPTIMALITY_TOLERANCE / 2)
+    if outcome.verdict is Verdict.STOPPED:
+        return best, dual.bound, f"stopped: {outcome.stop}; gap not closed"
 
     def judge(values: FloatArray) -> bool:
         found = _chosen(problem, table, settled, subset, owner, values)

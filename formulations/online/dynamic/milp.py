@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.milp.highs import Guard, Verdict, load_relaxed, run
+from formulations.milp.highs import Guard, Outcome, Verdict, load_relaxed, run
 from formulations.milp.proof import prove, safe_bound
 from formulations.online.dynamic.model import CopyModel
 from formulations.online.dynamic.telescoped import build_telescoped
@@ -20,7 +20,7 @@ from placement.online.dynamic.plan import ReplicationPlan
 from placement.online.dynamic.problem import ReplicationProblem
 from placement.status import OPTIMALITY_TOLERANCE
 
-__all__ = ["TOLERANCE", "Relaxation", "relax", "solve_milp"]
+__all__ = ["TOLERANCE", "Relaxation", "check_objective", "relax", "solve_milp"]
 
 TOLERANCE = 1e-6
 """Largest difference between HiGHS's objective and the evaluator's, relative to the cost without
@@ -74,6 +74,25 @@ def relax(model: CopyModel) -> Relaxation:
     )
 
 
+def check_objective(outcome: Outcome, scale: float, cost: float, base: float) -> None:
+    """Hold HiGHS's objective against the evaluator's cost, to TOLERANCE of the cost without copies.
+
+    An incumbent of a run that was stopped may leave savings unclaimed, so that it costs less than
+    HiGHS says; never more.
+
+    Raises
+    ------
+    SolverError
+        When the two differ otherwise.
+    """
+    more = cost - outcome.objective / scale
+    less = outcome.verdict is Verdict.OPTIMAL and -more > TOLERANCE * base
+    if more > TOLERANCE * base or less:
+        raise SolverError(
+            f"HiGHS's objective {outcome.objective / scale!r} is not the cost {cost!r}"
+        )
+
+
 def solve_milp(
     problem: ReplicationProblem, build: Build = build_telescoped, *, time_limit: float = math.inf
 ) -> ReplicationPlan:
@@ -90,7 +109,8 @@ def solve_milp(
     build
         ``build_telescoped`` (G2) or ``build_assignment`` (G1).
     time_limit
-        Seconds; the best copies so far, with the bound so far, when they have passed.
+        Seconds; the best copies so far, with the bound so far, when they have passed, or at
+        Ctrl-C.
 
     Raises
     ------
@@ -113,16 +133,13 @@ def solve_milp(
         notes.append("nothing found in time: no copies")
     else:
         copies = model.copies(outcome.values)
-        cost = evaluate(problem, copies).cost
-        base = base_cost(problem)
-        if abs(cost - outcome.objective / model.scale) > TOLERANCE * max(base, 1e-300):
-            raise SolverError(
-                f"HiGHS's objective {outcome.objective / model.scale!r} is not the cost {cost!r}"
-            )
+        check_objective(outcome, model.scale, evaluate(problem, copies).cost, base_cost(problem))
     cost = evaluate(problem, copies).cost
     bound = relaxed.bound
     target = cost * (1 - OPTIMALITY_TOLERANCE / 2)
-    if bound < target:
+    if outcome.verdict is Verdict.STOPPED:
+        notes.append(f"stopped: {outcome.stop}")
+    elif bound < target:
 
         def judge(values: FloatArray) -> bool:
             return bool(evaluate(problem, model.copies(values)).cost >= target)

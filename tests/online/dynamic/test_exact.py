@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from formulations.milp.highs import Outcome, Verdict
 from formulations.online.dynamic.assignment import build_assignment
 from formulations.online.dynamic.dual import lagrangean_bound, solve_dual
 from formulations.online.dynamic.lagrangean import solve_lagrangean
-from formulations.online.dynamic.milp import relax, solve_milp
+from formulations.online.dynamic.milp import check_objective, relax, solve_milp
 from formulations.online.dynamic.telescoped import build_telescoped
 from heuristics.online.dynamic.greedy import greedy
 from heuristics.online.dynamic.local_topk import local_topk
@@ -187,3 +188,34 @@ def test_fifty_thousand_objects_are_proven():
     plan = solve_lagrangean(problem)
     assert plan.status == "optimal"
     assert greedy(problem).cost >= plan.cost
+
+
+def test_no_time_leaves_a_true_bound():
+    problem = published_problem(1)
+    best = solve_lagrangean(problem).cost
+    for plan in (
+        solve_milp(problem, time_limit=0.0),
+        solve_lagrangean(problem, time_limit=0.0),
+        solve_lagrangean(problem, close=False),
+    ):
+        assert plan.bound <= best * (1 + 1e-12)
+        assert plan.cost >= best * (1 - 1e-12)
+        assert (plan.status == "optimal") == (plan.gap <= 1e-9)
+
+
+def test_an_objective_that_is_not_the_cost_is_an_error():
+    problem = published_problem(1)
+    model = build_telescoped(problem)
+    cost = relax(model).value
+    one = np.zeros(1)
+
+    def said(objective, verdict):
+        return Outcome(verdict, None, one, objective * model.scale, -np.inf, 0, 0, 0.0)
+
+    for verdict in (Verdict.OPTIMAL, Verdict.STOPPED):
+        check_objective(said(cost, verdict), model.scale, cost, 50.0)
+        with pytest.raises(SolverError, match="not the cost"):
+            check_objective(said(cost * 0.99, verdict), model.scale, cost, 50.0)
+    check_objective(said(cost * 1.01, Verdict.STOPPED), model.scale, cost, 50.0)
+    with pytest.raises(SolverError, match="not the cost"):
+        check_objective(said(cost * 1.01, Verdict.OPTIMAL), model.scale, cost, 50.0)
