@@ -11,11 +11,14 @@ Here the rest is built. Sets: scenarios k, nodes v. Variables: x, ρ_kv, t_k, n_
     Σ_j a_j x_j                                  <= latency_budget   price μ
     t_k <= load_limit
 
+HiGHS works with absolute tolerances, so that loads are handed over in units of the largest possible
+one and the objective in units of its largest coefficient; prices are turned back.
+
 A tangent lies below the convex f, so that the programme is a relaxation, and its duals are good
 prices for :func:`placement.online.reads.lower_bound`, which is what proves.
 
-When nothing obeys the limits, the same programme with both limits raised by e (in parts of 1 and of
-the budget) and objective e gives prices that refute them.
+When nothing obeys the limits, the same programme with both limits raised by e (in units of the
+largest possible load and in parts of the budget) and objective e gives prices that refute them.
 """
 
 from __future__ import annotations
@@ -53,8 +56,9 @@ _SATURATED = 1.0 - 1e-6
 _LP_TOLERANCE = 1e-10
 """The least HiGHS takes; prices at its default of 1e-7 leave gaps of some 1e-9."""
 
-_REFUTED = 1e-9
-"""Limits count as refuted when the prices exceed them by this, in parts of 1 and of the budget."""
+_REFUTED = 1e-12
+"""Limits count as refuted when the prices exceed them by this, in parts of the largest possible
+load and of the budget; they are sums of some hundred terms, off by 1e-14."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +142,12 @@ class _Layout:
         self.queued = goal.queue_weight > 0 and not elastic
         self.excess = self.queue0 + (size if self.queued else 0)
         self.columns = self.excess + 1
+        most = problem.base_load.max(axis=1) + problem.volumes * float(
+            problem.reads.sum() / problem.capacities.min()
+        )
+        self.unit = float(most.max()) or 1.0
         limit = min(goal.load_limit, _SATURATED) if goal.queue_weight > 0 else goal.load_limit
-        self.limit = limit
+        self.price = 1.0
         self.lines: list[tuple[dict[int, float], float, float]] = [*master.rows]
         self._balance()
         self.peak_row = len(self.lines)
@@ -152,15 +160,17 @@ class _Layout:
                 slope = 1.0 / (1.0 - point) ** 2
                 low = point / (1.0 - point) - point * slope
                 queue = self.queue0 + k * self.nodes + v
-                self.lines.append(({queue: 1.0, self._load(k, v): -slope}, low, math.inf))
+                terms = {queue: 1.0, self._load(k, v): -slope * self.unit}
+                self.lines.append((terms, low, math.inf))
         self.budget_row = len(self.lines)
         if math.isfinite(goal.latency_budget):
             terms = {j: a for j, a in enumerate(master.latency) if a}
-            terms[self.excess] = -max(1.0, goal.latency_budget)
+            terms[self.excess] = -(goal.latency_budget or 1.0)
             self.lines.append((terms, -math.inf, goal.latency_budget))
         if math.isfinite(limit):
             for k in range(self.scenarios):
-                self.lines.append(({self.peak0 + k: 1.0, self.excess: -1.0}, -math.inf, limit))
+                terms = {self.peak0 + k: 1.0, self.excess: -1.0}
+                self.lines.append((terms, -math.inf, limit / self.unit))
 
     def _load(self, k: int, v: int) -> int:
         return self.load0 + k * self.nodes + v
@@ -173,10 +183,10 @@ class _Layout:
                 on[v][j] = rate
         for k in range(self.scenarios):
             for v in range(self.nodes):
-                factor = float(problem.volumes[k] / problem.capacities[v])
+                factor = float(problem.volumes[k] / problem.capacities[v]) / self.unit
                 terms = {j: -factor * rate for j, rate in on[v].items() if rate and factor}
                 terms[self._load(k, v)] = 1.0
-                base = float(problem.base_load[k, v])
+                base = float(problem.base_load[k, v]) / self.unit
                 self.lines.append((terms, base, base))
 
     def program(self) -> Program:
@@ -189,10 +199,13 @@ class _Layout:
         else:
             upper[self.excess] = 0.0
             cost[: self.load0] = goal.latency_weight * np.array(self.master.latency)
-            cost[self.peak0 : self.queue0] = goal.load_weight * problem.scenario_weights
+            weights = goal.load_weight * problem.scenario_weights
+            cost[self.peak0 : self.queue0] = weights * self.unit
             if self.queued:
                 weights = goal.queue_weight * problem.scenario_weights
                 cost[self.queue0 : self.excess] = np.repeat(weights, self.nodes)
+            self.price = float(cost.max()) or 1.0
+            cost /= self.price
         counts = [len(terms) for terms, _, _ in self.lines]
         integer: BoolArray = np.zeros(self.columns, dtype=bool)
         return Program(
@@ -213,7 +226,8 @@ class _Layout:
         """Read values and prices."""
         shape = (self.scenarios, self.nodes)
         size = self.scenarios * self.nodes
-        peak = duals[self.peak_row : self.peak_row + size].reshape(shape)
+        duals = duals * self.price
+        peak = duals[self.peak_row : self.peak_row + size].reshape(shape) / self.unit
         queue = np.zeros(shape)
         if self.queued:
             for (k, v, point), dual in zip(
@@ -304,11 +318,8 @@ def optimise(
 
 def _eased(goal: ReadGoal) -> ReadGoal:
     """The goal with its limits raised by half of what the evaluator tolerates."""
-    load, budget = goal.load_limit, goal.latency_budget
     return dataclasses.replace(
         goal,
-        load_limit=load + TOLERANCE / 2 * max(1.0, load) if math.isfinite(load) else load,
-        latency_budget=budget + TOLERANCE / 2 * max(1.0, budget)
-        if math.isfinite(budget)
-        else budget,
+        load_limit=goal.load_limit * (1.0 + TOLERANCE / 2),
+        latency_budget=goal.latency_budget * (1.0 + TOLERANCE / 2),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +13,8 @@ from placement.online.reads.problem import ReadGoal, ReadProblem
 __all__ = ["TOLERANCE", "ReadFigures", "evaluate"]
 
 TOLERANCE = 1e-9
-"""Limits on load and latency may be exceeded by this part of them (or of 1): a strategy of a linear
-programme sits on its limits, and summing it up again rounds."""
+"""Limits on load and latency may be exceeded by this part of them: a strategy of a linear programme
+sits on its limits, and summing it up again rounds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +63,7 @@ class ReadFigures:
 
 
 def _relaxed(limit: float) -> float:
-    return limit + TOLERANCE * max(1.0, limit) if math.isfinite(limit) else limit
+    return limit * (1.0 + TOLERANCE)
 
 
 def evaluate(problem: ReadProblem, strategy: ReadStrategy) -> ReadFigures:

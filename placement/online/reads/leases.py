@@ -213,7 +213,7 @@ class LeasePlan:
             broken = figures.broken(goal)
             if broken:
                 raise SolverError(f"the leases break limits: {broken[0]}")
-            if bound - value > OPTIMALITY_TOLERANCE * max(1.0, abs(value)):
+            if bound - value > 10 * OPTIMALITY_TOLERANCE * abs(value):
                 raise SolverError(f"the bound {bound} lies above the value {value}")
         return cls(
             problem,
