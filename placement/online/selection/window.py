@@ -94,7 +94,10 @@ class Window:
         return np.asarray(self.factors[epoch, where], dtype=np.int64)
 
     def play(self, policy: Policy) -> FloatArray:
-        """Let a policy that has watched the warm run decide the window; flow times in ms, (N,)."""
+        """Let a policy that has watched the warm run decide the window; flow times in ms, (N,).
+
+        Its rate control, if it has one, is left aside: see :class:`Handover`.
+        """
         outcome = simulate(self.path, Handover(self.warm, policy, self.first))
         return outcome.latency[self.first :]
 

@@ -113,7 +113,7 @@ def test_the_ladder_on_small_windows(seed):
 @pytest.mark.parametrize("seed", range(20))
 def test_the_ladder_on_windows_of_fifteen(seed):
     window = cut(draw(SMALL, seed), C3(limiter=None), 150, 15)
-    ladder(window, 60.0)
+    ladder(window, 30.0)
 
 
 def ladder(window, seconds):
