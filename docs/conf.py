@@ -54,6 +54,11 @@ autodoc_typehints_description_target = "documented"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True  # a dataclass lists its fields once
+nitpicky = True
+nitpick_ignore_regex = [  # other packages, names that only a type checker has, private classes
+    ("py:.*", r"(?!(placement|formulations|heuristics)\.).*"),
+    ("py:class", r".*\._\w+"),
+]
 # A name that only a type checker imports is found by search alone; the first of several will do.
 suppress_warnings = ["ref.python"]
 default_role = "code"  # docstrings set names in single backquotes
@@ -133,21 +138,32 @@ def say_whose(app: Sphinx, doctree: document) -> None:
             node["reftarget"] = ".".join(filter(None, (module, name, first[2])))
 
 
+def home_of(target: str) -> tuple[str, object] | None:
+    """Return where a name that a package passes on is defined, and what it is."""
+    package, _, name = target.rpartition(".")
+    try:
+        thing = getattr(importlib.import_module(package), name)
+    except (ImportError, AttributeError, ValueError):
+        return None
+    if isinstance(home := getattr(thing, "__module__", None), str):
+        return f"{home}.{getattr(thing, '__qualname__', name)}", thing
+    below = [module for module in sorted(sys.modules) if module.startswith(package + ".")]
+    found = [module for module in below if vars(sys.modules[module]).get(name) is thing]
+    return next(((f"{m}.{name}", thing) for m in found if f"\n{name}" in source(m)), None)
+
+
 def find_public_name(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Element
 ) -> reference | None:
     """Lead ``placement.solve`` to where ``solve`` is documented."""
     target = str(node.get("reftarget", ""))
-    public, _, name = target.partition(".")
-    if node.get("refdomain") != "py" or public != "placement" or name not in placement.__all__:
+    home = home_of(target) if node.get("refdomain") == "py" else None
+    if home is None or home[0] == target:
         return None
-    thing = getattr(placement, name)
-    home = getattr(thing, "__module__", None) or "placement.operations"
+    name, thing = home
+    kind = "class" if isinstance(thing, type) else "func" if callable(thing) else "data"
     domain = env.get_domain("py")
-    kind = "class" if isinstance(thing, type) else "func"
-    found: Any = domain.resolve_xref(
-        env, node["refdoc"], app.builder, kind, f"{home}.{name}", node, content
-    )
+    found: Any = domain.resolve_xref(env, node["refdoc"], app.builder, kind, name, node, content)
     return found
 
 
