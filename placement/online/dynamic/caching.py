@@ -64,9 +64,14 @@ class CacheTrace:
 
 @dataclass(frozen=True, eq=False)
 class Accesses:
-    """What the cache of one node sees: keys in order, negative (−key − 1) for a write.
+    """What the cache of one node sees, for replaying a policy or knowing the future.
 
-    What a clairvoyant cache needs, and what replaying a policy needs.
+    Attributes
+    ----------
+    node
+        Index on the ring.
+    events
+        Keys in the order of requests; −key − 1 for a write.
     """
 
     node: int

@@ -219,3 +219,27 @@ def test_an_objective_that_is_not_the_cost_is_an_error():
     check_objective(said(cost * 1.01, Verdict.STOPPED), model.scale, cost, 50.0)
     with pytest.raises(SolverError, match="not the cost"):
         check_objective(said(cost * 1.01, Verdict.OPTIMAL), model.scale, cost, 50.0)
+
+
+def plain_greedy(problem):
+    """Greedy by evaluating every possible addition anew; the same rule for ties."""
+    copies, cost = problem.none.copy(), evaluate(problem, problem.none).cost
+    while True:
+        best = None
+        for j, o in np.argwhere(~copies & ~problem.static).tolist():
+            if copies[j].sum() < problem.capacity[j]:
+                more = copies.copy()
+                more[j, o] = True
+                gain = cost - evaluate(problem, more).cost
+                if gain > 1e-9:
+                    best = min(best or (0, 0, 0), (-gain, o, j))
+        if best is None:
+            return copies
+        copies[best[2], best[1]] = True
+        cost = evaluate(problem, copies).cost
+
+
+@settings(max_examples=40, deadline=None)
+@given(small_problems(sites=(2, 4), objects=(2, 5)))
+def test_lazy_greedy_is_greedy(problem):
+    assert (greedy(problem).copies == plain_greedy(problem)).all()
