@@ -24,6 +24,7 @@ largest possible load and in parts of the budget) and objective e gives prices t
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -287,7 +288,13 @@ def optimise(
                 problem, dataclasses.replace(goal, load_limit=limit), answer.prices
             )
             if refuted > _REFUTED:
-                return ReadPlan.of(problem, goal, None, method=method, bound=math.inf)
+                alone = functools.partial(
+                    optimise, master, method=method, strategy_of=strategy_of, extend=extend
+                )
+                reasons = _reasons(problem, dataclasses.replace(goal, load_limit=limit), alone)
+                return ReadPlan.of(
+                    problem, goal, None, method=method, bound=math.inf, notes=reasons
+                )
             if extend(answer.prices, answer.prices.latency):
                 continue
             # A limit at the very edge of what is possible: within the tolerance of the evaluator.
@@ -314,6 +321,27 @@ def optimise(
         raise SolverError(f"{method}: no strategy within the limits came out of {rounds} rounds")
     note = f"{rounds} linear programmes, {len(master.latency)} columns in the last"
     return ReadPlan.of(problem, goal, best, method=method, bound=min(bound, value), notes=[note])
+
+
+def _reasons(
+    problem: ReadProblem, goal: ReadGoal, solve: Callable[[ReadGoal], ReadPlan]
+) -> list[str]:
+    """Which limit nothing obeys even alone, with the least that is possible; or that they clash."""
+    found = []
+    if math.isfinite(goal.load_limit) and len(problem.volumes) == 1:
+        least = solve(ReadGoal.least_load()).bound
+        if least > goal.load_limit:
+            found.append(
+                f"the busiest node is used at least {least:.6g}, the limit is {goal.load_limit:.6g}"
+            )
+    if math.isfinite(goal.latency_budget):
+        least = solve(ReadGoal.least_latency()).bound
+        if least > goal.latency_budget:
+            found.append(
+                f"the mean latency is at least {least:.6g} ms, the budget is "
+                f"{goal.latency_budget:.6g} ms"
+            )
+    return found or ["no strategy obeys all limits at once"]
 
 
 def _eased(goal: ReadGoal) -> ReadGoal:

@@ -149,6 +149,21 @@ def test_units_do_not_matter(scale):
         assert other.value == pytest.approx(plain.value * unit, rel=1e-9)
 
 
+def test_infeasible_says_why():
+    """The limit that cannot be kept, with what can; or that limits clash."""
+    problem = ReadProblem.uniform(5)
+    for solve in SOLVERS:
+        (note,) = solve(problem, ReadGoal.least_latency(0.4)).notes
+        assert note == "the busiest node is used at least 0.428571, the limit is 0.4"
+        (note,) = solve(problem, ReadGoal.least_load(0.1)).notes
+        assert note == "the mean latency is at least 0.8 ms, the budget is 0.1 ms"
+    rtt = np.array([[0, 1, 9, 9, 9]] * 5) + 0.0
+    clash = ReadProblem(rtt, np.full(5, 0.2), 0)
+    least = solve_compact(clash, ReadGoal.least_load()).value
+    both = ReadGoal(load_weight=1, load_limit=least * 1.01, latency_budget=0.5)
+    assert solve_compact(clash, both).notes == ("no strategy obeys all limits at once",)
+
+
 def test_queueing_goal_beyond_saturation():
     problem = ReadProblem.uniform(5)
     heavy = ReadProblem(problem.rtt, problem.reads * 3, 0, system=problem.system)
