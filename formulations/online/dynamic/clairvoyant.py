@@ -128,7 +128,7 @@ def solve_rounds(
 
         proof = prove(program, target * scale, judge, deadline=deadline)
         bound = max(bound, proof.bound / scale * (1 - 1e-15))
-    bound = min(bound, cost)
+    bound = min(max(bound, 0.0), cost)
     return Schedule(copies, cost, bound, status_of(True, cost, bound))
 
 

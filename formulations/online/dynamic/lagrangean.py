@@ -59,7 +59,7 @@ def solve_lagrangean(
     choice = _rounded(problem, dual.table, dual.prices)
     copies = _copies(problem, dual.table, choice)
     cost = evaluate(problem, copies).cost
-    bound = dual.bound
+    bound = max(dual.bound, 0.0)  # rounding down may have gone below 0, which no cost does
     notes = [f"Lagrangean bound {bound:.9g} after {dual.evaluations} evaluations"]
     if close and relative_gap(cost, bound) > OPTIMALITY_TOLERANCE:
         dual = _widened(problem, dual, cost)
@@ -148,11 +148,20 @@ def _close(
     open_objects = np.flatnonzero(left.sum(axis=0) > 1)
     fixed = np.setdiff1d(np.arange(len(table.objects)), open_objects)
     if int(left[:, open_objects].sum()) > _MOST_LEFT:
-        return copies, dual.bound, f"{len(open_objects)} objects left after fixing: gap not closed"
+        return (
+            copies,
+            max(dual.bound, 0.0),
+            f"{len(open_objects)} objects left after fixing: gap not closed",
+        )
     settled = priced.argmin(axis=0)
     room = problem.capacity - table.masks[settled[fixed]].sum(axis=0)
     if (room < 0).any():
         return copies, cost, "fixing left no better solution"
+    if not len(open_objects):
+        # One set of copies is left for every object: together they are all that could be better.
+        only = _copies(problem, table, settled)
+        better = evaluate(problem, only).cost < cost
+        return (only if better else copies), min(evaluate(problem, only).cost, cost), "all fixed"
     program, subset, owner, scale = _program(
         problem, dual, left, open_objects, fixed, settled, room
     )
@@ -165,7 +174,7 @@ def _close(
             best, best_cost = found, found_cost
     target = best_cost * (1 - OPTIMALITY_TOLERANCE / 2)
     if outcome.verdict is Verdict.STOPPED:
-        return best, dual.bound, f"stopped: {outcome.stop}; gap not closed"
+        return best, max(dual.bound, 0.0), f"stopped: {outcome.stop}; gap not closed"
 
     def judge(values: FloatArray) -> bool:
         found = _chosen(problem, table, settled, subset, owner, values)
@@ -173,7 +182,7 @@ def _close(
         return bool(result.overfull) or bool(result.cost >= target)
 
     proof = prove(program, target * scale, judge, deadline=deadline)
-    bound = max(dual.bound, proof.bound / scale * (1 - 1e-15))
+    bound = max(0.0, dual.bound, proof.bound / scale * (1 - 1e-15))
     words = f"{len(open_objects)} objects left after fixing, {proof.nodes} nodes, {proof.open} open"
     return best, bound, words
 

@@ -135,7 +135,7 @@ def solve_milp(
         copies = model.copies(outcome.values)
         check_objective(outcome, model.scale, evaluate(problem, copies).cost, base_cost(problem))
     cost = evaluate(problem, copies).cost
-    bound = relaxed.bound
+    bound = max(relaxed.bound, 0.0)  # rounding down may have gone below 0, which no cost does
     target = cost * (1 - OPTIMALITY_TOLERANCE / 2)
     if outcome.verdict is Verdict.STOPPED:
         notes.append(f"stopped: {outcome.stop}")

@@ -91,7 +91,7 @@ def greedy(problem: ReplicationProblem) -> ReplicationPlan:
 
     Returns
     -------
-    The plan. Without costs of writes its bound is base − 2·saved, from the guarantee.
+    The plan. Without costs of writes its bound is base − 2·saved, from the guarantee, or 0.
 
     Notes
     -----
@@ -141,6 +141,6 @@ def greedy(problem: ReplicationProblem) -> ReplicationPlan:
     if problem.forward_cost.any() or (problem.wait is not None and problem.write_rates.any()):
         return ReplicationPlan.of(problem, copies, METHOD)
     base, cost = base_cost(problem), evaluate(problem, copies).cost
-    bound = base - 2 * (base - cost)
+    bound = max(0.0, base - 2 * (base - cost))
     notes = ("bound: greedy saves at least half of what an optimum saves",)
     return ReplicationPlan.of(problem, copies, METHOD, bound=bound, notes=notes)

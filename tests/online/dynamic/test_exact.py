@@ -174,6 +174,18 @@ def test_nothing_to_gain():
     assert solve_lagrangean(unread).status == "optimal"
 
 
+def test_an_optimum_of_zero_is_proven():
+    """Found by generation: free local reads, room at the only site without a static copy."""
+    geography = Geography(("a", "b"), [[0.0, 33.0], [46.0, 0.0]], ((0,), (1,)))
+    problem = ReplicationProblem(geography, [[False], [True]], [[3.0], [2.0]], [2, 0])
+    for plan in (
+        solve_lagrangean(problem),
+        solve_milp(problem),
+        solve_milp(problem, build_assignment),
+    ):
+        assert (plan.cost, plan.status) == (0.0, "optimal")
+
+
 def test_too_many_sites_for_subsets_are_refused():
     count = 13
     geography = Geography.within([f"s{i}" for i in range(count)], 9 - 8 * np.eye(count), 20)
