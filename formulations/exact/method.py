@@ -32,6 +32,23 @@ _FEW_SETS = 300_000
 _MOST_SETS = 3_000_000
 """The same without a limit: some minutes."""
 
+_PERCENTILE_SETS = 20_000
+"""Replica sets up to which percentiles are enumerated: a minute or so on 60 clients."""
+
+
+def refuses(problem: Problem) -> str | None:
+    """Return why a problem cannot be taken: a percentile over more sets than can be enumerated."""
+    if problem.objective.kind != "percentile":
+        return None
+    count = count_sets(problem)
+    if count <= _PERCENTILE_SETS:
+        return None
+    return (
+        f"a percentile is proven by evaluating every replica set, and there are {count:,} of them "
+        f"(at most {_PERCENTILE_SETS:,} are taken); use 'local-search', which has a bound, or "
+        "'exhaustive' and patience"
+    )
+
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Answer a problem with a proof; at a limit or after Ctrl-C, the best so far with its bound."""
@@ -41,6 +58,8 @@ def solve(problem: Problem, options: Options) -> Plan:
         few = count_sets(problem) <= (_FEW_SETS if options.time_limit is not None else _MOST_SETS)
         name = "exhaustive" if few else "cp-sat"
         return _delegate(problem, options, "it minimises over losses", name)
+    if problem.objective.kind == "percentile":
+        return _delegate(problem, options, "it minimises a percentile", "exhaustive")
     reason = Core.refuses(problem.demand, problem.rules)
     if reason is not None:
         return _delegate(problem, options, reason)
@@ -120,7 +139,8 @@ METHOD = Method(
     call=solve,
     summary="tier 3 with proof: Lagrangean branch and bound over leaders and replicas",
     exact=True,
-    objectives=("mean", "contingency"),
+    objectives=("mean", "contingency", "percentile"),
+    refuses=refuses,
     settings={
         "certificate": Setting(True, "keep what re-proves the bound (plan.certificate)"),
         "kernel": Setting(

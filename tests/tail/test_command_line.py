@@ -109,9 +109,17 @@ def test_a_comparison_by_percentile_is_drawn_and_reported(placement, world, tmp_
 
 
 def test_a_method_that_cannot_is_refused_with_those_that_can(placement, world):
-    outcome = placement("solve", world, *ASK, "--percentile", 99, "--spread", 0.1)
+    asked = ("--percentile", 99, "--spread", 0.1, "--method", "kq")
+    outcome = placement("solve", world, *ASK, *asked)
     assert outcome.code == 1
-    assert "methods that take it: exhaustive, local-search" in outcome.err
+    assert "methods that take it: exact, exhaustive, local-search" in outcome.err
+
+
+def test_the_default_method_enumerates_small_worlds(placement, world):
+    outcome = placement("solve", world, *ASK, "--percentile", 99, "--spread", 0.1)
+    assert outcome.code == 0
+    assert "optimal, proven; by exact" in outcome.out
+    assert "solved by 'exhaustive': it minimises a percentile" in " ".join(outcome.out.split())
 
 
 @pytest.mark.parametrize(

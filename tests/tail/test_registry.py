@@ -9,7 +9,7 @@ from placement.tail import Distributions, Percentile
 from placement.testing import random_instance
 from tests.cli.command import runner
 
-TAKES = {"exhaustive", "leader", "local-search", "tier2"}
+TAKES = {"exact", "exhaustive", "leader", "local-search", "tier2"}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_takes_it_or_says_why_not(name, questions):
         reason = refusal(method, question)
         if name not in TAKES:
             assert "the objective asked for is of the kind 'percentile'" in reason
-            with pytest.raises(placement.UnsupportedError, match="that take it: exhaustive"):
+            with pytest.raises(placement.UnsupportedError, match="that take it: exact, exhaustive"):
                 run(method, question, Options())
         elif reason is None:
             plan = run(method, question, Options())
@@ -41,9 +41,20 @@ def test_takes_it_or_says_why_not(name, questions):
             assert plan.objective == best if method.exact else plan.objective >= best
         else:
             assert "use a tier" in reason
-            assert "'exact'" not in reason  # which does not take it
     if name in TAKES:
         assert 1 in values
+
+
+def test_exact_says_when_there_are_too_many_sets():
+    world = placement.load("world27")
+    goal = Percentile(99, Distributions.parametric(world, variation=0.2))
+    few = placement.Problem(world, replicas=3, voters=3, objective=goal)
+    many = few.replace(replicas=5)
+    assert refusal(load_method("exact"), few) is None
+    reason = refusal(load_method("exact"), many)
+    assert reason is not None
+    assert "80,730" in reason
+    assert "'local-search'" in reason
 
 
 def test_what_is_about_the_mean_says_so(questions):
