@@ -1,0 +1,50 @@
+"""The published page is made of the published results, and they say what the documents say."""
+
+import json
+
+import pytest
+
+from benchmarks.online_dynamic import PAGE, RESULTS
+from benchmarks.online_dynamic_pages import page
+
+
+def parts():
+    return json.loads(RESULTS.read_text(encoding="utf-8"))["parts"]
+
+
+def test_the_page_is_that_of_the_results():
+    document = json.loads(RESULTS.read_text(encoding="utf-8"))
+    assert PAGE.read_text(encoding="utf-8") == page(document)
+
+
+def test_every_published_optimum_is_proven():
+    for name in ("table", "independent"):
+        for row in parts()[name]["rows"]:
+            assert row["optimum"] == pytest.approx(row["bound"], rel=1e-9)
+            assert row["greedy"] >= row["optimum"] * (1 - 1e-9)
+            assert row["votes"] > row["optimum"]
+            if row["relaxation"] is not None:
+                assert row["relaxation"] == pytest.approx(row["optimum"], rel=1e-9)
+
+
+def test_the_reference_gaps_lie_within_what_was_measured():
+    """Of the worse round of the cycle, over both ways of drawing static copies."""
+    rows = parts()["table"]["rows"] + parts()["independent"]["rows"]
+    cases = {(r["objects"], r["correlation"]) for r in rows if r["reference"]}
+    assert len(cases) == 6
+    for objects, correlation in cases:
+        mine = [r for r in rows if (r["objects"], r["correlation"]) == (objects, correlation)
+                and r["reference"]]  # fmt: skip
+        gaps = [r[key] / r["optimum"] - 1 for r in mine for key in ("votes", "votes_last")]
+        gaps += [2 * r["votes"] / r["optimum"] - r["votes_last"] / r["optimum"] - 1 for r in mine]
+        theirs = mine[0]["reference"]["votes"] / mine[0]["reference"]["optimum"] - 1
+        assert min(gaps) <= theirs <= max(gaps), (objects, correlation)
+
+
+def test_votes_owe_their_lead_over_arc_to_room():
+    rows = parts()["latency"]["rows"]
+    for seed in (1, 2):
+        mine = {r["policy"]: r for r in rows if r["seed"] == seed and r["write_share"] == 0.05}
+        assert mine["votes"]["copies"] > 2 * mine["ARC"]["copies"]
+        assert mine["ARC"]["read_ms"] > 1.1 * mine["votes"]["read_ms"]
+        assert mine["ARC, equal"]["read_ms"] < 1.05 * mine["votes"]["read_ms"]
