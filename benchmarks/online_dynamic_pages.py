@@ -129,8 +129,8 @@ Mean read RTT; expected votes, no noise. *votes* and *votes, g = 3* are means ov
 the votes run into. *saved*: votes weighted by the ms saved against the closest static copy. The
 optimum is proven (gap below 1e-9) by the Lagrangean method, and on some by a mixed-integer
 program as well; its linear relaxation was the optimum on {tight} of {len(solved)}
-instances. Reference: one instance each, of unknown seed; what the ring gives to the most popular
-objects moves all its columns together, the gaps compare.
+instances. Reference: an earlier prototype, one instance each, of unknown seed; what the ring gives
+to the most popular objects moves all its columns together, the gaps compare.
 
 {
         _grid(
