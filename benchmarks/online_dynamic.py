@@ -23,7 +23,8 @@ import numpy as np
 from benchmarks import machine
 from benchmarks import online_dynamic_runs as runs
 from benchmarks import online_dynamic_tables as tables
-from benchmarks.online_dynamic_pages import page, pictures
+from benchmarks.online_dynamic_pages import page
+from benchmarks.online_dynamic_pictures import pictures
 from placement.online.dynamic.simulator import Trace
 
 __all__ = ["main"]
