@@ -9,16 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from placement.report.palette import METHODS
+
 __all__ = ["pictures"]
 
-_BLUE, _RED, _GREEN, _GREY, _BROWN, _VIOLET = (
-    "#1b6ca8",
-    "#c8553d",
-    "#3a7d44",
-    "#7a7a7a",
-    "#8c6d1f",
-    "#7b4b94",
-)
+_BLUE, _RED, _GREEN, _VIOLET, _BROWN = METHODS[:5]
+_GREY = METHODS[7]
 
 
 def _columns(path: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from placement.errors import InputError, MissingDependencyError
 from placement.replay.results import Replay
+from placement.report.palette import METHODS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["plot_overheads", "plot_ratio", "plot_reduction_histogram", "plot_reductions"]
 
 _SERIES = {
-    "optimized": ("#1b6ca8", "-"),
-    "closest-to-writes": ("#c8553d", "--"),
-    "smallest-quorum": ("#3a7d44", "-."),
-    "average": ("#7a7a7a", ":"),
-    "preferred": ("#7b4b94", "--"),
-    "static": ("#8c6d1f", "-"),
+    "optimized": (METHODS[0], "-"),
+    "closest-to-writes": (METHODS[1], "--"),
+    "smallest-quorum": (METHODS[2], "-."),
+    "average": (METHODS[7], ":"),
+    "preferred": (METHODS[3], "--"),
+    "static": (METHODS[4], "-"),
 }
 """Colour and dashes of the strategies that are drawn; told apart without colours too."""
 
@@ -92,7 +93,7 @@ def plot_reduction_histogram(
     for axes, (name, values) in zip(panels, reductions.items(), strict=True):
         count, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
         share = 100 * count / max(1, len(values))
-        axes.bar(np.arange(len(share)), share, color="#1b6ca8", width=0.8)
+        axes.bar(np.arange(len(share)), share, color=METHODS[0], width=0.8)
         axes.set_xticks(np.arange(len(share)), labels, rotation=60, fontsize=8)
         axes.set_ylabel("databases (%)")
         axes.set_xlabel("reduction of the mean latency (%)")
@@ -126,13 +127,13 @@ def plot_ratio(
         Above the picture.
     """
     figure, (axes,) = _panels(1, wide=8.5, high=3.6)
-    styles = [("#1b6ca8", "-"), ("#3a7d44", "--"), ("#7a7a7a", "-.")]
+    styles = [(METHODS[0], "-"), (METHODS[2], "--"), (METHODS[7], "-.")]
     for (name, ratio), (colour, dashes) in zip(ratios.items(), styles, strict=False):
         axes.plot(ratio, color=colour, ls=dashes, lw=1.4, label=name)
-    axes.axhline(1.0, color="#7a7a7a", lw=0.8)
+    axes.axhline(1.0, color=METHODS[7], lw=0.8)
     for number, place in enumerate(np.asarray(moves, dtype=float).tolist()):
         label = "the leader changes sides" if number == 0 else None
-        axes.axvline(place, color="#c8553d", lw=1.0, ls=":", label=label)
+        axes.axvline(place, color=METHODS[1], lw=1.0, ls=":", label=label)
     axes.set_ylim(bottom=0)
     axes.set_ylabel(of)
     axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1, 1))
@@ -163,14 +164,14 @@ def plot_reductions(
         Above the picture.
     """
     figure, places = _panels(len(panels))
-    others = [("#1b6ca8", "-"), ("#c8553d", "--"), ("#3a7d44", "-.")]
+    others = [(METHODS[0], "-"), (METHODS[1], "--"), (METHODS[2], "-.")]
     for axes, (name, lines) in zip(places, panels.items(), strict=True):
         for number, (label, values) in enumerate(lines.items()):
             colour, dashes = _SERIES.get(label, others[number % len(others)])
             axes.plot(values, color=colour, ls=dashes, lw=1.4, label=label)
         axes.set_title(name, fontsize=10)
         axes.set_ylabel(of)
-        axes.axhline(0, color="#7a7a7a", lw=0.8)
+        axes.axhline(0, color=METHODS[7], lw=0.8)
         axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
         _time(axes, intervals)
     figure.suptitle(_plain(title), fontsize=11)
