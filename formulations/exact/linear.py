@@ -37,7 +37,8 @@ from placement.checks import BoolArray, FloatArray, IntArray
 __all__ = ["Relaxation", "Round"]
 
 _SLICE = 0.25
-"""Seconds that HiGHS runs before Python looks at the clock and at Ctrl-C."""
+"""Seconds that HiGHS runs before Python looks at the clock and at Ctrl-C; each further slice of one
+programme is twice as long, because the simplex loses some of its way when it is stopped."""
 
 _VIOLATED = 1e-7
 """Relative violation from which a row is added."""
@@ -173,6 +174,7 @@ class Relaxation:
         clients = np.arange(len(self._cost))
         while self._solve(deadline):
             solution = self._solver.getSolution()
+            value = float(self._solver.getInfo().objective_function_value)
             y = np.array(solution.col_value[: len(self._sites)])
             theta = np.array(solution.col_value[len(self._sites) :])
             violated, at = self._violated(y, theta)
@@ -183,7 +185,7 @@ class Relaxation:
                 multipliers=self._scale * self._multipliers(np.array(solution.row_dual)),
                 share=share,
                 replicas=self._rounded(y),
-                value=self._scale * float(self._solver.getInfo().objective_function_value),
+                value=self._scale * value,
                 final=not added,
             )
             if not added:
@@ -193,12 +195,13 @@ class Relaxation:
         """Run HiGHS slice by slice; False when time is up or it fails."""
         import highspy
 
+        span = _SLICE
         while time.perf_counter() < deadline:
             left = deadline - time.perf_counter()
             # the limit counts all the time this object has run
-            self._solver.setOptionValue(
-                "time_limit", self._solver.getRunTime() + min(_SLICE, max(left, 0.0))
-            )
+            limit = self._solver.getRunTime() + min(span, max(left, 0.0))
+            self._solver.setOptionValue("time_limit", limit)
+            span *= 2
             self._solver.run()
             pivots = self._solver.getInfo().simplex_iteration_count
             self.pivots += max(pivots, 1) * float(self._fixed_rows + len(self._rows))

@@ -26,7 +26,7 @@ _ROUNDS = 12
 """Most linear programmes for one bound; the root may have as many as it needs."""
 
 
-_PIVOT = 5.0
+_PIVOT = 30.0
 """Work of a pivot of the simplex, per row."""
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulations.exact import engine
+from formulations.exact import engine, linear
 from formulations.exact.core import Core
 from formulations.exact.kernel import Proposal, _order
 from formulations.exact.linear import Relaxation
@@ -201,6 +201,20 @@ def test_both_trees_prove_the_same_on_networks(seed, monkeypatch):
     assert alone.score == together.score
     assert together.certificate is not None
     Checker(core, together.certificate).check()
+
+
+def test_being_stopped_again_and_again_changes_nothing(monkeypatch):
+    core = drawn(60, 8, 5)
+    values = []
+    for span in (1e-5, 1e3):
+        monkeypatch.setattr(linear, "_SLICE", span)
+        relaxation = Relaxation(core, core.rules.may_hold)
+        relaxation.seed(np.zeros(len(core.active)))
+        rounds = list(relaxation.rounds(math.inf))
+        assert rounds[-1].final
+        assert all(one.value > 0 for one in rounds[1:])
+        values.append(rounds[-1].value)
+    assert values[0] == pytest.approx(values[1], rel=1e-9)
 
 
 def test_no_time_yields_no_round():
