@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
-from heuristics.online.selection.orders import Passive
-from placement.online.selection import LimiterRules, SamplePath, Servers
+from heuristics.online.selection.orders import in_tie_order
+from placement.online.selection import LimiterRules, Passive, SamplePath, Servers
 
 __all__ = ["RandomChoice", "RoundRobin"]
 
@@ -27,7 +27,7 @@ class RoundRobin:
         return _Rotation(sample)
 
 
-class _Rotation:
+class _Rotation(Passive):
     def __init__(self, sample: SamplePath) -> None:
         cluster = sample.cluster
         self._group: list[int] = sample.group.tolist()
@@ -42,17 +42,6 @@ class _Rotation:
         if number < self._n:
             index = client * self._count + self._group[read]
             self._turn[index] = (self._turn[index] + 1) % self._size
-
-    def answered(
-        self,
-        client: int,
-        server: int,
-        response_ms: float,
-        service_ms: float,
-        queue: int,
-        now: float,
-    ) -> None:
-        return
 
 
 @dataclass(frozen=True)
@@ -73,4 +62,4 @@ class _Shuffle(Passive):
         self._sample = sample
 
     def rank(self, read: int, client: int, replicas: Sequence[int], now: float) -> Sequence[int]:
-        return [replicas[place] for place in self._sample.shuffle[read].tolist()]
+        return in_tie_order(self._sample, "random", read, replicas)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
-from heuristics.online.selection.orders import Passive, Tie, check_tie, in_tie_order
-from placement.online.selection import LimiterRules, SamplePath, Selector, Servers
+from heuristics.online.selection.orders import Tie, check_tie, in_tie_order
+from placement.online.selection import LimiterRules, Passive, SamplePath, Selector, Servers
 
 __all__ = ["EarliestCompletion", "Oracle"]
 

@@ -1,4 +1,4 @@
-"""How policies break ties, and policies that only order replicas."""
+"""How policies break ties."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from placement.errors import InputError
 from placement.online.selection import SamplePath
 
-__all__ = ["Passive", "Tie", "check_tie", "in_tie_order"]
+__all__ = ["Tie", "check_tie", "in_tie_order"]
 
 Tie = Literal["ring", "random"]
 """Which replica comes first among equals: the first of the group, or one drawn per read."""
@@ -33,21 +33,3 @@ def in_tie_order(sample: SamplePath, tie: Tie, read: int, replicas: Sequence[int
     if tie == "ring":
         return replicas
     return [replicas[place] for place in sample.shuffle[read].tolist()]
-
-
-class Passive:
-    """A selector's ears for policies that do not listen."""
-
-    def sent(self, number: int, read: int, client: int, server: int, now: float) -> None:
-        """Ignore."""
-
-    def answered(
-        self,
-        client: int,
-        server: int,
-        response_ms: float,
-        service_ms: float,
-        queue: int,
-        now: float,
-    ) -> None:
-        """Ignore."""

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from heuristics.online.selection.c3 import C3, C3Selector
 from heuristics.online.selection.orders import Tie, check_tie, in_tie_order
-from placement.online.selection import LimiterRules, SamplePath, Selector, Servers
+from placement.online.selection import LimiterRules, Passive, SamplePath, Selector, Servers
 
 __all__ = ["LeastResponseTime", "TwoChoices", "WeightedResponseTime"]
 
@@ -72,7 +72,7 @@ class WeightedResponseTime:
         return _WeightedResponse(sample, "random")
 
 
-class _LastResponse:
+class _LastResponse(Passive):
     def __init__(self, sample: SamplePath, tie: Tie) -> None:
         self._sample, self._tie = sample, tie
         self._count = sample.cluster.servers
@@ -82,9 +82,6 @@ class _LastResponse:
         base = client * self._count
         order = in_tie_order(self._sample, self._tie, read, replicas)
         return sorted(order, key=lambda server: self._last[base + server])
-
-    def sent(self, number: int, read: int, client: int, server: int, now: float) -> None:
-        return
 
     def answered(
         self,

@@ -15,7 +15,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from placement.checks import number
-from placement.online.selection import LimiterRules, SamplePath, Servers
+from placement.online.selection import LimiterRules, Passive, SamplePath, Servers
 from placement.online.streams import spawn_streams
 
 __all__ = ["DynamicSnitch"]
@@ -68,7 +68,7 @@ class DynamicSnitch:
         return _Snitch(self, sample)
 
 
-class _Snitch:
+class _Snitch(Passive):
     def __init__(self, policy: DynamicSnitch, sample: SamplePath) -> None:
         cluster = sample.cluster
         shape = (cluster.clients, cluster.servers, policy.size)
@@ -114,9 +114,6 @@ class _Snitch:
             if scores[static] > scores[better] * factor:
                 return order
         return replicas
-
-    def sent(self, number: int, read: int, client: int, server: int, now: float) -> None:
-        return
 
     def answered(
         self,

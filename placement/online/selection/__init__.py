@@ -9,7 +9,7 @@ optima in ``formulations.online.selection``.
 from placement.online.selection.handover import Assigned, Handover
 from placement.online.selection.limiter import Limiter, LimiterRules, cubic, inflection_ms
 from placement.online.selection.parameters import Cluster
-from placement.online.selection.policy import Policy, Selector, Servers
+from placement.online.selection.policy import Passive, Policy, Selector, Servers
 from placement.online.selection.sample import SamplePath, draw
 from placement.online.selection.simulator import Outcome, simulate
 from placement.online.selection.window import Ticks, Window, cut
@@ -21,6 +21,7 @@ __all__ = [
     "Limiter",
     "LimiterRules",
     "Outcome",
+    "Passive",
     "Policy",
     "SamplePath",
     "Selector",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from placement.online.selection.limiter import LimiterRules
-from placement.online.selection.policy import Policy, Selector, Servers
+from placement.online.selection.policy import Passive, Policy, Selector, Servers
 from placement.online.selection.sample import SamplePath
 
 __all__ = ["Assigned", "Handover"]
@@ -81,23 +81,9 @@ class Assigned:
         return _List(self)
 
 
-class _List:
+class _List(Passive):
     def __init__(self, policy: Assigned) -> None:
         self._servers, self._first = policy.servers, policy.first
 
     def rank(self, read: int, client: int, replicas: Sequence[int], now: float) -> Sequence[int]:
         return [self._servers[read - self._first]]
-
-    def sent(self, number: int, read: int, client: int, server: int, now: float) -> None:
-        return
-
-    def answered(
-        self,
-        client: int,
-        server: int,
-        response_ms: float,
-        service_ms: float,
-        queue: int,
-        now: float,
-    ) -> None:
-        return

@@ -10,7 +10,7 @@ from typing import Protocol
 from placement.online.selection.limiter import LimiterRules
 from placement.online.selection.sample import SamplePath
 
-__all__ = ["Policy", "Selector", "Servers"]
+__all__ = ["Passive", "Policy", "Selector", "Servers"]
 
 
 @dataclass(slots=True)
@@ -112,6 +112,24 @@ class Selector(Protocol):
             ms.
         """
         ...
+
+
+class Passive:
+    """A selector's ears for policies that do not listen."""
+
+    def sent(self, number: int, read: int, client: int, server: int, now: float) -> None:
+        """Ignore."""
+
+    def answered(
+        self,
+        client: int,
+        server: int,
+        response_ms: float,
+        service_ms: float,
+        queue: int,
+        now: float,
+    ) -> None:
+        """Ignore."""
 
 
 class Policy(Protocol):
