@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -86,11 +87,12 @@ class _Nearest(Learner):
 
 
 @dataclass(frozen=True)
-class LeastUtilised:
-    """The m nodes with the fewest requests, as far as the gateway knows."""
+class _Listening:
+    """What rules share that learn from replies and have nothing but the coin: see their states."""
 
     share: float = 0.0
     learns: bool = True
+    label: ClassVar[str]
 
     def __post_init__(self) -> None:
         checked_share(self.share)
@@ -98,7 +100,14 @@ class LeastUtilised:
     @property
     def name(self) -> str:
         """With x."""
-        return f"least utilised, x = {self.share:.3g}"
+        return f"{self.label}, x = {self.share:.3g}"
+
+
+@dataclass(frozen=True)
+class LeastUtilised(_Listening):
+    """The m nodes with the fewest requests, as far as the gateway knows."""
+
+    label: ClassVar[str] = "least utilised"
 
     def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
         """Begin a run."""
@@ -115,19 +124,10 @@ class _Least(Learner):
 
 
 @dataclass(frozen=True)
-class TwoChoices:
+class TwoChoices(_Listening):
     """m times the less loaded of two nodes drawn at random."""
 
-    share: float = 0.0
-    learns: bool = True
-
-    def __post_init__(self) -> None:
-        checked_share(self.share)
-
-    @property
-    def name(self) -> str:
-        """With x."""
-        return f"two choices, x = {self.share:.3g}"
+    label: ClassVar[str] = "two choices"
 
     def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
         """Begin a run."""
