@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -272,7 +273,7 @@ class _Search:
         rival.record(on=self.certify)
         rival.open(leader, u)
         better = bound > self.kernel.bound()
-        self.rival = rival
+        self.rival = rival  # not before its tree is open: until then its bound says nothing
         self.share()
         if better:
             self.multipliers[leader] = u
@@ -283,11 +284,11 @@ class _Search:
             self.share()
         return better
 
-    def turn(self) -> int:
-        """Return 1 when it is the rival's turn: when it has done less work than the kernel."""
-        if self.rival is None:
-            return 0
-        return int(self.rival.counters().work < self.kernel.counters().work)
+    def next_kernel(self) -> Kernel:
+        """Whose turn it is: the rival's while it has done less work than the kernel."""
+        if self.rival is None or self.rival.counters().work >= self.kernel.counters().work:
+            return self.kernel
+        return self.rival
 
     def share(self) -> None:
         """Let kernel and rival know of each other's incumbents."""
@@ -324,15 +325,14 @@ class _Search:
         """Finish one leader's tree, or return why not."""
         self.kernel.open(leader, self.multipliers[leader])
         self.opened = leader
-        events: dict[int, list[FloatArray]] = {0: [], 1: []}
+        events: defaultdict[Kernel, list[FloatArray]] = defaultdict(list)
         before = self.kernel.counters().work
         keep, patience = None, math.inf
         while True:
-            turn = self.turn()
-            kernel = self.rival if turn and self.rival is not None else self.kernel
+            kernel = self.next_kernel()
             finished = kernel.run(_CHUNK_WORK, max(self.left(), 0.0))
             if self.certify:
-                events[turn].append(kernel.record(on=True))
+                events[kernel].append(kernel.record(on=True))
             self.share()
             if finished:
                 break
@@ -347,12 +347,12 @@ class _Search:
             if keep is not None and self.kernel.counters().work - before >= patience:
                 patience = math.inf
                 if self.challenge(leader, keep):
-                    events[0].clear()
+                    events[self.kernel].clear()
         self.proven[leader] = kernel.bound()
         self.bounds[leader] = max(self.bounds[leader], self.proven[leader])
         self.opened = None
         if self.certify:
-            self.proofs[leader] = np.concatenate(events[turn])
+            self.proofs[leader] = np.concatenate(events[kernel])
         self.tell()
         return None
 

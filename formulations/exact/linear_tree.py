@@ -10,7 +10,6 @@ branch on is the one whose share in the relaxation is nearest to one half.
 
 from __future__ import annotations
 
-import math
 import time
 
 import numpy as np
@@ -24,7 +23,6 @@ __all__ = ["LinearKernel"]
 
 _ROUNDS = 12
 """Most linear programmes for one bound; the root may have as many as it needs."""
-
 
 _PIVOT = 30.0
 """Work of a pivot of the simplex, per row."""
@@ -62,9 +60,7 @@ class LinearKernel(NumpyKernel):
 
     def _improve(self, known: KnownLeader, frame: Frame, steps: int, deadline: float) -> float:
         """Take the best multipliers of the rounds of the relaxation, or the frame's own."""
-        best = -math.inf
-        u = frame.u
-        value = self._evaluate(known, frame, u)
+        value = self._evaluate(known, frame, frame.u)
         best = value.bound - value.error
         if best >= self._cutoff or not value.answers:
             return best
