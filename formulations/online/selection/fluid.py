@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.online.selection.options import incumbent
-from formulations.online.selection.prices import Prices, ascend, price
+from formulations.online.selection.prices import Prices, ascend, check_width, price
 from placement.checks import FloatArray, IntArray
-from placement.errors import InputError, SolverError
+from placement.errors import SolverError
 from placement.online.selection import Window
 
 __all__ = ["Fluid", "bound"]
@@ -86,13 +86,7 @@ def bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
-    if width < 1 or (window.epoch and window.epoch % width):
-        raise InputError(
-            "bins that straddle epochs",
-            field="width",
-            value=width,
-            expected=f"a divisor of the epoch, {window.epoch} ticks",
-        )
+    check_width(width, window, "bins")
     began = time.perf_counter()
     cluster = window.path.cluster
     servers, copies = cluster.servers, cluster.replication

@@ -23,7 +23,7 @@ from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
 from placement.online.selection import Ticks, Window
 
-__all__ = ["Ascent", "Priced", "Prices", "ascend", "price"]
+__all__ = ["Ascent", "Priced", "Prices", "ascend", "check_width", "price"]
 
 _ROUNDING = 1e-9
 """The bound is lowered by this much, relatively: more than floating point can lose."""
@@ -73,6 +73,32 @@ class Priced:
     usage: FloatArray
 
 
+def check_width(width: int, window: Window, what: str) -> None:
+    """Check that no piece of time lies in two epochs.
+
+    Parameters
+    ----------
+    width
+        Of a piece, in ticks.
+    window
+        Which has the epochs.
+    what
+        The pieces are called so in the message.
+
+    Raises
+    ------
+    InputError
+        When an epoch is no multiple of `width`.
+    """
+    if width < 1 or (window.epoch and window.epoch % width):
+        raise InputError(
+            f"{what} that straddle epochs",
+            field="width",
+            value=width,
+            expected=f"a divisor of the epoch, {window.epoch} ticks",
+        )
+
+
 def price(window: Window, prices: Prices) -> Priced:
     """Compute the bound of some prices.
 
@@ -86,13 +112,7 @@ def price(window: Window, prices: Prices) -> Priced:
     O(reads·replication·bins waited), vectorised over reads.
     """
     width, value = prices.width, prices.value
-    if width < 1 or (window.epoch and window.epoch % width):
-        raise InputError(
-            "bins that straddle epochs",
-            field="width",
-            value=width,
-            expected=f"a divisor of the epoch, {window.epoch} ticks",
-        )
+    check_width(width, window, "bins")
     if not (np.isfinite(value).all() and (value >= 0).all()):
         raise InputError("not a price", field="prices", expected="finite numbers >= 0")
     server, start, cost = _cheapest(window, prices)

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.online.selection.options import incumbent, latest_starts
-from formulations.online.selection.prices import Prices, ascend
+from formulations.online.selection.prices import Prices, ascend, check_width
 from placement.checks import FloatArray, IntArray
-from placement.errors import InputError, SolverError
+from placement.errors import SolverError
 from placement.online.selection import Ticks, Window
 
 __all__ = ["TimeIndexed", "bound"]
@@ -90,13 +90,7 @@ def bound(window: Window, *, width: int = 32, steps: int = 60) -> TimeIndexed:
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
-    if width < 1 or (window.epoch and window.epoch % width):
-        raise InputError(
-            "slots that straddle epochs",
-            field="width",
-            value=width,
-            expected=f"a divisor of the epoch, {window.epoch} ticks",
-        )
+    check_width(width, window, "slots")
     began = time.perf_counter()
     total = incumbent(window)[2]
     columns = _columns(window, width, latest_starts(window, total))
