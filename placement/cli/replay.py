@@ -13,7 +13,7 @@ from placement.cli import exits
 from placement.cli.options import add_constraints, add_instance, instance_from, problem_from
 from placement.cli.output import print_json
 from placement.cli.parsing import Subparsers
-from placement.cli.tables import records
+from placement.cli.tables import check_table_targets, records
 from placement.errors import InputError
 
 if TYPE_CHECKING:
@@ -125,21 +125,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_targets(args: argparse.Namespace) -> None:
-    if args.output is not None:
-        from placement.io.files import check_file
-
-        if Path(args.output).suffix.lower() not in _SUFFIXES:
-            raise InputError(
-                "unknown table format",
-                field="--output",
-                value=args.output,
-                expected="a name that ends in " + " or ".join(_SUFFIXES),
-            )
-        check_file(args.output, force=args.force)
-    if args.plot is not None:
-        from placement.plots import check_picture
-
-        check_picture(args.plot, force=args.force)
+    check_table_targets(args, _SUFFIXES)
     if args.top < 1:
         raise InputError("out of range", field="--top", value=args.top, expected="at least 1")
 

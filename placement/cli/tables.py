@@ -42,17 +42,20 @@ def add_table_output(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--force", action="store_true", help="replace existing files")
 
 
-def check_table_targets(args: argparse.Namespace) -> None:
-    """Refuse files that could not be written, before any work is done for them."""
+def check_table_targets(args: argparse.Namespace, suffixes: tuple[str, ...] = _SUFFIXES) -> None:
+    """Refuse files that could not be written, before any work is done for them.
+
+    `suffixes` are those that the table may have, in lower case.
+    """
     if args.output is not None:
         from placement.io.files import check_file
 
-        if Path(args.output).suffix.lower() not in _SUFFIXES:
+        if Path(args.output).suffix.lower() not in suffixes:
             raise InputError(
                 "unknown table format",
                 field="--output",
                 value=args.output,
-                expected="a name that ends in " + " or ".join(_SUFFIXES),
+                expected="a name that ends in " + " or ".join(suffixes),
             )
         check_file(args.output, force=args.force)
     if args.plot is not None:
