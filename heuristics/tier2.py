@@ -19,19 +19,23 @@ from placement.configuration import Configuration
 from placement.methods import Method, Options, up_to_tier
 from placement.plan import Plan, cheapest, objective
 from placement.problem import Problem
-from placement.voting import best_voters
+from placement.voting import best_voters_of_each
 
 __all__ = ["METHOD", "best_roles", "solve"]
 
 
 def best_roles(problem: Problem, replicas: list[int]) -> Configuration | None:
     """Best leader and voters among `replicas` (site indices); None when no choice is feasible."""
-    configurations = []
-    for leader in sorted(replicas):
-        voters = best_voters(problem.demand, problem.rules, leader, replicas)
-        if voters is not None:
-            configurations.append(Configuration.of(leader, voters, replicas))
-    return cheapest(problem, configurations)
+    leaders = [leader for leader in sorted(replicas) if problem.rules.may_lead[leader]]
+    voters = best_voters_of_each(problem.demand, problem.rules, leaders, [replicas] * len(leaders))
+    return cheapest(
+        problem,
+        [
+            Configuration.of(leader, chosen, replicas)
+            for leader, chosen in zip(leaders, voters, strict=True)
+            if chosen is not None
+        ],
+    )
 
 
 def solve(problem: Problem, options: Options) -> Plan:

@@ -171,6 +171,8 @@ class Rules:
 
 def laminar(labels: Sequence[IntArray], allowed: BoolArray) -> bool:
     """Whether the domains of all levels, restricted to `allowed` sites, are nested or disjoint."""
+    if len(labels) < 2:
+        return True
     blocks = {
         frozenset(np.nonzero(allowed & (level == label))[0].tolist())
         for level in labels

@@ -22,7 +22,13 @@ from placement.constraints import Rules
 from placement.demand import Demand
 from placement.score import TIE, closest_first, quorum_latency
 
-__all__ = ["best_voters", "greedy_voters", "greedy_waits", "in_order_of_answer"]
+__all__ = [
+    "best_voters",
+    "best_voters_of_each",
+    "greedy_voters",
+    "greedy_waits",
+    "in_order_of_answer",
+]
 
 
 def best_voters(
@@ -61,6 +67,42 @@ def best_voters(
     if demand.scenarios == 1:
         return _closest(demand.site_rtt[0, leader], rules, candidates, pinned)
     return _least_total_wait(demand, rules, leader, candidates, pinned)
+
+
+def best_voters_of_each(
+    demand: Demand, rules: Rules, leaders: Sequence[int], replicas: Sequence[Sequence[int]]
+) -> list[tuple[int, ...] | None]:
+    """Best voters of many (leader, R) pairs, each as :func:`best_voters` gives them.
+
+    Parameters
+    ----------
+    demand, rules
+        Of the problem.
+    leaders
+        Site indices.
+    replicas
+        Site indices of R for each leader, a member of it.
+
+    Notes
+    -----
+    Under nested caps sets of one size are worked out together, O(|R|²) for each.
+    """
+    if demand.scenarios > 1 or not rules.nested_voter_caps:
+        return [
+            best_voters(demand, rules, leader, sites)
+            for leader, sites in zip(leaders, replicas, strict=True)
+        ]
+    result: list[tuple[int, ...] | None] = [None] * len(leaders)
+    for size in {len(sites) for sites in replicas}:
+        rows = [row for row, sites in enumerate(replicas) if len(sites) == size]
+        led = np.array([leaders[row] for row in rows], dtype=np.intp)
+        sets = np.sort(np.array([replicas[row] for row in rows], dtype=np.intp), axis=1)
+        voters, found = greedy_voters(rules, demand.site_rtt[0], led, sets)
+        found &= rules.may_lead[led]
+        for row, chosen, good in zip(rows, voters.tolist(), found.tolist(), strict=True):
+            if good:
+                result[row] = tuple(chosen)
+    return result
 
 
 def in_order_of_answer(demand: Demand, leader: int, sites: npt.ArrayLike) -> tuple[int, ...]:

@@ -13,7 +13,13 @@ from placement import Diversity, Instance, Problem
 from placement.constraints import Rules
 from placement.demand import Demand
 from placement.score import TIE
-from placement.voting import best_voters, greedy_voters, greedy_waits, in_order_of_answer
+from placement.voting import (
+    best_voters,
+    best_voters_of_each,
+    greedy_voters,
+    greedy_waits,
+    in_order_of_answer,
+)
 from tests import reference
 from tests.strategies import ALL, NESTED, problems
 
@@ -70,6 +76,19 @@ def check_best_voters(problem: Problem, replicas: tuple[int, ...]) -> None:
 @given(st.data(), problems(kinds=VOTING, min_sites=2))
 def test_no_voters_are_better(data: st.DataObject, problem: Problem) -> None:
     check_best_voters(problem, some_replicas(data, problem))
+
+
+@given(st.data(), problems(kinds=VOTING, min_sites=2))
+def test_voters_of_many_leaders_are_those_of_each(data: st.DataObject, problem: Problem) -> None:
+    """Sets of several sizes, leaders that may lead and that may not."""
+    sites = len(problem.instance.sites)
+    sets = data.draw(st.lists(st.sets(st.integers(0, sites - 1), min_size=1), max_size=5))
+    leaders = [data.draw(st.sampled_from(sorted(chosen))) for chosen in sets]
+    replicas = [tuple(chosen) for chosen in sets]
+    assert best_voters_of_each(problem.demand, problem.rules, leaders, replicas) == [
+        best_voters(problem.demand, problem.rules, leader, chosen)
+        for leader, chosen in zip(leaders, replicas, strict=True)
+    ]
 
 
 @given(
