@@ -23,20 +23,22 @@ Where the paper is silent:
 - Ties go by site order, for clients by client order: the result is deterministic.
 - Under constraints, S means the sites that :class:`heuristics.room.Room` admits at that moment.
 
-O(rounds·(C·n + n·C·S)); the cost falls in every round but the last, so rounds are finite.
+Many runs, one for each candidate leader, go side by side in arrays whose first axis is the run.
+O(rounds·(C·n + n·C·S)) for each; the cost falls in every round but the last, so rounds are finite.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from heuristics.room import Room
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.score import nearest
 
-__all__ = ["THRESHOLD", "kmeans"]
+__all__ = ["THRESHOLD", "kmeans", "kmeans_of_each"]
 
 THRESHOLD = 1e-12
 """Relative fall in cost below which the rounds stop."""
@@ -44,7 +46,7 @@ THRESHOLD = 1e-12
 
 def kmeans(
     summand: FloatArray,
-    rtt: FloatArray,
+    rank: IntArray,
     order: IntArray,
     weights: FloatArray,
     fixed: Iterable[int],
@@ -57,10 +59,10 @@ def kmeans(
     ----------
     summand
         s(c, r), shape (clients, sites).
-    rtt
-        d(c, r) in ms, shape (clients, sites).
+    rank
+        Place of each site in the client's order by (RTT, site order), shape (clients, sites).
     order
-        Sites of each client by (RTT, site order), shape (clients, sites).
+        Sites of each client in that order, shape (clients, sites).
     weights
         w_c, shape (clients,): the order of the walk.
     fixed
@@ -77,90 +79,164 @@ def kmeans(
         G in site order. Fewer than n sites when the rules, as far as `room` reads them, leave no
         site to add.
     """
-    members = np.zeros(summand.shape[1], dtype=bool)
-    pinned = np.zeros_like(members)
-    pinned[list(fixed)] = True
-    members |= pinned
-    _walk(members, order, weights, room)
-    prices = np.zeros(len(members)) if price is None else price
-    _fill(members, summand, rtt, room, prices)
-    return tuple(_rounds(members, pinned, summand, rtt, room, prices).tolist())
+    pinned = np.zeros((1, summand.shape[1]), dtype=bool)
+    pinned[0, list(fixed)] = True
+    prices = np.zeros(pinned.shape) if price is None else price[np.newaxis]
+    return kmeans_of_each(summand[np.newaxis], rank, order, weights, pinned, room, prices)[0]
 
 
-def _walk(members: BoolArray, order: IntArray, weights: FloatArray, room: Room) -> None:
-    """Lines 5 to 10: the nearest allowed site of the heaviest clients."""
-    missing = room.size - int(members.sum())
-    if missing <= 0:
-        return
-    heaviest = np.argsort(-weights, kind="stable")
-    holds = room.rules.may_hold[order[heaviest]]
-    closest = order[heaviest, holds.argmax(axis=1)]
-    addable = room.addable(members)
-    for site in closest[holds.any(axis=1)].tolist():
-        if addable[site]:
-            members[site] = True
-            missing -= 1
-            if not missing:
-                return
-            addable = room.addable(members)
-
-
-def _fill(
-    members: BoolArray, summand: FloatArray, rtt: FloatArray, room: Room, price: FloatArray
-) -> None:
-    """Add the site that lowers the cost most until there are n, or none may be added."""
-    clients = np.arange(len(summand))
-    while int(members.sum()) < room.size:
-        addable = np.nonzero(room.addable(members))[0]
-        if not addable.size:
-            return
-        present = np.nonzero(members)[0]
-        if present.size:
-            near = nearest(rtt, present)
-            # a newcomer takes a client over when it is closer, or as close and first in site order
-            closer = (rtt[:, addable] < rtt[clients, near][:, np.newaxis]) | (
-                (rtt[:, addable] == rtt[clients, near][:, np.newaxis])
-                & (addable < near[:, np.newaxis])
-            )
-            kept = summand[clients, near][:, np.newaxis]
-            costs = np.where(closer, summand[:, addable], kept).sum(axis=0)
-        else:
-            costs = summand[:, addable].sum(axis=0)
-        members[addable[int((costs + price[addable]).argmin())]] = True
-
-
-def _rounds(
-    members: BoolArray,
-    pinned: BoolArray,
-    summand: FloatArray,
-    rtt: FloatArray,
+def kmeans_of_each(
+    summands: FloatArray,
+    rank: IntArray,
+    order: IntArray,
+    weights: FloatArray,
+    fixed: BoolArray,
     room: Room,
-    price: FloatArray,
-) -> IntArray:
-    """Lines 11 to 21: cluster and move until a round no longer pays."""
-    clients = np.arange(len(summand))
-    present = np.nonzero(members)[0]
-    if not present.size or not len(clients):
-        return present
-    near = nearest(rtt, present)
-    cost = float(summand[clients, near].sum() + price[present].sum())
-    while True:
-        held = members.copy()
-        moving = present[~pinned[present]]
-        clusters = (near == moving[:, np.newaxis]).astype(np.float64)
-        totals = clusters @ summand + price  # (moving centroids, sites)
-        for centroid, total in zip(moving.tolist(), totals, strict=True):
-            allowed = room.replaceable(held, centroid)
-            if not allowed.any():
-                continue
-            target = int(np.where(allowed, total, np.inf).argmin())
-            held[centroid] = False
-            held[target] = True
-        if (held == members).all():
-            return present
-        moved = np.nonzero(held)[0]
-        new_near = nearest(rtt, moved)
-        new_cost = float(summand[clients, new_near].sum() + price[moved].sum())
-        if cost - new_cost < THRESHOLD * abs(cost) or not new_cost < cost:
-            return present if new_cost > cost else moved
-        members, present, near, cost = held, moved, new_near, new_cost
+    prices: FloatArray,
+) -> list[tuple[int, ...]]:
+    """Algorithm 3 for B runs that differ in costs and fixed sites.
+
+    Parameters
+    ----------
+    summands
+        s(c, r) of each run, shape (B, clients, sites).
+    rank, order, weights, room
+        As for :func:`kmeans`; ``room.leader`` is one for all or one for each run.
+    fixed
+        Sites that stay where they are in each run, boolean, shape (B, sites).
+    prices
+        What a centroid costs by itself in each run, shape (B, sites).
+
+    Returns
+    -------
+    list of tuple of int
+        G of each run, as from :func:`kmeans`.
+    """
+    runs = _Runs(summands, rank, order, fixed, room, prices)
+    members = fixed.copy()
+    runs.walk(members, weights)
+    runs.fill(members)
+    runs.move(members)
+    return [tuple(np.nonzero(row)[0].tolist()) for row in members]
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """What stays the same while the centroids of B runs move; as for :func:`kmeans_of_each`."""
+
+    summands: FloatArray
+    rank: IntArray
+    order: IntArray
+    fixed: BoolArray
+    room: Room
+    prices: FloatArray
+
+    def walk(self, members: BoolArray, weights: FloatArray) -> None:
+        """Lines 5 to 10: the nearest allowed site of the heaviest clients."""
+        missing = self.room.size - members.sum(axis=1)
+        heaviest = np.argsort(-weights, kind="stable")
+        holds = self.room.rules.may_hold[self.order[heaviest]]
+        closest = self.order[heaviest, holds.argmax(axis=1)][holds.any(axis=1)]
+        addable = self.room.addable(members)
+        # what may not join now may not join later either, so that each site is asked for once
+        for site in dict.fromkeys(closest.tolist()):
+            if not (missing > 0).any():
+                return
+            joins = addable[:, site] & (missing > 0)
+            if joins.any():
+                members[joins, site] = True
+                missing -= joins
+                addable = self.room.addable(members)
+
+    def fill(self, members: BoolArray) -> None:
+        """Add the site that lowers the cost most until there are n, or none may be added."""
+        rows = np.nonzero(members.sum(axis=1) < self.room.size)[0]
+        while rows.size:
+            addable = self.room.addable(members[rows], rows)
+            possible = addable.any(axis=1)
+            rows, addable = rows[possible], addable[possible]
+            if not rows.size:
+                return
+            near, kept = self._nearest(members, rows)
+            closer = self.rank < near[:, :, np.newaxis]
+            costs = np.where(closer, self._summands(rows), kept[:, :, np.newaxis]).sum(axis=1)
+            best = np.where(addable, costs + self.prices[rows], np.inf).argmin(axis=1)
+            members[rows, best] = True
+            rows = rows[members[rows].sum(axis=1) < self.room.size]
+
+    def _nearest(self, members: BoolArray, rows: IntArray) -> tuple[IntArray, FloatArray]:
+        """Place of every client's nearest centroid in its order, S without any, and its cost there.
+
+        Shapes (rows, clients).
+        """
+        clients, sites = self.rank.shape
+        held = members[rows]
+        width = max(1, int(held.sum(axis=1).max(initial=0)))
+        centroids = np.argsort(~held, axis=1, kind="stable")[:, :width]
+        places = np.where(
+            np.take_along_axis(held, centroids, axis=1)[:, :, np.newaxis],
+            self._rank_of[centroids],
+            sites,
+        )
+        near = places.min(axis=1)
+        some = np.arange(clients)
+        site = self.order[some, np.minimum(near, sites - 1)]
+        cost = self.summands[rows[:, np.newaxis], some, site]
+        return near, np.where(near < sites, cost, 0.0)
+
+    @cached_property
+    def _rank_of(self) -> IntArray:
+        """Ranks by site, shape (sites, clients)."""
+        return np.ascontiguousarray(self.rank.T)
+
+    def _summands(self, rows: IntArray) -> FloatArray:
+        """Those of some runs, without a copy when it is all of them."""
+        return self.summands if len(rows) == len(self.summands) else self.summands[rows]
+
+    def move(self, members: BoolArray) -> None:
+        """Lines 11 to 21: cluster and move until a round no longer pays."""
+        if not len(self.rank):
+            return
+        rows = np.nonzero(members.any(axis=1))[0]
+        near, cost = self._clusters(members, rows)
+        while rows.size:
+            moved = self._round(members[rows], rows, near)
+            differs = (moved != members[rows]).any(axis=1)
+            rows, cost, moved = rows[differs], cost[differs], moved[differs]
+            if not rows.size:
+                return
+            before = members[rows]
+            members[rows] = moved
+            near, new_cost = self._clusters(members, rows)
+            worse = new_cost > cost
+            members[rows[worse]] = before[worse]
+            goes_on = (cost - new_cost >= THRESHOLD * np.abs(cost)) & (new_cost < cost)
+            rows, near, cost = rows[goes_on], near[goes_on], new_cost[goes_on]
+
+    def _clusters(self, members: BoolArray, rows: IntArray) -> tuple[IntArray, FloatArray]:
+        """Nearest centroid of every client, shape (rows, clients), and the cost of each run."""
+        near, kept = self._nearest(members, rows)
+        total = kept.sum(axis=1) + np.where(members[rows], self.prices[rows], 0.0).sum(axis=1)
+        return self.order[np.arange(len(self.rank)), near], total
+
+    def _round(self, held: BoolArray, rows: IntArray, near: IntArray) -> BoolArray:
+        """Move the centroids `held` that are not fixed, one after another in site order."""
+        movable = held & ~self.fixed[rows]
+        count = movable.sum(axis=1)
+        width = int(count.max(initial=0))
+        # each run's centroids in site order; those of runs with fewer are repeated, and stay
+        centroids = np.argsort(~movable, axis=1, kind="stable")[:, :width]
+        real = np.arange(width) < count[:, np.newaxis]
+        clusters = (near[:, np.newaxis, :] == centroids[:, :, np.newaxis]).astype(np.float64)
+        totals = clusters @ self._summands(rows) + self.prices[rows][:, np.newaxis, :]
+        stays = totals.argmin(axis=2) == centroids
+        for j in np.nonzero((real & ~stays).any(axis=0))[0].tolist():
+            some = np.nonzero(real[:, j] & ~stays[:, j])[0]
+            centroid = centroids[some, j]
+            allowed = self.room.replaceable(held[some], centroid, rows[some])
+            possible = allowed.any(axis=1)
+            target = np.where(allowed, totals[some, j], np.inf).argmin(axis=1)
+            some, centroid, target = some[possible], centroid[possible], target[possible]
+            held[some, centroid] = False
+            held[some, target] = True
+        return held

@@ -46,7 +46,7 @@ def kmeans_then_quorum(problem: Problem, terms: Terms, size: int) -> Configurati
     # the leader is not known yet: a site counts with the least that it costs under any
     price = terms.money[problem.rules.may_lead].min(axis=0)
     room = Room(problem, size)
-    centroids = kmeans(summand, terms.rtt, terms.order, weights, fixed, room, price)
+    centroids = kmeans(summand, terms.rank, terms.order, weights, fixed, room, price)
     roles = best_roles(problem, list(centroids)) if len(centroids) == size else None
     return keep_close(problem, centroids, size) if roles is None else roles
 

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from heuristics.fallback import nearby, no_plan, sizes
-from heuristics.kmeans import kmeans
+from heuristics.kmeans import kmeans_of_each
 from heuristics.room import Room
 from heuristics.terms import Terms, terms_of, total_operations
 from placement.configuration import Configuration
@@ -34,10 +35,21 @@ from placement.feasibility import complete, violations
 from placement.methods import Method, Options, Progress
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
+from placement.score import closest_first
 from placement.status import Termination
-from placement.voting import best_voters
+from placement.voting import best_voters_of_each, in_order_of_answer
 
-__all__ = ["METHOD", "Search", "quorum_of", "quorum_then_kmeans", "search", "solve"]
+__all__ = [
+    "METHOD",
+    "Search",
+    "quorum_of",
+    "quorum_then_kmeans",
+    "quorums_of",
+    "search",
+    "solve",
+]
+
+_BLOCK = 100_000  # summands of the leaders that are handled at once: they should stay in cache
 
 
 def quorum_of(problem: Problem, leader: int, size: int) -> tuple[int, ...] | None:
@@ -52,36 +64,39 @@ def quorum_of(problem: Problem, leader: int, size: int) -> tuple[int, ...] | Non
     size
         |R|, which limits how many voters may lie outside the pinned sites.
     """
+    return quorums_of(problem, [leader], size)[0]
+
+
+def quorums_of(problem: Problem, leaders: Sequence[int], size: int) -> list[tuple[int, ...] | None]:
+    """Q_ℓ of many candidate leaders, each as :func:`quorum_of` gives it.
+
+    O(L·S²) for L leaders under caps on nested levels, O(L·S log S) without rules.
+    """
     rules = problem.rules
-    order = nearby(problem, leader)
     if _closest_may_vote(problem):
-        closest = [site for site in order if rules.may_vote[site] and site != leader]
-        return (leader, *closest[: rules.quorum - 1]) if len(closest) >= rules.voters - 1 else None
+        others = np.where(rules.may_vote, problem.demand.site_rtt[0, leaders], np.inf)
+        others[np.arange(len(leaders)), leaders] = np.inf
+        enough = np.isfinite(others).sum(axis=1) >= rules.voters - 1
+        closest = closest_first(others)[:, : rules.quorum - 1].tolist()
+        return [
+            (leader, *sites) if able else None
+            for leader, sites, able in zip(leaders, closest, enough.tolist(), strict=True)
+        ]
     rules = _as_voters(rules, size)
-    voters = best_voters(problem.demand, rules, leader, np.nonzero(rules.may_hold)[0])
-    if voters is None:
-        return None
-    rank = {site: place for place, site in enumerate(order)}
-    return tuple(sorted(voters, key=lambda site: rank[site])[: rules.quorum])
+    holders = np.nonzero(rules.may_hold)[0].tolist()
+    voters = best_voters_of_each(problem.demand, rules, leaders, [holders] * len(leaders))
+    return [
+        None
+        if chosen is None
+        else in_order_of_answer(problem.demand, leader, chosen)[: rules.quorum]
+        for leader, chosen in zip(leaders, voters, strict=True)
+    ]
 
 
 def _closest_may_vote(problem: Problem) -> bool:
     """Whether the best voters of a leader are simply those closest to it."""
     rules = problem.rules
     return not rules.groups and problem.demand.scenarios == 1 and not rules.must_hold.any()
-
-
-def _voters(problem: Problem, leader: int, replicas: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Best voters of `leader` among `replicas`, without the general machinery where it can be."""
-    rules = problem.rules
-    if not _closest_may_vote(problem):
-        return best_voters(problem.demand, rules, leader, replicas)
-    able = [site for site in replicas if rules.may_vote[site] and site != leader]
-    if len(able) < rules.voters - 1 or leader not in replicas:
-        return None
-    waits = problem.demand.site_rtt[0, leader, able]
-    closest = np.argsort(waits, kind="stable")[: rules.voters - 1]
-    return (leader, *(able[i] for i in closest.tolist()))
 
 
 def _as_voters(rules: Rules, size: int) -> Rules:
@@ -131,28 +146,70 @@ def quorum_then_kmeans(
     LimitError
         When the search for a feasible completion gives up.
     """
-    quorum = quorum_of(problem, leader, size) or (leader,)
-    fixed = {leader, *quorum, *np.nonzero(problem.rules.must_hold)[0].tolist()}
-    centroids: tuple[int, ...] = tuple(fixed)
-    if len(fixed) <= size:
-        centroids = kmeans(
-            terms.summand(leader),
-            terms.rtt,
-            terms.order,
-            total_operations(problem),
-            fixed,
-            Room(problem, size, leader),
-            terms.money[leader],
+    return _settled(problem, _proposals(problem, terms, [leader], size)[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Proposal:
+    """What quorum and K-means suggest for a leader and |R|, and its best voters, if any."""
+
+    leader: int
+    size: int
+    quorum: tuple[int, ...]
+    centroids: tuple[int, ...]
+    voters: tuple[int, ...] | None = None
+
+
+def _proposals(
+    problem: Problem, terms: Terms, leaders: Sequence[int], size: int
+) -> list[_Proposal]:
+    """Lines 5 to 7 of Algorithm 5 for some leaders at once."""
+    pinned = np.nonzero(problem.rules.must_hold)[0].tolist()
+    proposals = []
+    fixed = np.zeros((len(leaders), terms.sites), dtype=bool)
+    quorums = quorums_of(problem, leaders, size)
+    for row, (leader, found) in enumerate(zip(leaders, quorums, strict=True)):
+        quorum = found or (leader,)
+        fixed[row, [leader, *quorum, *pinned]] = True
+        proposals.append(_Proposal(leader, size, quorum, tuple(np.nonzero(fixed[row])[0].tolist())))
+    fit = [row for row, proposal in enumerate(proposals) if len(proposal.centroids) <= size]
+    if not fit:
+        return proposals
+    able = np.array(leaders)[fit]
+    centroids = kmeans_of_each(
+        np.array([terms.summand(leader) for leader in able.tolist()]),
+        terms.rank,
+        terms.order,
+        total_operations(problem),
+        fixed[fit],
+        Room(problem, size, able),
+        terms.money[able],
+    )
+    full = [row for row, sites in zip(fit, centroids, strict=True) if len(sites) == size]
+    sets = [sites for sites in centroids if len(sites) == size]
+    led = [leaders[row] for row in full]
+    voters = dict(
+        zip(full, best_voters_of_each(problem.demand, problem.rules, led, sets), strict=True)
+    )
+    for row, sites in zip(fit, centroids, strict=True):
+        proposals[row] = dataclasses.replace(
+            proposals[row], centroids=sites, voters=voters.get(row)
         )
-    if len(centroids) == size:
-        voters = _voters(problem, leader, centroids)
-        if voters is not None:
-            configuration = Configuration.of(leader, voters, centroids)
-            if not violations(problem, configuration):
-                return configuration
-    wanted = [*quorum, *centroids]
+    return proposals
+
+
+def _settled(problem: Problem, proposal: _Proposal) -> Configuration | None:
+    """Line 8: the proposal with its voters, or what keeps most of it; None: there is nothing."""
+    leader, rules = proposal.leader, problem.rules
+    if proposal.voters is not None:
+        configuration = Configuration.of(leader, proposal.voters, proposal.centroids)
+        # the best voters obey what binds voters, K-means heeds pins and forbidden sites
+        bound = rules.of("replicas") or rules.budget is not None or problem.objective.kind != "mean"
+        if not bound or not violations(problem, configuration):
+            return configuration
+    wanted = [*proposal.quorum, *proposal.centroids]
     close = [site for site in nearby(problem, leader) if site not in wanted]
-    return complete(problem, leader, [*wanted, *close], size)
+    return complete(problem, leader, [*wanted, *close], proposal.size)
 
 
 @dataclasses.dataclass
@@ -185,10 +242,10 @@ def search(problem: Problem, options: Options) -> Search:
     leaders = np.nonzero(problem.rules.may_lead)[0].tolist()
     try:
         terms = terms_of(problem, everyone=True)
-        for done, leader in enumerate(leaders):
-            for size in sizes(problem):
+        for done, proposals in enumerate(_by_leader(problem, terms, leaders)):
+            for proposal in proposals:
                 try:
-                    configuration = quorum_then_kmeans(problem, terms, leader, size)
+                    configuration = _settled(problem, proposal)
                 except LimitError as error:
                     gave_up = error
                     continue
@@ -205,6 +262,15 @@ def search(problem: Problem, options: Options) -> Search:
     if not result.found and gave_up is not None and result.termination is Termination.FINISHED:
         raise gave_up
     return result
+
+
+def _by_leader(problem: Problem, terms: Terms, leaders: list[int]) -> Iterator[list[_Proposal]]:
+    """Proposals of every |R| for one leader after the other, worked out for many at a time."""
+    step = max(1, _BLOCK // max(1, terms.sites * len(terms.rank)))
+    for first in range(0, len(leaders), step):
+        some = leaders[first : first + step]
+        by_size = [_proposals(problem, terms, some, size) for size in sizes(problem)]
+        yield from map(list, zip(*by_size, strict=True))
 
 
 def solve(problem: Problem, options: Options) -> Plan:

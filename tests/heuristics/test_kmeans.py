@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics.kmeans import kmeans
+from heuristics.kmeans import kmeans, kmeans_of_each
 from heuristics.room import Room
 from heuristics.terms import terms_of, total_operations
 from placement import Diversity, Instance, Operation, Problem
@@ -42,7 +42,7 @@ def run(
     terms = terms_of(problem, everyone=True)
     weight = total_operations(problem)
     summand = weight[:, np.newaxis] * terms.rtt if cost is None else cost
-    return kmeans(summand, terms.rtt, terms.order, weight, fixed, Room(problem, size))
+    return kmeans(summand, terms.rank, terms.order, weight, fixed, Room(problem, size))
 
 
 def test_centroids_start_at_the_heaviest_clients() -> None:
@@ -177,3 +177,24 @@ def test_invariants(problem: Problem, data: st.DataObject) -> None:
     assert rules.may_hold[list(chosen)].all()
     assert list(chosen) == sorted(chosen)
     assert run(problem, n, fixed) == chosen
+
+
+@given(problems(kinds=ALL, integral=True), st.data())
+def test_runs_side_by_side_are_runs_alone(problem: Problem, data: st.DataObject) -> None:
+    """Each run has costs, fixed sites, a leader and prices of its own."""
+    terms, sites = terms_of(problem, everyone=True), len(problem.instance.sites)
+    weight = total_operations(problem)
+    n = data.draw(st.integers(1, sites))
+    leaders = np.array(data.draw(st.lists(st.integers(0, sites - 1), min_size=1, max_size=4)))
+    fixed = np.zeros((len(leaders), sites), dtype=bool)
+    for row, leader in enumerate(leaders.tolist()):
+        more = data.draw(st.sets(st.integers(0, sites - 1), max_size=n - 1))
+        fixed[row, [leader, *more]] = True
+    prices = np.array([[data.draw(st.integers(0, 9)) for _ in range(sites)] for _ in leaders])
+    costs = np.array([terms.summand(leader) for leader in leaders.tolist()])
+    order = (terms.rank, terms.order, weight)
+    together = kmeans_of_each(costs, *order, fixed, Room(problem, n, leaders), prices)
+    for row, leader in enumerate(leaders.tolist()):
+        pins = np.nonzero(fixed[row])[0]
+        alone = kmeans(costs[row], *order, pins, Room(problem, n, leader), prices[row])
+        assert together[row] == alone

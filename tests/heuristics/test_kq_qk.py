@@ -115,14 +115,15 @@ def test_time_limit_stops_between_leaders() -> None:
     assert plan.found
 
 
-@pytest.mark.parametrize("module", [kq, qk])
+@pytest.mark.parametrize(("module", "name"), [(kq, "kmeans"), (qk, "kmeans_of_each")])
 def test_what_breaks_a_rule_is_completed(
-    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+    module: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever K-means returns, too few sites or too many voters in a region, a plan comes out."""
     problem = Problem(random_instance(0), replicas=3, voters=3, survive="region")
     for bad in ((), (0, 1), (0, 1, 2), (0, 1, 4)):
-        monkeypatch.setattr(module, "kmeans", lambda *_, bad=bad: bad)
+        each = [bad] * len(problem.instance.sites)
+        monkeypatch.setattr(module, name, lambda *_, r=bad if module is kq else each: r)
         plan = run(module.METHOD, problem, Options())
         assert plan.found
         assert plan.configuration is not None

@@ -39,6 +39,32 @@ def test_every_site_of_a_plan_may_join_the_rest_of_it(
     assert room.replaceable(members, site)[site]
 
 
+@given(
+    st.one_of(problems(kinds=ALL, max_sites=6), problems(kinds=HARD, min_sites=4, max_sites=6)),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_many_sets_at_once_are_as_many_alone(problem: Problem, known: bool, seed: int) -> None:
+    """Sets of every size, each with a leader of its own; parts of the batch by number as well."""
+    rng = np.random.default_rng(seed)
+    sites = len(problem.rules.may_hold)
+    leaders = rng.integers(0, sites, 5)
+    members = rng.random((5, sites)) < rng.random((5, 1))
+    members[np.arange(5), leaders] = True
+    size = problem.rules.replicas_max
+    together = Room(problem, size, leaders if known else None)
+    alone = [Room(problem, size, int(ell) if known else None) for ell in leaders]
+    expected = [one.addable(row) for one, row in zip(alone, members, strict=True)]
+    assert (together.addable(members) == expected).all()
+    some = np.array([3, 0])
+    assert (together.addable(members[some], some) == np.array(expected)[some]).all()
+    replaced = [
+        one.replaceable(row, int(ell))
+        for one, row, ell in zip(alone, members, leaders, strict=True)
+    ]
+    assert (together.replaceable(members, leaders) == replaced).all()
+
+
 def test_slots_are_kept_for_domains_that_are_missing() -> None:
     """Six sites in three regions of two; voters from three regions must fit into three replicas."""
     problem = Problem(random_instance(0), replicas=3, voters=3, diversity=Diversity("region"))
