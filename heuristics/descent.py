@@ -1,11 +1,14 @@
 """Steepest descent of many (leader, replica set) pairs at once.
 
 Every pair takes its best move until none is left that lowers its objective. Where the quorum wait
-of a move is known in closed form the best move is the minimum of a table. Under caps, minimum
-domains, pinned voters or RTTs that vary by interval the table holds lower bounds, and the most
-promising moves are valued exactly, a few at a time, until one of them is an improvement or no
+of a move is known in closed form the best move is the minimum of a table. Under several caps,
+minimum domains, pinned voters or RTTs that vary by interval the table holds lower bounds, and the
+most promising moves are valued exactly, a few at a time, until one of them is an improvement or no
 bound promises one: the search never misses an improving move, and never takes one that breaks a
 rule.
+
+The best move depends on nothing but the pair, so that descents that meet go on as one, and one that
+meets the way of an earlier descent is known to come out where that did: :mod:`heuristics.ways`.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from heuristics.swaps import Neighbourhood, Pairs
+from heuristics.ways import Ends, Ways
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.score import quorum_latency
 from placement.voting import best_voters, greedy_waits
@@ -40,11 +44,14 @@ class Descent:
         Asked between steps; true ends the descent where it stands.
     steps
         Rounds of moves done.
+    ends
+        Where the descents so far have come out, by the sets on their ways.
     """
 
     neighbourhood: Neighbourhood
     stop: Callable[[], bool]
     steps: int = 0
+    ends: Ends = field(default_factory=dict)
     _known: dict[tuple[int, ...], float] = field(default_factory=dict)
 
     @property
@@ -57,7 +64,8 @@ class Descent:
         """Move every pair down to a local optimum, in place; return the objectives, shape (B,).
 
         Infinite for a pair that obeys no rule to begin with. Steps cost as
-        :meth:`Neighbourhood.moves`; pairs that have arrived cost nothing.
+        :meth:`Neighbourhood.moves`; pairs that have arrived, or that meet the way of another, cost
+        nothing.
         """
         values = [
             self._run(pairs, np.arange(first, min(first + self.block, len(pairs))))
@@ -69,36 +77,47 @@ class Descent:
         """Descend with the pairs in `rows`, which fit into one block."""
         moves_of = self.neighbourhood
         values = np.full(len(rows), math.inf)
-        summands = moves_of.summands(pairs.leaders[rows])
-        active = np.arange(len(rows))
+        newcomers = moves_of.newcomers(pairs.leaders[rows])
+        ways = Ways(self.ends)
+        active = ways.leading_on(np.arange(len(rows)), pairs.take(rows))
+        valued = False
         while active.size:
             some = pairs.take(rows[active])
-            now, table = moves_of.moves(some, summands)
+            now, table = moves_of.moves(some, newcomers.take(active))
             waits_now, waits = moves_of.waits(some)
-            values[active] = now + (waits_now if moves_of.exact else self.exact_waits(some))
+            if not valued:
+                values[active] = now + (waits_now if moves_of.exact else self.exact_waits(some))
+                valued = True
             if self.stop():
-                break
+                ways.join(pairs.replicas, rows, values)
+                return values
             if moves_of.exact:
-                flat = (table + waits).reshape(len(active), -1)
+                table += waits
+                flat = table.reshape(len(active), -1)
                 move = flat.argmin(axis=1)
                 lowest = flat[np.arange(len(active)), move]
                 better = lowest < _below(values[active])
             else:
-                move, better = self._promising(some, table, waits, values[active])
+                move, lowest, better = self._promising(some, table, waits, values[active])
+            active = active[better]
             place, site = np.divmod(move[better], table.shape[2])
-            active, summands = active[better], summands[better]
             pairs.replicas[rows[active], place] = site
+            values[active] = lowest[better]
+            active = ways.leading_on(active, pairs.take(rows[active]))
             self.steps += 1
+        ways.join(pairs.replicas, rows, values)
+        ways.remember(pairs.replicas, rows, values)
         return values
 
     def _promising(
         self, pairs: Pairs, table: FloatArray, waits: FloatArray, values: FloatArray
-    ) -> tuple[IntArray, BoolArray]:
-        """Find a move that truly lowers each pair's value, if there is one: (move, found)."""
+    ) -> tuple[IntArray, FloatArray, BoolArray]:
+        """Find a move that truly lowers each pair's value: (move, value after it, found)."""
         base = table.reshape(len(pairs), -1)
         hope = (table + waits).reshape(len(pairs), -1)
         limit = _below(values)
         move = np.zeros(len(pairs), dtype=np.intp)
+        lowest = np.full(len(pairs), math.inf)
         found = np.zeros(len(pairs), dtype=bool)
         open_ = np.nonzero(hope.min(axis=1) < limit)[0]
         while open_.size:
@@ -116,9 +135,9 @@ class Descent:
             # the last write wins, so the best move of a pair must come last
             for i in np.argsort(-exact, kind="stable"):
                 if exact[i] < limit[owner[i]]:
-                    move[owner[i]], found[owner[i]] = moves[i], True
+                    move[owner[i]], lowest[owner[i]], found[owner[i]] = moves[i], exact[i], True
             open_ = open_[~found[open_] & (hope[open_].min(axis=1) < limit[open_])]
-        return move, found
+        return move, lowest, found
 
     def exact_waits(self, pairs: Pairs) -> FloatArray:
         """D·q of the best feasible voters of each pair, infinite without any; shape (B,)."""
@@ -161,5 +180,6 @@ class Descent:
 
 
 def _below(values: FloatArray) -> FloatArray:
-    """Return what counts as lower than `values` in spite of rounding."""
+    """Return what counts as lower in spite of rounding; for infinite values nothing does."""
+    values = np.where(np.isfinite(values), values, -math.inf)
     return values - _FALL * np.abs(values)

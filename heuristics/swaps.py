@@ -13,7 +13,8 @@ alone: the nearest and the second nearest. With s_ℓ(c, r) of :mod:`heuristics.
 ⪯_c is the client's strict order by RTT, not by cost: a closer replica takes a client over even
 where relaying through it is dearer, so that a replica can harm and gains may be negative. The
 quorum wait follows in closed form: when x joins a set whose (m−1)-th and m-th smallest RTTs from
-ℓ are lo and hi, the m-th smallest becomes min(max(x, lo), hi).
+ℓ are lo and hi, the m-th smallest becomes min(max(x, lo), hi); under one cap on failure domains see
+:mod:`heuristics.capped`. s_ℓ(c, in if in ⪯_c …) comes from :mod:`heuristics.newcomers`.
 
 All moves of B pairs cost O(B·C·S) and one matrix product of B·|R|·C·S.
 """
@@ -24,8 +25,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from heuristics.capped import capped_waits
+from heuristics.newcomers import Newcomers, Ranks, Tables, WorkedOut
 from heuristics.terms import Terms
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.configuration import site_costs
@@ -33,8 +35,6 @@ from placement.constraints import Rules
 from placement.problem import Problem
 
 __all__ = ["Neighbourhood", "Pairs"]
-
-Ranks = npt.NDArray[np.int32]
 
 
 @dataclass
@@ -95,34 +95,27 @@ class Neighbourhood:
         only_leader = pins == 1 and bool((rules.may_lead == rules.must_vote).all())
         return (
             self.problem.demand.scenarios == 1
-            and not rules.of("voters")
+            and (not rules.of("voters") or self._cap is not None)
             and (pins == 0 or only_leader)
         )
 
     @cached_property
+    def _cap(self) -> tuple[IntArray, int] | None:
+        """Domains and cap where one cap is all that binds voters, in one scenario."""
+        rules = self.rules.of("voters")
+        if self.problem.demand.scenarios > 1 or len(rules) != 1 or rules[0].cap is None:
+            return None
+        return (rules[0].labels, rules[0].cap) if rules[0].min_domains is None else None
+
+    @cached_property
+    def tables(self) -> Tables:
+        """What clients cost when a site joins, by leader."""
+        return Tables(self.terms)
+
+    @cached_property
     def _ranks(self) -> Ranks:
         """Ranks by site, shape (sites + 1, rows); "none" comes after every site."""
-        rank = self.terms.rank
-        none = np.full((len(rank), 1), self.terms.sites)
-        return np.ascontiguousarray(np.hstack([rank, none]).T.astype(np.int32))
-
-    @cached_property
-    def _sites_by_rank(self) -> IntArray:
-        """Site of every rank, shape (rows, sites + 1)."""
-        none = np.full((len(self.terms.order), 1), self.terms.sites)
-        return np.hstack([self.terms.order, none])
-
-    @cached_property
-    def _near_cost(self) -> FloatArray:
-        """A[c]·d(c, r), shape (sites + 1, rows)."""
-        cost = self.terms.near * self.terms.rtt.T
-        return np.vstack([cost, np.zeros((1, cost.shape[1]))])
-
-    @cached_property
-    def _relay_rtt(self) -> FloatArray:
-        """d(r, ℓ) as each row sees it, shape (leaders, sites + 1, scenarios)."""
-        rtt = self.terms.site_rtt.transpose(2, 1, 0)
-        return np.concatenate([rtt, np.zeros((rtt.shape[0], 1, rtt.shape[2]))], axis=1)
+        return np.ascontiguousarray(self.tables.ranks.T)
 
     @cached_property
     def _waits(self) -> FloatArray:
@@ -139,20 +132,23 @@ class Neighbourhood:
         rows = [site_costs(self.problem.instance, ell) for ell in range(self.terms.sites)]
         return np.array([np.append(row, 0.0) for row in rows if row is not None])
 
-    def summands(self, leaders: IntArray) -> FloatArray:
-        """s_ℓ(c, r) for each leader, shape (B, sites + 1, rows)."""
-        relayed = self._relay_rtt[leaders][:, :, self.terms.scenario]
-        return np.asarray(self._near_cost + relayed * self.terms.relay)
+    def newcomers(self, leaders: IntArray) -> Newcomers:
+        """What clients cost when a site joins, for pairs with these leaders."""
+        return self.tables.of(leaders)
 
-    def moves(self, pairs: Pairs, summands: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def worked_out(self, summands: FloatArray) -> Newcomers:
+        """Do the same for summands of another kind, shape (B, sites + 1, rows)."""
+        return WorkedOut(self.tables.ranks, self.tables.order, summands)
+
+    def moves(self, pairs: Pairs, newcomers: Newcomers) -> tuple[FloatArray, FloatArray]:
         """Value of every move without the quorum wait: (values now, table of values after).
 
         Parameters
         ----------
         pairs
             B pairs.
-        summands
-            Of their leaders, from :meth:`summands`.
+        newcomers
+            Of their leaders, from :meth:`newcomers`, or of other summands.
 
         Returns
         -------
@@ -163,7 +159,7 @@ class Neighbourhood:
             that comes in]; the first place that holds "none" vacates nothing, site number `sites`
             brings nothing in. Infinite for moves that break a rule that can be read off counts.
         """
-        now, table = self._client_part(pairs, summands)
+        now, table = self._client_part(pairs, newcomers)
         if self.rules.cost_weight:
             self._add_money(pairs, now, table)
         constant = self.terms.direct[pairs.leaders]
@@ -172,17 +168,13 @@ class Neighbourhood:
         table[~self.allowed(pairs)] = np.inf
         return now, table
 
-    def additions(self, pairs: Pairs, summands: FloatArray) -> FloatArray:
+    def additions(self, pairs: Pairs, newcomers: Newcomers) -> FloatArray:
         """Objective less D·q after one more site, shape (B, sites): the table's cheap part.
 
         Infinite for sites that are there already or may hold no replica; no other rule is heeded.
         """
-        held = self._ranks[pairs.replicas]
-        first = held.min(axis=1, keepdims=True)
-        rows = np.arange(first.shape[2])
-        at_first = np.take_along_axis(summands, self._sites_by_rank[rows, first], axis=1)
-        after = np.where(self._ranks < first, summands, at_first).sum(axis=2)[:, :-1]
-        after += self.terms.direct[pairs.leaders][:, np.newaxis]
+        joined = newcomers.after(self._ranks[pairs.replicas].min(axis=1))
+        after = _summed(joined)[:, :-1] + self.terms.direct[pairs.leaders][:, np.newaxis]
         if self.rules.cost_weight:
             after += self.terms.money[pairs.leaders]
         members = np.zeros((len(pairs), self.terms.sites + 1), dtype=bool)
@@ -193,9 +185,12 @@ class Neighbourhood:
     def waits(self, pairs: Pairs) -> tuple[FloatArray, FloatArray]:
         """D·q of the m voters that answer first, now and after each move: shapes as in `moves`.
 
-        The wait of the best voter set where :attr:`exact` holds, a lower bound on it elsewhere.
+        The wait of the best voter set where :attr:`exact` holds, infinite where there is none under
+        a cap; a lower bound on it elsewhere.
         """
         m = self.rules.quorum
+        if self._cap is not None:
+            return self._waits_under_cap(pairs, *self._cap)
         count, width = pairs.replicas.shape
         now = np.zeros(count)
         table = np.zeros((count, width, self.terms.sites + 1))
@@ -218,24 +213,31 @@ class Neighbourhood:
             table += votes * np.minimum(after, high[:, :, np.newaxis])
         return now, table
 
-    def _client_part(self, pairs: Pairs, summands: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _waits_under_cap(
+        self, pairs: Pairs, labels: IntArray, cap: int
+    ) -> tuple[FloatArray, FloatArray]:
+        votes, rules = float(self.terms.votes[0]), self.rules
+        now, table = capped_waits(
+            self._waits[0][pairs.leaders], pairs.replicas, labels, cap, rules.quorum, rules.voters
+        )
+        for waits in (now, table):
+            np.multiply(waits, votes, out=waits, where=np.isfinite(waits))
+        return now, table
+
+    def _client_part(self, pairs: Pairs, newcomers: Newcomers) -> tuple[FloatArray, FloatArray]:
         """Σ_c s_ℓ(c, ·) now and after each move, from nearest and second nearest replicas."""
         held = self._ranks[pairs.replicas]  # (B, W, rows)
-        place = held.argmin(axis=1)[:, np.newaxis]
-        first = np.take_along_axis(held, place, axis=1)
-        np.put_along_axis(held, place, self.terms.sites, axis=1)
-        second = held.min(axis=1, keepdims=True)
-        rows = np.arange(first.shape[2])
-        at_first = np.take_along_axis(summands, self._sites_by_rank[rows, first], axis=1)
-        at_second = np.take_along_axis(summands, self._sites_by_rank[rows, second], axis=1)
-        joined = np.where(self._ranks < first, summands, at_first)
-        changed = np.where(self._ranks < second, summands, at_second)
+        first = held.min(axis=1)
+        serves = held == first[:, np.newaxis]
+        held += serves * np.int32(self.terms.sites)
+        second = np.minimum(held.min(axis=1), np.int32(self.terms.sites))
+        joined = newcomers.after(first)
+        changed = newcomers.after(second)
         changed -= joined
-        served = (place == np.arange(pairs.replicas.shape[1])[:, np.newaxis]).astype(np.float64)
-        table = served @ changed.transpose(0, 2, 1)
-        gain = joined.sum(axis=2)
+        table = serves.astype(np.float64) @ changed
+        gain = _summed(joined)
         table += gain[:, np.newaxis, :]
-        return at_first.sum(axis=(1, 2)), table
+        return gain[:, -1].copy(), table
 
     def _add_money(self, pairs: Pairs, now: FloatArray, table: FloatArray) -> None:
         money = np.hstack([self.terms.money, np.zeros((self.terms.sites, 1))])[pairs.leaders]
@@ -293,6 +295,11 @@ class Neighbourhood:
             total = rest[:, :, np.newaxis] + prices[:, np.newaxis, :]
             allowed &= total <= rules.budget + 1e-9 * (1 + abs(rules.budget))
         return allowed
+
+
+def _summed(costs: FloatArray) -> FloatArray:
+    """Σ_c over shape (B, rows, sites + 1): a product, which is quicker than a sum."""
+    return np.asarray((np.ones((1, costs.shape[1])) @ costs)[:, 0])
 
 
 def _group_allows(

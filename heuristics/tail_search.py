@@ -206,7 +206,7 @@ class _Search:
     def _now(self, leader: int, tables: dict[int, FloatArray]) -> float:
         """Share that is late with the set of a leader."""
         pair = Pairs(np.array([leader]), self.sets[leader][np.newaxis])
-        now, _ = self.moves.moves(pair, tables[leader][np.newaxis])
+        now, _ = self.moves.moves(pair, self.moves.worked_out(tables[leader][np.newaxis]))
         return float(now[0]) + self._led(leader, self._members(self.sets[leader]))
 
     def _led(self, leader: int, replicas: tuple[int, ...]) -> float:
@@ -229,9 +229,10 @@ class _Search:
         everyone = tuple(np.nonzero(self.problem.rules.may_vote)[0].tolist())
         quorum = self.problem.rules.quorum
         least = self.late.led_late(leader, everyone, self.deadline, quorum)
+        newcomers = self.moves.worked_out(summands[np.newaxis])
         while True:
             self._in_time()
-            now, table = self.moves.moves(pair, summands[np.newaxis])
+            now, table = self.moves.moves(pair, newcomers)
             here = float(now[0]) + self._led(leader, self._members(pair.replicas[0]))
             if keep:
                 self.sets[leader] = pair.replicas[0].copy()
