@@ -121,7 +121,7 @@ def _solve(problem: Problem, recipe: Recipe, reduced: bool, time_limit: float) -
         problem,
         "milp",
         time_limit=time_limit,
-        settings={"recipe": recipe.value, "reduce": reduced},
+        settings={"recipe": recipe.value, "reduce": reduced, "leaders": "together"},
     )
 
 

@@ -49,6 +49,7 @@ def close(
     *,
     deadline: float,
     report: Callable[[float], None],
+    most: int | None = None,
 ) -> Closing:
     """Prove that no configuration is better than `value`, or find one that is.
 
@@ -64,6 +65,8 @@ def close(
         ``time.perf_counter()`` at which to stop.
     report
         Called with bounds in units of the problem.
+    most
+        LPs after which to stop; None: no such limit.
     """
     target = value * (1 - OPTIMALITY_TOLERANCE / 2)
     better: list[Configuration] = []
@@ -82,6 +85,7 @@ def close(
         target * milp.scale,
         judge,
         deadline=deadline,
+        most=most,
         report=lambda bound: report(bound / milp.scale),
     )
     termination = None

@@ -52,6 +52,7 @@ class Stop(StrEnum):
     TIME = "time limit"
     GAP = "gap limit"
     INTERRUPTED = "interrupted"
+    ENOUGH = "bound high enough"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class Guard:
         Relative gap (incumbent − bound)/incumbent at which to stop; 0: never.
     grace
         Seconds after a stop is asked for until the run is left behind.
+    enough
+        Dual bound at which to stop, in units of the program: nothing below it is of interest.
     report
         Called from the caller's thread with (incumbent, bound) in units of the program.
     """
@@ -73,6 +76,7 @@ class Guard:
     deadline: float = math.inf
     gap_limit: float = 0.0
     grace: float = 2.0
+    enough: float = math.inf
     report: Callable[[float, float], None] | None = None
 
 
@@ -294,6 +298,8 @@ def _watch(shared: _Shared, guard: Guard) -> Stop | None:
                 stop = Stop.TIME
             elif stop is None and guard.gap_limit > 0 and _gap(shared) <= guard.gap_limit:
                 stop = Stop.GAP
+            elif stop is None and shared.bound >= guard.enough:
+                stop = Stop.ENOUGH
         except KeyboardInterrupt:
             stop, now = Stop.INTERRUPTED, time.perf_counter()
         if stop is not None:

@@ -1,8 +1,9 @@
 """Tier 3 by a mixed-integer program in Pyomo, solved by HiGHS (method ``milp``): the ground truth.
 
-One monolithic program with every constraint of the problem; :mod:`formulations.milp` says how it is
-put together, :mod:`formulations.milp.search` what its bound claims. Exponential at worst; tens of
-sites in seconds to minutes.
+One program with every constraint of the problem, solved whole or leader by leader;
+:mod:`formulations.milp` says how it is put together, :mod:`formulations.milp.search` what its bound
+claims, :mod:`formulations.milp.apart` how it is split. Exponential at worst; tens of sites in
+seconds to minutes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 
+from formulations.milp.apart import search_apart
 from formulations.milp.recipes import Recipe
 from formulations.milp.search import Search
 from formulations.milp.start import Start, find_start
@@ -36,7 +38,9 @@ def solve(problem: Problem, options: Options) -> Plan:
         See :mod:`placement.methods`. Settings: ``recipe``, "auto" or a value of
         :class:`formulations.milp.recipes.Recipe`; ``start``, the heuristic that gives the first
         configuration; ``proof``, "solver" or "safe", see :mod:`formulations.milp.search`;
-        ``reduce``, whether that configuration may be used to leave out what costs too much.
+        ``reduce``, whether that configuration may be used to leave out what costs too much;
+        ``leaders``, whether one program holds all leaders ("together") or each has its own
+        ("apart"); "auto" takes them apart when a first configuration is known and may be used.
 
     Returns
     -------
@@ -77,12 +81,22 @@ def solve(problem: Problem, options: Options) -> Plan:
         search.report()
         if start.interrupted:
             raise KeyboardInterrupt
-        search.go()
+        if _apart(search, str(options.settings["leaders"])):
+            search_apart(search)
+        else:
+            search.go()
     except KeyboardInterrupt:
         search.termination = Termination.INTERRUPTED
     if search.best is None and (start.impossible or search.infeasible):
         return _no_plan(search, start)
     return _plan(search, bound=search.bound, termination=search.termination)
+
+
+def _apart(search: Search, leaders: str) -> bool:
+    """Whether to solve leader by leader: without a plan to beat, every leader would cost a tree."""
+    if search.best is None:
+        return False
+    return leaders == "apart" or (leaders == "auto" and search.reduce)
 
 
 def _no_plan(search: Search, start: Start) -> Plan:
@@ -171,6 +185,11 @@ METHOD = Method(
             "solver",
             "the bound: HiGHS's less its tolerances, or 'safe' LP bounds in a tree of our own",
             choices=("solver", "safe"),
+        ),
+        "leaders": Setting(
+            "auto",
+            "one program for all leaders, or one for each; 'auto': apart once there is a plan",
+            choices=("auto", "together", "apart"),
         ),
         "reduce": Setting(True, "leave out what the first plan shows to be too expensive"),
     },

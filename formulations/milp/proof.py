@@ -123,6 +123,7 @@ def prove(
     judge: Callable[[FloatArray], bool],
     *,
     deadline: float = math.inf,
+    most: int | None = None,
     report: Callable[[float], None] | None = None,
 ) -> Proof:
     """Prove that no integer solution of the program lies below the cutoff.
@@ -139,6 +140,8 @@ def prove(
         the rows can tell).
     deadline
         time.perf_counter() at which to stop.
+    most
+        LPs after which to stop; None: no such limit. One is the bound of the root.
     report
         Called with the bound so far, now and then.
 
@@ -169,14 +172,14 @@ def prove(
             if report is not None and now - reported > _REPORT:
                 reported = now
                 report(min(parent, least))
-            if now > deadline:
+            if now > deadline or (most is not None and nodes >= most):
                 heapq.heappush(waiting, node)
                 break
             if math.isfinite(deadline):
                 # HiGHS's clock runs on from one LP to the next
                 solver.setOptionValue("time_limit", solver.getRunTime() + deadline - now)
             solver.changeColsBounds(len(columns), columns, lower, upper)
-            solver.run()
+            _solve(solver, presolve=nodes == 0)
         except KeyboardInterrupt:
             heapq.heappush(waiting, node)
             interrupted = True
@@ -198,6 +201,20 @@ def prove(
             heapq.heappush(waiting, (bound, next(counter), low, high))
     left = [bound for bound, *_ in waiting if bound < cutoff]
     return Proof(min([least, *left]), nodes, len(left) + stuck, interrupted)
+
+
+def _solve(solver: Any, *, presolve: bool) -> None:
+    """Solve the LP at hand; with presolve from scratch, which pays once, at the root.
+
+    What presolve calls infeasible comes without a dual ray and is solved again without.
+    """
+    import highspy
+
+    solver.setOptionValue("presolve", "on" if presolve else "off")
+    solver.run()
+    if presolve and solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+        solver.clearSolver()
+        _solve(solver, presolve=False)
 
 
 def _branching(free: np.ndarray[Any, Any], values: FloatArray) -> int:

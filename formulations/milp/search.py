@@ -114,6 +114,9 @@ class Search:
         Whether HiGHS found no configuration, with and without presolve.
     termination
         Why the search ended.
+    rest
+        Proven lower bound on what other searches are responsible for, see
+        :mod:`formulations.milp.apart`; +∞ when this one is alone.
     """
 
     problem: Problem
@@ -129,6 +132,7 @@ class Search:
     bound: float = -math.inf
     infeasible: bool = False
     termination: Termination = Termination.FINISHED
+    rest: float = math.inf
     notes: list[str] = field(default_factory=list)
     stats: dict[str, float | int | str] = field(default_factory=dict)
 
@@ -165,20 +169,45 @@ class Search:
             Progress(
                 time.perf_counter() - self.began,
                 min(self.value, incumbent),
-                max(self.bound, min(bound, self.value)),
+                min(self.rest, max(self.bound, min(bound, self.value))),
             )
         )
+
+    @property
+    def settled(self) -> bool:
+        """Whether the best configuration is proven, or as near to it as was asked for."""
+        if self.best is None:
+            return False
+        return self.proven or relative_gap(self.value, self.bound) <= self.options.gap_limit
+
+    @property
+    def _holds_best(self) -> bool:
+        """Whether the best configuration is one of those that this search is about."""
+        return self.best is not None and self.best.leader in self.terms.leaders
+
+    def relax(self) -> None:
+        """Raise the bound to that of the LP relaxation, by duals that are safe in rounding.
+
+        Needs a configuration: what is bounded are those that are not worse.
+        """
+        self._raise_bound(static_bound(self.terms))
+        if not self._enough() and self._in_time():
+            self._prove(most=1)
+
+    def _in_time(self) -> bool:
+        if time.perf_counter() >= self.deadline:
+            self.termination = Termination.TIME_LIMIT
+            return False
+        return True
 
     def go(self) -> None:
         """Run rounds until the best configuration is proven, nothing is feasible, or time is up."""
         self._raise_bound(static_bound(self.terms))
-        for count in range(1, _ROUNDS + 1):
-            self.stats["rounds"] = count
+        for _ in range(_ROUNDS):
             if self._enough():
                 return
             milp, program = self._build()
-            if time.perf_counter() >= self.deadline:
-                self.termination = Termination.TIME_LIMIT
+            if not self._in_time():
                 return
             if self._solve(milp, program):
                 return
@@ -190,15 +219,9 @@ class Search:
 
     def _enough(self) -> bool:
         """Whether what is known suffices: a proof, or the gap that was asked for."""
-        if self.best is None:
-            return False
-        if self.proven:
-            return True
-        limit = self.options.gap_limit
-        if limit > 0 and relative_gap(self.value, self.bound) <= limit:
+        if self.settled and not self.proven:
             self.termination = Termination.GAP_LIMIT
-            return True
-        return False
+        return self.settled
 
     def _build(self) -> tuple[Milp, Program]:
         began = time.perf_counter()
@@ -211,14 +234,16 @@ class Search:
         milp = build(terms, recipe.rows, scale_for(typical, mass_of(terms, recipe.rows)))
         program = milp.program()
         seconds = time.perf_counter() - began
-        self.stats["build_seconds"] = float(self.stats.get("build_seconds", 0.0)) + seconds
-        self.stats.update(
-            recipe=recipe.value,
-            variables=len(program.columns),
-            binaries=int(program.integer.sum()),
-            rows=len(program.row_lower),
-            nonzeros=len(program.value),
-        )
+        self._count("build_seconds", seconds)
+        self._count("programs", 1)
+        if len(program.value) >= int(self.stats.get("nonzeros", 0)):  # of several, the largest
+            self.stats.update(
+                recipe=recipe.value,
+                variables=len(program.columns),
+                binaries=int(program.integer.sum()),
+                rows=len(program.row_lower),
+                nonzeros=len(program.value),
+            )
         return milp, program
 
     def _solve(self, milp: Milp, program: Program) -> bool:
@@ -228,10 +253,16 @@ class Search:
             if outcome.verdict is Verdict.INFEASIBLE:
                 outcome = self._run(milp, program, presolve=False)
                 if outcome.verdict is Verdict.INFEASIBLE:
-                    return self._nothing_feasible()
+                    elsewhere = self.best is not None and not self._holds_best
+                    return self._prove() if self.safe and elsewhere else self._nothing_feasible()
                 if outcome.values is not None:
                     self.notes.append("HiGHS's presolve called a feasible program infeasible")
             lowered = (outcome.bound - slack(milp, program)) / milp.scale
+            if outcome.stop is Stop.ENOUGH:
+                if self.safe:
+                    return self._prove()
+                self._raise_bound(min(lowered, self.value))
+                return self._enough()
             if self.safe:
                 lowered = -math.inf
             elif outcome.values is not None:
@@ -253,7 +284,7 @@ class Search:
                 raise SolverError("HiGHS's solution breaks the problem: " + "; ".join(broken))
             self._check(outcome, milp, configuration)
             self.offer(configuration)
-            if lowered > self.value * (1 + AGREEMENT):
+            if self._holds_best and lowered > self.value * (1 + AGREEMENT):
                 raise SolverError(
                     f"HiGHS claims the bound {lowered!r}, but a configuration with the objective "
                     f"{self.value!r} is known"
@@ -275,8 +306,11 @@ class Search:
             return self._prove()
         return False
 
-    def _prove(self) -> bool:
-        """Prove the best configuration on safe bounds; whether that ends the search."""
+    def _prove(self, most: int | None = None) -> bool:
+        """Prove the best configuration on safe bounds; whether that ends the search.
+
+        With no more than `most` LPs the bound rises as far as they take it.
+        """
         milp, program = self._build()
         began = time.perf_counter()
         closing = close(
@@ -286,18 +320,28 @@ class Search:
             self.value,
             deadline=self.deadline,
             report=lambda bound: self.report(bound=bound),
+            most=most,
         )
-        self.stats["proof_seconds"] = time.perf_counter() - began
-        self.stats["proof_nodes"] = closing.nodes
+        seconds = time.perf_counter() - began
+        if most is None:
+            self._count("proof_seconds", seconds)
+            self._count("proof_nodes", closing.nodes)
+        else:
+            self._count("solve_seconds", seconds)
+            self._count("relaxations", closing.nodes)
         self._raise_bound(closing.bound)
         for configuration in closing.better:
             self.offer(configuration)
-        if closing.termination is not None:
+        if closing.termination is not None and (
+            most is None or closing.termination is not Termination.WORK_LIMIT
+        ):
             self.termination = closing.termination
         return not closing.better
 
     def _run(self, milp: Milp, program: Program, *, presolve: bool = True) -> Outcome:
-        start = None if self.best is None else milp.values(program, self.best)
+        start = None
+        if self.best is not None and self._holds_best:
+            start = milp.values(program, self.best)
         scale, allowance = milp.scale, slack(milp, program)
 
         def pass_on(incumbent: float, bound: float) -> None:
@@ -305,7 +349,12 @@ class Search:
 
         outcome = run(
             program,
-            Guard(self.deadline, self.options.gap_limit, report=pass_on),
+            Guard(
+                self.deadline,
+                self.options.gap_limit,
+                enough=self.value * (1 - self.options.gap_limit) * scale + allowance,
+                report=pass_on,
+            ),
             threads=self.options.threads,
             seed=self.options.seed,
             start=start,
@@ -316,11 +365,14 @@ class Search:
             ("nodes", outcome.nodes),
             ("simplex_iterations", outcome.iterations),
         ):
-            before = self.stats.get(name, 0)
-            self.stats[name] = amount if isinstance(before, str) else before + amount
+            self._count(name, amount)
         if outcome.abandoned:
             self.notes.append("HiGHS did not stop when it was told to and was left behind")
         return outcome
+
+    def _count(self, name: str, amount: float) -> None:
+        before = self.stats.get(name, 0)
+        self.stats[name] = amount if isinstance(before, str) else before + amount
 
     def _stopped(self, outcome: Outcome) -> bool:
         if outcome.stop is not None:
@@ -328,6 +380,10 @@ class Search:
         return True
 
     def _nothing_feasible(self) -> bool:
+        if self.best is not None and not self._holds_best:
+            # Nothing here is as good as what is known elsewhere.
+            self._raise_bound(self.value)
+            return True
         if self.best is not None:
             raise SolverError(
                 "HiGHS calls a program infeasible, with presolve and without, for which a feasible "

@@ -11,6 +11,7 @@ from placement import Status, solve
 from placement.feasibility import violations
 from tests.strategies import CROSSING, problems
 
+LEADERS = st.sampled_from(["together", "apart"])
 RECIPES = st.sampled_from([recipe.value for recipe in Recipe])
 
 
@@ -28,10 +29,10 @@ def agree(problem, referee, **chosen):
 
 
 @settings(max_examples=250)
-@given(problems(), RECIPES, st.sampled_from(["auto", "none"]), st.booleans())
-def test_every_kind_of_constraint(problem, recipe, start, reduce):
-    """Any recipe, any start, with and without reductions: the optimum of exhaustive search."""
-    agree(problem, "exhaustive", recipe=recipe, start=start, reduce=reduce)
+@given(problems(), RECIPES, st.sampled_from(["auto", "none"]), st.booleans(), LEADERS)
+def test_every_kind_of_constraint(problem, recipe, start, reduce, leaders):
+    """Any recipe, any start, reduced or not, leaders together or apart: exhaustive's optimum."""
+    agree(problem, "exhaustive", recipe=recipe, start=start, reduce=reduce, leaders=leaders)
 
 
 @settings(max_examples=60)
@@ -42,10 +43,10 @@ def test_varying_rtt(problem):
 
 
 @settings(max_examples=60)
-@given(problems(kinds={"budget", "cost_weight", "leader", "range"}, max_kinds=3), RECIPES)
-def test_money(problem, recipe):
+@given(problems(kinds={"budget", "cost_weight", "leader", "range"}, max_kinds=3), RECIPES, LEADERS)
+def test_money(problem, recipe, leaders):
     """Budgets and weighted costs whose transfer part depends on the leader."""
-    agree(problem, "exhaustive", recipe=recipe, start="none", reduce=False)
+    agree(problem, "exhaustive", recipe=recipe, start="none", reduce=False, leaders=leaders)
 
 
 @settings(max_examples=120)

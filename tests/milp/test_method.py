@@ -32,6 +32,7 @@ from tests.milp.worlds import sphere, with_prices
 from tests.strategies import problems
 
 HARD = Problem(sphere(40, seed=5), replicas=6, voters=5)
+TOGETHER = {"leaders": "together"}
 SLOW_RECIPE = {"recipe": "membership", "reduce": False}
 
 
@@ -103,7 +104,7 @@ def test_statistics():
     plan = solve(Problem(sphere(8), replicas=3, voters=3), "milp")
     for name in ("build_seconds", "solve_seconds", "start_seconds"):
         assert plan.stats[name] > 0
-    for name in ("variables", "binaries", "rows", "nonzeros", "rounds"):
+    for name in ("variables", "binaries", "rows", "nonzeros", "programs", "relaxations"):
         assert plan.stats[name] >= 1
     assert plan.stats["recipe"] == "per-client"
     assert plan.stats["start"] == "local-search"
@@ -174,12 +175,18 @@ def test_progress_only_improves():
         assert after.bound <= after.incumbent * (1 + 1e-9)
 
 
-def test_same_seed_same_plan():
+@pytest.mark.parametrize("leaders", ["together", "apart"])
+def test_same_seed_same_plan(leaders):
     """Deterministic for a seed and one thread."""
     problem = Problem(sphere(9, seed=2), replicas=4, voters=3)
-    plans = [solve(problem, "milp", seed=7) for _ in range(2)]
+    plans = [solve(problem, "milp", seed=7, settings={"leaders": leaders}) for _ in range(2)]
     assert plans[0].configuration == plans[1].configuration
-    assert plans[0].stats["simplex_iterations"] == plans[1].stats["simplex_iterations"]
+    assert plans[0].bound == plans[1].bound
+    counts = [
+        {name: n for name, n in plan.stats.items() if not name.endswith("seconds")}
+        for plan in plans
+    ]
+    assert counts[0] == counts[1]
 
 
 def test_several_threads():
@@ -208,7 +215,7 @@ def test_a_wrong_objective_is_an_error(monkeypatch):
 
     monkeypatch.setattr(search_module, "run", boastful)
     with pytest.raises(SolverError, match="evaluator"):
-        solve(Problem(sphere(6), replicas=3, voters=3), "milp")
+        solve(Problem(sphere(6), replicas=3, voters=3), "milp", settings=TOGETHER)
 
 
 def test_a_wrong_bound_is_an_error(monkeypatch):
@@ -223,7 +230,7 @@ def test_a_wrong_bound_is_an_error(monkeypatch):
 
     monkeypatch.setattr(search_module, "run", overstated)
     with pytest.raises(SolverError, match="bound"):
-        solve(problem, "milp", start=best)
+        solve(problem, "milp", start=best, settings=TOGETHER)
 
 
 def test_a_solution_that_breaks_the_problem_is_an_error(monkeypatch):
@@ -238,7 +245,7 @@ def test_a_solution_that_breaks_the_problem_is_an_error(monkeypatch):
 
     monkeypatch.setattr(search_module, "run", careless)
     with pytest.raises(SolverError, match="breaks"):
-        solve(Problem(sphere(6), replicas=3, voters=3), "milp")
+        solve(Problem(sphere(6), replicas=3, voters=3), "milp", settings=TOGETHER)
 
 
 @pytest.mark.parametrize("excess", [2e-9, 1e-8, 3e-7])
@@ -346,7 +353,7 @@ def test_a_lie_of_presolve_is_found_out(monkeypatch):
 
     monkeypatch.setattr(search_module, "run", lying)
     problem = Problem(sphere(6), replicas=3, voters=3)
-    plan = solve(problem, "milp")
+    plan = solve(problem, "milp", settings=TOGETHER)
     assert plan.status is Status.OPTIMAL
     assert plan.objective == solve(problem, "exhaustive").objective
     assert any("presolve" in note for note in plan.notes)
@@ -356,7 +363,7 @@ def test_infeasible_against_a_known_configuration_is_an_error(monkeypatch):
     """A start that obeys all rules refutes the solver."""
     monkeypatch.setattr(search_module, "run", infeasible)
     with pytest.raises(SolverError, match="feasible configuration is known"):
-        solve(Problem(sphere(6), replicas=3, voters=3), "milp")
+        solve(Problem(sphere(6), replicas=3, voters=3), "milp", settings=TOGETHER)
 
 
 def test_without_any_start():
@@ -418,7 +425,7 @@ def test_optimal_with_a_bound_that_does_not_meet_it(monkeypatch):
 
     monkeypatch.setattr(search_module, "run", modest)
     problem = Problem(sphere(6), replicas=3, voters=3)
-    plan = solve(problem, "milp")
+    plan = solve(problem, "milp", settings=TOGETHER)
     assert plan.status is Status.OPTIMAL
     assert plan.objective == solve(problem, "exhaustive").objective
     assert plan.stats["proof_nodes"] >= 1

@@ -26,6 +26,10 @@ def problem():
 @pytest.mark.parametrize("recipe", [r.value for r in Recipe])
 def test_every_recipe_finds_the_optimum(recipe):
     best = placement.solve(problem(), method="exhaustive")
-    plan = placement.solve(problem(), method="milp", settings={"recipe": recipe, "start": "none"})
+    plan = placement.solve(
+        problem(),
+        method="milp",
+        settings={"recipe": recipe, "start": "none", "leaders": "together"},
+    )
     assert plan.status == "optimal"
     assert plan.objective == pytest.approx(best.objective, rel=1e-9)

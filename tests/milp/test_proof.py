@@ -21,6 +21,8 @@ from placement.feasibility import reasons_infeasible
 from tests.milp.worlds import sphere
 from tests.strategies import problems
 
+TOGETHER = {"leaders": "together"}
+
 
 def program_of(problem, recipe=Recipe.PER_CLIENT):
     """Return the unreduced program of a problem, and its model."""
@@ -87,11 +89,16 @@ def test_any_duals_give_a_bound(problem, seed, size):
 
 
 @settings(max_examples=60)
-@given(problems(), st.sampled_from(list(Recipe)), st.booleans())
-def test_proven_optima_are_those_of_exhaustive_search(problem, recipe, reduce):
+@given(
+    problems(),
+    st.sampled_from(list(Recipe)),
+    st.booleans(),
+    st.sampled_from(["together", "apart"]),
+)
+def test_proven_optima_are_those_of_exhaustive_search(problem, recipe, reduce, leaders):
     """The method with proof=safe, under every kind of constraint."""
     truth = solve(problem, "exhaustive")
-    chosen = {"recipe": recipe.value, "proof": "safe", "reduce": reduce}
+    chosen = {"recipe": recipe.value, "proof": "safe", "reduce": reduce, "leaders": leaders}
     plan = solve(problem, "milp", settings=chosen)
     assert plan.status == truth.status
     if truth.found:
@@ -137,8 +144,8 @@ def test_infeasible_nodes_are_closed_by_rays(recipe):
 def test_solver_and_proof_agree_on_a_larger_world():
     """Twelve sites with relays: the same optimum, proven twice."""
     problem = Problem(sphere(12, seed=1, mix=(0.1, 0.8, 0.05, 0.03, 0.02)), replicas=5, voters=3)
-    solver = solve(problem, "milp")
-    safe = solve(problem, "milp", settings={"proof": "safe"})
+    solver = solve(problem, "milp", settings=TOGETHER)
+    safe = solve(problem, "milp", settings={**TOGETHER, "proof": "safe"})
     assert solver.status is safe.status is Status.OPTIMAL
     assert solver.objective == safe.objective
     assert safe.stats["proof_nodes"] >= 1
@@ -155,7 +162,7 @@ def test_a_bound_of_highs_is_not_used(monkeypatch):
     problem = Problem(sphere(7), replicas=3, voters=3)
     truth = solve(problem, "exhaustive")
     monkeypatch.setattr(search_module, "run", overstated)
-    plan = solve(problem, "milp", settings={"proof": "safe"})
+    plan = solve(problem, "milp", settings={**TOGETHER, "proof": "safe"})
     assert plan.status is Status.OPTIMAL
     assert plan.objective == truth.objective
 
@@ -175,10 +182,10 @@ def test_a_wrong_optimum_of_highs_is_found_out(monkeypatch):
         return dataclasses.replace(outcome, values=start, objective=value, bound=value)
 
     monkeypatch.setattr(search_module, "run", lazy)
-    wrong = solve(problem, "milp", settings={"start": "none"})
+    wrong = solve(problem, "milp", settings={**TOGETHER, "start": "none"})
     assert wrong.objective > truth.objective  # believed, for want of a second look
     calls.clear()
-    plan = solve(problem, "milp", settings={"start": "none", "proof": "safe"})
+    plan = solve(problem, "milp", settings={**TOGETHER, "start": "none", "proof": "safe"})
     assert plan.status is Status.OPTIMAL
     assert plan.objective == pytest.approx(truth.objective, rel=1e-12)
 
