@@ -24,6 +24,9 @@ from placement.quorumstore.rules import Loss, Redirect
 
 __all__ = ["SortedSets", "loss_thresholds", "metrics", "threshold", "worst_thresholds"]
 
+_CELLS = 1_000_000
+"""Latencies of scenarios looked at together."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SortedSets:
@@ -105,19 +108,43 @@ def threshold(latency: FloatArray, counts: CountArray, needed: int) -> FloatArra
     return values
 
 
-def scenario_latency(
-    problem: QuorumProblem, ordered: SortedSets, quorum: int, lost: Sequence[int]
+def _lost_sites(problem: QuorumProblem) -> IntArray:
+    """The losses as rows padded with −1, shape (losses, most sites of one)."""
+    width = max((len(lost) for lost in problem.losses), default=0)
+    padded = [lost + (-1,) * (width - len(lost)) for lost in problem.losses]
+    return np.array(padded, dtype=np.intp).reshape(len(padded), width)
+
+
+def _latency_after(
+    problem: QuorumProblem, ordered: SortedSets, quorum: int, lost: IntArray
 ) -> FloatArray:
-    """Latency of every client once `lost` is down, with redirection; shape (clients, k)."""
-    latency = ordered.after(quorum, lost)
+    """Latency of every client after each loss, with redirection; shape (clients, losses, k).
+
+    Infinite where too few replicas survive. O(clients·losses·k·N) memory: for some losses at a
+    time.
+    """
+    alive = np.ones((len(ordered.site), len(lost), *ordered.site.shape[1:]), dtype=bool)
+    for site in lost.T:
+        alive &= ordered.site[:, np.newaxis] != site[:, np.newaxis, np.newaxis]
+    survivors = np.cumsum(alive, axis=3)
+    place = np.argmax(survivors >= quorum, axis=3)[..., np.newaxis]
+    latency = np.take_along_axis(ordered.rtt[:, np.newaxis], place, axis=3)[..., 0]
+    latency = np.where(survivors[..., -1] >= quorum, latency, np.inf)
     if not problem.redirects:
         return latency
-    latency = latency.copy()
-    rows = {site: problem.closest_survivor(site, lost) for site in lost}
-    moved = {site: latency[survivor].copy() for site, survivor in rows.items()}
-    for site, survivor in rows.items():
-        hop = problem.rtt[site, survivor] if problem.rules.redirect is Redirect.HOP else 0.0
-        latency[site] = hop + moved[site]
+    stayed = latency.copy()
+    every = np.arange(len(lost))
+    order = np.argsort(problem.rtt, axis=1, kind="stable")[:, : lost.shape[1] + 1]
+    for column in lost.T:
+        some = every[column >= 0]
+        site = column[some]
+        # The closest survivor is the first of the site's order that is not lost itself.
+        gone = (order[site][:, :, np.newaxis] == lost[some][:, np.newaxis]).any(axis=2)
+        survivor = order[site, np.argmin(gone, axis=1)]
+        hop = np.zeros(len(some))
+        if problem.rules.redirect is Redirect.HOP:
+            hop = problem.rtt[site, survivor]
+        latency[site, some] = hop[:, np.newaxis] + stayed[survivor, some]
     return latency
 
 
@@ -139,16 +166,20 @@ def loss_thresholds(
     requests.
     """
     ordered = SortedSets.of(problem, sets)
+    lost = _lost_sites(problem)
+    step = max(1, _CELLS // max(1, ordered.site.size))
     every = []
     for quorum, counts, needed in (
         (read, problem.reads, problem.needed_reads),
         (write, problem.writes, problem.needed_writes),
     ):
-        latency = [ordered.normal(quorum)]
-        latency += [scenario_latency(problem, ordered, quorum, lost) for lost in problem.losses]
-        # All scenarios side by side: one percentile for each column.
-        values = threshold(np.concatenate(latency, axis=1), counts, needed)
-        every.append(values.reshape(len(latency), len(sets)))
+        values = [threshold(ordered.normal(quorum), counts, needed)[np.newaxis]]
+        for low in range(0, len(lost), step):
+            latency = _latency_after(problem, ordered, quorum, lost[low : low + step])
+            # All scenarios side by side: one percentile for each column.
+            columns = threshold(latency.reshape(len(latency), -1), counts, needed)
+            values.append(columns.reshape(latency.shape[1:]))
+        every.append(np.concatenate(values))
     return every[0], every[1]
 
 
@@ -227,19 +258,19 @@ def _worst_side(
     row_of[active] = np.arange(len(active))
     survivor, hop = _redirections(problem)
 
-    scenarios = [base[active]]
-    for member in sets.T:
-        hit = (nearest[active] == member[np.newaxis, :, np.newaxis]).any(axis=2)
-        latency = np.where(hit, spare[active], base[active])
-        if problem.redirects:
-            some = np.flatnonzero(row_of[member] >= 0)
-            site = member[some]
-            row = survivor[site]
-            lost_there = (nearest[row, some] == site[:, np.newaxis]).any(axis=1)
-            moved = np.where(lost_there, spare[row, some], base[row, some])
-            latency[row_of[site], some] = hop[site] + moved
-        scenarios.append(latency)
-    values = threshold(np.concatenate(scenarios, axis=1), requests, needed)
+    # Normal operation, then the loss of each member; clients of the others stay as they are.
+    latency = np.empty((len(active), 1 + size, width))
+    latency[:, 0] = base[active]
+    hit = (nearest[active][:, np.newaxis] == sets.T[np.newaxis, :, :, np.newaxis]).any(axis=3)
+    latency[:, 1:] = np.where(hit, spare[active][:, np.newaxis], base[active][:, np.newaxis])
+    if problem.redirects:
+        number, which = np.nonzero(row_of[sets.T] >= 0)
+        site = sets[which, number]
+        target = survivor[site]
+        lost_there = (nearest[target, which] == site[:, np.newaxis]).any(axis=1)
+        after = np.where(lost_there, spare[target, which], base[target, which])
+        latency[row_of[site], 1 + number, which] = hop[site] + after
+    values = threshold(latency.reshape(len(active), -1), requests, needed)
     worst: FloatArray = values.reshape(size + 1, width).max(axis=0)
     if not problem.redirects:
         return worst
@@ -251,9 +282,9 @@ def _worst_side(
     broken &= ~(active[:, np.newaxis, np.newaxis] == sets[np.newaxis]).any(axis=2)
     for row in np.flatnonzero(broken.any(axis=1)):
         some = np.flatnonzero(broken[row])
-        latency = base[np.ix_(active, some)]
-        latency[row] = moved[row, some]
-        worst[some] = np.maximum(worst[some], threshold(latency, requests, needed))
+        scenario = base[np.ix_(active, some)]
+        scenario[row] = moved[row, some]
+        worst[some] = np.maximum(worst[some], threshold(scenario, requests, needed))
     return worst
 
 
@@ -263,7 +294,9 @@ def _redirections(problem: QuorumProblem) -> tuple[IntArray, FloatArray]:
     sites = np.arange(count)
     if not problem.redirects:
         return sites, np.zeros(count)
-    survivor = np.array([problem.closest_survivor(site, (site,)) for site in range(count)])
+    others = problem.rtt.copy()
+    np.fill_diagonal(others, np.inf)
+    survivor = np.argmin(others, axis=1)
     hop = problem.rtt[sites, survivor]
     return survivor, hop if problem.rules.redirect is Redirect.HOP else np.zeros(count)
 
@@ -311,12 +344,11 @@ def metrics(
 
 
 def _mean(problem: QuorumProblem, read: FloatArray, write: FloatArray) -> FloatArray:
-    total = np.zeros(read.shape[1])
-    for client in range(len(problem.sites)):
-        if problem.reads[client]:
-            total = total + problem.reads[client] * read[client]
-        if problem.writes[client]:
-            total = total + problem.writes[client] * write[client]
+    # Reads and writes of a client one after the other; a running sum keeps to that order.
+    counts = np.stack([problem.reads, problem.writes], axis=1).ravel()
+    some = np.flatnonzero(counts)
+    latency = np.stack([read, write], axis=1).reshape(len(counts), -1)[some]
+    total: FloatArray = np.add.accumulate(counts[some, np.newaxis] * latency, axis=0)[-1]
     return total / (problem.total_reads + problem.total_writes)
 
 
