@@ -1,9 +1,9 @@
 """Build the optional compiled kernels; everything else is in pyproject.toml.
 
-One is that of the exact engine, the other that of simulated replica selection. The extensions use
-the limited API of CPython 3.11, so one wheel per platform serves every later version. They are
-optional: where no C compiler is found the package installs without them, and the engine runs on
-NumPy, the simulation in Python (same results, slower).
+They are those of the exact engine, of the enumeration for quorum stores, and of simulated replica
+selection. The extensions use the limited API of CPython 3.11, so one wheel per platform serves
+every later version. They are optional: where no C compiler is found the package installs without
+them, and engine and enumeration run on NumPy, the simulation in Python (same results, slower).
 """
 
 import sys
@@ -30,6 +30,17 @@ setup(
             "formulations.exact._kernel",
             sources=[f"formulations/exact/csrc/{name}.c" for name in SOURCES],
             depends=["formulations/exact/csrc/kernel.h"],
+            extra_compile_args=FLAGS,
+            py_limited_api=True,
+            optional=True,
+        ),
+        Extension(
+            "formulations.quorumstore._kernel",
+            sources=[
+                f"formulations/quorumstore/csrc/{name}.c"
+                for name in ("module", "search", "tree", "screen", "sets")
+            ],
+            depends=["formulations/quorumstore/csrc/quorum.h"],
             extra_compile_args=FLAGS,
             py_limited_api=True,
             optional=True,

@@ -5,6 +5,9 @@ tree are walked in arrays, thousands of prefixes at a time. A prefix that breaks
 :mod:`formulations.quorumstore.misses` breaks it with whatever sites follow, and is not grown: most
 of the C(n, N) sets are never written down.
 
+This is the way without the compiled kernel (:mod:`formulations.quorumstore.compiled`), which walks
+the same tree depth first.
+
 Complexity: O(n^N) in the worst case, one "and" and one "or" on two bytes for 14 clients each.
 """
 

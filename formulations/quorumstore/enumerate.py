@@ -5,6 +5,9 @@ screening condition that refutes it or by its exact thresholds. That is the proo
 the same pass yields all optimal configurations, which are many (hundreds for a typical key), and
 the tie rule (:func:`placement.quorumstore.tie_order`) picks one.
 
+The search is compiled where that was possible (:mod:`formulations.quorumstore.compiled`), else in
+NumPy (:mod:`formulations.quorumstore.search`); plans are the same.
+
 Complexity: O(n^N) sets per key in the worst case. With the screening, a key among 27 sites with
 N <= 5 takes a few milliseconds (``python -m benchmarks.quorumstore_speed``).
 """
@@ -19,6 +22,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.quorumstore.candidates import Candidates
+from formulations.quorumstore.compiled import CompiledSearch, Kernel, wants_compiled
+from formulations.quorumstore.compiled_store import CompiledStore
 from formulations.quorumstore.misses import sides_of
 from formulations.quorumstore.search import Search, Ties
 from formulations.quorumstore.tables import SetTables
@@ -28,6 +33,7 @@ from placement.quorumstore import (
     QuorumConfiguration,
     QuorumPlan,
     QuorumProblem,
+    StoreRules,
     Target,
     everywhere_bound,
     metrics,
@@ -57,7 +63,9 @@ class Enumeration:
     ----------
     tables
         Built by :meth:`SetTables.of` from any problem of the store; problems given to
-        :meth:`solve` must share its RTTs, regions and rules.
+        :meth:`solve` must share its RTTs and redirection.
+    kernel
+        "auto" (compiled where it was built), "compiled" or "numpy". All give the same plans.
 
     Notes
     -----
@@ -66,7 +74,13 @@ class Enumeration:
     """
 
     tables: SetTables
+    kernel: Kernel = "auto"
     recent: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
+    stores: dict[tuple[StoreRules, tuple[str, ...]], CompiledStore] = field(default_factory=dict)
+    compiled: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.compiled = wants_compiled(self.kernel)
 
     def solve(self, problem: QuorumProblem) -> QuorumPlan:
         """Return the optimal configuration of `problem` under the tie rule.
@@ -79,28 +93,25 @@ class Enumeration:
         reasons = structural_reasons(problem)
         if reasons:
             return QuorumPlan.of(problem, None, method=METHOD, bound=math.inf, reasons=reasons)
-        termination = Termination.FINISHED
-        search = self._search(problem)
-        try:
-            self._run(search)
-            ties = self._second_stage(search)
-        except KeyboardInterrupt:
-            # What has been looked at stands; the rest is bounded by a replica at every site.
-            termination = Termination.INTERRUPTED
-            ties = search.ties
+        value, found, termination = (
+            self._by_kernel(problem) if self._whole(problem) else self._by_arrays(problem)
+        )
         finished = termination is Termination.FINISHED
         plan = QuorumPlan.of(
             problem,
-            self._best(problem, ties) if ties else None,
+            found,
             method=METHOD,
-            bound=search.value if finished else min(search.value, everywhere_bound(problem)),
+            # What has been looked at stands; the rest is bounded by a replica at every site.
+            bound=value if finished else min(value, everywhere_bound(problem)),
             termination=termination,
             seconds=time.perf_counter() - start,
         )
         if finished and plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
             raise SolverError(
-                f"enumeration proved {search.value} ms but its configuration reaches {plan.value}"
+                f"enumeration proved {value} ms but its configuration reaches {plan.value}"
             )
+        if found is not None:
+            self._remember(found.replicas)
         return plan
 
     def optima(self, problem: QuorumProblem) -> tuple[float, list[Ties]]:
@@ -111,16 +122,80 @@ class Enumeration:
         (+∞, []) when no configuration obeys rules and bounds.
         """
         self.tables.need(problem)
-        search = self._search(problem)
-        self._run(search)
-        return search.value, search.ties
+        if self._whole(problem):
+            search = CompiledSearch(self._store(problem), problem, problem.goal)
+            self._warm(search)
+            search.run()
+            limits = problem.goal.limits(search.value, problem.rules.contingency)
+            ties = [] if math.isinf(search.value) else search.ties(limits)
+            return search.value, ties
+        arrays = self._search(problem)
+        self._warm(arrays)
+        arrays.run()
+        return arrays.value, arrays.ties
+
+    def _whole(self, problem: QuorumProblem) -> bool:
+        """Whether the kernel can do the whole search: goals whose values are limits."""
+        return (
+            self.compiled
+            and problem.goal.monotone(problem.rules.contingency)
+            and not math.isfinite(problem.goal.cost_bound)
+        )
+
+    def _store(self, problem: QuorumProblem) -> CompiledStore:
+        asked = (problem.rules, problem.regions)
+        if asked not in self.stores:
+            self.stores[asked] = CompiledStore.of(problem)
+        return self.stores[asked]
 
     def _search(self, problem: QuorumProblem) -> Search:
-        return Search(problem, problem.goal, self.tables.geometry)
+        if not self.compiled:
+            return Search(problem, problem.goal, self.tables.geometry)
+        lister = CompiledSearch(self._store(problem), problem, problem.goal)
+        return Search(problem, problem.goal, self.tables.geometry, every=lister.every)
 
-    def _run(self, search: Search) -> None:
-        self._warm(search)
-        search.run()
+    def _by_kernel(
+        self, problem: QuorumProblem
+    ) -> tuple[float, QuorumConfiguration | None, Termination]:
+        """Value, first configuration under the tie rule, and whether that is proven."""
+        first = CompiledSearch(self._store(problem), problem, problem.goal)
+        found = None
+        try:
+            self._warm(first)
+            first.run()
+            last = self._last_stage(first)
+            found = last.choose()
+        except KeyboardInterrupt:
+            return first.value, first.incumbent, Termination.INTERRUPTED
+        return first.value, found, Termination.FINISHED
+
+    def _last_stage(self, first: CompiledSearch) -> CompiledSearch:
+        """The search for key 2 of the tie rule, among what is optimal for key 1."""
+        problem, last = first.problem, first
+        contingency = problem.rules.contingency
+        for goal in stages(problem.goal, contingency)[1:]:
+            if goal.target is not Target.THRESHOLD and first.incumbent is not None:
+                caps = first.goal.limits(first.value, contingency)
+                last = CompiledSearch(first.store, problem, goal, caps)
+                start = first.incumbent
+                last.probe(np.array([start.replicas]), start.read, start.write)
+                last.run()
+        return last
+
+    def _by_arrays(
+        self, problem: QuorumProblem
+    ) -> tuple[float, QuorumConfiguration | None, Termination]:
+        """The same in NumPy."""
+        search = self._search(problem)
+        termination = Termination.FINISHED
+        try:
+            self._warm(search)
+            search.run()
+            ties = self._second_stage(search)
+        except KeyboardInterrupt:
+            termination = Termination.INTERRUPTED
+            ties = search.ties
+        return search.value, self._best(problem, ties) if ties else None, termination
 
     def _second_stage(self, first: Search) -> list[Ties]:
         """Cut ties of ``READS`` and ``WRITES`` down by the other side's threshold.
@@ -137,7 +212,7 @@ class Enumeration:
                 ties = second.ties
         return ties
 
-    def _warm(self, search: Search) -> None:
+    def _warm(self, search: Search | CompiledSearch) -> None:
         """Lower the incumbent with the optimal sets of earlier keys."""
         for total, read, write in search.problem.pairs:
             if total in self.recent:
@@ -165,7 +240,6 @@ class Enumeration:
         for group in shortlist:
             if place < len(group.sets):
                 replicas = tuple(group.sets[place].tolist())
-                self._remember(replicas)
                 return QuorumConfiguration(replicas, group.read, group.write)
             place -= len(group.sets)
         raise AssertionError("the order has as many entries as the shortlist")
@@ -220,8 +294,10 @@ def _joined(parts: Sequence[Metrics]) -> Metrics:
     )
 
 
-def solve(problem: QuorumProblem, tables: SetTables | None = None) -> QuorumPlan:
-    """Return the proven optimum of one key; see :meth:`Enumeration.solve`.
+def solve(
+    problem: QuorumProblem, tables: SetTables | None = None, *, kernel: Kernel = "auto"
+) -> QuorumPlan:
+    """Return the proven optimum of one key; see :class:`Enumeration`.
 
     Examples
     --------
@@ -232,4 +308,4 @@ def solve(problem: QuorumProblem, tables: SetTables | None = None) -> QuorumPlan
     """
     if tables is None and structural_reasons(problem):
         tables = SetTables.empty(problem)
-    return Enumeration(tables or SetTables.of(problem)).solve(problem)
+    return Enumeration(tables or SetTables.of(problem), kernel).solve(problem)

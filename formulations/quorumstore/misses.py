@@ -44,7 +44,7 @@ import numpy.typing as npt
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.quorumstore import Limits, QuorumProblem
 
-__all__ = ["Bits", "Condition", "Screen", "Side", "Weights", "sides_of"]
+__all__ = ["Bits", "Condition", "Screen", "Side", "Weights", "miss_steps", "sides_of"]
 
 Bits = npt.NDArray[np.uint16]
 """Clients as bits, shape (lanes, …)."""
@@ -299,13 +299,14 @@ class Screen:
                     continue
                 ball = balls.setdefault((float(limit), False), len(balls))
                 within = (rows <= limit).sum(axis=1)
-                steps = _misses(size, quorum, lost, escapes=lost > 0 and problem.redirects)
+                steps = miss_steps(size, quorum, lost, escapes=lost > 0 and problem.redirects)
                 terms, charged = _terms(weights, side, within, steps)
                 budget = slack * comb(size, lost) - charged
                 hopeless |= budget < 0
                 must = None
                 if lost:
-                    large = _large(counts, within, quorum, slack, redirects=problem.redirects)
+                    escapes = lost if problem.redirects else 0
+                    large = _large(counts, within, quorum, slack, escapes)
                     must = (size - quorum - lost + 1, weights.pack(large)) if large.any() else None
                 if lost > 1:
                     budget *= _ROUNDING
@@ -401,7 +402,7 @@ def _terms(
 
 
 @cache
-def _misses(size: int, quorum: int, failures: int, *, escapes: bool) -> FloatArray:
+def miss_steps(size: int, quorum: int, failures: int, *, escapes: bool) -> FloatArray:
     """m(k) − m(k−1) of condition 3 at index k = 0..N; condition 1 for F = 0.
 
     With k of N replicas outside, a loss of F replicas, h of them inside, leaves N − k − h inside:
@@ -444,10 +445,10 @@ def _own_site(weights: Weights, side: int, hopeless: BoolArray, slack: float) ->
 
 
 def _large(
-    counts: FloatArray, within: IntArray, quorum: int, slack: float, *, redirects: bool
+    counts: FloatArray, within: IntArray, quorum: int, slack: float, escapes: int
 ) -> BoolArray:
     """Clients who may not miss in any scenario: more requests than the slack others leave."""
     lost = np.where(within < quorum, counts, 0.0)
-    # A redirected client may escape in the one scenario that loses its own site.
-    left = slack - (lost.sum() - (lost.max(initial=0.0) if redirects else 0.0))
+    # Redirected clients may escape in the scenarios that lose their own sites, F of them at once.
+    left = slack - np.sort(lost)[: max(0, len(lost) - escapes)].sum()
     return np.asarray((counts > left) & (within >= quorum))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -63,12 +63,15 @@ class Search:
         Tables of the store.
     caps
         Limits besides those of the goal.
+    every
+        Yields the sets of an (N, R, W) within limits; None: those that pass the screen.
     """
 
     problem: QuorumProblem
     goal: Goal
     geometry: Geometry
     caps: Limits = field(default_factory=Limits)
+    every: Callable[[tuple[int, int, int], Limits], Iterator[IntArray]] | None = None
     value: float = math.inf
     ties: list[Ties] = field(default_factory=list)
     sides: tuple[Side, Side] = field(init=False)
@@ -100,7 +103,7 @@ class Search:
             total, read, write = pair
             if math.isinf(self.value) and self.goal.target is not Target.COST:
                 self.probe(_scattered(len(self.problem.sites), total), read, write)
-            for sets in descend(self.problem, self._screen(pair)):
+            for sets in self._grown(pair):
                 self._look(sets, read, write)
 
     def choose(self, ties: Sequence[Ties]) -> None:
@@ -127,6 +130,19 @@ class Search:
                 break
             sets = self._screened(sets, read, write)
         self._test(self._allowed(sets, read, write), read, write)
+
+    def _grown(self, pair: tuple[int, int, int]) -> Iterator[IntArray]:
+        if self.every is None:
+            yield from descend(self.problem, self._screen(pair))
+            return
+        held: list[IntArray] = []
+        for sets in self.every(pair, self._limits(self.value)):
+            held.append(sets)
+            if sum(len(rows) for rows in held) >= _CHUNK:
+                yield np.concatenate(held)
+                held = []
+        if held:
+            yield np.concatenate(held)
 
     def _screen(self, pair: tuple[int, int, int]) -> Screen:
         return Screen.of(

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 from formulations.quorumstore import misses as misses_module
+from formulations.quorumstore.compiled import CompiledSearch, compiled_available
+from formulations.quorumstore.compiled_store import CompiledStore
 from formulations.quorumstore.covering import scenario_rtt
 from formulations.quorumstore.descent import descend, passing
 from formulations.quorumstore.misses import Screen, Weights
 from formulations.quorumstore.tables import Geometry
-from placement.quorumstore import Limits, Redirect, StoreRules, loss_thresholds
+from placement.quorumstore import (
+    Limits,
+    Loss,
+    QuorumProblem,
+    Redirect,
+    StoreRules,
+    loss_thresholds,
+    metrics,
+)
 from tests.quorumstore.instances import random_problem, random_rules
 
 
@@ -73,10 +84,72 @@ def test_without_redirection_the_screen_is_exact(seed, monkeypatch):
         assert passing(screen, every).tolist() == np.flatnonzero(kept).tolist()
 
 
+def test_clients_of_several_lost_sites_escape_together():
+    """Two of three clients that no set can serve are redirected when both their sites are lost.
+
+    What they leave of the slack is then enough for another client; a screen once let only one of
+    them escape and dropped the set.
+    """
+    far = 100.0
+    rtt = np.full((7, 7), 10.0)
+    for poor in (0, 1, 2):
+        rtt[poor] = far
+        rtt[poor, poor], rtt[poor, 5] = 1.0, 5.0
+    rtt[3, 4], rtt[3, 5], rtt[3, 6] = far, 5.0, 7.0
+    rtt[4, 5], rtt[4, 3], rtt[4, 6] = 5.0, 6.0, 7.0
+    rules = StoreRules(True, redirect=Redirect.CLOSEST, failures=2, replicas=5)
+    problem = QuorumProblem(rtt, [2, 2, 2, 3, 51, 0, 0], [0] * 7, rules=rules)
+    limits, pair = Limits(10.0, 10.0, 10.0, 10.0), (5, 3, 3)
+    every, kept = obeying(problem, limits, pair)
+    assert every[kept][0].tolist() == [0, 1, 2, 3, 4]
+    moved = Geometry.of(problem).moved_rtt
+    screen = Screen.of(problem, Weights.of(problem), pair, limits, failures=2, moved=moved)
+    assert set(np.flatnonzero(kept)) <= set(passing(screen, every))
+    if compiled_available():
+        assert listed(problem, pair, limits) == every[kept].tolist()
+
+
+@pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
+@pytest.mark.parametrize("seed", range(120))
+def test_the_kernel_lists_exactly_what_obeys(seed):
+    """Sites or regions lost, several at once, apart or not: all sets within the limits."""
+    rng = np.random.default_rng([23, seed])
+    failures = 1 + seed % 3
+    fixed = {"failures": failures, "max_replicas": 2 * failures + 2}
+    if seed % 6 == 3:
+        fixed = {"loss": Loss.REGION, "distinct_regions": bool(rng.integers(2))}
+    problem = random_problem(rng, sites=8, rules=random_rules(rng, **fixed))
+    if seed % 6 == 3:
+        regions = tuple(rng.choice(["x", "y", "z", "u"], 8))
+        problem = dataclasses.replace(problem, regions=regions)
+    # Percentiles of the thresholds there are: so that something passes and something does not.
+    for pair in problem.pairs:
+        every = np.array(list(combinations(range(8), pair[0])))
+        figures = metrics(problem, every, *pair[1:])
+        columns = (
+            figures.normal_read,
+            figures.normal_write,
+            figures.worst_read,
+            figures.worst_write,
+        )
+        limits = Limits(*(float(np.quantile(one, 0.7, method="nearest")) for one in columns))
+        kept = problem.admissible(every, max(pair[1:])) & np.all(
+            [one <= limit for one, limit in zip(columns, dataclasses.astuple(limits), strict=True)],
+            axis=0,
+        )
+        assert listed(problem, pair, limits) == every[kept].tolist()
+
+
+def listed(problem, pair, limits):
+    """Rows that the kernel lists."""
+    search = CompiledSearch(CompiledStore.of(problem), problem, problem.goal)
+    return [row for sets in search.every(pair, limits) for row in sets.tolist()]
+
+
 @pytest.mark.parametrize(("size", "quorum", "failures"), [(5, 3, 1), (5, 3, 2), (7, 4, 3)])
 def test_missed_losses_are_counted(size, quorum, failures):
     """m(k): ways to lose F of N replicas that leave a client with k outside without a quorum."""
-    steps = misses_module._misses(size, quorum, failures, escapes=False)
+    steps = misses_module.miss_steps(size, quorum, failures, escapes=False)
     for outside in range(size + 1):
         ways = sum(
             len([replica for replica in range(outside, size) if replica not in lost]) < quorum

@@ -12,6 +12,7 @@ import pytest
 from formulations.quorumstore import descent as descent_module
 from formulations.quorumstore import misses as misses_module
 from formulations.quorumstore import search as search_module
+from formulations.quorumstore.compiled import Kernel, compiled_available
 from formulations.quorumstore.enumerate import Enumeration, solve
 from formulations.quorumstore.tables import SetTables
 from placement.quorumstore import (
@@ -30,17 +31,20 @@ from placement.status import Status
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import value_and_ties
 
+KERNELS: tuple[Kernel, ...] = ("compiled", "numpy") if compiled_available() else ("numpy",)
+
 
 def assert_same(problem: QuorumProblem) -> None:
     value, ties = value_and_ties(problem)
-    plan = solve(problem)
-    if not ties:
-        assert plan.status is Status.INFEASIBLE
-        return
-    found = plan.configuration
-    assert plan.status is Status.OPTIMAL
-    assert plan.value == pytest.approx(value, rel=1e-12)
-    assert (found.replicas, found.read, found.write) == ties[0]
+    for kernel in KERNELS:
+        plan = solve(problem, kernel=kernel)
+        if not ties:
+            assert plan.status is Status.INFEASIBLE
+            continue
+        found = plan.configuration
+        assert plan.status is Status.OPTIMAL
+        assert plan.value == pytest.approx(value, rel=1e-12)
+        assert (found.replicas, found.read, found.write) == ties[0]
 
 
 @pytest.mark.parametrize("seed", range(250))
@@ -109,7 +113,8 @@ def test_rules(seed):
     assert_same(dataclasses.replace(problem, regions=regions))
 
 
-def test_order_of_keys_does_not_matter():
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_order_of_keys_does_not_matter(kernel):
     """The pool of earlier optima changes the speed, never the answer."""
     rng = np.random.default_rng(5)
     first = random_problem(rng, sites=6, rules=StoreRules(True))
@@ -118,17 +123,18 @@ def test_order_of_keys_does_not_matter():
         for _ in range(20)
     ]
     tables = SetTables.of(first)
-    forwards, backwards = Enumeration(tables), Enumeration(tables)
+    forwards, backwards = Enumeration(tables, kernel), Enumeration(tables, kernel)
     one = [forwards.solve(key).configuration for key in keys]
     other = [backwards.solve(key).configuration for key in reversed(keys)]
     assert one == other[::-1]
     assert one == [solve(key).configuration for key in keys]
 
 
-def test_all_ties_are_returned():
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_all_ties_are_returned(kernel):
     """With one RTT for all pairs every tight configuration is optimal, and all are listed once."""
     problem = QuorumProblem(np.full((6, 6), 5.0), [1] * 6, [1] * 6, rules=StoreRules(True))
-    value, ties = Enumeration(SetTables.of(problem)).optima(problem)
+    value, ties = Enumeration(SetTables.of(problem), kernel).optima(problem)
     listed = [
         (tuple(row), group.read, group.write) for group in ties for row in group.sets.tolist()
     ]
@@ -173,13 +179,14 @@ def evaluate_everything(problem):
     return value, tuple(sets[first, : size[first]].tolist()), int(read[first])
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("seed", range(18))
-def test_medium_stores(seed):
+def test_medium_stores(seed, kernel):
     """Thirteen sites, thousands of sets: the winner under the whole tie rule, key after key."""
     rng = np.random.default_rng([5, seed])
     rules = StoreRules(seed % 6 > 0, redirect=list(Redirect)[seed % 3], read_fraction=0.8)
     first = random_problem(rng, sites=13, rules=rules)
-    solver = Enumeration(SetTables.of(first))
+    solver = Enumeration(SetTables.of(first), kernel)
     for number in range(3):
         share = rng.dirichlet(np.full(13, [0.2, 1.0, 5.0][number]))
         key = first.with_demand(rng.poisson(300 * share) + 1, rng.poisson(40 * share))

@@ -12,6 +12,7 @@ from formulations.quorumstore import Method, pareto_front, place
 from formulations.quorumstore import entry as entry_module
 from formulations.quorumstore.bisection import Bisection
 from formulations.quorumstore.bisection import solve as bisect
+from formulations.quorumstore.compiled import CompiledSearch
 from formulations.quorumstore.covering import Cover, CoveringModel, Demand, covering_model
 from formulations.quorumstore.covering_cpsat import CpSatCovering
 from formulations.quorumstore.covering_milp import HighsCovering
@@ -91,13 +92,13 @@ def test_enumeration_interrupted(monkeypatch):
         looked(self, *arguments)
 
     monkeypatch.setattr(Search, "_look", interrupted)
-    Enumeration(SetTables.of(problem)).solve(problem)
+    Enumeration(SetTables.of(problem), "numpy").solve(problem)
     total = calls
     assert total > 1
     values = []
     for allowed in range(total):  # noqa: B007 - read by `interrupted`
         calls = 0
-        plan = Enumeration(SetTables.of(problem)).solve(problem)
+        plan = Enumeration(SetTables.of(problem), "numpy").solve(problem)
         assert plan.termination is Termination.INTERRUPTED
         assert plan.bound <= optimum <= plan.value
         values.append(plan.value)
@@ -212,11 +213,11 @@ def test_many_runs(monkeypatch):
     from formulations.quorumstore import descent
 
     problem = key(sites=9)
-    whole = Enumeration(SetTables.of(problem))
+    whole = Enumeration(SetTables.of(problem), "numpy")
     configuration = whole.solve(problem).configuration
     ties = [row for group in whole.optima(problem)[1] for row in group.sets.tolist()]
     monkeypatch.setattr(descent, "_BLOCK", 7)
-    split = Enumeration(SetTables.of(problem))
+    split = Enumeration(SetTables.of(problem), "numpy")
     assert split.solve(problem).configuration == configuration
     found = [row for group in split.optima(problem)[1] for row in group.sets.tolist()]
     assert found == ties
@@ -275,7 +276,8 @@ def test_interrupted_key_is_no_answer_for_a_table(monkeypatch):
     def interrupted(self, *arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Search, "_look", interrupted)
+    monkeypatch.setattr(Search, "run", interrupted)
+    monkeypatch.setattr(CompiledSearch, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         solve_batch(problem, problem.reads[np.newaxis], problem.writes[np.newaxis])
     with pytest.raises(SolverError, match="not complete"):

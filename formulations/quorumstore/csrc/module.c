@@ -1,0 +1,370 @@
+/* Python binding of the search: limited API (abi3, CPython 3.11 and later), buffers in, sets out. */
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "quorum.h"
+
+#define STORE "formulations.quorumstore._kernel.store"
+#define SEARCH "formulations.quorumstore._kernel.search"
+#define MOST_SITES 32767
+#define SECONDS_BETWEEN_SIGNALS 0.02
+
+static void free_store(PyObject *capsule)
+{
+    store *s = PyCapsule_GetPointer(capsule, STORE);
+    if (s)
+        store_free(s);
+}
+
+/* The context of a search is the capsule of its store. */
+static void free_search(PyObject *capsule)
+{
+    search *x = PyCapsule_GetPointer(capsule, SEARCH);
+    PyObject *owner = PyCapsule_GetContext(capsule);
+    if (x)
+        search_free(x);
+    Py_XDECREF(owner);
+}
+
+/* A private copy of a contiguous buffer of `count` elements. */
+static void *copied(PyObject *source, size_t count, size_t bytes)
+{
+    Py_buffer view;
+    void *out = NULL;
+    if (PyObject_GetBuffer(source, &view, PyBUF_C_CONTIGUOUS))
+        return NULL;
+    if ((size_t)view.len != count * bytes)
+        PyErr_Format(PyExc_ValueError, "kernel buffer has %zd bytes, expected %zd", view.len,
+                     (Py_ssize_t)(count * bytes));
+    else if (!(out = malloc(count ? count * bytes : 1)))
+        PyErr_NoMemory();
+    else
+        memcpy(out, view.buf, count * bytes);
+    PyBuffer_Release(&view);
+    return out;
+}
+
+static int in_range(const int32_t *values, size_t count, int least, int below)
+{
+    for (size_t k = 0; k < count; k++)
+        if (values[k] < least || values[k] >= below) {
+            PyErr_SetString(PyExc_ValueError, "an index is out of range");
+            return 0;
+        }
+    return 1;
+}
+
+static int read_store(store *s, PyObject *args)
+{
+    PyObject *grid, *rank, *moved, *variant_of, *begin, *site, *variant, *region;
+    int lost;
+    if (!PyArg_ParseTuple(args, "(iiiiiiii)OOOOOOOO", &s->sites, &s->values, &s->variants,
+                          &s->most_variants, &s->losses, &lost, &s->failures, &s->only_full, &grid,
+                          &rank, &moved, &variant_of, &begin, &site, &variant, &region))
+        return 0;
+    if (s->sites < 1 || s->sites > MOST_SITES || s->values < 1 || s->variants < 0 ||
+        s->most_variants < 0 || s->losses < 0 || lost < 0) {
+        PyErr_SetString(PyExc_ValueError, "sizes out of range");
+        return 0;
+    }
+    const size_t n = (size_t)s->sites, v = (size_t)s->variants, l = (size_t)s->losses;
+    const size_t of = n * (size_t)s->most_variants, m = (size_t)lost;
+    if (!(s->grid = copied(grid, (size_t)s->values, 8)) || !(s->rank = copied(rank, n * n, 4)) ||
+        !(s->moved = copied(moved, v * n, 4)) || !(s->variant_of = copied(variant_of, of, 4)) ||
+        !(s->loss_begin = copied(begin, l + 1, 4)) || !(s->loss_site = copied(site, m, 4)) ||
+        !(s->loss_variant = copied(variant, m, 4)) || !(s->region = copied(region, n, 4)))
+        return 0;
+    if (!in_range(s->rank, n * n, 0, s->values) || !in_range(s->moved, v * n, 0, s->values) ||
+        !in_range(s->variant_of, of, -1, s->variants) || !in_range(s->loss_site, m, 0, s->sites) ||
+        !in_range(s->loss_variant, m, -1, s->variants) || !in_range(s->region, n, 0, s->sites) ||
+        !in_range(s->loss_begin, l + 1, 0, lost + 1))
+        return 0;
+    for (size_t k = 0; k < l; k++)
+        if (s->loss_begin[k] > s->loss_begin[k + 1]) {
+            PyErr_SetString(PyExc_ValueError, "losses overlap");
+            return 0;
+        }
+    return 1;
+}
+
+PyDoc_STRVAR(create_doc,
+             "create(sizes, grid, rank, moved, variant_of, loss_begin, loss_site, loss_variant,\n"
+             "       region) -> store");
+
+static PyObject *create(PyObject *self, PyObject *args)
+{
+    (void)self;
+    store *s = calloc(1, sizeof *s);
+    if (!s)
+        return PyErr_NoMemory();
+    PyObject *capsule = read_store(s, args) ? PyCapsule_New(s, STORE, free_store) : NULL;
+    if (!capsule)
+        store_free(s);
+    return capsule;
+}
+
+static int fitting_pairs(const store *s, const int32_t *shapes, size_t pairs)
+{
+    for (size_t k = 0; k < pairs; k++) {
+        const int32_t *p = shapes + 4 * k;
+        if (p[0] < 1 || p[0] > s->sites || p[1] < 1 || p[1] > p[0] || p[2] < 1 || p[2] > p[0] ||
+            p[3] < 1) {
+            PyErr_SetString(PyExc_ValueError, "(N, R, W) or a regional cap is out of range");
+            return 0;
+        }
+    }
+    return 1;
+}
+
+PyDoc_STRVAR(open_doc, "open(store, reads, writes, needed, contingency, moving, caps, pairs, shapes,\n"
+                       "     ways, steps) -> search of one key");
+
+static PyObject *open_search(PyObject *self, PyObject *args)
+{
+    PyObject *owner, *object[5], *capsule = NULL;
+    void *part[5] = {NULL, NULL, NULL, NULL, NULL};
+    long long needed[2];
+    int contingency, moving[4], caps[4], pairs;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOO(LL)p(pppp)(iiii)iOOO", &owner, &object[0], &object[1],
+                          &needed[0], &needed[1], &contingency, &moving[0], &moving[1], &moving[2],
+                          &moving[3], &caps[0], &caps[1], &caps[2], &caps[3], &pairs, &object[2],
+                          &object[3], &object[4]))
+        return NULL;
+    store *s = PyCapsule_GetPointer(owner, STORE);
+    if (!s)
+        return NULL;
+    if (pairs < 1 || pairs > MOST_SITES * 64) {
+        PyErr_SetString(PyExc_ValueError, "no pairs, or too many");
+        return NULL;
+    }
+    const size_t n = (size_t)s->sites, many = (size_t)pairs;
+    size_t largest = 0;
+    const int64_t wanted[2] = {needed[0], needed[1]};
+    part[2] = copied(object[2], 4 * many, 4);
+    if (!part[2] || !fitting_pairs(s, part[2], many))
+        goto out;
+    for (size_t k = 0; k < many; k++)
+        if ((size_t)((int32_t *)part[2])[4 * k] > largest)
+            largest = (size_t)((int32_t *)part[2])[4 * k];
+    if (!(part[0] = copied(object[0], n, 8)) || !(part[1] = copied(object[1], n, 8)) ||
+        !(part[3] = copied(object[3], many, 8)) ||
+        !(part[4] = copied(object[4], 4 * many * (largest + 1), 8)))
+        goto out;
+    const int64_t *counts[2] = {part[0], part[1]};
+    search *x = search_new(s, counts, wanted, pairs, part[2], part[3], part[4]);
+    if (!x) {
+        PyErr_NoMemory();
+        goto out;
+    }
+    x->contingency = contingency;
+    memcpy(x->moving, moving, sizeof moving);
+    memcpy(x->caps.normal, caps, sizeof x->caps.normal);
+    memcpy(x->caps.worst, caps + 2, sizeof x->caps.worst);
+    capsule = PyCapsule_New(x, SEARCH, free_search);
+    if (!capsule) {
+        search_free(x);
+        goto out;
+    }
+    Py_INCREF(owner);
+    PyCapsule_SetContext(capsule, owner);
+out:
+    for (int k = 0; k < 5; k++)
+        free(part[k]);
+    return capsule;
+}
+
+static search *search_of(PyObject *capsule)
+{
+    search *x = PyCapsule_GetPointer(capsule, SEARCH);
+    if (x && x->thread) {
+        PyErr_SetString(PyExc_RuntimeError, "the search is running in another thread");
+        return NULL;
+    }
+    return x;
+}
+
+static double clock_now(void)
+{
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Called between nodes: has a signal handler raised? */
+static int pause_now(search *x)
+{
+    const double now = clock_now();
+    if (now < x->next_pause && now > x->next_pause - 1.0)
+        return 0;
+    PyEval_RestoreThread((PyThreadState *)x->thread);
+    x->raised = PyErr_CheckSignals() != 0;
+    x->thread = PyEval_SaveThread();
+    x->next_pause = clock_now() + SECONDS_BETWEEN_SIGNALS;
+    return x->raised;
+}
+
+static void enter(search *x)
+{
+    x->pause = pause_now;
+    x->next_pause = clock_now() + SECONDS_BETWEEN_SIGNALS;
+    x->raised = 0;
+    x->thread = PyEval_SaveThread();
+}
+
+/* 0 when a signal handler raised or memory ran out (the exception is set). */
+static int leave(search *x, int fine)
+{
+    PyThreadState *thread = x->thread;
+    x->thread = NULL;
+    PyEval_RestoreThread(thread);
+    if (x->failed)
+        PyErr_NoMemory();
+    return fine && !x->failed && !x->raised;
+}
+
+static PyObject *answer(const search *x, int value, int pair, const int *set)
+{
+    const int size = pair < 0 ? 0 : x->pair[pair].size;
+    PyObject *replicas = PyTuple_New(size);
+    if (!replicas)
+        return NULL;
+    for (int m = 0; m < size; m++)
+        PyTuple_SetItem(replicas, m, PyLong_FromLong(set[m]));
+    return Py_BuildValue("(iiN)", value, pair, replicas);
+}
+
+PyDoc_STRVAR(probe_doc, "probe(search, pair, rows): lower the incumbent by some sets of one size");
+
+static PyObject *probe(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *rows;
+    Py_buffer view;
+    int pair;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OiO", &capsule, &pair, &rows))
+        return NULL;
+    search *x = search_of(capsule);
+    if (!x)
+        return NULL;
+    if (pair < 0 || pair >= x->pairs) {
+        PyErr_SetString(PyExc_ValueError, "no such pair");
+        return NULL;
+    }
+    if (PyObject_GetBuffer(rows, &view, PyBUF_C_CONTIGUOUS))
+        return NULL;
+    const size_t size = (size_t)x->pair[pair].size, cells = (size_t)view.len / 4;
+    const int32_t *sites = view.buf;
+    int fine = (size_t)view.len % (4 * size) == 0 && in_range(sites, cells, 0, x->s->sites);
+    for (size_t k = 1; fine && k < cells; k++)
+        fine = k % size == 0 || sites[k - 1] < sites[k];
+    if (fine)
+        search_probe(x, pair, sites, cells / size);
+    else if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "rows must be sets of N sites in increasing order");
+    PyBuffer_Release(&view);
+    if (!fine)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(find_doc, "find(search): lower the incumbent to the optimum of all pairs");
+
+static PyObject *find(PyObject *self, PyObject *capsule)
+{
+    (void)self;
+    search *x = search_of(capsule);
+    if (!x)
+        return NULL;
+    enter(x);
+    int fine = search_find(x);
+    if (!leave(x, fine))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(incumbent_doc, "incumbent(search) -> (allowed grid values, pair, set)");
+
+static PyObject *incumbent(PyObject *self, PyObject *capsule)
+{
+    (void)self;
+    search *x = search_of(capsule);
+    return x ? answer(x, x->best, x->best_pair, x->best_set) : NULL;
+}
+
+PyDoc_STRVAR(choose_doc, "choose(search) -> (allowed grid values, pair, set), first under the tie rule");
+
+static PyObject *choose(PyObject *self, PyObject *capsule)
+{
+    (void)self;
+    search *x = search_of(capsule);
+    if (!x)
+        return NULL;
+    enter(x);
+    int fine = search_choose(x);
+    return leave(x, fine) ? answer(x, x->best, x->tie_pair, x->tie_set) : NULL;
+}
+
+PyDoc_STRVAR(list_doc, "list(search, pair, first, limits) -> bytes: all sets within the limits whose\n"
+                       "first site is `first`, uint16, in lexicographic order");
+
+static PyObject *list(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    int pair, first, at[4];
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Oii(iiii)", &capsule, &pair, &first, &at[0], &at[1], &at[2],
+                          &at[3]))
+        return NULL;
+    search *x = search_of(capsule);
+    if (!x)
+        return NULL;
+    if (pair < 0 || pair >= x->pairs || first < 0 || first >= x->s->sites) {
+        PyErr_SetString(PyExc_ValueError, "no such pair or site");
+        return NULL;
+    }
+    memcpy(x->limit.normal, at, sizeof x->limit.normal);
+    memcpy(x->limit.worst, at + 2, sizeof x->limit.worst);
+    enter(x);
+    int fine = search_list(x, pair, first);
+    if (!leave(x, fine))
+        return NULL;
+    return PyBytes_FromStringAndSize(
+        (const char *)x->rows,
+        (Py_ssize_t)(x->row_count * (size_t)x->pair[pair].size * sizeof *x->rows));
+}
+
+PyDoc_STRVAR(nodes_doc, "nodes(search) -> prefixes looked at so far");
+
+static PyObject *nodes(PyObject *self, PyObject *capsule)
+{
+    (void)self;
+    search *x = search_of(capsule);
+    return x ? PyLong_FromLongLong((long long)x->nodes) : NULL;
+}
+
+static PyMethodDef methods[] = {
+    {"create", create, METH_VARARGS, create_doc},
+    {"open", open_search, METH_VARARGS, open_doc},
+    {"probe", probe, METH_VARARGS, probe_doc},
+    {"find", find, METH_O, find_doc},
+    {"incumbent", incumbent, METH_O, incumbent_doc},
+    {"choose", choose, METH_O, choose_doc},
+    {"list", list, METH_VARARGS, list_doc},
+    {"nodes", nodes, METH_O, nodes_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_kernel", "Compiled search over replica sets.", 0, methods,
+    NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__kernel(void)
+{
+    return PyModule_Create(&module);
+}

@@ -1,0 +1,228 @@
+/* Exact figures of one replica set, from ranks alone: in every scenario, whatever was screened. */
+#include <string.h>
+
+#include "quorum.h"
+
+int64_t requests_of(const search *x, int side, const word *bits)
+{
+    const int64_t *table = x->table[side];
+    int64_t sum = 0;
+    for (int lane = 0; lane < x->lanes; lane++)
+        sum += table[256 * lane + (int)(bits[lane >> 3] >> (8 * (lane & 7)) & 255)];
+    return sum;
+}
+
+/* For each member of the set, the clients for whom it is beyond the limit. */
+static void beyond(search *x, const int *set, int size, int limit)
+{
+    const int n = x->s->sites;
+    for (int b = 0; b < x->balls; b++)
+        if (x->ball[b].limit == limit && !x->ball[b].moved) {
+            for (int m = 0; m < size; m++)
+                memcpy(x->masks + (size_t)m * (size_t)x->words,
+                       x->ball[b].out + (size_t)set[m] * (size_t)x->words,
+                       (size_t)x->words * sizeof(word));
+            return;
+        }
+    memset(x->masks, 0, (size_t)size * (size_t)x->words * sizeof(word));
+    for (int c = 0; c < x->clients; c++) {
+        const int32_t *rank = x->s->rank + (size_t)n * (size_t)x->client[c];
+        word *out = x->masks + (c >> 6);
+        for (int m = 0; m < size; m++, out += x->words)
+            *out |= (word)(rank[set[m]] >= limit) << (c & 63);
+    }
+}
+
+/* Clients for whom at least k members are beyond the limit, those in `taken` left out. */
+static void at_least(const search *x, int size, int k, word *levels)
+{
+    const int words = x->words;
+    memset(levels, 0, (size_t)k * (size_t)words * sizeof(word));
+    for (int m = 0; m < size; m++) {
+        const word *out = x->masks + (size_t)m * (size_t)words;
+        if (x->taken[m])
+            continue;
+        for (int w = 0; w < words; w++) {
+            for (int l = k - 1; l > 0; l--)
+                levels[l * words + w] |= levels[(l - 1) * words + w] & out[w];
+            levels[w] |= out[w];
+        }
+    }
+}
+
+/* Whether clients of a lost site lack their quorum where they are redirected. */
+static int lacks(const search *x, const int *set, int size, const int32_t *moved, int limit, int spare)
+{
+    int outside = 0;
+    for (int m = 0; m < size; m++)
+        outside += !x->taken[m] && moved[set[m]] >= limit;
+    return outside > spare;
+}
+
+/* The misses of one side once loss `l` has happened stay within its slack. Misses without
+   redirection depend only on which replicas are lost; they are kept for none and for one. */
+static int survives(search *x, const int *set, int side, int limit, int l)
+{
+    const store *s = x->s;
+    const quorums *p = &x->pair[x->now];
+    const int size = p->size, quorum = p->quorum[side], words = x->words;
+    const int32_t first = s->loss_begin[l], last = s->loss_begin[l + 1];
+    int hit = 0, slot = 0, moves = 0;
+    for (int32_t k = first; k < last; k++) {
+        int member = x->place[s->loss_site[k]], client = x->number[s->loss_site[k]];
+        if (member >= 0) {
+            hit++;
+            slot = member + 1;
+            x->taken[member] = 1;
+        }
+        moves |= s->loss_variant[k] >= 0 && client >= 0 && x->count[side][client] > 0;
+    }
+    int fine = 1;
+    if ((!hit && !moves) || (!moves && hit < s->only_full))
+        goto out;
+    if (size - hit < quorum) {
+        fine = 0;
+        goto out;
+    }
+    if (hit > 1)
+        slot = size + 1;
+    word *levels = x->masks + (size_t)size * (size_t)words;
+    word *missing = levels + (size_t)size * (size_t)words + (size_t)slot * (size_t)words;
+    if (hit > 1 || !x->known[slot]) {
+        int k = size - hit - quorum + 1;
+        at_least(x, size, k, levels);
+        memcpy(missing, levels + (size_t)(k - 1) * (size_t)words, (size_t)words * sizeof(word));
+        x->sums[slot] = requests_of(x, side, missing);
+        x->known[slot] = 1;
+    }
+    int64_t missed = x->sums[slot];
+    for (int32_t k = first; moves && k < last; k++) {
+        int client = x->number[s->loss_site[k]];
+        if (s->loss_variant[k] < 0 || client < 0 || !x->count[side][client])
+            continue;
+        const int32_t *moved = s->moved + (size_t)s->loss_variant[k] * (size_t)s->sites;
+        if (missing[client >> 6] >> (client & 63) & 1)
+            missed -= x->count[side][client];
+        if (lacks(x, set, size, moved, limit, size - hit - quorum))
+            missed += x->count[side][client];
+    }
+    fine = missed <= x->slack[side];
+out:
+    for (int32_t k = first; k < last; k++)
+        if (x->place[s->loss_site[k]] >= 0)
+            x->taken[x->place[s->loss_site[k]]] = 0;
+    return fine;
+}
+
+static int side_within(search *x, const int *set, int side, const limits *at)
+{
+    const quorums *p = &x->pair[x->now];
+    const int size = p->size, k = size - p->quorum[side] + 1;
+    word *levels = x->masks + (size_t)size * (size_t)x->words;
+    int normal = at->normal[side];
+    if (x->contingency && at->worst[side] < normal)
+        normal = at->worst[side];
+    beyond(x, set, size, normal);
+    at_least(x, size, k, levels);
+    if (requests_of(x, side, levels + (size_t)(k - 1) * (size_t)x->words) > x->slack[side])
+        return 0;
+    if (!x->contingency)
+        return 1;
+    if (normal != at->worst[side])
+        beyond(x, set, size, at->worst[side]);
+    memset(x->known, 0, (size_t)size + 2);
+    int *order = x->loss_order[side];
+    for (int i = 0; i < x->s->losses; i++) {
+        int l = order[i];
+        if (!survives(x, set, side, at->worst[side], l)) {
+            memmove(order + 1, order, (size_t)i * sizeof *order);
+            order[0] = l;
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether a set, of the size in force, obeys the limits in every scenario. */
+int set_within(search *x, const int *set, const limits *at)
+{
+    int fine = 1;
+    const int size = x->pair[x->now].size;
+    for (int m = 0; m < size; m++)
+        x->place[set[m]] = m;
+    for (int side = READ; side <= WRITE && fine; side++)
+        if (x->needed[side])
+            fine = side_within(x, set, side, at);
+    for (int m = 0; m < size; m++)
+        x->place[set[m]] = -1;
+    return fine;
+}
+
+/* Smallest value whose limits the set obeys, given that it obeys those of `known`. */
+int set_value(search *x, const int *set, int known)
+{
+    int low = -1, high = known;
+    while (high - low > 1) {
+        limits at;
+        int middle = low + (high - low) / 2;
+        limits_at(x, middle, &at);
+        if (set_within(x, set, &at))
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+static void sort_keys(uint64_t *keys, int count)
+{
+    int gap = 1;
+    while (gap < count / 3)
+        gap = 3 * gap + 1;
+    for (; gap; gap /= 3)
+        for (int i = gap; i < count; i++) {
+            uint64_t key = keys[i];
+            int j = i;
+            for (; j >= gap && keys[j - gap] > key; j -= gap)
+                keys[j] = keys[j - gap];
+            keys[j] = key;
+        }
+}
+
+/* Both thresholds in normal operation (as numbers of allowed values) and the mean latency, summed
+   in the order of the evaluator: sites by index, reads before writes. */
+void set_normal(search *x, const int *set, int threshold[2], double *mean)
+{
+    const store *s = x->s;
+    const quorums *p = &x->pair[x->now];
+    double total = 0.0;
+    int used[2] = {0, 0};
+    for (int c = 0; c < x->clients; c++) {
+        const int32_t *rank = s->rank + (size_t)s->sites * (size_t)x->client[c];
+        for (int m = 0; m < p->size; m++) {
+            int32_t value = rank[set[m]];
+            int k = m;
+            for (; k > 0 && x->ranks[k - 1] > value; k--)
+                x->ranks[k] = x->ranks[k - 1];
+            x->ranks[k] = value;
+        }
+        for (int side = READ; side <= WRITE; side++)
+            if (x->count[side][c]) {
+                int32_t value = x->ranks[p->quorum[side] - 1];
+                total = total + (double)x->count[side][c] * s->grid[value];
+                x->keys[side][used[side]++] = (uint64_t)value << 32 | (uint64_t)c;
+            }
+    }
+    *mean = total / x->requests;
+    for (int side = READ; side <= WRITE; side++) {
+        int64_t covered = 0;
+        threshold[side] = 0;
+        if (!x->needed[side])
+            continue;
+        sort_keys(x->keys[side], used[side]);
+        for (int i = 0; i < used[side] && covered < x->needed[side]; i++) {
+            covered += x->count[side][x->keys[side][i] & 0xffffffffu];
+            threshold[side] = (int)(x->keys[side][i] >> 32) + 1;
+        }
+    }
+}
