@@ -22,10 +22,12 @@ import math
 import numpy as np
 
 from heuristics.terms import Terms
-from placement.checks import FloatArray
+from placement.checks import FloatArray, IntArray
 from placement.problem import Problem
 
 __all__ = ["leader_bounds"]
+
+_BLOCK = 200_000  # summands handled at once
 
 
 def leader_bounds(problem: Problem, terms: Terms) -> FloatArray:
@@ -45,20 +47,30 @@ def leader_bounds(problem: Problem, terms: Terms) -> FloatArray:
     """
     rules = problem.rules
     bounds = np.full(terms.sites, math.inf)
-    rows = np.arange(len(terms.rank))
-    for leader in np.nonzero(rules.may_lead)[0].tolist():
-        summand = terms.summand(leader)
-        own = summand[:, leader]
-        usable = rules.may_hold & (terms.rank <= terms.rank[rows, leader][:, np.newaxis])
-        saving = np.where(usable, np.maximum(0.0, own[:, np.newaxis] - summand), 0.0)
-        each = own.sum() - saving.max(axis=1, initial=0.0).sum()
-        others = np.delete(saving.sum(axis=0), leader)
-        most = np.sort(others)[::-1][: rules.replicas_max - 1].sum()
-        waits = np.sort(terms.site_rtt[:, leader][:, rules.may_vote], axis=1)
-        bounds[leader] = (
-            max(float(each), float(own.sum() - most))
-            + terms.direct[leader]
-            + float(terms.votes @ waits[:, rules.quorum - 1])
-            + terms.money[leader, leader]
-        )
+    leaders = np.nonzero(rules.may_lead)[0]
+    step = max(1, _BLOCK // max(1, terms.rank.size))
+    for first in range(0, len(leaders), step):
+        some = leaders[first : first + step]
+        bounds[some] = _served(problem, terms, some)
+    waits = np.sort(terms.site_rtt[:, leaders][:, :, rules.may_vote], axis=2)
+    bounds[leaders] += (
+        terms.direct[leaders]
+        + terms.votes @ waits[:, :, rules.quorum - 1]
+        + terms.money[leaders, leaders]
+    )
     return bounds
+
+
+def _served(problem: Problem, terms: Terms, leaders: IntArray) -> FloatArray:
+    """The larger of the two relaxations for some leaders, shape of `leaders`."""
+    rules = problem.rules
+    summands = np.array([terms.summand(leader) for leader in leaders.tolist()])
+    own = np.take_along_axis(summands, leaders[:, np.newaxis, np.newaxis], axis=2)
+    before = terms.rank <= terms.rank[:, leaders].T[:, :, np.newaxis]
+    saving = np.where(rules.may_hold & before, np.maximum(0.0, own - summands), 0.0)
+    total = own.sum(axis=(1, 2))
+    each = total - saving.max(axis=2, initial=0.0).sum(axis=1)
+    # the leader itself saves nothing, so that it may stay among the sites
+    savings = np.sort(saving.sum(axis=1), axis=1)[:, ::-1]
+    most = savings[:, : rules.replicas_max - 1].sum(axis=1)
+    return np.asarray(np.maximum(each, total - most))

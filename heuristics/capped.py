@@ -55,22 +55,20 @@ def capped_waits(
     """
     count, width = replicas.shape
     domain = np.append(labels, -1)
-    held = np.take_along_axis(waits, replicas, axis=1)
+    pair, places = np.arange(count)[:, np.newaxis], np.arange(width)
+    held = waits[pair, replicas]
     turn = np.argsort(held, axis=1, kind="stable")
-    rtt = np.take_along_axis(held, turn, axis=1)
-    label = domain[np.take_along_axis(replicas, turn, axis=1)]
-    behind = np.tri(width, k=-1, dtype=bool).T  # [out, other]: `other` comes later
-    later = (label[:, :, np.newaxis] == label[:, np.newaxis, :]) & behind
-    place = later.sum(axis=1)[:, np.newaxis, :] - later  # in the domain, once `out` is gone
-    admitted = (place < cap) & np.isfinite(rtt)[:, np.newaxis, :]
-    admitted &= ~np.eye(width, dtype=bool)
+    rtt, sites = held[pair, turn], replicas[pair, turn]
+    label = domain[sites]
+    later = (label[:, :, np.newaxis] == label[:, np.newaxis, :]) & (places > places[:, np.newaxis])
+    place = later.sum(axis=1)[:, np.newaxis, :] - later  # in the domain, once a replica is gone
+    stays = places != places[:, np.newaxis]
+    admitted = (place < cap) & np.isfinite(rtt)[:, np.newaxis, :] & stays  # [pair, gone, other]
     reached = np.cumsum(admitted, axis=2)
     ends = np.hstack([rtt, np.full((count, 1), np.inf)])
-    high = np.take_along_axis(ends, (reached < quorum).sum(axis=2), axis=1)
-    low = np.zeros_like(high)
-    if quorum > 1:
-        low = np.take_along_axis(ends, (reached < quorum - 1).sum(axis=2), axis=1)
-    at_home = (label[:, :, np.newaxis] == domain).astype(np.float64)  # (B, W, sites + 1)
+    high = ends[pair, (reached < quorum).sum(axis=2)]
+    low = ends[pair, (reached < quorum - 1).sum(axis=2)] if quorum > 1 else np.zeros_like(high)
+    at_home = (domain[:, np.newaxis] == domain).astype(np.float64)[sites]  # (B, W, sites + 1)
     counting = admitted & (rtt[:, np.newaxis, :] < high[:, :, np.newaxis])
     driven_out = counting.astype(np.float64) @ at_home >= cap
     table = np.maximum(waits[:, np.newaxis, :], low[:, :, np.newaxis])
@@ -84,5 +82,5 @@ def capped_waits(
         one_more = ~full & np.isfinite(waits)[:, np.newaxis, :]
         np.copyto(table, np.inf, where=enough[:, :, np.newaxis] + one_more < voters)
     by_place = np.empty_like(turn)
-    np.put_along_axis(by_place, turn, np.arange(width)[np.newaxis], axis=1)
-    return now, table[np.arange(count)[:, np.newaxis], by_place]
+    by_place[pair, turn] = places
+    return now, table[pair, by_place]

@@ -45,7 +45,7 @@ from placement.checks import FloatArray, IntArray
 from placement.configuration import Configuration
 from placement.errors import LimitError
 from placement.methods import Method, Options, Progress, Setting
-from placement.plan import Plan, cheapest, objective
+from placement.plan import Plan, cheapest, objective, objectives
 from placement.problem import Problem
 from placement.status import Termination
 from placement.voting import best_voters
@@ -107,7 +107,7 @@ class _Search:
         found.extend(self._by_quorum(found_before=bool(found)))
         if not found:
             return
-        values = [objective(problem, configuration) for configuration in found]
+        values = objectives(problem, found)
         self.take(found[int(np.argmin(values))])
         batches = [self._pairs([found[i] for i in np.argsort(values, kind="stable")])]
         if Room(problem, problem.rules.replicas_min).free_of_rules:
@@ -130,14 +130,14 @@ class _Search:
             if not found_before:
                 raise
             return []
+        if result.termination is Termination.FINISHED:
+            return result.found
         best = cheapest(self.problem, result.found)
         if best is not None:
             self.take(best)
         if result.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt
-        if result.termination is Termination.TIME_LIMIT:
-            raise TimeoutError
-        return result.found
+        raise TimeoutError
 
     def _greedy(self) -> list[Pairs]:
         rules, moves = self.problem.rules, self.descent.neighbourhood

@@ -29,6 +29,7 @@ __all__ = ["Newcomers", "Ranks", "Tables", "WorkedOut"]
 Ranks = npt.NDArray[np.int32]
 
 _CELLS = 4_000_000  # of the tables of all leaders: 32 MB
+_WORTH = 4  # pairs for each new leader from which a table pays
 
 
 class Newcomers(Protocol):
@@ -58,7 +59,7 @@ class WorkedOut:
     order
         The inverse: site at each place, shape (rows, sites + 1).
     summands
-        s(c, r) for each pair, shape (B, sites + 1, rows).
+        s(c, r) for each pair, shape (B, rows, sites + 1).
     """
 
     ranks: Ranks
@@ -69,9 +70,9 @@ class WorkedOut:
         """As :meth:`Newcomers.after`."""
         pairs = np.arange(len(near))[:, np.newaxis]
         rows = np.arange(near.shape[1])
-        kept = self.summands[pairs, self.order[rows, near], rows]
-        by_row = self.summands.transpose(0, 2, 1)
-        return np.where(self.ranks < near[:, :, np.newaxis], by_row, kept[:, :, np.newaxis])
+        kept = self.summands[pairs, rows, self.order[rows, near]]
+        joins = self.ranks < near[:, :, np.newaxis]
+        return np.where(joins, self.summands, kept[:, :, np.newaxis])
 
     def take(self, some: IntArray | BoolArray) -> WorkedOut:
         """As :meth:`Newcomers.take`."""
@@ -131,15 +132,15 @@ class Tables:
 
     @cached_property
     def _near_cost(self) -> FloatArray:
-        """A[c]·d(c, r), shape (sites + 1, rows)."""
-        cost = self.terms.near * self.terms.rtt.T
-        return np.vstack([cost, np.zeros((1, cost.shape[1]))])
+        """A[c]·d(c, r), shape (rows, sites + 1)."""
+        cost = self.terms.near[:, np.newaxis] * self.terms.rtt
+        return np.hstack([cost, np.zeros((len(cost), 1))])
 
     @cached_property
     def _relay_rtt(self) -> FloatArray:
-        """d(r, ℓ) as each row sees it, shape (leaders, sites + 1, scenarios)."""
-        rtt = self.terms.site_rtt.transpose(2, 1, 0)
-        return np.concatenate([rtt, np.zeros((rtt.shape[0], 1, rtt.shape[2]))], axis=1)
+        """d(r, ℓ) in each scenario, shape (leaders, scenarios, sites + 1)."""
+        rtt = self.terms.site_rtt.transpose(2, 0, 1)
+        return np.concatenate([rtt, np.zeros((*rtt.shape[:2], 1))], axis=2)
 
     @cached_property
     def _kept(self) -> tuple[FloatArray, BoolArray] | None:
@@ -150,25 +151,31 @@ class Tables:
         return np.empty((sites, rows, sites + 1, sites + 1)), np.zeros(sites, dtype=bool)
 
     def summands(self, leaders: IntArray) -> FloatArray:
-        """s_ℓ(c, r) for each leader, shape (B, sites + 1, rows)."""
-        relayed = self._relay_rtt[leaders][:, :, self.terms.scenario]
-        return np.asarray(self._near_cost + relayed * self.terms.relay)
+        """s_ℓ(c, r) for each leader, shape (B, rows, sites + 1)."""
+        relayed = self._relay_rtt[leaders][:, self.terms.scenario]
+        return np.asarray(self._near_cost + relayed * self.terms.relay[:, np.newaxis])
 
     def of(self, leaders: IntArray) -> Newcomers:
-        """J of pairs with these leaders, shape (B,); O(C·S²) for each that is new."""
+        """J of pairs with these leaders, shape (B,).
+
+        Tables are filled in, O(C·S²) for each, for batches with several pairs of a leader.
+        """
         if self._kept is None:
             return WorkedOut(self.ranks, self.order, self.summands(leaders))
         tables, filled = self._kept
         new = np.unique(leaders[~filled[leaders]])
-        if new.size:
-            by_row = self.summands(new).transpose(0, 2, 1)
-            kept = np.take_along_axis(by_row, self.order[np.newaxis], axis=2)
-            places = np.arange(self.terms.sites + 1)[:, np.newaxis]
-            stays = self.ranks[:, np.newaxis, :] >= places  # (rows, f, x)
-            for leader, joins, stay in zip(new.tolist(), by_row, kept, strict=True):
-                tables[leader] = joins[:, np.newaxis, :]
-                np.copyto(tables[leader], stay[:, :, np.newaxis], where=stays)
-            filled[new] = True
+        if _WORTH * len(new) > len(leaders):
+            return WorkedOut(self.ranks, self.order, self.summands(leaders))
+        for leader, joins in zip(new.tolist(), self.summands(new), strict=True):
+            stays = np.take_along_axis(joins, self.order, axis=1)[:, :, np.newaxis]
+            tables[leader] = joins[:, np.newaxis, :]
+            np.copyto(tables[leader], stays, where=self._stays)
+        filled[new] = True
         rows, places = tables.shape[1:3]
         start = (leaders[:, np.newaxis] * rows + np.arange(rows)) * places
         return _LookedUp(tables.reshape(-1, places), start)
+
+    @cached_property
+    def _stays(self) -> BoolArray:
+        """Whether a client at place f does not turn to x, shape (rows, f, x)."""
+        return self.ranks[:, np.newaxis, :] >= np.arange(self.terms.sites + 1)[:, np.newaxis]

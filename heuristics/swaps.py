@@ -138,7 +138,7 @@ class Neighbourhood:
 
     def worked_out(self, summands: FloatArray) -> Newcomers:
         """Do the same for summands of another kind, shape (B, sites + 1, rows)."""
-        return WorkedOut(self.tables.ranks, self.tables.order, summands)
+        return WorkedOut(self.tables.ranks, self.tables.order, summands.transpose(0, 2, 1))
 
     def moves(self, pairs: Pairs, newcomers: Newcomers) -> tuple[FloatArray, FloatArray]:
         """Value of every move without the quorum wait: (values now, table of values after).
@@ -165,7 +165,7 @@ class Neighbourhood:
         constant = self.terms.direct[pairs.leaders]
         now += constant
         table += constant[:, np.newaxis, np.newaxis]
-        table[~self.allowed(pairs)] = np.inf
+        np.copyto(table, np.inf, where=~self.allowed(pairs))
         return now, table
 
     def additions(self, pairs: Pairs, newcomers: Newcomers) -> FloatArray:
@@ -178,7 +178,7 @@ class Neighbourhood:
         if self.rules.cost_weight:
             after += self.terms.money[pairs.leaders]
         members = np.zeros((len(pairs), self.terms.sites + 1), dtype=bool)
-        np.put_along_axis(members, pairs.replicas, True, axis=1)
+        members[np.arange(len(pairs))[:, np.newaxis], pairs.replicas] = True
         after[members[:, :-1] | ~self.rules.may_hold] = np.inf
         return np.asarray(after)
 
@@ -199,18 +199,20 @@ class Neighbourhood:
             if not votes:
                 continue
             waits = self._waits[k][pairs.leaders]  # (B, sites + 1)
-            held = np.take_along_axis(waits, pairs.replicas, axis=1)
+            held = waits[rows, pairs.replicas]
             turn = np.argsort(held, axis=1, kind="stable")
             place = np.empty_like(turn)
-            np.put_along_axis(place, turn, np.arange(width)[np.newaxis], axis=1)
-            ordered = np.take_along_axis(held, turn, axis=1)
+            place[rows, turn] = np.arange(width)
+            ordered = held[rows, turn]
             ordered = np.hstack([ordered, np.full((count, 1), np.inf)])
             # the (m−1)-th and the m-th smallest that are left when a place is vacated
             high = ordered[rows, np.where(place < m, m, m - 1)]
             low = ordered[rows, np.where(place < m - 1, m - 1, m - 2)] if m > 1 else 0.0 * place
             now += votes * ordered[:, m - 1]
             after = np.maximum(waits[:, np.newaxis, :], low[:, :, np.newaxis])
-            table += votes * np.minimum(after, high[:, :, np.newaxis])
+            np.minimum(after, high[:, :, np.newaxis], out=after)
+            after *= votes
+            table += after
         return now, table
 
     def _waits_under_cap(

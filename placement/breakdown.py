@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from placement.configuration import Configuration
-from placement.objectives import quorum_size, score_of
+from placement.configuration import Configuration, configuration_cost
+from placement.objectives import MeanLatency, quorum_size, score_of
 from placement.problem import Problem
 from placement.score import (
     closest_first,
@@ -18,6 +19,7 @@ from placement.score import (
     nearest,
     operation_latency,
     overhead,
+    score_many,
 )
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "by_operation",
     "by_voter",
     "objective",
+    "objectives",
 ]
 
 
@@ -88,6 +91,35 @@ class QuorumMember:
 def objective(problem: Problem, configuration: Configuration) -> float:
     """Value of a configuration under the problem's objective: what every method minimises."""
     return problem.objective.value(problem, configuration)
+
+
+def objectives(
+    problem: Problem, configurations: Sequence[Configuration]
+) -> npt.NDArray[np.float64]:
+    """Values of many configurations, each as :func:`objective` gives it, shape (n,).
+
+    The mean latency takes those of one size at once: O(n·C·|R|), but few calls.
+    """
+    if not isinstance(problem.objective, MeanLatency):
+        return np.array([objective(problem, configuration) for configuration in configurations])
+    values = np.zeros(len(configurations))
+    rows: dict[tuple[int, int, int], list[int]] = {}
+    for row, one in enumerate(configurations):
+        kind = (len(one.replicas), len(one.voters), quorum_size(problem, one))
+        rows.setdefault(kind, []).append(row)
+    for (_, _, quorum), some in rows.items():
+        alike = [configurations[row] for row in some]
+        values[some] = score_many(
+            problem.demand,
+            [one.leader for one in alike],
+            [one.voters for one in alike],
+            [one.replicas for one in alike],
+            quorum,
+        )
+    if problem.rules.cost_weight:
+        costs = [configuration_cost(problem.instance, one) for one in configurations]
+        values += problem.rules.cost_weight * np.array(costs)
+    return values
 
 
 def _means(

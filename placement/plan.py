@@ -22,6 +22,7 @@ from placement.breakdown import (
     by_operation,
     by_voter,
     objective,
+    objectives,
 )
 from placement.configuration import Configuration, configuration_cost
 from placement.errors import InputError
@@ -44,6 +45,7 @@ __all__ = [
     "cheapest",
     "evaluate",
     "objective",
+    "objectives",
 ]
 
 
@@ -308,7 +310,7 @@ def cheapest(problem: Problem, configurations: Iterable[Configuration]) -> Confi
     feasible = [c for c in configurations if not violations(problem, c)]
     if not feasible:
         return None
-    values = np.array([objective(problem, c) for c in feasible])
+    values = objectives(problem, feasible)
     tied = [c for c, worth in zip(feasible, values, strict=True) if worth <= cutoff(values.min())]
     seconds = np.array([problem.objective.tie_break(problem, c) for c in tied])
     return tied[int(first_best(seconds))]

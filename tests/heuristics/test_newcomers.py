@@ -19,10 +19,12 @@ def test_newcomers_take_over_who_is_closer(problem: Problem, data: st.DataObject
     rows, sites = terms.rank.shape
     assume(rows)
     tables, none = Tables(terms), Tables(terms, cells=0)
-    assert isinstance(none.of(np.array([0])), WorkedOut)
-    assert not isinstance(tables.of(np.array([0])), WorkedOut)
-    for _ in range(2):
-        leaders = np.array(data.draw(st.lists(st.integers(0, sites - 1), min_size=1, max_size=4)))
+    often = np.repeat(np.arange(sites)[:: data.draw(st.integers(1, 2))], 4)
+    assert isinstance(none.of(often), WorkedOut)
+    assert not isinstance(tables.of(often), WorkedOut)
+    for times in (1, 5):
+        drawn = data.draw(st.lists(st.integers(0, sites - 1), min_size=1, max_size=4))
+        leaders = np.array(drawn * times)
         seed = data.draw(st.integers(0, 2**32 - 1))
         near = np.random.default_rng(seed).integers(0, sites + 1, (len(leaders), rows), np.int32)
         looked_up = tables.of(leaders).after(near)
