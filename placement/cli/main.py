@@ -29,7 +29,7 @@ from placement.cli import (
     watch,
 )
 from placement.cli.parsing import Parser, Verb
-from placement.errors import PlacementError, PlacementWarning, SolverError
+from placement.errors import InputError, PlacementError, PlacementWarning, SolverError
 from placement.text import escape
 
 __all__ = ["VERBS", "main"]
@@ -109,9 +109,13 @@ def _run(argv: Sequence[str] | None) -> int:
     for verb in VERBS:
         verb.add_parser(verbs)
     try:
-        args = parser.parse_args(argv)
+        args, unknown = parser.parse_known_args(argv)
     except SystemExit as stop:  # --help and --version
         return stop.code if isinstance(stop.code, int) else exits.FOUND
+    if unknown:  # argparse would send the user to the help of all verbs
+        raise InputError(
+            f"unrecognized arguments: {' '.join(unknown)} (see placement {args.verb} --help)"
+        )
     code: int = args.run(args)
     return code
 

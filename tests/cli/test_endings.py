@@ -28,7 +28,7 @@ COUNTS = ("--replicas", 2, "--voters", 1, "--method", "exhaustive")
 
 
 def _script(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "placement.cli", *map(str, arguments)]
+    return [sys.executable, "-m", "placement", *map(str, arguments)]
 
 
 def _method(monkeypatch: pytest.MonkeyPatch, call: object) -> None:
@@ -122,6 +122,7 @@ def test_a_method_that_cannot_take_the_question_says_why(placement: Run, world: 
         (("solve", "world27", *COUNTS, "-o", "/nowhere/p"), "/nowhere/p: the folder to write into"),
         ((), "required: VERB (see placement --help)"),
         (("solv", "world27"), "invalid choice: 'solv'"),
+        (("methods", "--colour"), "arguments: --colour (see placement methods --help)"),
         (("solve",), "required: INSTANCE, --replicas, --voters (see placement solve --help)"),
         (("solve", "world27", "--rep", "5", "--voters", "3"), "--replicas"),  # no abbreviations
         (("solve", "world27", *COUNTS, "--time-limit", "soon"), "invalid float value: 'soon'"),

@@ -166,7 +166,7 @@ def test_one_database_of_a_table_of_many(placement: Run, instance: Path, tmp_pat
 
 def test_a_watch_follows_until_ctrl_c(instance: Path, tmp_path: Path) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-m", "placement.cli", "watch", str(instance), str(tmp_path / "in"),
+        [sys.executable, "-m", "placement", "watch", str(instance), str(tmp_path / "in"),
          *map(str, COUNTS), "--state", str(tmp_path / "s.db"), "--follow", "--json",
          "--poll", "0.02"],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -123,7 +123,7 @@ def test_a_crash_at_every_moment_there_is(
 
 def command(folder: Path, state: Path, instance: Path, *more: str) -> list[str]:
     return [
-        sys.executable, "-m", "placement.cli", "watch", str(instance), str(folder),
+        sys.executable, "-m", "placement", "watch", str(instance), str(folder),
         "--state", str(state), "--replicas", "a,c,d,f", "--voters", "3", "--survive", "country",
         "--decay", "1.3", "--horizon", "4", "--confirm", "2", "--leader-price", "6",
         "--voter-price", "1", "--settle", "0", "--json", *more,

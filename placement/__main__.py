@@ -1,4 +1,4 @@
-"""``python -m placement.cli`` is the same as ``placement``."""
+"""``python -m placement`` is the same as ``placement``."""
 
 from __future__ import annotations
 
