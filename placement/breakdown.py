@@ -194,15 +194,23 @@ def by_leader(problem: Problem, configuration: Configuration) -> tuple[Alternati
     )
 
 
+def answers(problem: Problem, configuration: Configuration) -> list[tuple[int, float]]:
+    """Voters and their RTTs from the leader in ms, in the order in which their answers arrive.
+
+    With RTTs that vary by interval, those of the last scenario.
+    """
+    rtt = problem.demand.site_rtt[-1][configuration.leader]
+    voters = [(site, float(rtt[site])) for site in sorted(configuration.voters)]
+    return sorted(voters, key=lambda voter: voter[1])
+
+
 def by_voter(problem: Problem, configuration: Configuration) -> tuple[QuorumMember, ...]:
     """Voters in the order in which their answers arrive; the first m are waited for.
 
     With RTTs that vary by interval, those of the last scenario.
     """
-    voters = np.sort(np.array(configuration.voters, dtype=np.intp))
-    rtt = problem.demand.site_rtt[-1][configuration.leader, voters]
     quorum = quorum_size(problem, configuration)
     return tuple(
-        QuorumMember(problem.instance.sites[int(voters[i])], float(rtt[i]), rank < quorum)
-        for rank, i in enumerate(closest_first(rtt))
+        QuorumMember(problem.instance.sites[site], wait, rank < quorum)
+        for rank, (site, wait) in enumerate(answers(problem, configuration))
     )

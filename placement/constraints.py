@@ -221,5 +221,7 @@ def group_rule(
 def mask(size: int, indices: Iterable[int]) -> BoolArray:
     """Boolean array of `size` that is true at `indices`."""
     result = np.zeros(size, dtype=bool)
-    result[list(indices)] = True
+    chosen = list(indices)
+    if chosen:
+        result[chosen] = True
     return result

@@ -116,9 +116,18 @@ def aggregate(instance: Instance, decay: float = 1.0) -> Demand:
 
     Notes
     -----
-    O(T·C·O) for T intervals, C clients, O operations.
+    O(T·C·O) for T intervals, C clients, O operations, once per instance and decay: all problems on
+    an instance share what comes out.
     """
-    weights = decay_weights(len(instance.intervals), decay)
+    known = instance.aggregated.get(decay) if isinstance(decay, (int, float)) else None
+    if known is not None:
+        return known
+    demand = _aggregate(instance, decay_weights(len(instance.intervals), decay))
+    instance.aggregated[float(decay)] = demand
+    return demand
+
+
+def _aggregate(instance: Instance, weights: FloatArray) -> Demand:
     weighted = instance.counts * weights[:, np.newaxis, np.newaxis]
     if not weighted.any():
         raise InputError(

@@ -24,6 +24,8 @@ from placement.operations import STANDARD_OPERATIONS, Operation
 if TYPE_CHECKING:
     import pandas as pd
 
+    from placement.demand import Demand
+
 __all__ = ["SITE_LEVEL", "Instance", "Prices"]
 
 SITE_LEVEL = "site"
@@ -210,6 +212,11 @@ class Instance:
             )
 
     # --- looking things up -----------------------------------------------------------------
+
+    @cached_property
+    def aggregated(self) -> dict[float, Demand]:
+        """Demand by decay, as far as :func:`placement.demand.aggregate` has been asked for it."""
+        return {}
 
     @cached_property
     def _site_index(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from placement.checks import number
+from placement.checks import BoolArray, number
 from placement.constraints import Diversity, GroupRule, Rules, group_rule, mask
 from placement.demand import Demand, aggregate, decay_weights
 from placement.errors import InputError
@@ -117,7 +117,7 @@ class Problem:
             value = getattr(self, field)
             if isinstance(value, Iterable) and not isinstance(value, (range, str)):
                 object.__setattr__(self, field, tuple(value))
-        if not isinstance(self.objective, Objective):
+        if self.objective is not MEAN_LATENCY and not isinstance(self.objective, Objective):
             raise InputError(
                 "not an objective",
                 field="objective",
@@ -274,7 +274,7 @@ def _compile(problem: Problem) -> Rules:
         _within(problem, must_hold, fixed, "pinned", "one of the fixed replicas")
         _within(problem, fixed, may_hold, "replicas", "no forbidden site")
         may_hold, must_hold = fixed, fixed.copy()
-        least = most = int(fixed.sum())
+        least = most = _count(fixed)
     else:
         least, most = _range(replicas)
         if least > size:
@@ -290,7 +290,7 @@ def _compile(problem: Problem) -> Rules:
         _within(problem, must_vote, fixed, "pinned_voters", "one of the fixed voters")
         _within(problem, fixed, may_vote, "voters", "a site that may hold a voting replica")
         may_vote, must_vote = fixed, fixed.copy()
-        count = int(fixed.sum())
+        count = _count(fixed)
     else:
         count = _whole(voters, "voters")
     if count > most:
@@ -320,24 +320,24 @@ def _compile(problem: Problem) -> Rules:
     must_hold = must_hold | must_vote
     _within(problem, must_hold, may_hold, "pinned", "no forbidden site")
     for name, pins, limit in (
-        ("pinned", int(must_hold.sum()), most),
-        ("pinned_voters", int(must_vote.sum()), count),
+        ("pinned", _count(must_hold), most),
+        ("pinned_voters", _count(must_vote), count),
     ):
         if pins > limit:
             raise InputError(
                 "more pinned sites than asked for", field=name, value=pins, expected=f"<= {limit}"
             )
-    least = max(least, int(must_hold.sum()))
+    least = max(least, _count(must_hold))
 
     # What follows from the counts alone is said outright, so that every method sees it.
-    if int(must_vote.sum()) == count:
+    if _count(must_vote) == count:
         may_vote = must_vote.copy()
-    elif int(may_vote.sum()) == count:
+    elif _count(may_vote) == count:
         must_vote = may_vote.copy()
         must_hold = must_hold | must_vote
-    if int(must_hold.sum()) == most:
+    if _count(must_hold) == most:
         may_hold = must_hold.copy()
-    elif int(may_hold.sum()) == least:
+    elif _count(may_hold) == least:
         must_hold = may_hold.copy()
     may_vote = may_vote & may_hold
     may_lead = may_lead & may_vote
@@ -356,6 +356,11 @@ def _compile(problem: Problem) -> Rules:
         budget=problem.budget,
         cost_weight=float(problem.cost_weight),
     )
+
+
+def _count(chosen: BoolArray) -> int:
+    """How many sites: a mask has few elements, and this is the quickest way to count them."""
+    return int(np.count_nonzero(chosen))
 
 
 def _groups(
@@ -409,11 +414,11 @@ def _groups(
 def _within(
     problem: Problem, inner: np.ndarray, outer: np.ndarray, field: str, expected: str
 ) -> None:
-    stray = np.nonzero(inner & ~outer)[0]
-    if stray.size:
+    stray = inner & ~outer
+    if stray.any():
         raise InputError(
             "contradicts another constraint",
             field=field,
-            value=problem.instance.sites[int(stray[0])],
+            value=problem.instance.sites[int(stray.argmax())],
             expected=expected,
         )

@@ -142,16 +142,15 @@ def score_terms(
     The first three have shape (scenarios, clients), the last (scenarios,).
     """
     ordered = np.sort(np.asarray(replicas, dtype=np.intp))
-    scenarios = np.arange(demand.scenarios)[:, np.newaxis]
-    near = nearest(demand.client_rtt, ordered)
-    direct = demand.client_rtt[:, :, leader]
-    clients = np.arange(direct.shape[1])
-    waits = np.array([quorum_latency(rtt, leader, voters, quorum) for rtt in demand.site_rtt])
+    columns = demand.client_rtt.take(ordered, axis=-1)
+    nearest_at = columns.argmin(axis=-1)  # the first of equals, in site order: see `nearest`
+    relays = demand.site_rtt[:, ordered, leader]
+    waits = demand.site_rtt[:, leader, np.asarray(voters, dtype=np.intp)]
     return (
-        demand.client_rtt[scenarios, clients, near],
-        demand.site_rtt[scenarios, near, leader],
-        direct,
-        waits,
+        columns.min(axis=-1),
+        np.array([to_leader[at] for to_leader, at in zip(relays, nearest_at, strict=True)]),
+        demand.client_rtt[:, :, leader],
+        np.partition(waits, quorum - 1, axis=-1)[:, quorum - 1],
     )
 
 

@@ -55,8 +55,11 @@ def best_voters(
     O(|R| log |R|) for nested caps; exponential in |V| at worst otherwise.
     """
     ordered = np.sort(np.asarray(replicas, dtype=np.intp))
-    if not rules.may_lead[leader] or (rules.must_vote & ~_members(rules, ordered)).any():
+    pins_outside = np.count_nonzero(rules.must_vote) - np.count_nonzero(rules.must_vote[ordered])
+    if not rules.may_lead[leader] or pins_outside:
         return None
+    if demand.scenarios == 1 and not rules.of("voters"):
+        return _nearest_voters(demand.site_rtt[0, leader], rules, leader, ordered)
     if demand.scenarios == 1 and rules.nested_voter_caps:
         voters, found = greedy_voters(
             rules, demand.site_rtt[0], np.array([leader]), ordered[np.newaxis]
@@ -103,6 +106,22 @@ def best_voters_of_each(
             if good:
                 result[row] = tuple(chosen)
     return result
+
+
+def _nearest_voters(
+    waits: FloatArray, rules: Rules, leader: int, replicas: IntArray
+) -> tuple[int, ...] | None:
+    """Pins and the closest others, where no rule is about several voters; replicas ascending."""
+    sites: list[int] = replicas.tolist()
+    near = sorted(zip(waits[replicas].tolist(), sites, strict=True))
+    must, may = rules.must_vote, rules.may_vote
+    pins = {site for site in sites if site == leader or must[site]}
+    free = [site for _, site in near if may[site] and site not in pins]
+    room = rules.voters - len(pins)
+    if not 0 <= room <= len(free):
+        return None
+    chosen = pins.union(free[:room])
+    return tuple(site for _, site in near if site in chosen)
 
 
 def in_order_of_answer(demand: Demand, leader: int, sites: npt.ArrayLike) -> tuple[int, ...]:
@@ -241,12 +260,6 @@ def _ranks(waits: FloatArray) -> npt.NDArray[np.int32]:
 def _scenario_weights(demand: Demand) -> FloatArray:
     """D of each scenario, or ones when nobody votes: what a wait in each is worth."""
     return demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
-
-
-def _members(rules: Rules, replicas: IntArray) -> BoolArray:
-    members = np.zeros(len(rules.may_hold), dtype=bool)
-    members[replicas] = True
-    return members
 
 
 def _closest(
