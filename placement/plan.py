@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from placement.breakdown import (
     ClientLatency,
     OperationLatency,
     QuorumMember,
+    answers,
     by_client,
     by_leader,
     by_operation,
@@ -28,7 +29,7 @@ from placement.configuration import Configuration, configuration_cost
 from placement.errors import InputError
 from placement.failures import Failures, failures
 from placement.feasibility import violations
-from placement.objectives import score_of
+from placement.objectives import MEAN_LATENCY, score_of
 from placement.problem import Problem
 from placement.score import cutoff, first_best
 from placement.status import Status, Termination, relative_gap, status_of
@@ -47,6 +48,35 @@ __all__ = [
     "objective",
     "objectives",
 ]
+
+
+_Document = Mapping[str, object]
+
+
+class _Deferred:
+    """A document that may be given as a function, which is called when it is first read."""
+
+    name: str
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, plan: None, owner: type) -> None: ...
+
+    @overload
+    def __get__(self, plan: object, owner: type) -> _Document | None: ...
+
+    def __get__(self, plan: object | None, owner: type) -> _Document | None:
+        if plan is None:
+            return None  # the default of the field
+        held: Callable[[], _Document] | _Document | None = plan.__dict__[self.name]
+        if callable(held):
+            held = plan.__dict__[self.name] = held()
+        return held
+
+    def __set__(self, plan: object, value: Callable[[], _Document] | _Document | None) -> None:
+        plan.__dict__[self.name] = value
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +107,8 @@ class Plan:
     stats
         Numbers of the search (nodes, iterations, …).
     certificate
-        What re-proves the bound, JSON-like, when the method gives one.
+        What re-proves the bound, JSON-like, when the method gives one. A method may give a function
+        instead; it is called when the certificate is first read.
     carry
         What the method may reuse for a similar problem (another |R|, other demand) when the plan is
         its start: opaque, never saved.
@@ -93,7 +124,7 @@ class Plan:
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     stats: Mapping[str, float | int | str] = dataclasses.field(default_factory=dict)
-    certificate: Mapping[str, object] | None = None
+    certificate: _Deferred = _Deferred()
     carry: object | None = None
 
     @classmethod
@@ -109,7 +140,7 @@ class Plan:
         reasons: Sequence[str] = (),
         notes: Sequence[str] = (),
         stats: Mapping[str, float | int | str] | None = None,
-        certificate: Mapping[str, object] | None = None,
+        certificate: Callable[[], _Document] | _Document | None = None,
         carry: object | None = None,
     ) -> Plan:
         """Build a plan from what a method found.
@@ -143,7 +174,7 @@ class Plan:
                 bound = worth
         else:
             worth = math.inf
-        return cls(
+        plan = cls(
             problem=problem,
             configuration=configuration,
             bound=float(bound),
@@ -157,6 +188,8 @@ class Plan:
             certificate=certificate,
             carry=carry,
         )
+        plan.__dict__["objective"] = worth  # it was just worked out
+        return plan
 
     @classmethod
     def infeasible(
@@ -169,12 +202,20 @@ class Plan:
 
     def replace(self, **changes: object) -> Plan:
         """Return a copy with some attributes changed."""
-        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]  # checked at run time
+        # as it is held: reading the certificate would work it out
+        held = {"certificate": self.__dict__["certificate"], **changes}
+        copy = dataclasses.replace(self, **held)  # checked at run time
+        if not changes.keys() & {"problem", "configuration"}:
+            fields = {field.name for field in dataclasses.fields(self)}
+            known = {key: value for key, value in self.__dict__.items() if key not in fields}
+            copy.__dict__.update(known)  # the numbers of a configuration are worked out once
+        return copy
 
     def __getstate__(self) -> dict[str, object]:
         fields = {field.name for field in dataclasses.fields(self)}
         state = {key: value for key, value in self.__dict__.items() if key in fields}
-        return {**state, "stats": dict(self.stats), "carry": None}
+        plain = {"stats": dict(self.stats), "certificate": self.certificate, "carry": None}
+        return {**state, **plain}
 
     # --- the decision, by name ------------------------------------------------------------
 
@@ -191,7 +232,9 @@ class Plan:
     @property
     def voters(self) -> tuple[str, ...]:
         """Names of the voters, closest to the leader first."""
-        return tuple(member.voter for member in self.quorum_members)
+        if self.configuration is None:
+            return ()
+        return tuple(self._name(site) for site, _ in answers(self.problem, self.configuration))
 
     @property
     def replicas(self) -> tuple[str, ...]:
@@ -206,9 +249,11 @@ class Plan:
     @cached_property
     def score(self) -> float:
         """Eq. 1, ms times operations; +∞ when nothing was found."""
-        return (
-            math.inf if self.configuration is None else score_of(self.problem, self.configuration)
-        )
+        if self.configuration is None:
+            return math.inf
+        if self.problem.objective is MEAN_LATENCY and not self.problem.rules.cost_weight:
+            return self.objective
+        return score_of(self.problem, self.configuration)
 
     @cached_property
     def cost(self) -> float:
