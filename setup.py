@@ -21,6 +21,7 @@ SOURCES = [
     "descent",
     "tighten",
     "tree",
+    "leaders",
 ]
 FLAGS = [] if sys.platform == "win32" else ["-O3", "-fno-math-errno", "-ffp-contract=off"]
 

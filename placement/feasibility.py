@@ -11,6 +11,7 @@ from placement.checks import BoolArray
 from placement.choice import Choice, subsets
 from placement.configuration import Configuration, configuration_cost, site_costs
 from placement.constraints import GroupRule, Rules
+from placement.errors import LimitError
 from placement.instance import Instance
 from placement.problem import Problem
 from placement.voting import best_voters
@@ -18,6 +19,7 @@ from placement.voting import best_voters
 __all__ = [
     "complete",
     "find_feasible",
+    "grown",
     "reasons_infeasible",
     "violations",
 ]
@@ -94,6 +96,20 @@ def complete(
                 return Configuration.of(leader, voters if best is None else best, replicas)
         failed.add(signature)
     return None
+
+
+def grown(problem: Problem, before: Configuration | None) -> Configuration | None:
+    """Make a start from the answer for another number of replicas: its sites and some more.
+
+    None when there is no answer, or nothing feasible is found from it.
+    """
+    if before is None:
+        return None
+    size = problem.rules.replicas_max
+    try:
+        return complete(problem, before.leader, before.replicas, size)
+    except LimitError:
+        return None
 
 
 def _cap_only(group: GroupRule) -> GroupRule:

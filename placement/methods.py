@@ -237,6 +237,9 @@ class Method:
         Settings of its own, by name.
     complexity, reference
         For `placement methods` and the documentation.
+    session
+        Makes a `call` for problems that come one after another and resemble each other: it may
+        keep what they share, and begin each where the one before ended. None: nothing to keep.
     """
 
     name: str
@@ -248,6 +251,11 @@ class Method:
     settings: Mapping[str, Setting] = dataclasses.field(default_factory=dict)
     complexity: str = ""
     reference: str = ""
+    session: Callable[[], Callable[[Problem, Options], Plan]] | None = None
+
+    def in_session(self) -> Method:
+        """Return the method with a session of its own, for use by one thread; or as it is."""
+        return self if self.session is None else dataclasses.replace(self, call=self.session())
 
 
 @lru_cache(maxsize=1)

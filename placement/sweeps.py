@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
-from placement.feasibility import complete
+from placement.feasibility import grown
 from placement.instance import Instance
-from placement.methods import Progress, load_method, solve
+from placement.methods import Method, Options, Progress, explained, load_method, run, solve
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import OPTIMALITY_TOLERANCE, Status, Termination
@@ -114,26 +114,33 @@ def sweep(
     """
     import pandas as pd
 
-    def ask(problem: Problem, size: int, before: Plan | None) -> Plan:
-        return solve(
-            problem,
-            method,
-            start=_grown(before, problem, size),
+    _about_the_mean(question)
+    chosen = load_method(method)  # a name that does not exist is an error of the whole
+    given = dict(settings or {})
+    if "certificate" in chosen.settings:
+        given.setdefault("certificate", False)  # the plans are not kept, nor is what proves them
+
+    def ask(answer: Method, problem: Problem, before: Plan | None) -> Plan:
+        start = None if answer.session is not None or before is None else before.configuration
+        size, count = problem.rules.replicas_max, problem.rules.voters
+        options = Options(
             time_limit=time_limit,
             gap_limit=gap_limit,
             seed=seed,
             threads=threads,
-            progress=None if progress is None else _in_cell(progress, size, problem.rules.voters),
-            settings=settings,
+            start=grown(problem, start),
+            carry=None if before is None else before.carry,
+            progress=None if progress is None else _in_cell(progress, size, count),
+            settings=given,
         )
+        return explained(run(answer, problem, options))
 
-    _about_the_mean(question)
-    load_method(method)  # a name that does not exist is an error of the whole, not of every cell
     rows: list[dict[str, object]] = []
     stopped = False
     for count in _voter_counts(question, voters):
         before: Plan | None = None
         previous = -1
+        answer = chosen.in_session()
         for size in sorted(set(_whole_numbers(replicas, "replicas"))):
             if count is not None and size < count:
                 continue
@@ -143,7 +150,7 @@ def sweep(
                 row.update(status="not run", reason="interrupted before its turn")
             else:
                 try:
-                    plan = ask(_with_counts(question, size, count), size, before)
+                    plan = ask(answer, _with_counts(question, size, count), before)
                     row.update(_facts(plan))
                     row.update(voters=plan.problem.rules.voters, reason="; ".join(plan.reasons))
                     stopped = plan.termination is Termination.INTERRUPTED
@@ -164,9 +171,9 @@ def sweep(
             field="voters",
             expected="voters <= replicas",
         )
-    table = pd.DataFrame(rows, columns=list(SWEEP_COLUMNS))
-    table["leader"] = pd.Series([row["leader"] for row in rows], dtype=object)
-    return table
+    columns: dict[str, object] = {name: [row[name] for row in rows] for name in SWEEP_COLUMNS}
+    columns["leader"] = pd.Series(columns["leader"], dtype=object)
+    return pd.DataFrame(columns)
 
 
 def _about_the_mean(question: Instance | Problem) -> None:
@@ -176,20 +183,6 @@ def _about_the_mean(question: Instance | Problem) -> None:
             "sweeps and frontiers are about the mean latency, not "
             f"{question.objective.describe()}: solve for each number of replicas instead"
         )
-
-
-def _grown(before: Plan | None, problem: Problem, size: int) -> Plan | None:
-    """Make a start for one size from the plan of the size before: its replicas and some more.
-
-    It carries along what the method kept (bounds of a neighbouring size start close to their best).
-    """
-    if before is None or before.configuration is None:
-        return None
-    try:
-        grown = complete(problem, before.configuration.leader, before.configuration.replicas, size)
-    except LimitError:
-        return None
-    return None if grown is None else before.replace(problem=problem, configuration=grown)
 
 
 def _empty_row(size: int, count: int | None) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """The registry and `run`: what reaches a method, and what of its answer reaches the user."""
 
 import dataclasses
+import pickle
 
 import pytest
 
@@ -133,3 +134,48 @@ def test_worlds_are_of_every_kind():
     assert any(not p.rules.nested_replica_caps for p in kinds)
     assert any(p.rules.budget is not None for p in kinds)
     assert any(p.rules.replicas_min < p.rules.replicas_max for p in kinds)
+
+
+def test_a_certificate_that_is_a_function_is_asked_once_and_only_when_read(problem):
+    asked = []
+
+    def certificate():
+        asked.append(1)
+        return {"bound": 1.5}
+
+    plan = Plan.of(problem, None, method="made up", certificate=certificate)
+    again = plan.replace(seconds=2.0)
+    assert not asked
+    assert again.certificate == {"bound": 1.5}
+    assert again.certificate is again.certificate
+    assert len(asked) == 1
+    assert pickle.loads(pickle.dumps(plan)).certificate == {"bound": 1.5}
+    assert plan.replace(certificate=None).certificate is None
+    assert Plan.of(problem, None, method="made up").certificate is None
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        plan.certificate = {}
+
+
+def test_numbers_of_a_plan_stay_with_its_configuration_and_go_with_it(problem):
+    best = placement.solve(problem)
+    assert best.per_client is best.replace(seconds=9.0).per_client
+    feasible = placement.testing.every_configuration(problem)
+    worse = next(c for c in feasible if c.replicas != best.configuration.replicas)
+    other = best.replace(configuration=worse, bound=0.0)
+    alone = placement.plan.evaluate(problem, worse)
+    assert other.score == other.objective == alone.score != best.score
+    assert other.per_client == alone.per_client != best.per_client
+    easier = problem.replace(instance=problem.instance.replace(counts=2 * problem.instance.counts))
+    assert best.replace(problem=easier).score == pytest.approx(2 * best.score, rel=1e-12)
+
+
+def test_problems_on_an_instance_share_its_demand_and_no_other(problem):
+    instance = problem.instance
+    assert placement.Problem(instance, replicas=2, voters=1).demand is problem.demand
+    assert placement.Problem(instance, replicas=2, voters=1, decay=2).demand is not problem.demand
+    twin = pickle.loads(pickle.dumps(instance))
+    assert placement.Problem(twin, replicas=2, voters=1).demand is not problem.demand
+    doubled = placement.Problem(
+        instance.replace(counts=2 * instance.counts), replicas=2, voters=1
+    ).demand
+    assert doubled.operations == 2 * problem.demand.operations

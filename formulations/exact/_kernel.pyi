@@ -37,6 +37,21 @@ def scan(
     seconds: float,
     /,
 ) -> float: ...
+def scans(
+    context: _Context,
+    leaders: npt.NDArray[np.int32],
+    u: _Floats,
+    warm: npt.NDArray[np.bool_],
+    bounds: _Floats,
+    ends: npt.NDArray[np.int64],
+    iterations: int,
+    swaps: int,
+    full: int,
+    work: float,
+    seconds: float,
+    /,
+) -> int: ...
+def resize(context: _Context, least: int, most: int, /) -> None: ...
 def open(context: _Context, leader: int, u: _Floats, /) -> None: ...
 def run(context: _Context, work: float, seconds: float, /) -> tuple[int, float]: ...
 def bound(context: _Context, /) -> float: ...

@@ -25,6 +25,19 @@ from placement.voting import best_voters
 
 __all__ = ["Core"]
 
+_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+
+_SHARED = (
+    "active",
+    "direct",
+    "leaders",
+    "floors",
+    "_least_wait",
+    "leader_matters",
+    "granularity",
+)
+"""Cached properties that do not depend on |R|."""
+
 _WHOLE_LIMIT = 2.0**52
 """Whole numbers below it, and their sums, are exact in doubles."""
 
@@ -196,6 +209,69 @@ class Core:
     def direct(self) -> FloatArray:
         """Σ_c G_c d(c, ℓ) for every leader ℓ, shape (sites,)."""
         return np.asarray(self.demand.direct[0] @ self.client_rtt)
+
+    @cached_property
+    def leaders(self) -> IntArray:
+        """Leaders by direct demand + quorum + relayed demand as if it came from the clients.
+
+        Nearly their order by what they can reach; −1 alone when no leader matters.
+        """
+        if not self.leader_matters:
+            return np.array([-1])
+        guess = self.direct + self.quorum_weight * self._least_wait
+        guess = guess + self.demand.relay[0] @ self.client_rtt
+        order = np.argsort(guess, kind="stable")
+        return np.asarray(order[self.rules.may_lead[order]])
+
+    @cached_property
+    def floors(self) -> FloatArray:
+        """Direct demand, quorum, and everyone at its closest site: bounds of `leaders`."""
+        may_hold = self.rules.may_hold
+        if not may_hold.any():
+            return np.full(len(self.leaders), np.inf)
+        rtt = self.client_rtt if may_hold.all() else self.client_rtt[:, may_hold]
+        floors = np.full(len(self.leaders), float(self.demand.near[0] @ rtt.min(axis=1)))
+        if self.leader_matters:
+            floors += (self.direct + self.quorum_weight * self._least_wait)[self.leaders]
+        return np.asarray(floors * (1.0 - _ROUNDING * (self.clients + 16)))
+
+    @cached_property
+    def _least_wait(self) -> FloatArray:
+        """q_ℓ if every site voted, shape (sites,)."""
+        place = self.rules.quorum - 1
+        return np.asarray(np.partition(self.site_rtt, place, axis=1)[:, place])
+
+    def alike(self, other: Core) -> bool:
+        """Whether another problem differs in the number of replicas at most.
+
+        Only one with the very same demand is looked at, as problems on one instance have it.
+        """
+        mine, its = self.rules, other.rules
+        if self.demand is not other.demand or len(mine.groups) != len(its.groups):
+            return False
+        pairs = (
+            (mine.may_hold, its.may_hold),
+            (mine.must_hold, its.must_hold),
+            (mine.may_vote, its.may_vote),
+            (mine.must_vote, its.must_vote),
+            (mine.may_lead, its.may_lead),
+            *((a.labels, b.labels) for a, b in zip(mine.groups, its.groups, strict=True)),
+        )
+        if (mine.voters, mine.quorum) != (its.voters, its.quorum):
+            return False
+        if [(g.role, g.cap) for g in mine.groups] != [(g.role, g.cap) for g in its.groups]:
+            return False
+        if self.price is None or other.price is None:
+            same = self.price is other.price
+        else:
+            same = np.array_equal(self.price, other.price)
+        return same and all(a.tobytes() == b.tobytes() for a, b in pairs)
+
+    def take_over(self, other: Core) -> None:
+        """Take what another problem, :meth:`alike`, has worked out: none depends on |R|."""
+        for name in _SHARED:
+            if name in other.__dict__:
+                self.__dict__[name] = other.__dict__[name]
 
     @cached_property
     def leader_matters(self) -> bool:

@@ -27,12 +27,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 
 from formulations.exact.certificate import Certificate, LeaderProof, close_event
 from formulations.exact.core import Core
-from formulations.exact.kernel import Counters, Kernel, Proposal, open_kernel
+from formulations.exact.kernel import Counters, Kernel, Proposal, Scans, open_kernel
 from formulations.exact.linear import Relaxation
 from formulations.exact.linear_tree import LinearKernel
 from placement.checks import BoolArray, FloatArray
@@ -49,7 +50,6 @@ _CHUNK_WORK = 2e7
 _RELAX_EXPONENT = 1.5
 _REPORT_EVERY = 0.1
 _UNLIMITED = 1e9
-_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ class Result:
         Proven lower bound for every leader searched (−1 when no leader matters).
     multipliers
         Multipliers of the active clients by leader, to start a similar search from.
-    certificate
-        What re-proves the bound, when the search finished and was asked for it.
+    certified
+        Puts together what re-proves the bound, when the search finished and was asked for it.
     """
 
     status: Status
@@ -112,7 +112,12 @@ class Result:
     counters: Counters
     leader_bounds: Mapping[int, float] = field(default_factory=dict)
     multipliers: Mapping[int, FloatArray] = field(default_factory=dict)
-    certificate: Certificate | None = None
+    certified: Callable[[], Certificate] | None = None
+
+    @cached_property
+    def certificate(self) -> Certificate | None:
+        """What re-proves the bound; put together at the first look: most plans get none."""
+        return None if self.certified is None else self.certified()
 
 
 class _Search:
@@ -140,9 +145,6 @@ class _Search:
         self.best_bound = 0.0
         self.opened: int | None = None
         self.rival: LinearKernel | None = None
-        may_hold = core.rules.may_hold
-        closest = core.client_rtt[:, may_hold].min(axis=1) if may_hold.any() else np.zeros(0)
-        self.closest = float(core.demand.near[0] @ closest) if may_hold.any() else math.inf
 
     # --- what is known at this moment ---------------------------------------------------
 
@@ -205,43 +207,16 @@ class _Search:
 
     # --- the search ---------------------------------------------------------------------
 
-    def order(self) -> list[int]:
-        """Leaders by direct demand + quorum + relayed demand as if it came from the clients."""
-        core = self.core
-        if not core.leader_matters:
-            return [-1]
-        radius = np.sort(core.site_rtt, axis=1)[:, core.rules.quorum - 1]
-        demand = core.demand
-        guess = core.direct + core.quorum_weight * radius + demand.relay[0] @ core.client_rtt
-        may_lead = core.rules.may_lead
-        return [int(leader) for leader in np.argsort(guess, kind="stable") if may_lead[leader]]
-
-    def static_bound(self, leader: int) -> float:
-        """Direct demand, quorum, and everyone at its closest site: no multiplier needed."""
-        core = self.core
-        rules, value = core.rules, self.closest
-        if leader >= 0:
-            radius = np.partition(core.site_rtt[leader], rules.quorum - 1)[rules.quorum - 1]
-            value += float(core.direct[leader]) + core.quorum_weight * float(radius)
-        return value * (1.0 - _ROUNDING * (core.clients + 16))
-
     def run(self, warm: Mapping[int, FloatArray]) -> Termination:
         """Scan, then branch; returns why it stopped."""
-        leaders = self.order()
-        self.bounds = {leader: self.static_bound(leader) for leader in leaders}
-        clients = len(self.core.active)
-        cells = clients * self.core.sites + 1
-        steps = max(1, min(_SCAN_STEPS, int(_SCAN_WORK / cells)))
-        for number, leader in enumerate(leaders):
-            stop = self.enough()
-            if stop is not None and number > 0:
-                return stop
-            given = warm.get(leader)
-            u = np.zeros(clients) if given is None else np.array(given, dtype=np.float64)
-            swaps = _SCAN_SWAPS if number < _FULL_DESCENTS or self.incumbent() == math.inf else 1
-            self.scan(leader, u, steps, swaps, warm=given is not None)
-        self.tell()
-        for leader in sorted(leaders, key=lambda one: self.bounds[one]):
+        leaders: list[int] = self.core.leaders.tolist()
+        self.bounds = dict(zip(leaders, self.core.floors.tolist(), strict=True))
+        stop = self.scan(leaders, warm)
+        if stop is not None:
+            return stop
+        cutoff = self.kernel.counters().cutoff
+        left = [leader for leader in leaders if self.proven[leader] < cutoff]
+        for leader in sorted(left, key=lambda one: self.bounds[one]):
             if self.proven[leader] >= self.kernel.counters().cutoff:
                 continue
             stop = self.branch(leader)
@@ -249,14 +224,53 @@ class _Search:
                 return stop
         return Termination.FINISHED
 
-    def scan(self, leader: int, u: FloatArray, steps: int, swaps: int, *, warm: bool) -> None:
-        bound = self.kernel.scan(leader, u, steps, swaps, warm, max(self.left(), 0.01))
-        self.multipliers[leader] = u
-        self.proven[leader] = bound
-        self.bounds[leader] = max(self.bounds[leader], bound)
+    def scan(self, leaders: list[int], warm: Mapping[int, FloatArray]) -> Termination | None:
+        """Bound every leader without branching, or return why not."""
+        count, clients = len(leaders), len(self.core.active)
+        nothing = np.zeros(clients)
+        u = np.array([warm.get(leader, nothing) for leader in leaders], dtype=np.float64)
+        u = u.reshape(count, clients)
+        scans = Scans(
+            leaders=np.array(leaders, dtype=np.int32),
+            u=u,
+            warm=np.array([leader in warm for leader in leaders], dtype=np.bool_),
+            steps=max(1, min(_SCAN_STEPS, int(_SCAN_WORK / (clients * self.core.sites + 1)))),
+            swaps=_SCAN_SWAPS,
+            full=_FULL_DESCENTS,
+            bounds=np.full(count, math.nan),
+            ends=np.zeros(count, dtype=np.int64),
+        )
+        at = 0
+        while at < count:
+            stop = self.enough()
+            if stop is not None and at > 0:
+                return stop
+            left = self.left()
+            work = _CHUNK_WORK if left > 0 else 0.0  # without time too, one leader is looked at
+            try:
+                self.kernel.scans(scans, at, work, max(left, 0.01))
+            finally:  # after Ctrl-C too: what is bounded is bounded
+                at = self.scanned(scans, at)
+            self.tell()
+        return None
+
+    def scanned(self, scans: Scans, at: int) -> int:
+        """Note the bounds of the leaders from `at` on that were scanned; returns where they end."""
+        end = at + int(np.count_nonzero(scans.bounds[at:] == scans.bounds[at:]))
+        leaders = scans.leaders[at:end].tolist()
+        bounds = scans.bounds[at:end].tolist()
+        self.multipliers.update(zip(leaders, scans.u[at:end], strict=True))
+        self.proven.update(zip(leaders, bounds, strict=True))
+        for leader, bound in zip(leaders, bounds, strict=True):
+            if bound > self.bounds[leader]:
+                self.bounds[leader] = bound
         if self.certify:
-            self.proofs[leader] = self.kernel.record(on=True)
-        self.tell()
+            record = self.kernel.record(on=True)
+            first = 0
+            for leader, last in zip(leaders, scans.ends[at:end].tolist(), strict=True):
+                self.proofs[leader] = record[first:last]
+                first = last
+        return end
 
     def challenge(self, leader: int, keep: BoolArray) -> bool:
         """Put up a rival that bounds by the linear relaxation; whether the kernel began anew.
@@ -316,10 +330,9 @@ class _Search:
         within = bound + reduced - possible[last] < self.incumbent()
         return np.asarray(rules.may_hold & (within | rules.must_hold))
 
-    def proof(self, leader: int) -> FloatArray:
-        """Events of a leader; one that a later incumbent closed needs only its multipliers."""
-        events = self.proofs[leader]
-        return events if len(events) else close_event(self.multipliers[leader])
+    def recorded(self) -> Mapping[int, tuple[FloatArray, FloatArray]]:
+        """Events and last multipliers by leader."""
+        return {one: (self.proofs[one], self.multipliers[one]) for one in self.bounds}
 
     def branch(self, leader: int) -> Termination | None:
         """Finish one leader's tree, or return why not."""
@@ -365,7 +378,7 @@ def search(
     multipliers: Mapping[int, FloatArray] | None = None,
     listen: Callable[[Report], None] | None = None,
     certify: bool = True,
-    kernel: str = "auto",
+    kernel: str | Kernel = "auto",
     pretend: float | None = None,
 ) -> Result:
     """Find the best configuration and prove it.
@@ -385,7 +398,7 @@ def search(
     certify
         Whether to keep what re-proves the bound.
     kernel
-        "auto", "compiled" or "numpy".
+        "auto", "compiled", "numpy", or one for this problem that has nothing but an incumbent.
     pretend
         For tests of the pruning: close nodes only at this value or above until a better
         configuration is *found*; must be at least the optimum.
@@ -401,9 +414,9 @@ def search(
     of clients × sites, and one more per level of the tree.
     """
     limits = limits or Limits()
-    work = _Search(core, open_kernel(core, kernel), limits, listen, certify)
-    if certify:
-        work.kernel.record(on=True)
+    opened = open_kernel(core, kernel) if isinstance(kernel, str) else kernel
+    work = _Search(core, opened, limits, listen, certify)
+    work.kernel.record(on=certify)
     if pretend is not None:
         work.kernel.propose(Proposal(pretend, -2, ()))
     if start is not None:
@@ -427,19 +440,10 @@ def _result(work: _Search, termination: Termination) -> Result:
     if finished and found is None:
         bound = math.inf
     last = Report(work.seconds(), score, bound)
-    certificate = None
+    certified = None
     if finished and work.certify and configuration is not None:
-        certificate = Certificate(
-            configuration=configuration,
-            score=score,
-            bound=min(_rounded_up(core, min(work.proven.values())), score),
-            granularity=core.granularity,
-            clients=tuple(int(c) for c in core.active),
-            leaders=tuple(
-                LeaderProof.decode(leader, work.proof(leader), len(core.active))
-                for leader in work.bounds
-            ),
-        )
+        proven = min(_rounded_up(core, min(work.proven.values())), score)
+        certified = partial(_certificate, core, configuration, (score, proven), work.recorded())
     return Result(
         status=status_of(configuration is not None, score, bound),
         termination=termination,
@@ -450,7 +454,29 @@ def _result(work: _Search, termination: Termination) -> Result:
         counters=work.counters(),
         leader_bounds=work.bounds,
         multipliers=work.multipliers,
-        certificate=certificate,
+        certified=certified,
+    )
+
+
+def _certificate(
+    core: Core,
+    configuration: Configuration,
+    values: tuple[float, float],
+    proofs: Mapping[int, tuple[FloatArray, FloatArray]],
+) -> Certificate:
+    """Decode what the kernels recorded; one that a later incumbent closed needs its multipliers."""
+    score, bound = values
+    clients = tuple(core.active.tolist())
+    return Certificate(
+        configuration=configuration,
+        score=score,
+        bound=bound,
+        granularity=core.granularity,
+        clients=clients,
+        leaders=tuple(
+            LeaderProof.decode(leader, events if len(events) else close_event(u), len(clients))
+            for leader, (events, u) in proofs.items()
+        ),
     )
 
 

@@ -16,10 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from formulations.exact.core import Core
-from placement.checks import FloatArray
+from placement.checks import BoolArray, FloatArray
 from placement.errors import InputError
 
-__all__ = ["TOLERANCE", "Counters", "Kernel", "Proposal", "compiled_available", "open_kernel"]
+__all__ = [
+    "TOLERANCE",
+    "Counters",
+    "Kernel",
+    "Proposal",
+    "Scans",
+    "compiled_available",
+    "open_kernel",
+]
 
 TOLERANCE = 5e-10
 """A node is closed when its bound is within this, relatively, of the incumbent: half of what a plan
@@ -63,6 +71,36 @@ class Counters:
     work: float = 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class Scans:
+    """The first look at some leaders.
+
+    Attributes
+    ----------
+    leaders
+        Site indices, or −1 alone; shape (n,), int32.
+    u
+        Multipliers, shape (n, active clients): read where `warm`, replaced by the best found.
+    warm
+        Whether to start from `u`, shape (n,).
+    steps, swaps, full
+        As in :meth:`Kernel.scan`; all but the first `full` leaders only adapt the incumbent.
+    bounds
+        Replaced by the bound of each leader; NaN before, shape (n,).
+    ends
+        Replaced by the length of the record after each leader, shape (n,), int64.
+    """
+
+    leaders: npt.NDArray[np.int32]
+    u: FloatArray
+    warm: BoolArray
+    steps: int
+    swaps: int
+    full: int
+    bounds: FloatArray
+    ends: npt.NDArray[np.int64]
+
+
 class Kernel(Protocol):
     """What the engine needs of a kernel. Leader −1 stands for "no leader matters"."""
 
@@ -83,6 +121,29 @@ class Kernel(Protocol):
             0: no primal search; 1: only adapt the incumbent; more: that many swaps at most.
         warm
             Whether to start from `u`.
+        """
+        ...
+
+    def scans(self, scans: Scans, at: int, work: float, seconds: float) -> int:
+        """Bound leaders one after another, as `scan` does, and return how many.
+
+        Parameters
+        ----------
+        scans
+            The leaders, and what comes out.
+        at
+            Where to start.
+        work
+            Stop after the leader with which so much is done, in the unit of :class:`Counters`.
+        seconds
+            Stop, also within a leader, after so long; one is always bounded.
+        """
+        ...
+
+    def resized(self, core: Core) -> Kernel:
+        """Return a kernel for a problem that differs in the number of replicas alone.
+
+        This one, which must not be used for its problem any more, or another.
         """
         ...
 
@@ -194,6 +255,29 @@ class _Compiled:
     ) -> float:
         bound = self._kernel.scan(self._context, leader, u, iterations, swaps, warm, seconds)
         return float(bound) if bound < _BIG else math.inf
+
+    def scans(self, scans: Scans, at: int, work: float, seconds: float) -> int:
+        bounds = scans.bounds[at:]
+        try:
+            return self._kernel.scans(
+                self._context,
+                scans.leaders[at:],
+                scans.u[at:],
+                scans.warm[at:],
+                bounds,
+                scans.ends[at:],
+                scans.steps,
+                scans.swaps,
+                max(0, scans.full - at),
+                work,
+                seconds,
+            )
+        finally:
+            bounds[bounds >= _BIG] = math.inf
+
+    def resized(self, core: Core) -> _Compiled:
+        self._kernel.resize(self._context, core.rules.replicas_min, core.rules.replicas_max)
+        return self
 
     def open(self, leader: int, u: FloatArray) -> None:
         self._kernel.open(self._context, leader, u)

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from formulations.exact.certificate import Certificate
 from formulations.exact.core import Core
 from formulations.exact.engine import Limits, Report, Result, search
+from formulations.exact.kernel import Kernel, open_kernel
 from formulations.exhaustive import count_sets
 from placement.checks import FloatArray, IntArray
+from placement.feasibility import grown
 from placement.methods import Method, Options, Progress, Setting, load_method, run
 from placement.plan import Plan
 from placement.problem import Problem
 
-__all__ = ["METHOD", "solve"]
+__all__ = ["METHOD", "Session", "solve"]
 
 _DELEGATE = "milp"
 
@@ -50,38 +54,85 @@ def refuses(problem: Problem) -> str | None:
     )
 
 
+class Session:
+    """Problems one after another: what does not depend on |R| is worked out once.
+
+    The kernel of the problem before is taken over when only the number of replicas differs, with
+    its answer, which loses or gains sites one by one; so are the multipliers when the clients are
+    the same. Neither can spoil a proof: any multipliers give valid bounds, and every answer is
+    evaluated anew.
+    """
+
+    def __init__(self) -> None:
+        self._before: Plan | None = None
+        self._core: Core | None = None
+        self._kernel: tuple[str, Kernel] | None = None
+
+    def __call__(self, problem: Problem, options: Options) -> Plan:
+        """Answer a problem with a proof; at a limit or after Ctrl-C, the best so far."""
+        other = _refuses(problem, options)
+        if other is not None:
+            if options.start is None and self._before is not None:
+                start = grown(problem, self._before.configuration)
+                options = dataclasses.replace(options, start=start)
+            plan = _delegate(problem, options, *other)
+        else:
+            plan = self._search(problem, options)
+        self._before = plan
+        return plan
+
+    def _search(self, problem: Problem, options: Options) -> Plan:
+        core, which = Core.of(problem), str(options.settings["kernel"])
+        kernel: Kernel | None = None
+        if self._core is not None and self._kernel is not None and core.alike(self._core):
+            core.take_over(self._core)
+            if self._kernel[0] == which:
+                kernel = self._kernel[1].resized(core)
+        self._core = self._kernel = None  # whatever happens now, half a search is not gone on with
+        kernel = open_kernel(core, which) if kernel is None else kernel
+        carry = options.carry
+        if carry is None and self._before is not None:
+            carry = self._before.carry
+        plan = _plan(problem, core, _searched(core, options, kernel, carry))
+        self._core, self._kernel = core, (which, kernel)
+        return plan
+
+
 def solve(problem: Problem, options: Options) -> Plan:
     """Answer a problem with a proof; at a limit or after Ctrl-C, the best so far with its bound."""
+    return Session()(problem, options)
+
+
+def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
+    """Why the engine cannot take a problem, and who answers it."""
     if problem.objective.kind == "contingency":
         # Enumeration is vectorised and proves nothing before its end; branching bounds from the
         # start, and of the two that can, CP-SAT is the faster by far.
         few = count_sets(problem) <= (_FEW_SETS if options.time_limit is not None else _MOST_SETS)
-        name = "exhaustive" if few else "cp-sat"
-        return _delegate(problem, options, "it minimises over losses", name)
+        return "it minimises over losses", "exhaustive" if few else "cp-sat"
     if problem.objective.kind == "percentile":
-        return _delegate(problem, options, "it minimises a percentile", "exhaustive")
+        return "it minimises a percentile", "exhaustive"
     reason = Core.refuses(problem.demand, problem.rules)
-    if reason is not None:
-        return _delegate(problem, options, reason)
+    return None if reason is None else (reason, _DELEGATE)
 
+
+def _searched(core: Core, options: Options, kernel: Kernel, carry: object | None) -> Result:
     def listen(report: Report) -> None:
         bound = report.bound if math.isfinite(report.bound) else -math.inf
         options.report(Progress(report.seconds, report.incumbent, bound))
 
-    core = Core.of(problem)
-    result = search(
+    return search(
         core,
         limits=Limits(
             seconds=math.inf if options.time_limit is None else options.time_limit,
             gap=options.gap_limit,
         ),
         start=options.start,
-        multipliers=_multipliers(options.carry, core),
-        listen=listen,
+        multipliers=_multipliers(carry, core),
+        listen=listen if options.progress is not None else None,
         certify=bool(options.settings["certificate"]),
-        kernel=str(options.settings["kernel"]),
+        kernel=kernel,
     )
-    return _plan(problem, core, result)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +147,10 @@ def _multipliers(carry: object | None, core: Core) -> Mapping[int, FloatArray] |
     if isinstance(carry, _Carry) and np.array_equal(carry.clients, core.active):
         return carry.multipliers
     return None
+
+
+def _document(certified: Callable[[], Certificate]) -> Mapping[str, object]:
+    return certified().to_json()
 
 
 def _plan(problem: Problem, core: Core, result: Result) -> Plan:
@@ -119,12 +174,12 @@ def _plan(problem: Problem, core: Core, result: Result) -> Plan:
             "leaves": counters.leaves,
             "bounds": counters.evaluations,
         },
-        certificate=None if result.certificate is None else result.certificate.to_json(),
+        certificate=None if result.certified is None else partial(_document, result.certified),
         carry=_Carry(core.active, result.multipliers),
     )
 
 
-def _delegate(problem: Problem, options: Options, reason: str, name: str = _DELEGATE) -> Plan:
+def _delegate(problem: Problem, options: Options, reason: str, name: str) -> Plan:
     """Let another method answer what the engine cannot, and say so.
 
     What took the time limit here counts there: the engine has not started.
@@ -149,4 +204,5 @@ METHOD = Method(
     },
     complexity="exponential at worst; O(|C|·|S|) for each of the bounds it counts",
     reference="Narula, Ogbu and Samuelsson 1977; Wagner and Falkson 1975; this package",
+    session=Session,
 )

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from formulations.exact.core import Core
-from formulations.exact.kernel import TOLERANCE, Counters, Proposal
+from formulations.exact.kernel import TOLERANCE, Counters, Proposal, Scans
 from formulations.exact.numpy_inner import Answer, Inner
 from placement.checks import FloatArray, IntArray
 
@@ -111,6 +111,23 @@ class NumpyKernel:
             self._record([2.0, 0.0], root.u)
         u[:] = root.u
         return value
+
+    def scans(self, scans: Scans, at: int, work: float, seconds: float) -> int:
+        """Bound leaders one after another; see the protocol."""
+        end, enough = time.perf_counter() + seconds, self._work() + work
+        for i in range(at, len(scans.leaders)):
+            left = end - time.perf_counter()
+            if i > at and (left <= 0 or self._work() >= enough):
+                return i - at
+            swaps = scans.swaps if i < scans.full or self._cutoff == math.inf else 1
+            leader, u = int(scans.leaders[i]), scans.u[i]
+            scans.bounds[i] = self.scan(leader, u, scans.steps, swaps, bool(scans.warm[i]), left)
+            scans.ends[i] = sum(map(len, self._events))
+        return len(scans.leaders) - at
+
+    def resized(self, core: Core) -> NumpyKernel:
+        """Return a kernel for another number of replicas."""
+        return NumpyKernel(core)
 
     def open(self, leader: int, u: FloatArray) -> None:
         """Put the tree of a leader on the stack."""

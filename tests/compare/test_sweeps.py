@@ -12,7 +12,8 @@ from placement import Instance, Prices, Problem, Progress, Termination, sweeps
 from placement.configuration import Configuration, configuration_cost
 from placement.errors import InputError
 from placement.feasibility import violations
-from placement.plan import objective
+from placement.plan import evaluate, objective
+from placement.testing import random_instance
 from tests.strategies import problems
 
 
@@ -77,6 +78,48 @@ def test_cells_gains_and_order():
     assert table["cost"].isna().all()
 
 
+def test_cells_are_what_each_solve_finds():
+    instance = random_instance(21, sites=9, clients=10)
+    sizes = (9, 2, 3, 5, 6, 7)
+    table = placement.sweep(instance, replicas=sizes, voters=[1, 3])
+    assert table["replicas"].tolist() == [*sorted(sizes), *sorted(sizes)[1:]]
+    for cell in table.itertuples():
+        alone = placement.solve(Problem(instance, replicas=cell.replicas, voters=cell.voters))
+        assert cell.status == "optimal"
+        assert cell.score == pytest.approx(alone.score, rel=1e-9)
+        assert cell.bound == pytest.approx(alone.bound, rel=1e-9)
+        again = evaluate(
+            alone.problem,
+            Configuration.of(
+                *instance.site_indices([cell.leader]),
+                instance.site_indices(cell.voter_sites),
+                instance.site_indices(cell.replica_sites),
+            ),
+        )
+        assert again.status == "feasible"
+        assert again.score == cell.score
+
+
+def test_a_session_is_for_one_number_of_voters_and_a_method_without_one_starts_from_before(
+    monkeypatch,
+):
+    asked = []
+    true_run = sweeps.run
+
+    def seen(method, problem, options):
+        asked.append((method.call, problem.rules.replicas_min, options.start))
+        return true_run(method, problem, options)
+
+    monkeypatch.setattr(sweeps, "run", seen)
+    placement.sweep(random_instance(22), replicas=[3, 4], voters=[1, 3])
+    calls = [call for call, *_ in asked]
+    assert calls[0] is calls[1] is not calls[2] is calls[3]
+    assert all(start is None for *_, start in asked)
+    asked.clear()
+    placement.sweep(random_instance(22), replicas=[3, 4], voters=3, method="kq")
+    assert [start is None or len(start.replicas) for *_, start in asked] == [True, 4]
+
+
 def test_a_gap_in_the_numbers_has_no_gain():
     table = placement.sweep(world(), replicas=[2, 4, 5], voters=1, method="kq")
     assert table["gain"].isna().tolist() == [True, True, False]
@@ -129,16 +172,16 @@ def test_bad_input(asked, message):
 
 
 def test_ctrl_c_keeps_the_cells_there_are(monkeypatch):
-    true_solve = sweeps.solve
+    true_run = sweeps.run
     calls = []
 
-    def pressed(problem, *args, **kwargs):
+    def pressed(method, problem, options):
         calls.append(problem.rules.replicas_min)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return true_solve(problem, *args, **kwargs)
+        return true_run(method, problem, options)
 
-    monkeypatch.setattr(sweeps, "solve", pressed)
+    monkeypatch.setattr(sweeps, "run", pressed)
     table = placement.sweep(world(), replicas=range(1, 5), voters=1, method="kq")
     assert table["status"].tolist() == ["feasible", "not run", "not run", "not run"]
     assert calls == [1, 2]

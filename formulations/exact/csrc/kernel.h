@@ -206,6 +206,12 @@ void tree_open(context *x, int leader, const double *u);
 int tree_run(context *x, double work);
 double tree_bound(const context *x);
 
+/* leaders.c */
+double scan_leader(context *x, int leader, double *u, int warm, int iterations, int swaps);
+int scan_leaders(context *x, const int *leader, int count, double *u, const unsigned char *warm,
+                 int iterations, int swaps, int full, double work, double *bounds, long long *ends);
+void resize(context *x, int least, int most);
+
 /* record of the proof */
 double record_close(context *x, frame *f, double bound);
 void record_event(context *x, double kind, double value);

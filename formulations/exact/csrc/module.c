@@ -190,28 +190,77 @@ static PyObject *scan(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "wrong number of multipliers, or no such leader");
         return NULL;
     }
-    double bound = 0.0, error;
     enter(x, seconds);
-    tree_open(x, leader, warm ? view.buf : NULL);
-    if (!x->stop) {
-        frame *f = &x->stack[0];
-        int *set = x->near_free + x->p.sites, count = 0;
-        if (swaps > 0) {
-            count = start_set(x, set);
-            if (count && swaps > 1)
-                descend(x, set, count, swaps);
-        }
-        if (!warm && count)
-            start_multipliers(x, f, set, count);
-        bound = improve_bound(x, f, iterations, &error);
-        if (bound >= x->cutoff && x->recording)
-            bound = record_close(x, f, bound);
-        memcpy(view.buf, f->u, (size_t)x->p.clients * 8);
-        x->depth = 0;
-    }
+    double bound = scan_leader(x, leader, view.buf, warm, iterations, swaps);
     int fine = leave(x);
     PyBuffer_Release(&view);
     return fine ? PyFloat_FromDouble(bound) : NULL;
+}
+
+PyDoc_STRVAR(scans_doc,
+             "scans(context, leaders, u, warm, bounds, ends, iterations, swaps, full, work, seconds) -> done\n\n"
+             "Scan leaders (int32) in turn; u (leaders x clients), bounds (float64) and ends (int64) are\n"
+             "overwritten, ends by the length of the record after each leader.");
+
+static PyObject *scans(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *buffer[5];
+    int iterations, swaps, full, done = -1, held = 0;
+    double work, seconds;
+    Py_buffer view[5]; /* leaders, u, warm, bounds, ends */
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOOOOiiidd", &capsule, &buffer[0], &buffer[1], &buffer[2],
+                          &buffer[3], &buffer[4], &iterations, &swaps, &full, &work, &seconds))
+        return NULL;
+    context *x = context_of(capsule);
+    if (!x)
+        return NULL;
+    for (; held < 5; held++) {
+        int write = held == 1 || held >= 3;
+        if (PyObject_GetBuffer(buffer[held], &view[held],
+                               PyBUF_C_CONTIGUOUS | (write ? PyBUF_WRITABLE : 0)))
+            goto out;
+    }
+    size_t count = (size_t)view[0].len / sizeof(int), size = (size_t)x->p.clients * 8;
+    const int *leader = view[0].buf;
+    int fits = (size_t)view[0].len == count * sizeof(int) && count <= INT_MAX &&
+               (size_t)view[1].len == count * size && (size_t)view[2].len == count &&
+               (size_t)view[3].len == count * 8 && (size_t)view[4].len == count * 8;
+    for (size_t i = 0; fits && i < count; i++)
+        fits = leader[i] >= -1 && leader[i] < x->p.sites;
+    if (!fits) {
+        PyErr_SetString(PyExc_ValueError, "leaders, multipliers and results do not fit");
+        goto out;
+    }
+    enter(x, seconds);
+    done = scan_leaders(x, leader, (int)count, view[1].buf, view[2].buf, iterations, swaps, full,
+                        work, view[3].buf, view[4].buf);
+    if (!leave(x))
+        done = -1;
+out:
+    while (held > 0)
+        PyBuffer_Release(&view[--held]);
+    return done < 0 ? NULL : PyLong_FromLong(done);
+}
+
+PyDoc_STRVAR(resize_doc, "resize(context, least, most): ask for other numbers of replicas");
+
+static PyObject *resize_problem(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    int least, most;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Oii", &capsule, &least, &most))
+        return NULL;
+    context *x = context_of(capsule);
+    if (!x)
+        return NULL;
+    if (least < 1 || most < least || most > x->p.sites) {
+        PyErr_SetString(PyExc_ValueError, "not a range of numbers of replicas");
+        return NULL;
+    }
+    resize(x, least, most);
+    Py_RETURN_NONE;
 }
 
 PyDoc_STRVAR(open_doc, "open(context, leader, u): put the leader's tree on the stack");
@@ -354,6 +403,8 @@ static PyMethodDef methods[] = {
 
     {"create", create, METH_VARARGS, create_doc},
     {"scan", scan, METH_VARARGS, scan_doc},
+    {"scans", scans, METH_VARARGS, scans_doc},
+    {"resize", resize_problem, METH_VARARGS, resize_doc},
     {"open", open_leader, METH_VARARGS, open_doc},
     {"run", run, METH_VARARGS, run_doc},
     {"bound", bound_of, METH_O, bound_doc},

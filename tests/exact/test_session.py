@@ -1,0 +1,217 @@
+"""Problems one after another in a session: the same optimum as each alone, and proofs that hold."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations.exact.core import Core
+from formulations.exact.engine import search
+from formulations.exact.kernel import Scans, compiled_available, open_kernel
+from formulations.exact.method import METHOD, Session
+from formulations.exhaustive import METHOD as EXHAUSTIVE
+from placement import Diversity, Problem
+from placement.certificate import check_certificate
+from placement.methods import Options, available, run
+from placement.status import Status, Termination
+from placement.testing import random_instance
+from tests.exact.rational import Checker
+from tests.exact.worlds import brute_force, random_core
+
+KERNELS = [
+    pytest.param(
+        "compiled",
+        marks=pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built"),
+    ),
+    "numpy",
+]
+
+each_kernel = pytest.mark.parametrize("kernel", KERNELS)
+
+
+def sized(core: Core, least: int, most: int) -> Core:
+    rules = dataclasses.replace(core.rules, replicas_min=least, replicas_max=most)
+    return Core(core.demand, rules, core.price)
+
+
+@each_kernel
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2)), max_size=4))
+def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(kernel, seed, steps):
+    core = random_core(seed)
+    opened = open_kernel(core, kernel)
+    multipliers: dict[int, np.ndarray] = {}
+    for size, span in [(core.rules.replicas_min, 0), *steps]:
+        # sizes go up and down, past what is feasible too
+        least = min(max(size, core.rules.voters), core.sites)
+        next_core = sized(core, least, min(least + span, core.sites))
+        assert next_core.alike(core)
+        next_core.take_over(core)
+        opened = opened.resized(next_core)
+        result = search(next_core, kernel=opened, multipliers=multipliers)
+        truth = brute_force(next_core)
+        assert result.termination is Termination.FINISHED
+        if math.isinf(truth):
+            assert result.status is Status.INFEASIBLE
+        else:
+            assert result.score == pytest.approx(truth, rel=1e-9, abs=1e-12)
+            assert result.bound <= truth * (1 + 1e-12)
+            Checker(next_core, result.certificate).check()
+        multipliers = dict(result.multipliers)
+        core = next_core
+
+
+@pytest.mark.parametrize("role", ["voters", "replicas"])
+@each_kernel
+def test_a_session_answers_what_each_solve_answers(kernel, role):
+    instance = random_instance(8, sites=8, clients=9, prices=True)
+    rules: list[dict[str, object]] = [
+        {},
+        {"diversity": [Diversity("region", role=role, cap=2)]},
+        {"pinned": instance.sites[:1], "cost_weight": 0.5},
+        {"forbidden": instance.sites[2:4]},
+    ]
+    session = METHOD.in_session()
+    options = Options(settings={"kernel": kernel})
+    for rule in rules:
+        for size in (3, 4, 6, 5, 8, 2):
+            if size < 3 and rule:
+                continue
+            problem = Problem(instance, replicas=size, voters=min(size, 3), **rule)
+            plan, alone = run(session, problem, options), run(METHOD, problem, options)
+            truth = run(EXHAUSTIVE, problem, Options())
+            assert plan.status is alone.status is truth.status
+            if truth.found:
+                assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
+                check_certificate(plan)
+
+
+@pytest.mark.skipif("milp" not in available(), reason="milp is not registered")
+def test_a_session_hands_on_and_goes_on():
+    instance = random_instance(3, prices=True)
+    session = METHOD.in_session()
+    for size, budget in ((3, None), (4, 1e9), (5, 1e9), (5, None)):
+        problem = Problem(instance, replicas=size, voters=2, budget=budget)
+        plan = run(session, problem, Options())
+        truth = run(EXHAUSTIVE, problem, Options())
+        assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
+        assert bool(plan.notes) == (budget is not None)
+
+
+def test_a_session_that_was_stopped_goes_on():
+    instance = random_instance(4, sites=9, clients=9)
+    session = Session()
+    chosen = {"certificate": True, "kernel": "auto"}
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    for size in (3, 4, 5):
+        problem = Problem(instance, replicas=size, voters=3)
+        stopped = session(problem, Options(progress=stop, settings=chosen))
+        assert stopped.termination in (Termination.INTERRUPTED, Termination.FINISHED)
+        plan = session(problem, Options(settings=chosen))
+        truth = run(EXHAUSTIVE, problem, Options())
+        assert plan.status is Status.OPTIMAL
+        assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
+        check_certificate(plan)
+
+
+def test_cores_that_differ_in_more_than_their_size_are_not_alike():
+    instance = random_instance(5, sites=6, clients=5, prices=True)
+    site, other = instance.sites[:2]
+    base = {"replicas": 4, "voters": 3}
+    core = Core.of(Problem(instance, **base))
+    assert core.alike(Core.of(Problem(instance, replicas=(3, 5), voters=3)))
+    for change in (
+        {"voters": 2},
+        {"quorum": 3},
+        {"leader": site},
+        {"forbidden": [other]},
+        {"pinned": [other]},
+        {"pinned_voters": [other]},
+        {"non_voters": [other]},
+        {"cost_weight": 1.0},
+        {"diversity": [Diversity("region", cap=2)]},
+        {"replicas": 6},  # then every site must hold one
+    ):
+        assert not core.alike(Core.of(Problem(instance, **{**base, **change}))), change
+    capped = [
+        Core.of(Problem(instance, **base, diversity=[Diversity("region", role=role, cap=cap)]))
+        for role, cap in (("voters", 2), ("voters", 1), ("replicas", 2))
+    ]
+    assert not capped[0].alike(capped[1])
+    assert not capped[0].alike(capped[2])
+    doubled = instance.replace(counts=2 * instance.counts)
+    assert not core.alike(Core.of(Problem(doubled, **base)))
+
+
+@each_kernel
+@settings(max_examples=50)
+@given(st.integers(0, 10**6))
+def test_scanning_many_leaders_is_scanning_one_after_another(kernel, seed):
+    core = random_core(seed)
+    leaders = core.leaders.astype(np.int32)
+    count, clients = len(leaders), len(core.active)
+    rng = np.random.default_rng(seed)
+    start = rng.random((count, clients)) * 10
+    warm = rng.random(count) < 0.5
+    scans = Scans(
+        leaders,
+        start.copy(),
+        warm,
+        steps=9,
+        swaps=5,
+        full=2,
+        bounds=np.full(count, np.nan),
+        ends=np.zeros(count, dtype=np.int64),
+    )
+    together, alone = open_kernel(core, kernel), open_kernel(core, kernel)
+    together.record(on=True)
+    alone.record(on=True)
+    done, calls = 0, 0
+    while done < count:
+        done += together.scans(scans, done, 0.0, 60.0)  # without work to do, one at a time
+        calls += 1
+    assert calls == count
+    events = together.record(on=True)
+    first = 0
+    for i, leader in enumerate(leaders.tolist()):
+        u = start[i].copy()
+        swaps = 5 if i < 2 or alone.incumbent() is None else 1
+        bound = alone.scan(leader, u, 9, swaps, bool(warm[i]), 60.0)
+        assert scans.bounds[i] == bound
+        assert np.array_equal(scans.u[i], u)
+        assert np.array_equal(events[first : scans.ends[i]], alone.record(on=True))
+        first = int(scans.ends[i])
+    assert together.incumbent() == alone.incumbent()
+
+
+def test_a_certificate_is_decoded_when_it_is_read_and_not_before(monkeypatch):
+    from formulations.exact import certificate
+
+    decoded: list[int] = []
+    decode = certificate.LeaderProof.decode
+
+    def counting(leader: int, flat: np.ndarray, clients: int) -> certificate.LeaderProof:
+        decoded.append(leader)
+        return decode(leader, flat, clients)
+
+    monkeypatch.setattr(certificate.LeaderProof, "decode", counting)
+    problem = Problem(random_instance(6), replicas=3, voters=2)
+    plan = run(METHOD, problem, Options())
+    assert plan.replace(seconds=1.0).found
+    assert not decoded
+    document = plan.certificate
+    assert len(decoded) == len(document["proofs"])
+    assert plan.certificate is document
+    twin = run(METHOD, problem, Options())
+    assert pickle.loads(pickle.dumps(twin)).certificate == document
+    assert twin.replace(seconds=1.0).certificate == document
+    assert len(decoded) == 2 * len(document["proofs"])
