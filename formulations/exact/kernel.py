@@ -305,9 +305,10 @@ class _Compiled:
 
 
 def compiled_available() -> bool:
-    """Whether the compiled kernel was built and can be imported."""
+    """Whether the compiled kernel was built, from these sources, and can be imported."""
     try:
-        import formulations.exact._kernel  # noqa: F401 - only whether it can be imported matters
+        # the youngest of its functions: a checkout may have a kernel from before them
+        from formulations.exact._kernel import resize, scans  # noqa: F401
     except ImportError:
         return False
     return True
