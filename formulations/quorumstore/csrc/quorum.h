@@ -119,11 +119,13 @@ struct search {
     int settled;              /* listing 2: whether the larger threshold is the same in all ties ... */
     int either;               /* ... so that one side or the other has to be below the best sum: */
                               /* two more conditions behind the others, of which one must hold */
+    int other_cap;            /* values that side is allowed */
     figures tie;
     int tie_pair, *tie_set;
-    int *loss_order[2];       /* the loss that refuted the last set comes first */
-    uint64_t *keys[2];        /* clients: scratch of set_normal */
-    int32_t *ranks;           /* largest: scratch of set_normal */
+    int *loss_order[2];       /* the loss that refuted the last set comes first ... */
+    int refuting;             /* ... and the side that did */
+    int32_t *rank;            /* sites x clients: rank of the RTT of each client to that replica */
+    int32_t *ranks;           /* largest x clients: scratch of set_figures */
     word *masks;              /* scratch of set_within: members, levels, misses by replicas lost */
     int64_t *sums;            /* largest + 2: requests of those misses */
     unsigned char *known;     /* largest + 2: which of them have been worked out */
@@ -146,7 +148,7 @@ struct search {
 int64_t requests_of(const search *x, int side, const word *bits);
 int set_within(search *x, const int *set, const limits *at);
 int set_value(search *x, const int *set, int known);
-void set_normal(search *x, const int *set, int threshold[2], double *mean);
+int set_figures(search *x, const int *set, figures *out);
 
 /* screen.c */
 void limits_at(const search *x, int value, limits *out);

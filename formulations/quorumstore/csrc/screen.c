@@ -220,9 +220,10 @@ void screen_build(search *x)
     }
     x->either = x->listing == 2 && x->settled && x->tie_pair >= 0;
     if (x->either) {
-        const int count = x->conditions, hopeless = x->hopeless, cap = other_cap(x);
-        add(x, READ, cap, 0);
-        add(x, WRITE, cap, 0);
+        const int count = x->conditions, hopeless = x->hopeless;
+        x->other_cap = other_cap(x);
+        add(x, READ, x->other_cap, 0);
+        add(x, WRITE, x->other_cap, 0);
         x->conditions = count;
         x->hopeless = hopeless;
     }

@@ -23,7 +23,6 @@ void search_free(search *x)
         free(x->count[side]);
         free(x->table[side]);
         free(x->loss_order[side]);
-        free(x->keys[side]);
     }
     for (int b = 0; x->ball && b < x->most_conditions; b++)
         free(x->ball[b].out);
@@ -48,6 +47,7 @@ void search_free(search *x)
     free(x->base);
     free(x->children);
     free(x->far);
+    free(x->rank);
     free(x->ranks);
     free(x->masks);
     free(x->sums);
@@ -155,7 +155,8 @@ search *search_new(const store *s, const int64_t *counts[2], const int64_t neede
                (x->base = cleared((largest + 1) * x->stride, sizeof(word))) &&
                (x->children = cleared(largest * n * x->stride, sizeof(word))) &&
                (x->far = cleared(n, sizeof *x->far)) &&
-               (x->ranks = cleared(largest, sizeof *x->ranks)) &&
+               (x->rank = cleared(n * clients, sizeof *x->rank)) &&
+               (x->ranks = cleared(largest * clients, sizeof *x->ranks)) &&
                (x->masks = cleared((3 * largest + 2) * words, sizeof(word))) &&
                (x->sums = cleared(largest + 2, sizeof *x->sums)) &&
                (x->known = cleared(largest + 2, 1)) &&
@@ -166,8 +167,7 @@ search *search_new(const store *s, const int64_t *counts[2], const int64_t neede
     for (int side = READ; side <= WRITE && fine; side++)
         fine = (x->count[side] = cleared(clients, sizeof **x->count)) &&
                (x->table[side] = cleared((size_t)x->lanes * 256, sizeof **x->table)) &&
-               (x->loss_order[side] = cleared((size_t)s->losses, sizeof **x->loss_order)) &&
-               (x->keys[side] = cleared(clients, sizeof **x->keys));
+               (x->loss_order[side] = cleared((size_t)s->losses, sizeof **x->loss_order));
     if (!fine) {
         search_free(x);
         return NULL;
@@ -180,6 +180,9 @@ search *search_new(const store *s, const int64_t *counts[2], const int64_t neede
         x->client[c] = j;
         x->number[j] = c++;
     }
+    for (size_t j = 0; j < n; j++)
+        for (size_t k = 0; k < clients; k++)
+            x->rank[j * clients + k] = s->rank[n * (size_t)x->client[k] + j];
     for (int side = READ; side <= WRITE; side++) {
         int64_t total = 0;
         for (int k = 0; k < x->clients; k++) {

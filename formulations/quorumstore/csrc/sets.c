@@ -15,7 +15,6 @@ int64_t requests_of(const search *x, int side, const word *bits)
 /* For each member of the set, the clients for whom it is beyond the limit. */
 static void beyond(search *x, const int *set, int size, int limit)
 {
-    const int n = x->s->sites;
     for (int b = 0; b < x->balls; b++)
         if (x->ball[b].limit == limit && !x->ball[b].moved) {
             for (int m = 0; m < size; m++)
@@ -25,11 +24,11 @@ static void beyond(search *x, const int *set, int size, int limit)
             return;
         }
     memset(x->masks, 0, (size_t)size * (size_t)x->words * sizeof(word));
-    for (int c = 0; c < x->clients; c++) {
-        const int32_t *rank = x->s->rank + (size_t)n * (size_t)x->client[c];
-        word *out = x->masks + (c >> 6);
-        for (int m = 0; m < size; m++, out += x->words)
-            *out |= (word)(rank[set[m]] >= limit) << (c & 63);
+    for (int m = 0; m < size; m++) {
+        const int32_t *rank = x->rank + (size_t)set[m] * (size_t)x->clients;
+        word *out = x->masks + (size_t)m * (size_t)x->words;
+        for (int c = 0; c < x->clients; c++)
+            out[c >> 6] |= (word)(rank[c] >= limit) << (c & 63);
     }
 }
 
@@ -150,9 +149,14 @@ int set_within(search *x, const int *set, const limits *at)
     const int size = x->pair[x->now].size;
     for (int m = 0; m < size; m++)
         x->place[set[m]] = m;
-    for (int side = READ; side <= WRITE && fine; side++)
-        if (x->needed[side])
-            fine = side_within(x, set, side, at);
+    const int begin = x->refuting;
+    for (int k = 0; k < 2 && fine; k++) {
+        const int side = k ? 1 - begin : begin;
+        if (x->needed[side] && !side_within(x, set, side, at)) {
+            x->refuting = side;
+            fine = 0;
+        }
+    }
     for (int m = 0; m < size; m++)
         x->place[set[m]] = -1;
     return fine;
@@ -174,55 +178,77 @@ int set_value(search *x, const int *set, int known)
     return high;
 }
 
-static void sort_keys(uint64_t *keys, int count)
+/* For every client, its ranks to the members in increasing order: one row for each k. */
+static void sort_ranks(search *x, const int *set, int size)
 {
-    int gap = 1;
-    while (gap < count / 3)
-        gap = 3 * gap + 1;
-    for (; gap; gap /= 3)
-        for (int i = gap; i < count; i++) {
-            uint64_t key = keys[i];
-            int j = i;
-            for (; j >= gap && keys[j - gap] > key; j -= gap)
-                keys[j] = keys[j - gap];
-            keys[j] = key;
+    const size_t clients = (size_t)x->clients;
+    for (int m = 0; m < size; m++) {
+        int32_t *last = x->ranks + (size_t)m * clients;
+        memcpy(last, x->rank + (size_t)set[m] * clients, clients * sizeof *last);
+        for (int k = 0; k < m; k++) {
+            int32_t *row = x->ranks + (size_t)k * clients;
+            for (size_t c = 0; c < clients; c++) {
+                int32_t first = row[c], second = last[c];
+                row[c] = first < second ? first : second;
+                last[c] = first < second ? second : first;
+            }
         }
+    }
 }
 
-/* Both thresholds in normal operation (as numbers of allowed values) and the mean latency, summed
-   in the order of the evaluator: sites by index, reads before writes. */
-void set_normal(search *x, const int *set, int threshold[2], double *mean)
+static int covered(const search *x, int side, const int32_t *rank, int limit)
 {
-    const store *s = x->s;
+    const int64_t *count = x->count[side];
+    int64_t sum = 0;
+    for (int c = 0; c < x->clients; c++)
+        sum += rank[c] < limit ? count[c] : 0;
+    return sum >= x->needed[side];
+}
+
+/* Threshold in normal operation as a number of allowed values, given that it is at most `known`. */
+static int threshold(const search *x, int side, const int32_t *rank, int known)
+{
+    int low = 0, high = x->needed[side] ? known : 0;
+    while (high - low > 1) {
+        int middle = low + (high - low) / 2;
+        if (covered(x, side, rank, middle))
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+/* Figures of a set that obeys the limits in force, with its larger threshold as a number of allowed
+   values. The mean is summed in the order of the evaluator: sites by index, reads before writes. */
+int set_figures(search *x, const int *set, figures *out)
+{
     const quorums *p = &x->pair[x->now];
+    const double *grid = x->s->grid;
+    const int32_t *rank[2];
     double total = 0.0;
-    int used[2] = {0, 0};
-    for (int c = 0; c < x->clients; c++) {
-        const int32_t *rank = s->rank + (size_t)s->sites * (size_t)x->client[c];
-        for (int m = 0; m < p->size; m++) {
-            int32_t value = rank[set[m]];
-            int k = m;
-            for (; k > 0 && x->ranks[k - 1] > value; k--)
-                x->ranks[k] = x->ranks[k - 1];
-            x->ranks[k] = value;
-        }
+    sort_ranks(x, set, p->size);
+    for (int side = READ; side <= WRITE; side++)
+        rank[side] = x->ranks + (size_t)(p->quorum[side] - 1) * (size_t)x->clients;
+    for (int c = 0; c < x->clients; c++)
         for (int side = READ; side <= WRITE; side++)
-            if (x->count[side][c]) {
-                int32_t value = x->ranks[p->quorum[side] - 1];
-                total = total + (double)x->count[side][c] * s->grid[value];
-                x->keys[side][used[side]++] = (uint64_t)value << 32 | (uint64_t)c;
-            }
+            if (x->count[side][c])
+                total = total + (double)x->count[side][c] * grid[rank[side][c]];
+    out->mean = total / x->requests;
+    /* Among the ties of one larger threshold the conditions leave sums that are no worse. */
+    if (x->either && x->other_cap > 0 && !covered(x, READ, rank[READ], x->other_cap - 1) &&
+        !covered(x, WRITE, rank[WRITE], x->other_cap - 1)) {
+        out->largest = x->tie.largest;
+        out->sum = x->tie.sum;
+        return x->tie_cap;
     }
-    *mean = total / x->requests;
+    int count[2];
+    double value[2];
     for (int side = READ; side <= WRITE; side++) {
-        int64_t covered = 0;
-        threshold[side] = 0;
-        if (!x->needed[side])
-            continue;
-        sort_keys(x->keys[side], used[side]);
-        for (int i = 0; i < used[side] && covered < x->needed[side]; i++) {
-            covered += x->count[side][x->keys[side][i] & 0xffffffffu];
-            threshold[side] = (int)(x->keys[side][i] >> 32) + 1;
-        }
+        count[side] = threshold(x, side, rank[side], x->limit.normal[side]);
+        value[side] = count[side] ? grid[count[side] - 1] : 0.0;
     }
+    out->largest = value[READ] > value[WRITE] ? value[READ] : value[WRITE];
+    out->sum = value[READ] + value[WRITE];
+    return count[READ] > count[WRITE] ? count[READ] : count[WRITE];
 }

@@ -46,16 +46,17 @@ INLINED int64_t sum_counted(const int64_t *table, const word *bits, const word *
     return sum;
 }
 
-INLINED double missed_by(const search *x, const condition *c, const word *levels, int length,
-                         const int words)
+/* Whether the sum of a condition stays within its budget; terms only add to it. */
+INLINED int affordable(const search *x, const condition *c, const word *levels, int length,
+                       const int words)
 {
     const word *mine = levels + (size_t)c->ball * (size_t)x->depth * (size_t)words;
     double missed = 0.0;
-    for (int t = 0; t < c->terms && c->level[t] <= length; t++)
+    for (int t = 0; t < c->terms && c->level[t] <= length && missed <= c->budget; t++)
         missed += c->factor[t] *
                   (double)sum_counted(x->table[c->side], mine + (c->level[t] - 1) * words,
                                       c->counted + t * words, x->lanes, words);
-    return missed;
+    return missed <= c->budget;
 }
 
 /* Whether a prefix of this length obeys the conditions. */
@@ -72,13 +73,13 @@ INLINED int passes(const search *x, const word *levels, int length, const int wo
             if (hit)
                 return 0;
         }
-        if (missed_by(x, c, levels, length, words) > c->budget)
+        if (!affordable(x, c, levels, length, words))
             return 0;
     }
     if (x->either) {
         const condition *read = x->condition + x->conditions, *write = read + 1;
-        return missed_by(x, read, levels, length, words) <= read->budget ||
-               missed_by(x, write, levels, length, words) <= write->budget;
+        return affordable(x, read, levels, length, words) ||
+               affordable(x, write, levels, length, words);
     }
     return 1;
 }
@@ -150,23 +151,15 @@ static int comes_first(const search *x, const figures *one, const int *set)
 
 static void offer_tie(search *x, const int *set)
 {
-    const double *grid = x->s->grid;
     const int size = x->pair[x->now].size;
-    int threshold[2];
-    double side[2];
     figures one;
-    set_normal(x, set, threshold, &one.mean);
-    for (int k = READ; k <= WRITE; k++)
-        side[k] = threshold[k] ? grid[threshold[k] - 1] : 0.0;
-    one.largest = side[READ] > side[WRITE] ? side[READ] : side[WRITE];
-    one.sum = side[READ] + side[WRITE];
+    const int cap = set_figures(x, set, &one);
     if (!comes_first(x, &one, set))
         return;
     const int better = x->tie_pair < 0 || one.sum < x->tie.sum;
     x->tie = one;
     x->tie_pair = x->now;
     memcpy(x->tie_set, set, (size_t)size * sizeof *set);
-    int cap = threshold[READ] > threshold[WRITE] ? threshold[READ] : threshold[WRITE];
     if (cap < x->tie_cap) {
         x->tie_cap = cap;
         relimit(x, x->best);
