@@ -19,6 +19,7 @@ SOURCES = [
     "inner",
     "voters",
     "descent",
+    "branch",
     "tighten",
     "tree",
     "leaders",

@@ -145,6 +145,8 @@ int fix_by_reduced_cost(context *x, frame *f, double base, double error)
         }
         with += base - 4.0 * error;
         without += base - 4.0 * error;
+        x->forced[IN][f->free_site[i]] = with;
+        x->forced[OUT][f->free_site[i]] = without;
         if (with >= x->cutoff) {
             dropped[out++] = i;
             if (with < x->closed)

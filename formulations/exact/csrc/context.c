@@ -42,6 +42,11 @@ void context_free(context *x)
     free(x->key);
     free(x->radii);
     free(x->counts);
+    for (int side = IN; side <= OUT; side++) {
+        free(x->forced[side]);
+        free(x->gain[side]);
+        free(x->tries[side]);
+    }
     free(x->enum_cost);
     free(x->enum_rank);
     free(x->level_cost);
@@ -97,6 +102,13 @@ int context_prepare(context *x)
     x->enum_rank = malloc(3 * P * sizeof(int) + 8);
     x->level_cost = malloc((MAX_ENUMERATED + 1) * P * 8 + 8);
     x->level_rank = malloc((MAX_ENUMERATED + 1) * P * sizeof(int) + 8);
+    for (int side = IN; side <= OUT; side++) {
+        x->forced[side] = calloc(S, 8);
+        x->gain[side] = calloc(S, 8);
+        x->tries[side] = calloc(S, 8);
+        if (!x->forced[side] || !x->gain[side] || !x->tries[side])
+            return 0;
+    }
     if (!x->level_cost || !x->level_rank || !x->by_client || !x->replicas || !x->costs ||
         !x->near_order || !x->near_free || !x->stack || !x->rho || !x->trial || !x->direction ||
         !x->best_u || !x->selected || !x->pick || !x->order || !x->key || !x->radii || !x->counts ||

@@ -146,6 +146,7 @@ void frame_root(context *x, frame *f, int leader)
     f->bound = 0.0;
     f->beta = NULL;
     f->fresh = f->root = 1;
+    f->decided = -1;
     for (int c = 0; c < p->padded; c++) {
         f->fixed_cost[c] = c < p->clients ? BIG : 0.0;
         f->fixed_rank[c] = INT_MAX;

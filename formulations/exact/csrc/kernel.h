@@ -84,6 +84,9 @@ typedef struct frame {
     size_t capacity;           /* doubles in `block` */
     double constant;           /* direct demand and prices of the fixed replicas */
     long tightened;            /* node count when beta was last improved here */
+    int decided;               /* site whose decision made this frame, -1: nothing to learn */
+    int side;                  /* IN or OUT */
+    double before;             /* bound of the frame it was decided in */
     int fresh;                 /* 1: not bounded yet */
     int root;
 } frame;
@@ -136,6 +139,9 @@ typedef struct {
     double deadline;
     int raised;
     int relays;                /* 1: closest-assignment multipliers can matter */
+    double *forced[3];         /* per site: bound with it IN or OUT, of the last fixing */
+    double *gain[3], *tries[3]; /* per site and side: what its decisions raised bounds by */
+    double gain_sum[3], tries_sum[3];
     double served;             /* sum of min(u, fixed_cost) at the last evaluation */
 } context;
 
@@ -200,6 +206,11 @@ void offer(context *x, double score, const int *replicas, int count);
 int first_set(context *x, int *replicas);
 int start_set(context *x, int *set);
 void start_multipliers(context *x, frame *f, const int *set, int count);
+
+/* branch.c */
+void branch_forget(context *x);
+void branch_learn(context *x, frame *f, double value);
+int branch_site(const context *x, const frame *f, double value);
 
 /* tree.c */
 void tree_open(context *x, int leader, const double *u);

@@ -14,8 +14,6 @@
 #define TIGHT_DEPTH 3
 #define TIGHT_EVERY 120
 #define LARGE 20000          /* free sites x clients above which the root gets more steps */
-#define BRANCH_FREQUENCY 0.6
-#define BRANCH_WEIGHT 1.0
 #define CLOSE_BITS 16         /* of the largest multiplier, in a recorded proof */
 #define ENUMERATE_PER_SITE 6.0
 
@@ -152,6 +150,9 @@ static void push(context *x, const frame *parent, int site)
     }
     frame_copy(x, f, parent, site);
     f->tightened = x->nodes;
+    f->decided = site;
+    f->side = IN;
+    f->before = parent->before;
     x->depth++;
 }
 
@@ -175,25 +176,9 @@ void tree_open(context *x, int leader, const double *u)
     if (u)
         memcpy(f->u, u, (size_t)x->p.clients * sizeof(double));
     frame_root(x, f, leader);
+    branch_forget(x);
     f->tightened = x->nodes;
     x->depth = 1;
-}
-
-static int branch_site(const context *x, const frame *f)
-{
-    int best = 0;
-    double least = BIG, deepest = -1e-300;
-    for (int i = 0; i < f->free_count; i++)
-        if (x->rho[i] < deepest)
-            deepest = x->rho[i];
-    for (int i = 0; i < f->free_count; i++) {
-        double v = fabs(f->frequency[f->free_site[i]] - BRANCH_FREQUENCY) - BRANCH_WEIGHT * x->rho[i] / deepest;
-        if (v < least) {
-            least = v;
-            best = i;
-        }
-    }
-    return best;
 }
 
 /* Record that `f->u` closes the frame, with fewer digits where they suffice; returns its bound. */
@@ -239,7 +224,7 @@ static void visit(context *x)
     frame *f = &x->stack[x->depth - 1];
     const problem *p = &x->p;
     int rounds = f->root ? 6 : 3, iterations = f->root ? ROOT_STEPS : NODE_STEPS, count;
-    double error, base_error;
+    double error, base_error, value = 0.0;
     x->nodes++;
     for (int round = 0; round < rounds; round++) {
         int lo = (p->replicas_min > p->voters ? p->replicas_min : p->voters) - f->in_count;
@@ -258,7 +243,7 @@ static void visit(context *x)
             pop(x);
             return;
         }
-        double value = improve_bound(x, f, iterations, &error);
+        value = improve_bound(x, f, iterations, &error);
         if (x->relays && value < x->cutoff && round == 0 && !x->paused &&
             (f->root || (f->fresh && f->in_count <= TIGHT_DEPTH) ||
              x->nodes - f->tightened >= TIGHT_EVERY)) {
@@ -269,6 +254,7 @@ static void visit(context *x)
             if (tight > value)
                 value = tight;
         }
+        branch_learn(x, f, value);
         if (value > f->bound)
             f->bound = value < x->cutoff ? value : x->cutoff;
         if (value >= x->cutoff) {
@@ -306,12 +292,15 @@ static void visit(context *x)
         /* handled by the enumeration above on the next visit */
         return;
     }
-    int i = branch_site(x, f), site = f->free_site[i];
+    int i = branch_site(x, f, value), site = f->free_site[i];
     frame_drop(x, f, i, 1);
     f->state[site] = FREE;
     if (x->recording)
         record_event(x, 4.0, site);
+    f->decided = site;
+    f->before = value;
     push(x, f, site);
+    f->side = OUT;
     f->state[site] = OUT;
     f->root = f->fresh = 0;
 }
