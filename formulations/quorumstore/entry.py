@@ -8,6 +8,7 @@ from enum import Enum
 from math import comb
 
 from formulations.quorumstore.bisection import solve as bisect
+from formulations.quorumstore.compiled import compiled_available
 from formulations.quorumstore.covering_cpsat import CpSatCovering
 from formulations.quorumstore.covering_milp import HighsCovering
 from formulations.quorumstore.enumerate import solve as enumerate_sets
@@ -26,8 +27,8 @@ class Method(Enum):
     """How a key is solved; all are exact.
 
     - ``AUTO``: enumeration up to two million replica sets, else CP-SAT.
-      Under contingency for more than the loss of one site every set counts once per loss, for then
-      each is put to the evaluator.
+      Under contingency for more than the loss of one site every set counts once per loss where each
+      is put to the evaluator: without the compiled kernel, and for weighted goals and costs.
     - ``ENUMERATION``: all replica sets, screened; the full tie rule.
     - ``CP_SAT``, ``MILP``: bisection over thresholds with covering models.
     - ``ASSIGNMENT``, ``RADIUS``: one-shot MILPs, cross-checks for small instances.
@@ -82,8 +83,11 @@ def place(
 
 def _automatic(problem: QuorumProblem) -> Method:
     sets = sum(comb(len(problem.sites), size) for size in {total for total, _, _ in problem.pairs})
-    rules = problem.rules
-    if rules.contingency and (rules.failures > 1 or rules.loss is Loss.REGION):
+    rules, goal = problem.rules, problem.goal
+    evaluated = not (compiled_available() and goal.monotone(rules.contingency)) or math.isfinite(
+        goal.cost_bound
+    )
+    if evaluated and rules.contingency and (rules.failures > 1 or rules.loss is Loss.REGION):
         sets *= max(1, len(problem.losses))
     return Method.ENUMERATION if sets <= _ENUMERABLE else Method.CP_SAT
 

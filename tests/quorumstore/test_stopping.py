@@ -176,8 +176,15 @@ def test_automatic_choice(monkeypatch):
     assert place(problem).method == "cp-sat bisection"
     monkeypatch.setattr(entry_module, "_ENUMERABLE", 1_000)
     assert place(problem).method == "enumeration"
-    pairs_lost = StoreRules(True, failures=2)
-    assert place(dataclasses.replace(problem, rules=pairs_lost)).method == "cp-sat bisection"
+    pairs_lost = dataclasses.replace(problem, rules=StoreRules(True, failures=2))
+    weighted = pairs_lost.with_goal(Goal(Target.WEIGHTED))
+    for built, goal_of, chosen in (
+        (False, pairs_lost, "cp-sat bisection"),
+        (True, pairs_lost, "enumeration"),
+        (True, weighted, "cp-sat bisection"),
+    ):
+        monkeypatch.setattr(entry_module, "compiled_available", lambda built=built: built)
+        assert place(goal_of).method == chosen
     priced = QuorumProblem(
         problem.rtt,
         problem.reads,
