@@ -14,7 +14,8 @@ depth-first tree over "replica at j, or not" with fixing by reduced cost.
 4. Where no leader matters and a small tree has not been enough, a second tree whose bounds come
    from the *linear relaxation* (:mod:`formulations.exact.linear_tree`) takes turns with the first,
    both doing the same amount of work, until one of them ends: with few replicas many cheap bounds
-   are better, with many replicas few good ones.
+   are better, with many replicas few good ones. With few replicas the first begins anew before,
+   from better multipliers and replicas (:mod:`formulations.exact.primal`).
 
 The search returns to Python every few hundredths of a second, so that Ctrl-C, time limits and
 reports work, and keeps what it has proven.
@@ -36,6 +37,7 @@ from formulations.exact.core import Core
 from formulations.exact.kernel import Counters, Kernel, Proposal, Scans, open_kernel
 from formulations.exact.linear import Relaxation
 from formulations.exact.linear_tree import LinearKernel
+from formulations.exact.primal import few_replicas, look, possible
 from placement.checks import BoolArray, FloatArray
 from placement.configuration import Configuration
 from placement.status import Status, Termination, relative_gap, status_of
@@ -48,6 +50,8 @@ _FULL_DESCENTS = 4
 _SCAN_WORK = 3e8
 _CHUNK_WORK = 2e7
 _RELAX_EXPONENT = 1.5
+_PREPARE_BOUNDS = 600
+_LONG_STEPS = 300
 _REPORT_EVERY = 0.1
 _UNLIMITED = 1e9
 
@@ -272,6 +276,28 @@ class _Search:
                 first = last
         return end
 
+    def anew(self, leader: int, u: FloatArray, steps: int, swaps: int) -> None:
+        """Begin the kernel's tree anew, after so many steps from `u`, which they improve."""
+        self.bound()
+        self.opened = None  # until the tree is open its bound says nothing
+        bound = self.kernel.scan(leader, u, steps, swaps, True, max(self.left(), 0.01))
+        self.bounds[leader] = max(self.bounds[leader], bound)
+        self.multipliers[leader] = u
+        self.kernel.open(leader, u)
+        self.opened = leader
+        self.kernel.record(on=self.certify)
+
+    def look(self, leader: int) -> bool:
+        """Look for better replicas among promising sites; whether there were any."""
+        u, end = self.multipliers[leader], time.perf_counter() + self.left()
+        return few_replicas(self.core) and look(self.core, self.kernel, u, end)
+
+    def prepare(self, leader: int) -> None:
+        """Begin anew with better multipliers and replicas where the tree has turned out large."""
+        self.anew(leader, self.multipliers[leader].copy(), _LONG_STEPS, 0)
+        if self.look(leader):  # steps are as long as the incumbent is far
+            self.anew(leader, self.multipliers[leader].copy(), _LONG_STEPS, 0)
+
     def challenge(self, leader: int, keep: BoolArray) -> bool:
         """Put up a rival that bounds by the linear relaxation; whether the kernel began anew.
 
@@ -290,11 +316,8 @@ class _Search:
         self.rival = rival  # not before its tree is open: until then its bound says nothing
         self.share()
         if better:
-            self.multipliers[leader] = u
-            # a descent from where rounding has led
-            self.kernel.scan(leader, u.copy(), 1, _SCAN_SWAPS, True, max(self.left(), 0.01))
-            self.kernel.open(leader, u)
-            self.kernel.record(on=self.certify)
+            self.anew(leader, u, 1, _SCAN_SWAPS)  # a descent from where rounding has led
+            self.look(leader)
             self.share()
         return better
 
@@ -312,24 +335,6 @@ class _Search:
                 if found is not None:
                     other.propose(found)
 
-    def kept(self, u: FloatArray) -> BoolArray:
-        """Sites that the bound does not rule out, when nothing depends on the leader.
-
-        Only a guess for the relaxation: whether a site is out, the kernel proves for itself.
-        """
-        core, rules = self.core, self.core.rules
-        cost = core.demand.near[0][core.active][:, np.newaxis] * core.client_rtt[core.active]
-        reduced = np.minimum(0.0, cost - u[:, np.newaxis]).sum(axis=0)
-        if core.price is not None:
-            reduced += core.price[0]
-        possible = np.sort(reduced[rules.may_hold])
-        last = max(rules.replicas_min, 1) - 1
-        if last >= len(possible):
-            return rules.may_hold
-        bound = float(u.sum()) + float(possible[: last + 1].sum())
-        within = bound + reduced - possible[last] < self.incumbent()
-        return np.asarray(rules.may_hold & (within | rules.must_hold))
-
     def recorded(self) -> Mapping[int, tuple[FloatArray, FloatArray]]:
         """Events and last multipliers by leader."""
         return {one: (self.proofs[one], self.multipliers[one]) for one in self.bounds}
@@ -340,6 +345,8 @@ class _Search:
         self.opened = leader
         events: defaultdict[Kernel, list[FloatArray]] = defaultdict(list)
         before = self.kernel.counters().work
+        suits, cells = Relaxation.suits(self.core), len(self.core.active) * float(self.core.sites)
+        effort = _PREPARE_BOUNDS * cells if suits and few_replicas(self.core) else math.inf
         keep, patience = None, math.inf
         while True:
             kernel = self.next_kernel()
@@ -353,11 +360,16 @@ class _Search:
             stop = self.enough()
             if stop is not None:
                 return stop
-            if keep is None and Relaxation.suits(self.core):
-                keep = self.kept(self.multipliers[leader])
+            spent = self.kernel.counters().work - before
+            if self.rival is None and spent >= effort:
+                effort, keep = math.inf, None
+                self.prepare(leader)
+                events[self.kernel].clear()
+            if suits and keep is None:
+                keep = possible(self.core, self.multipliers[leader], self.incumbent())
                 # about what the first relaxation will cost, in the kernel's units
                 patience = (len(self.core.active) * float(keep.sum())) ** _RELAX_EXPONENT
-            if keep is not None and self.kernel.counters().work - before >= patience:
+            if keep is not None and spent >= patience:
                 patience = math.inf
                 if self.challenge(leader, keep):
                     events[self.kernel].clear()

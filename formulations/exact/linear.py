@@ -43,6 +43,9 @@ programme is twice as long, because the simplex loses some of its way when it is
 _VIOLATED = 1e-7
 """Relative violation from which a row is added."""
 
+_ROWS = 2000.0
+"""Rows from which a pivot costs more for each of them, in proportion to their number: measured."""
+
 
 @dataclass(frozen=True, slots=True)
 class Round:
@@ -97,7 +100,7 @@ class Relaxation:
     _rows: list[tuple[int, int]] = field(init=False, default_factory=list)
     _fixed_rows: int = field(init=False, default=0)
     pivots: float = field(init=False, default=0.0)
-    """Pivots of the simplex so far, each counted once per row."""
+    """Pivots of the simplex so far, each counted once per row, and more when there are many."""
 
     def __post_init__(self) -> None:
         core, rules = self.core, self.core.rules
@@ -154,9 +157,44 @@ class Relaxation:
         """Make the first rows, from multipliers of shape (clients,)."""
         scaled = multipliers / self._scale
         level = (self._cost < scaled[:, np.newaxis]).sum(axis=1)
-        clients = np.arange(len(self._cost))
-        self._add(clients, np.maximum(level, 1))
+        clients, first = np.arange(len(self._cost)), np.maximum(level, 1)
+        self._add(clients, first)
         self._add(clients, np.maximum(level - 1, 1))
+        self._start(first)
+
+    def _start(self, level: IntArray) -> None:
+        """Start the simplex where the Lagrangean bound stands when u_c is the cost at `level`.
+
+        Its duals are the basis in which every θ_c is held up by that row, and sites of least
+        reduced cost hold replicas; from nothing the simplex would take a pivot for each client at
+        least to get there.
+        """
+        import highspy
+
+        state, size = highspy.HighsBasisStatus, self.core.rules.replicas_min
+        width, clients = len(self._sites), np.arange(len(self._cost))
+        if not 0 < size <= width:
+            return
+        u = self._cost[clients, np.minimum(level, width - 1)]
+        saving = np.minimum(self._cost - u[:, np.newaxis], 0.0)
+        reduced = np.bincount(self._order.ravel(), saving.ravel(), width)
+        if self.core.price is not None:
+            reduced += self.core.price[0, self._sites] / self._scale
+        must = self.core.rules.must_hold[self._sites]
+        held = np.lexsort((reduced, ~must))[:size]
+        columns = [state.kLower] * (width + len(clients))
+        for site in held[:-1].tolist():
+            columns[site] = state.kLower if must[site] else state.kUpper
+        columns[held[-1]] = state.kBasic
+        rows = [state.kLower] + [state.kBasic] * (self._fixed_rows - 1)
+        for client, rank in self._rows:
+            tight = rank == level[client]
+            rows.append(state.kLower if tight else state.kBasic)
+            if tight:
+                columns[width + client] = state.kBasic
+        basis = highspy.HighsBasis()
+        basis.col_status, basis.row_status, basis.valid = columns, rows, True
+        self._solver.setBasis(basis)
 
     def restrict(self, held: Sequence[int], free: IntArray) -> None:
         """Ask about the part of the problem with replicas at `held` and none but at `free`."""
@@ -204,7 +242,8 @@ class Relaxation:
             span *= 2
             self._solver.run()
             pivots = self._solver.getInfo().simplex_iteration_count
-            self.pivots += max(pivots, 1) * float(self._fixed_rows + len(self._rows))
+            rows = float(self._fixed_rows + len(self._rows))
+            self.pivots += max(pivots, 1) * rows * (1.0 + rows / _ROWS)
             status = self._solver.getModelStatus()
             if status == highspy.HighsModelStatus.kOptimal:
                 return True

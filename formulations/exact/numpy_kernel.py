@@ -244,7 +244,7 @@ class NumpyKernel:
 
     def _improve(self, known: KnownLeader, frame: Frame, steps: int, deadline: float) -> float:
         """Subgradient steps with momentum from frame.u; keeps the best multipliers there."""
-        best, step_size, stall = -math.inf, 1.0, 0
+        best, step_size, stall, patience = -math.inf, 1.0, 0, max(6, steps // 20)
         u, direction = frame.u.copy(), np.zeros(len(frame.u))
         for step in range(steps):
             value = self._evaluate(known, frame, u)
@@ -270,7 +270,7 @@ class NumpyKernel:
                 break
             target = self._cutoff if self._cutoff < math.inf else 2 * abs(value.bound) + 1
             target += 0.05 * (target - best)
-            if stall >= 6:
+            if stall >= patience:
                 stall, step_size, u = 0, 0.6 * step_size, frame.u
             direction = slope + 0.7 * direction
             moved = u + step_size * (target - value.bound) / norm * direction

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from formulations.exact import engine, linear
 from formulations.exact.core import Core
-from formulations.exact.kernel import Proposal, _order
+from formulations.exact.kernel import Proposal, _order, open_kernel
 from formulations.exact.linear import Relaxation
 from formulations.exact.linear_tree import LinearKernel
 from placement.status import Status
@@ -201,6 +201,22 @@ def test_both_trees_prove_the_same_on_networks(seed, monkeypatch):
     assert alone.score == together.score
     assert together.certificate is not None
     Checker(core, together.certificate).check()
+
+
+def test_the_simplex_starts_where_the_multipliers_are(monkeypatch):
+    core = drawn(90, 15, 2)
+    u = np.zeros(len(core.active))
+    open_kernel(core).scan(-1, u, 120, 60, False, math.inf)
+    values, pivots = [], []
+    for starts in (True, False):
+        if not starts:
+            monkeypatch.setattr(Relaxation, "_start", lambda relaxation, level: None)
+        relaxation = Relaxation(core, core.rules.may_hold)
+        relaxation.seed(u)
+        values.append(list(relaxation.rounds(math.inf))[-1].value)
+        pivots.append(relaxation.pivots)
+    assert values[0] == pytest.approx(values[1], rel=1e-7)
+    assert pivots[0] < 0.8 * pivots[1]
 
 
 def test_being_stopped_again_and_again_changes_nothing(monkeypatch):

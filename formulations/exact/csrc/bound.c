@@ -6,7 +6,7 @@
 
 /* Steps of the plain bound; found by measuring, none of them matters for correctness. */
 #define PLAIN_MOMENTUM 0.7
-#define PLAIN_PATIENCE 6
+#define PLAIN_PATIENCE 6         /* at least, and a twentieth of the steps that there are */
 #define PLAIN_SHRINK 0.6
 #define PLAIN_STEP_ROOT 1.0
 #define PLAIN_STEP 0.9
@@ -68,7 +68,7 @@ double improve_bound(context *x, frame *f, int iterations, double *error)
     size_t bytes = (size_t)p->padded * sizeof(double);
     double best = -BIG, lambda = f->root ? PLAIN_STEP_ROOT : PLAIN_STEP, best_error = 0.0;
     double *u = x->trial, *g = x->best_u;
-    int stall = 0, count;
+    int stall = 0, count, patience = iterations / 20 > PLAIN_PATIENCE ? iterations / 20 : PLAIN_PATIENCE;
     memcpy(u, f->u, bytes);
     memset(x->direction, 0, bytes);
     for (int it = 0; it < iterations; it++) {
@@ -96,7 +96,7 @@ double improve_bound(context *x, frame *f, int iterations, double *error)
             break;
         double target = x->cutoff < BIG ? x->cutoff : 2.0 * fabs(value) + 1.0;
         target += 0.05 * (target - best);
-        if (stall >= PLAIN_PATIENCE) {
+        if (stall >= patience) {
             stall = 0;
             lambda *= PLAIN_SHRINK;
             memcpy(u, f->u, bytes);

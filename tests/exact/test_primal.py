@@ -1,0 +1,162 @@
+"""Swap descents among promising sites, and the engine that looks there for an incumbent."""
+
+from __future__ import annotations
+
+import math
+import time
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formulations.exact import engine, primal
+from formulations.exact.core import Core
+from formulations.exact.primal import descents, promising, reduced_costs
+from placement.status import Status
+from tests.exact.rational import Checker
+from tests.exact.test_linear import drawn, p_median
+from tests.exact.worlds import brute_force
+
+
+def cost_of(core: Core, replicas: tuple[int, ...]) -> float:
+    """Objective of a p-median set, written out client by client; +∞ when it breaks a cap."""
+    for group in core.rules.of("replicas"):
+        labels = [int(group.labels[site]) for site in replicas]
+        if group.cap is not None and any(labels.count(one) > group.cap for one in labels):
+            return math.inf
+    total = 0.0 if core.price is None else sum(float(core.price[0, r]) for r in replicas)
+    for weight, row in zip(core.demand.near[0], core.client_rtt, strict=True):
+        total += float(weight) * min(float(row[r]) for r in replicas)
+    return total
+
+
+@given(st.integers(0, 10**9))
+def test_descents_end_in_local_optima_that_obey_the_rules(seed):
+    core = p_median(seed)
+    rules = core.rules
+    sites = promising(core, np.zeros(core.sites))
+    starts = [
+        one
+        for one in combinations(sites.tolist(), rules.replicas_min)
+        if set(np.nonzero(rules.must_hold)[0]) <= set(one) and cost_of(core, one) < math.inf
+    ]
+    if not starts:
+        return
+    start = starts[seed % len(starts)]
+    found = list(descents(core, sites, start, 60, math.inf))
+    assert found
+    assert cost_of(core, found[0]) <= cost_of(core, start) * (1 + 1e-9)
+    for replicas in found[:-1]:  # the passes may end before the last descent does
+        assert len(replicas) == len(start)
+        value = cost_of(core, replicas)
+        for old in set(replicas) - set(np.nonzero(rules.must_hold)[0].tolist()):
+            for new in set(sites.tolist()) - set(replicas):
+                changed = tuple({*replicas, new} - {old})
+                assert cost_of(core, changed) >= value * (1 - 2e-9) - 1e-12
+
+
+@given(st.integers(0, 10**9))
+def test_reduced_costs_are_those_of_the_definition(seed):
+    core = p_median(seed)
+    u = np.random.default_rng(seed).random(len(core.active)) * core.client_rtt.max()
+    expected = np.zeros(core.sites) if core.price is None else core.price[0].copy()
+    for site in range(core.sites):
+        for value, client in zip(u, core.active, strict=True):
+            cost = core.demand.near[0][client] * core.client_rtt[client, site]
+            expected[site] += min(0.0, cost - value)
+    assert reduced_costs(core, u) == pytest.approx(expected, rel=1e-12, abs=1e-9)
+
+
+def test_promising_are_the_cheapest_and_those_that_must_be_there():
+    rng = np.random.default_rng(7)
+    must, may = np.zeros(500, dtype=bool), np.ones(500, dtype=bool)
+    must[[3, 499]], may[:3] = True, False
+    zero = np.zeros(4)
+    core = Core.of_arrays(
+        rng.random((4, 500)),
+        np.zeros((500, 500)),
+        (np.ones(4), zero, zero, 0.0),
+        replicas=(4, 5),
+        voters=1,
+        must_hold=must,
+        may_hold=may,
+    )
+    reduced = -np.arange(500.0)[::-1]  # the first are the cheapest
+    chosen = promising(core, reduced)
+    assert chosen.tolist() == [*range(3, 202), 499]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_descents_find_the_optimum_of_a_network(seed):
+    core = drawn(60, 3, seed)
+    start = (0, 1, 2)
+    best = min(cost_of(core, one) for one in combinations(range(60), 3))
+    found = descents(core, np.arange(60), start, 150, math.inf)
+    assert min(cost_of(core, replicas) for replicas in found) == best
+
+
+def test_the_same_descents_on_every_run_and_none_without_time():
+    core = drawn(80, 5, 1)
+    runs = [list(descents(core, np.arange(80), (0, 1, 2, 3, 4), 40, math.inf)) for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert len(runs[0]) > 1
+    late = time.perf_counter() - 1.0
+    assert list(descents(core, np.arange(80), (0, 1, 2, 3, 4), 40, late)) == [(0, 1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("kernel", ["auto", "numpy"])
+@pytest.mark.parametrize("exponent", [0.0, 9.0])
+@given(st.integers(0, 10**9))
+def test_engine_that_begins_anew_proves_the_optimum(kernel, exponent, seed):
+    core = p_median(seed)
+    best = brute_force(core)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "_PREPARE_BOUNDS", 0.0)
+        patch.setattr(engine, "_LONG_STEPS", 25)
+        patch.setattr(engine, "_RELAX_EXPONENT", exponent)
+        patch.setattr(engine, "_CHUNK_WORK", 1.0)
+        patch.setattr(engine, "_SCAN_STEPS", 1)
+        patch.setattr(engine, "_SCAN_SWAPS", 1)
+        result = engine.search(core, kernel=kernel)
+    if math.isinf(best):
+        assert result.status is Status.INFEASIBLE
+        return
+    assert result.status is Status.OPTIMAL
+    assert result.score == pytest.approx(best, rel=1e-9, abs=1e-12)
+    assert result.certificate is not None
+    Checker(core, result.certificate).check()
+
+
+@pytest.mark.parametrize("when", ["scan", "descents"])
+def test_interrupt_while_beginning_anew_claims_no_more_than_was_proven(when, monkeypatch):
+    core = drawn(120, 8, 1)
+    optimum = engine.search(core).score
+    monkeypatch.setattr(engine, "_PREPARE_BOUNDS", 0.0)
+    monkeypatch.setattr(engine, "_CHUNK_WORK", 1.0)
+    monkeypatch.setattr(engine, "_SCAN_STEPS", 1)
+    began = engine._Search.anew
+
+    def stop(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    def anew(work, leader, u, steps, swaps):
+        if when == "scan":
+            # what a kernel is like when Ctrl-C comes in the middle of its scan: without a tree
+            scan = work.kernel.scan
+
+            def half(*arguments):
+                scan(*arguments)
+                raise KeyboardInterrupt
+
+            work.kernel.scan = half
+        began(work, leader, u, steps, swaps)
+
+    monkeypatch.setattr(engine._Search, "anew", anew)
+    if when == "descents":
+        monkeypatch.setattr(primal, "descents", stop)
+    result = engine.search(core)
+    assert result.termination is engine.Termination.INTERRUPTED
+    assert result.status is Status.FEASIBLE
+    assert result.bound < optimum <= result.score
