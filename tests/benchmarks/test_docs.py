@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+import placement
+from benchmarks import exact_sweep
 from benchmarks.report import report_text
+from placement.errors import SolverError
 from placement.report.results import contradictions, read_results
+from placement.testing import random_instance
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -93,3 +97,34 @@ def test_times_of_contingency_methods_are_those_of_the_file() -> None:
             for row in found
         ]
         assert " | ".join(cells) + " |" in text
+
+
+def test_the_table_of_sweeps_is_that_of_the_file() -> None:
+    """The table of docs/methods.md is what `benchmarks.exact_sweep --write-docs` writes."""
+    text = exact_sweep.PAGE.read_text(encoding="utf-8")
+    shown = text.split(exact_sweep.BEGIN)[1].split(exact_sweep.END)[0]
+    with exact_sweep.RESULTS.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert shown.strip() == exact_sweep.table(rows)
+    for row in rows:
+        ratio = float(row["sweep ms"]) / float(row["slowest single ms"])
+        assert abs(ratio - float(row["sweep / slowest"])) <= 0.006
+        assert float(row["median single ms"]) <= float(row["slowest single ms"])
+
+
+def test_a_sweep_is_measured_against_what_each_question_finds(monkeypatch) -> None:
+    """Every size that fits is timed, and a sweep that finds something else is refused."""
+    instance = random_instance(2, sites=6)
+    single, together = exact_sweep.measure(instance, voters=5, repeat=1)
+    assert list(single) == [5, 6]
+    assert min(single.values()) > 0 < together
+    true_sweep = placement.sweep
+
+    def other(*args, **kwargs):
+        table = true_sweep(*args, **kwargs)
+        table["score"] *= 1.001
+        return table
+
+    monkeypatch.setattr(placement, "sweep", other)
+    with pytest.raises(SolverError, match=r"\|R\| = 5 of the sweep"):
+        exact_sweep.measure(instance, voters=5, repeat=1)
