@@ -1,10 +1,11 @@
 """Exact optimum by bisection over thresholds, one covering question per step.
 
 Every threshold is one of the numbers E^f[i, j] ("P1") and feasibility only grows with it, so the
-least value of a goal is found by at most ⌈log2 of the number of distinct values⌉ questions per
-(R, W). The incumbent makes it fewer: each (R, W) is first asked for anything better than the best
-so far and is dropped if there is nothing; each answer is evaluated, which usually lands well below
-the value that was asked for.
+least value of a goal is found by a few questions per (R, W). Swaps provide an incumbent
+(:mod:`formulations.quorumstore.swaps`), which is the optimum more often than not: so each (R, W) is
+first asked for anything better than the best so far, and is dropped if there is nothing. Each
+answer is evaluated and improved by swaps in turn, and the next question is one, two, four … values
+below it, until one is refuted.
 
 The tie rule's first keys (:func:`placement.quorumstore.stages`) are optimised one after the other;
 among configurations equal in those, the solver's choice stands.
@@ -26,7 +27,13 @@ from typing import Protocol
 
 import numpy as np
 
-from formulations.quorumstore.covering import CoveringModel, covering_model, scenario_rtt
+from formulations.quorumstore.covering import (
+    CoveringModel,
+    covering_model,
+    relaxed_model,
+    scenario_rtt,
+)
+from formulations.quorumstore.swaps import improved, started
 from placement.checks import FloatArray
 from placement.errors import SolverError
 from placement.quorumstore import (
@@ -144,17 +151,18 @@ class Bisection:
         open_steps = {pair: self._first_step(goal, pair) for pair in self.problem.pairs}
         try:
             for pair in self.problem.pairs:
-                low, high = open_steps[pair], self._step(value)
-                middle = high - 1  # first of all: is there anything better?
+                low, high, stride = open_steps[pair], self._step(value), 1
                 while low < high:
-                    found = self._ask(goal, caps, pair, float(self.values[middle]))
+                    # First of all: is there anything better?
+                    step = max(low, high - stride)
+                    found = self._ask(goal, caps, pair, float(self.values[step]))
                     if found is None:
-                        low = middle + 1
+                        low, stride = step + 1, 1
                         open_steps[pair] = low
                     else:
-                        best, value = found, self.value(goal, found)
-                        high = self._step(value)
-                    middle = (low + high) // 2
+                        best = improved(self.problem, goal, caps, found, self.deadline)
+                        value = self.value(goal, best)
+                        high, stride = self._step(value), 2 * stride
         except TimeoutError:
             self.termination = Termination.TIME_LIMIT
         except KeyboardInterrupt:
@@ -183,6 +191,15 @@ class Bisection:
     ) -> QuorumConfiguration | None:
         total, read, write = pair
         limits = goal.limits(value, self.problem.rules.contingency).meet(caps)
+        simpler = relaxed_model(self.problem, total, read, write, limits)
+        if simpler is not None:
+            self.questions += 1
+            found = self.covering(simpler, self._left())
+            if found is None:
+                return None
+            configuration = QuorumConfiguration(found, read, write)
+            if self._obeys(configuration, goal, caps, value):
+                return configuration
         excluded: tuple[tuple[int, ...], ...] = ()
         while True:
             model = covering_model(
@@ -193,7 +210,7 @@ class Bisection:
             if found is None:
                 return None
             configuration = QuorumConfiguration(found, read, write)
-            if model.holds(found) and self.value(goal, configuration) <= value:
+            if model.holds(found) and self._obeys(configuration, goal, caps, value):
                 return configuration
             if not model.holds(found) or self.cost(configuration) <= goal.cost_bound:
                 raise SolverError(
@@ -201,6 +218,12 @@ class Bisection:
                 )
             # Over budget by less than the solver's tolerance: not this one.
             excluded += (found,)
+
+    def _obeys(self, found: QuorumConfiguration, goal: Goal, caps: Limits, value: float) -> bool:
+        """Whether the evaluator agrees that a configuration keeps within value and caps."""
+        figures = metrics(self.problem, [found.replicas], found.read, found.write)
+        contingency = self.problem.rules.contingency
+        return bool(caps.kept(figures)[0] and goal.values(figures, contingency)[0] <= value)
 
     def _left(self) -> float:
         left = self.deadline - time.perf_counter()
@@ -285,7 +308,8 @@ def solve(
     elif not goal.monotone(contingency):
         step = walk_weighted(bisection, goal)
     else:
-        step = _lexicographic(bisection, stages(goal, contingency))
+        best = started(problem, goal, bisection.deadline)
+        step = _lexicographic(bisection, stages(goal, contingency), best)
     return QuorumPlan.of(
         problem,
         step.configuration,
@@ -305,14 +329,17 @@ def solve(
     )
 
 
-def _lexicographic(bisection: Bisection, goals: Sequence[Goal]) -> Step:
+def _lexicographic(
+    bisection: Bisection, goals: Sequence[Goal], start: QuorumConfiguration | None
+) -> Step:
     """Minimise the goals one after the other; value and bound are those of the first."""
     contingency = bisection.problem.rules.contingency
-    first = bisection.minimise(goals[0])
+    first = bisection.minimise(goals[0], start=start)
     step, caps = first, Limits()
     for before, goal in itertools.pairwise(goals):
         if step.configuration is None or bisection.termination is not Termination.FINISHED:
             break
         caps = caps.meet(before.limits(step.value, contingency))
-        step = bisection.minimise(goal, caps, step.configuration)
+        better = improved(bisection.problem, goal, caps, step.configuration, bisection.deadline)
+        step = bisection.minimise(goal, caps, better)
     return Step(step.configuration, first.value, first.bound)

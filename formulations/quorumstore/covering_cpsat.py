@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from formulations.quorumstore.covering import Bill, CoveringModel
+from formulations.quorumstore.covering_reduced import Reduced, reduce_model
 from placement.errors import SolverError
 
 __all__ = ["CpSatCovering"]
@@ -39,9 +40,10 @@ class CpSatCovering:
         SolverError
             When CP-SAT fails.
         """
-        if model.hopeless:
+        reduced = reduce_model(model)
+        if not reduced.possible:
             return None
-        cp, x = self._build(model)
+        cp, x = self._build(model, reduced)
         if model.bill is not None and math.isfinite(model.budget):
             scale = _scale(model.bill)
             # Every whole price is rounded down, so what is within the budget is kept.
@@ -60,31 +62,46 @@ class CpSatCovering:
         TimeoutError, SolverError
             As above.
         """
-        if model.hopeless or model.bill is None:
+        reduced = reduce_model(model)
+        if not reduced.possible or model.bill is None:
             return None, math.inf
-        cp, x = self._build(model)
+        cp, x = self._build(model, reduced)
         scale = _scale(model.bill)
         cp.minimize(_bill(cp, model.bill, x, scale))
         found, bound = self._solve(cp, x, seconds)
         return found, bound / scale if found is not None else math.inf
 
-    def _build(self, model: CoveringModel) -> tuple[Any, list[Any]]:
+    def _build(self, model: CoveringModel, reduced: Reduced) -> tuple[Any, list[Any]]:
         from ortools.sat.python import cp_model
 
         cp = cp_model.CpModel()
         x = [cp.new_bool_var(f"x{site}") for site in range(model.sites)]
-        cp.add(sum(x) == model.replicas)
+        for site in set(range(model.sites)).difference(reduced.open):
+            cp.add(x[site] == 0)
+        for site in reduced.held:
+            cp.add(x[site] == 1)
+        cp.add(sum(x[site] for site in reduced.open) == model.replicas)
         for members, cap in model.caps:
             cp.add(sum(x[site] for site in members) <= cap)
         for sites in model.excluded:
             cp.add(sum(x[site] for site in sites) <= len(sites) - 1)
-        y = []
-        for index, cover in enumerate(model.covers):
-            within = cp.new_bool_var(f"y{index}")
-            cp.add(sum(x[site] for site in cover.ball) >= cover.quorum).only_enforce_if(within)
-            y.append(within)
-        for demand in model.demands:
-            cp.add(sum(count * y[index] for index, count in demand.terms) >= demand.needed)
+        for site, other in reduced.ahead:
+            cp.add_implication(x[site], x[other])
+        for ball, least in reduced.required:
+            cp.add(sum(x[site] for site in ball) >= least)
+        y = [cp.new_bool_var(f"y{index}") for index in range(reduced.steps)]
+        for ball, steps in reduced.ladders:
+            inside = sum(x[site] for site in ball)
+            last = None
+            for step in steps:
+                cp.add(inside >= step.quorum).only_enforce_if(y[step.index])
+                if last is not None:
+                    cp.add_implication(y[step.index], y[last])
+                last = step.index
+        for row in reduced.rows:
+            met = cp.add(sum(count * y[index] for index, count in row.terms) >= row.needed)
+            if row.lost is not None:
+                met.only_enforce_if(x[row.lost])
         return cp, x
 
     def _solve(self, cp: Any, x: list[Any], seconds: float) -> tuple[tuple[int, ...] | None, float]:

@@ -15,32 +15,53 @@ from typing import Any
 
 from formulations.quorumstore.covering import Bill, CoveringModel
 from formulations.quorumstore.covering_cpsat import CpSatCovering
+from formulations.quorumstore.covering_reduced import Reduced, reduce_model
 from placement.errors import SolverError
 
 __all__ = ["HighsCovering", "build"]
 
 
-def build(model: CoveringModel, *, cheapest: bool = False) -> Any:
-    """Return the Pyomo model of `model`: binary x and y, compact rows.
+def build(model: CoveringModel, reduced: Reduced, *, cheapest: bool = False) -> Any:
+    """Return the Pyomo model of a reduced question: binary x and y, compact rows.
 
-    Nothing is minimised, unless `cheapest` asks for the bill in place of the budget.
+    Nothing is minimised, unless `cheapest` asks for the bill in place of the budget. Sites that are
+    closed keep their column, fixed at 0.
     """
     import pyomo.environ as pyo
 
     mip = pyo.ConcreteModel(name="covering")
     mip.x = pyo.Var(range(model.sites), domain=pyo.Binary, doc="replica at site")
-    mip.y = pyo.Var(range(len(model.covers)), domain=pyo.Binary, doc="client within threshold")
-    mip.cardinality = pyo.Constraint(expr=pyo.quicksum(mip.x.values()) == model.replicas)
-    mip.quorum = pyo.ConstraintList(doc="Σ_{j ∈ ball} x_j >= quorum · y")
-    for index, cover in enumerate(model.covers):
-        mip.quorum.add(pyo.quicksum(mip.x[j] for j in cover.ball) >= cover.quorum * mip.y[index])
-    mip.percentile = pyo.ConstraintList(doc="Σ count · y >= needed")
-    for demand in model.demands:
+    mip.y = pyo.Var(range(reduced.steps), domain=pyo.Binary, doc="quorum within the ball")
+    for site in set(range(model.sites)).difference(reduced.open):
+        mip.x[site].fix(0)
+    for site in reduced.held:
+        mip.x[site].setlb(1)
+    mip.cardinality = pyo.Constraint(
+        expr=pyo.quicksum(mip.x[j] for j in reduced.open) == model.replicas
+    )
+    mip.quorum = pyo.ConstraintList(doc="Σ_{j ∈ ball} x_j >= Σ (quorum − the one before) · y")
+    for ball, least in reduced.required:
+        mip.quorum.add(pyo.quicksum(mip.x[j] for j in ball) >= least)
+    for ball, steps in reduced.ladders:
+        left = pyo.quicksum(mip.x[j] for j in ball)
+        before, last = 0, None
+        for step in steps:
+            left -= (step.quorum - before) * mip.y[step.index]
+            if last is not None:
+                mip.quorum.add(mip.y[step.index] <= mip.y[last])
+            before, last = step.quorum, step.index
+        mip.quorum.add(left >= 0)
+    mip.percentile = pyo.ConstraintList(doc="Σ count · y >= needed, if a replica is at `lost`")
+    for row in reduced.rows:
         # Dividing by the total keeps the rows of busy keys within the solver's tolerances.
-        total = sum(count for _, count in demand.terms)
-        left = pyo.quicksum(count / total * mip.y[index] for index, count in demand.terms)
+        total = sum(count for _, count in row.terms)
+        left = pyo.quicksum(count / total * mip.y[index] for index, count in row.terms)
         # Half a request less than needed: sums are whole, and rounding must not cut any off.
-        mip.percentile.add(left >= (demand.needed - 0.5) / total)
+        needed = (row.needed - 0.5) / total
+        mip.percentile.add(left >= needed * (1 if row.lost is None else mip.x[row.lost]))
+    mip.ahead = pyo.ConstraintList(doc="a replica that another site would hold as well is there")
+    for site, other in reduced.ahead:
+        mip.ahead.add(mip.x[site] <= mip.x[other])
     mip.caps = pyo.ConstraintList(doc="regional rules")
     for members, cap in model.caps:
         mip.caps.add(pyo.quicksum(mip.x[j] for j in members) <= cap)
@@ -110,10 +131,11 @@ class HighsCovering:
         SolverError
             When HiGHS fails.
         """
-        if model.hopeless:
-            return None
         start = time.perf_counter()
-        mip = build(model)
+        reduced = reduce_model(model)
+        if not reduced.possible:
+            return None
+        mip = build(model, reduced)
         for presolve in (True, False) if self.presolve else (False,):
             left = seconds - (time.perf_counter() - start)
             found = self._ask(mip, model, presolve, left)
@@ -141,10 +163,11 @@ class HighsCovering:
         SolverError
             When HiGHS fails, or the two disagree by more than 1e-6.
         """
-        if model.hopeless or model.bill is None:
-            return None, math.inf
         start = time.perf_counter()
-        mip = build(model, cheapest=True)
+        reduced = reduce_model(model)
+        if not reduced.possible or model.bill is None:
+            return None, math.inf
+        mip = build(model, reduced, cheapest=True)
         found = None
         for presolve in (True, False) if self.presolve else (False,):
             found = self._ask(mip, model, presolve, seconds - (time.perf_counter() - start))

@@ -15,7 +15,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, IntArray
+from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError
 from placement.quorumstore.choices import need_member
 
@@ -71,6 +71,15 @@ class Limits:
             min(self.normal_write, other.normal_write),
             min(self.worst_read, other.worst_read),
             min(self.worst_write, other.worst_write),
+        )
+
+    def kept(self, metrics: Metrics) -> BoolArray:
+        """Whether each configuration keeps all four limits."""
+        return (
+            (metrics.normal_read <= self.normal_read)
+            & (metrics.normal_write <= self.normal_write)
+            & (metrics.worst_read <= self.worst_read)
+            & (metrics.worst_write <= self.worst_write)
         )
 
 

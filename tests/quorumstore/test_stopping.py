@@ -31,6 +31,7 @@ from placement.quorumstore import (
     Target,
     from_instance,
     message_prices,
+    metrics,
 )
 from placement.status import Status, Termination
 from tests.quorumstore.instances import random_problem
@@ -115,7 +116,10 @@ def test_false_infeasible_is_confirmed(monkeypatch):
 
     monkeypatch.setattr(HighsCovering, "_ask", lying)
     covering = HighsCovering()
-    assert bisect(problem, covering).value == solve(problem).value
+    plan = solve(problem)
+    pair = (plan.configuration.size, plan.read_quorum, plan.write_quorum)
+    found = covering(covering_model(problem, *pair, Limits(*[plan.value] * 4)))
+    assert metrics(problem, [found], *pair[1:]).worst_read[0] <= plan.value
     assert "infeasible" in covering.notes[0]
 
 
