@@ -20,6 +20,7 @@
 #define TIGHT_STEP 0.2
 #define TIGHT_PATIENCE 20
 #define TIGHT_MOMENTUM 0.95
+#define TIGHT_SELDOM 0.01     /* sites selected more seldom get no new multipliers */
 
 /* Columns, base prices and offsets of a frame from its multipliers beta (after they changed). */
 void frame_rebuild(context *x, frame *f)
@@ -84,6 +85,7 @@ double tighten(context *x, frame *f, int iterations, double *error)
     }
     int *where = x->near_free + sites, total = 0, count;
     double *u = x->trial, *g = x->best_u, *direction = x->direction, *limit = x->enum_cost;
+    double *ceiling = limit + padded;
     unsigned char *chosen = (unsigned char *)(x->near_free + sites);
     const double *price = p->price ? p->price + (size_t)(x->current < 0 ? 0 : x->current) * sites : NULL;
     for (int i = 0; i < f->free_count; i++)
@@ -91,7 +93,11 @@ double tighten(context *x, frame *f, int iterations, double *error)
     for (int c = 0; c < p->clients; c++) {
         const int *order = x->by_client + (size_t)c * sites;
         x->item_start[c] = total;
-        double last = 0.0;
+        /* Few cells can matter: those of sites that the steps select, and those cheap enough to be
+         * the client's choice. The others are left out, with beta 0, and u stays below them all. */
+        double last = 0.0, plain = f->fixed_cost[c] - f->offset[c];
+        double reach = f->u[c] > plain ? f->u[c] : plain;
+        ceiling[c] = BIG;
         for (int t = 0; t < p->sites; t++) {
             int j = order[t];
             if (f->state[j] == IN) {
@@ -101,8 +107,14 @@ double tighten(context *x, frame *f, int iterations, double *error)
             last = BIG;
             if (f->state[j] != FREE)
                 continue;
-            x->item_cost[total] = x->costs[(size_t)j * padded + c];
-            x->item_beta[total] = f->beta ? f->beta[(size_t)j * padded + c] : 0.0;
+            double cost = x->costs[(size_t)j * padded + c];
+            double beta = f->beta ? f->beta[(size_t)j * padded + c] : 0.0;
+            if (cost >= reach && beta == 0.0 && f->frequency[j] < TIGHT_SELDOM) {
+                ceiling[c] = cost < ceiling[c] ? cost : ceiling[c];
+                continue;
+            }
+            x->item_cost[total] = cost;
+            x->item_beta[total] = beta;
             x->item_move[total] = 0.0;
             x->item_free[total] = where[j];
             x->item_site[total++] = j;
@@ -201,7 +213,7 @@ double tighten(context *x, frame *f, int iterations, double *error)
             }
             double d = g[c] + keep * direction[c], v = u[c] + step * d;
             direction[c] = d;
-            v = v < 0.0 ? 0.0 : v;
+            v = v < 0.0 ? 0.0 : v < ceiling[c] ? v : ceiling[c];
             u[c] = v < limit[c] + sum ? v : limit[c] + sum;
         }
     }

@@ -11,7 +11,7 @@
 #define NODE_STEPS 7
 #define TIGHT_ROOT_STEPS 200
 #define TIGHT_NODE_STEPS 10
-#define TIGHT_DEPTH 3
+#define TIGHT_DEPTH 1
 #define TIGHT_EVERY 120
 #define LARGE 20000          /* free sites x clients above which the root gets more steps */
 #define CLOSE_BITS 16         /* of the largest multiplier, in a recorded proof */
