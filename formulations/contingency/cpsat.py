@@ -1,4 +1,4 @@
-"""Contingency placement in CP-SAT: one model per leader, losses added as they are needed.
+"""Contingency placement in CP-SAT: a model per leader and heir, losses added as they are needed.
 
 Under a leader ℓ the model is that of :mod:`formulations.cpsat`; a loss F adds
 
@@ -10,6 +10,10 @@ Under a leader ℓ the model is that of :mod:`formulations.cpsat`; a loss F adds
 
 (and so for every F when the leader may move). θ_F is one θ for the goal "worst", the limit for
 "bounded", and the share of p_F for "weighted". Every loss leaves a quorum of voters.
+
+Where one loss decides who takes over, a leader is proven in parts, one for each heir ℓ': one row in
+place of an election. Leaders and heirs that are too slow with one replica less than allowed need no
+model at all (:mod:`formulations.contingency.floors`).
 
 All costs are rounded to whole multiples of one unit; the bound gives up what rounding may have
 added, which is counted term by term.
@@ -24,6 +28,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.contingency.cpsat_costs import Rounding, costs_after, elections
+from formulations.contingency.floors import always_hit, survivor_floor
 from formulations.contingency.ties import break_ties
 from formulations.cpsat import constraints, variables
 from formulations.cpsat.scaling import LeaderCosts, leader_costs
@@ -42,6 +47,8 @@ __all__ = ["solve"]
 
 _START = "local-search"
 _SHARE = 0.2
+_FLOOR_SHARE = 0.05
+"""Share of the time left that the floor of one leader may take."""
 
 
 @dataclass
@@ -56,6 +63,7 @@ class _Search:
     notes: list[str] = field(default_factory=list)
     stats: dict[str, float | int | str] = field(default_factory=dict)
     useful: dict[str, Loss] = field(default_factory=dict)
+    floors: dict[int, float] = field(default_factory=dict)
     contingency: Contingency = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,6 +84,28 @@ class _Search:
         limit = self.options.time_limit
         return None if limit is None else limit - (time.perf_counter() - self.started)
 
+    @property
+    def ceiling(self) -> float:
+        """A score after a loss from which on a configuration is of no interest."""
+        goal = self.contingency.goal
+        if goal == "worst":
+            return self.target
+        if goal == "bounded":
+            return self.contingency.ceiling(self.problem) * (1 + OPTIMALITY_TOLERANCE)
+        return math.inf
+
+    def floor(self, leader: int) -> float:
+        """Return the least score under a leader after a loss, computed when first asked for."""
+        if self.contingency.clients_move or math.isinf(self.ceiling):
+            return 0.0
+        if leader not in self.floors:
+            left = self.seconds_left
+            seconds = None if left is None else _FLOOR_SHARE * max(left, 0.0)
+            self.floors[leader] = survivor_floor(
+                self.problem, leader, seconds=seconds, seed=self.options.seed
+            )
+        return self.floors[leader]
+
     def check_time(self) -> None:
         left = self.seconds_left
         if left is not None and left <= 0:
@@ -88,6 +118,13 @@ class _Search:
         if value < self.value:
             self.value, self.best = value, configuration
         return True
+
+    def raise_to(self, leader: int, floor: float) -> None:
+        """Use what the leader costs at least after a loss."""
+        if self.contingency.goal == "worst":
+            self.bounds[leader] = max(self.bounds[leader], min(floor, self.value))
+        elif floor > self.ceiling:
+            self.bounds[leader] = math.inf
 
     def report(self) -> None:
         seconds = time.perf_counter() - self.started
@@ -114,16 +151,62 @@ def solve(problem: Problem, options: Options) -> Plan:
         for leader, cost in costs.items():
             search.bounds[leader] = share * cost.floor
         first = -1 if search.best is None else search.best.leader
+        if always_hit(problem):
+            for leader in search.bounds:
+                search.check_time()
+                if search.bounds[leader] < search.ceiling:
+                    search.raise_to(leader, search.floor(leader))
         order = sorted(search.bounds, key=lambda ell: (ell != first, search.bounds[ell]))
         for leader in order:
             search.report()
             if search.bounds[leader] < search.target:
-                _Leader(search, costs[leader]).solve()
+                _solve_leader(search, costs[leader])
     except TimeoutError:
         search.termination = Termination.TIME_LIMIT
     except KeyboardInterrupt:
         search.termination = Termination.INTERRUPTED
     return break_ties(_plan(search), options, solve)
+
+
+def _solve_leader(search: _Search, costs: LeaderCosts) -> None:
+    """Prove one leader, in parts by who takes over from it where a single loss decides that.
+
+    A part has one cost row for the leader's loss in place of one for every voter that might be
+    elected. The bound of the leader is the least of its parts.
+    """
+    leader = costs.leader
+    heirs = _heirs(search, leader)
+    if heirs is None:
+        _Leader(search, costs).solve()
+        return
+    before = search.bounds[leader]
+    worst = search.contingency.goal == "worst"
+    parts = {}
+    for heir in heirs:
+        floor = search.floor(heir)
+        parts[heir] = max(before, min(floor, search.value)) if worst else before
+        if not worst and floor > search.ceiling:
+            parts[heir] = math.inf
+    for heir in sorted(heirs, key=lambda site: (search.floor(site), site)):
+        if parts[heir] < search.target:
+            part = _Leader(search, costs, heir)
+            part.bound = parts[heir]
+            part.solve()
+            parts[heir] = part.bound
+        search.bounds[leader] = max(search.bounds[leader], min(parts.values()))
+        search.report()
+    if not parts:  # nobody can take over, so the leader is of no use
+        search.bounds[leader] = math.inf
+
+
+def _heirs(search: _Search, leader: int) -> list[int] | None:
+    """Who may lead once `leader` is lost; None where that depends on the loss, or is not split."""
+    contingency = search.contingency
+    losses = [loss for loss in contingency.losses(search.problem) if leader in loss.sites]
+    if len(losses) != 1 or contingency.goal == "weighted" or contingency.clients_move:
+        return None
+    voters = np.nonzero(search.problem.rules.may_vote)[0].tolist()
+    return [site for site in voters if site not in losses[0].sites]
 
 
 def _start(search: _Search) -> None:
@@ -152,12 +235,13 @@ def _start(search: _Search) -> None:
 
 
 class _Leader:
-    """The model of one leader, with the losses that have been added."""
+    """The model of one leader (and who takes over), with the losses that have been added."""
 
-    def __init__(self, search: _Search, costs: LeaderCosts) -> None:
+    def __init__(self, search: _Search, costs: LeaderCosts, heir: int | None = None) -> None:
         from ortools.sat.python import cp_model
 
-        self.search, self.costs = search, costs
+        self.search, self.costs, self.heir = search, costs, heir
+        self.bound = search.bounds[costs.leader]
         problem, contingency = search.problem, search.contingency
         self.losses = contingency.losses(problem)
         self.weights = contingency.probabilities(problem)
@@ -185,6 +269,8 @@ class _Leader:
         self.model.minimize(self.target)
         if search.best is not None:
             self.decisions.hint(self.model, search.best)
+        if heir is not None:
+            self.model.add(self.decisions.voter[heir] == 1)
         for loss in search.useful.values():
             if contingency.goal != "weighted":
                 self.add(loss)
@@ -232,6 +318,12 @@ class _Leader:
         leaders = [self.costs.leader] if stays else list(alive)
         elected = None if stays else elections(model, problem, alive, loss.sites)
         for leader in leaders:
+            if elected is not None and self.costs.leader in loss.sites:
+                # The lost leader took a replica with it.
+                other = self.heir is not None and leader != self.heir
+                if other or search.floor(leader) > search.ceiling:
+                    model.add(elected[leader] == 0)
+                    continue
             costs = costs_after(problem, demand, loss.sites, leader)
             view = variables.Variables(
                 replica=self.decisions.replica,
@@ -249,8 +341,8 @@ class _Leader:
                 row.only_enforce_if(elected[leader])
 
     def solve(self) -> None:
-        """Raise the leader's bound to the target, adding losses that a solution misses."""
-        search, rounding, leader = self.search, self.rounding, self.costs.leader
+        """Raise the bound to the target, adding losses that a solution misses."""
+        search, rounding = self.search, self.rounding
         while True:
             search.check_time()
             if math.isfinite(search.value):
@@ -261,13 +353,13 @@ class _Leader:
             if found is not None and search.offer(found):
                 search.report()
             if answer.outcome is Outcome.INFEASIBLE:
-                search.bounds[leader] = max(search.bounds[leader], search.target)
+                self._raise(search.target)
                 return
             if answer.bound is not None:
                 proven = answer.bound / rounding.scale - rounding.error
                 if math.isfinite(search.value):
                     proven = min(proven, max(search.target, search.value))
-                search.bounds[leader] = max(search.bounds[leader], proven)
+                self._raise(proven)
             if answer.interrupted:
                 raise KeyboardInterrupt
             if answer.outcome is Outcome.STOPPED or found is None:
@@ -287,6 +379,12 @@ class _Leader:
                     f"CP-SAT says {answer.objective / rounding.scale!r}, the evaluator {value!r}"
                 )
             return  # what may be left between bound and value is rounding, and the plan says so
+
+    def _raise(self, bound: float) -> None:
+        """Keep a better bound; without parts it is the leader's."""
+        self.bound = max(self.bound, bound)
+        if self.heir is None:
+            self.search.bounds[self.costs.leader] = self.bound
 
     def _missed(self, found: Configuration) -> Loss | None:
         """Return the worst loss that is not in the model and should be."""
