@@ -3,6 +3,7 @@
     python -m benchmarks.exact_speed                    all groups, about a quarter of an hour
     python -m benchmarks.exact_speed --groups small     27 to 32 sites only
     python -m benchmarks.exact_speed --repeat 5         least of five runs for each question
+    python -m benchmarks.exact_speed --write-docs       the table of docs/methods.md from the files
 
 Every question is one call of the method, as `solve` makes it: from the problem to the plan, with
 the proof, the certificate left out (``--certificate`` keeps it). Worlds up to 48 sites are those of
@@ -11,10 +12,10 @@ cities. All nine operation mixes, |R| and |V| as printed. A group's line gives t
 the worst over its questions of the least time of each, how many were left unproven at the time
 limit, and what is aimed at. Times are CPU times of the process, which runs on one core: on an idle
 machine they are wall times, and on a busy one they still mean something; the file has both.
-`first` is a fresh interpreter: start, imports and the first plan.
+`first` is a fresh interpreter: start, imports and the first plan, for 32 sites.
 
-Prints a table and writes results/exact_speed.csv, one row per question; rows of groups that were
-not run stay.
+Prints a table and writes results/exact_speed.csv, one row per question, and exact_speed.json, what
+each group ran on; what there is of groups that were not run stays.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.exact_speed_table import note_runs, write_table
 from benchmarks.tier3_worlds import demand, world
 from benchmarks.timing import command
 from formulations.exact.core import Core
@@ -46,6 +48,7 @@ from placement.workloads import MIXES, mix_shares
 
 PMED = Path(__file__).resolve().parents[1] / "../shared/data/pmed"
 RESULTS = Path(__file__).resolve().parent / "results"
+PAGE = Path(__file__).resolve().parents[1] / "docs/methods.md"
 
 Answer = Callable[[float], tuple[str, float, int]]
 """Seconds allowed -> status, gap, nodes."""
@@ -268,11 +271,18 @@ def groups(keep: bool) -> tuple[Group, ...]:
     )
 
 
-FIRST = (
-    "import numpy as np; from placement import datasets, Problem; "
-    "from formulations.exact.method import METHOD; from placement.methods import Options, run; "
-    "run(METHOD, Problem(datasets.load('world27'), replicas=5, voters=3), Options())"
-)
+FIRST = """
+import numpy as np
+import placement
+
+draw = np.random.default_rng(0)
+place = draw.normal(size=(32, 3))
+rtt = np.linalg.norm(place[:, None] - place, axis=2) * 60.0
+names = tuple(f"s{i}" for i in range(32))
+counts = draw.integers(1, 10_000, (32, 5))
+world = placement.Instance(names, names, rtt, rtt, counts)
+assert placement.solve(placement.Problem(world, replicas=5, voters=3)).status == "optimal"
+"""
 
 
 def measure(group: Group, repeat: int) -> Iterator[Row]:
@@ -325,7 +335,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--groups", nargs="+", choices=[group.name for group in every])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--certificate", action="store_true")
+    parser.add_argument("--write-docs", action="store_true", help="only the table, from the files")
     arguments = parser.parse_args(argv)
+    if arguments.write_docs:
+        write_table(PAGE, RESULTS / "exact_speed.csv", RESULTS / "exact_speed.json")
+        return 0
     rows: list[Row] = []
     kernel = "compiled" if compiled_available() else "NumPy"
     print(f"kernel: {kernel}; CPU times in ms; aimed at: median, worst")
@@ -345,14 +359,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"   worst: {max(found, key=lambda row: row.seconds).question}",
             flush=True,
         )
+        _write(RESULTS / "exact_speed.csv", found)
+        note_runs(RESULTS / "exact_speed.json", [group.name], arguments.repeat, None)
     if not arguments.groups:
         try:
             first = command([sys.executable, "-c", FIRST], runs=5)
-            print(f"first plan in a fresh interpreter: {1e3 * first.least:.0f} ms, aimed at: 500")
         except subprocess.CalledProcessError as error:
             print(error.stderr.decode(), file=sys.stderr)
             return 1
-    _write(RESULTS / "exact_speed.csv", rows)
+        print(f"first plan in a fresh interpreter: {1e3 * first.least:.0f} ms, aimed at: 500")
+        note_runs(RESULTS / "exact_speed.json", [], arguments.repeat, first.least)
     return int(any(row.status != "optimal" for row in rows))
 
 
