@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from benchmarks.machine import describe, sentence
 
-__all__ = ["BEGIN", "END", "GROUPS", "note_runs", "table", "write_table"]
+__all__ = ["BEGIN", "END", "FIRST", "GROUPS", "note_runs", "table", "write_table"]
 
 BEGIN = "<!-- begin exact_speed.csv -->\n"
 END = "<!-- end -->"
