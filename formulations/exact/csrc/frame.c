@@ -5,21 +5,24 @@
 
 #include "kernel.h"
 
-/* costs[j][c] = A_c d(c, j) + B_c d(j, leader). */
-void costs_for_leader(context *x, int leader)
+/* costs[j][c] = A_c d(c, j) + B_c d(j, leader), for one site j. */
+void costs_of_site(context *x, int leader, int j)
 {
     const problem *p = &x->p;
-    for (int j = 0; j < p->sites; j++) {
-        double relay = leader < 0 || j == leader ? 0.0 : p->site_rtt[(size_t)j * p->sites + leader];
-        const double *rtt = p->rtt + (size_t)j * p->padded;
-        double *out = x->costs + (size_t)j * p->padded;
-        for (int c = 0; c < p->padded; c++)
-            out[c] = p->near_weight[c] * rtt[c] + p->relay_weight[c] * relay;
-    }
+    double relay = leader < 0 || j == leader ? 0.0 : p->site_rtt[(size_t)j * p->sites + leader];
+    const double *rtt = p->rtt + (size_t)j * p->padded;
+    double *out = x->costs + (size_t)j * p->padded;
+    for (int c = 0; c < p->padded; c++)
+        out[c] = p->near_weight[c] * rtt[c] + p->relay_weight[c] * relay;
+}
+
+/* Make `leader` the one under work: the sites by distance from it, shell sort (ties: site order). */
+void turn_to(context *x, int leader)
+{
+    const problem *p = &x->p;
     x->current = leader;
     if (leader < 0)
         return;
-    /* sites by distance from the leader, shell sort (ties: site order) */
     const double *d = p->site_rtt + (size_t)leader * p->sites;
     int *order = x->near_order;
     for (int i = 0; i < p->sites; i++)
@@ -38,6 +41,14 @@ void costs_for_leader(context *x, int leader)
             }
             order[at] = s;
         }
+}
+
+/* All costs under a leader, who is the one under work from now on. */
+void costs_for_leader(context *x, int leader)
+{
+    for (int j = 0; j < x->p.sites; j++)
+        costs_of_site(x, leader, j);
+    turn_to(x, leader);
 }
 
 /* Make room for `columns` columns; a frame keeps its memory when it leaves the stack. */
@@ -126,7 +137,8 @@ void frame_fix_in(context *x, frame *f, int site)
     stop_at(rank, cost, p->padded, f->fixed_rank, f->fixed_cost, f->offset);
     for (int i = 0; i < f->free_count; i++) {
         const int *other = p->rank + (size_t)f->free_site[i] * p->padded;
-        mask(f->column[i], other, f->fixed_rank, p->padded);
+        if (!f->shared)
+            mask(f->column[i], other, f->fixed_rank, p->padded);
         if (f->beta)
             f->base[i] = remaining(f->beta + (size_t)f->free_site[i] * p->padded, other, f->fixed_rank,
                                    rank, p->padded, f->fixed_cost, f->offset, x->trial);
@@ -136,8 +148,13 @@ void frame_fix_in(context *x, frame *f, int site)
             f->u[c] = f->fixed_cost[c];
 }
 
-/* The frame of everything under one leader. */
-void frame_root(context *x, frame *f, int leader)
+/* The frame of everything under one leader.
+ *
+ * `shared`: its columns are the costs themselves, neither copied nor masked, so it must not be branched
+ * on. Where the leader alone is certain a mask changes nothing: u never passes the leader's own cost, and
+ * a site that a client ranks after the leader costs it no less. With more certain sites it leaves out
+ * what is <= 0, so the bound is valid, but weaker. */
+void frame_root(context *x, frame *f, int leader, int shared)
 {
     const problem *p = &x->p;
     size_t padded = (size_t)p->padded;
@@ -146,6 +163,7 @@ void frame_root(context *x, frame *f, int leader)
     f->bound = 0.0;
     f->beta = NULL;
     f->fresh = f->root = 1;
+    f->shared = shared;
     f->decided = -1;
     for (int c = 0; c < p->padded; c++) {
         f->fixed_cost[c] = c < p->clients ? BIG : 0.0;
@@ -160,8 +178,10 @@ void frame_root(context *x, frame *f, int leader)
         if (fixed || !p->may_hold[j])
             continue;
         f->state[j] = FREE;
-        f->column[f->free_count] = f->block + (size_t)f->free_count * padded;
-        memcpy(f->column[f->free_count], x->costs + (size_t)j * padded, padded * sizeof(double));
+        double *cost = x->costs + (size_t)j * padded;
+        f->column[f->free_count] = shared ? cost : f->block + (size_t)f->free_count * padded;
+        if (!shared)
+            memcpy(f->column[f->free_count], cost, padded * sizeof(double));
         f->free_site[f->free_count++] = j;
     }
     for (int j = 0; j < p->sites; j++)
@@ -192,6 +212,6 @@ void frame_copy(context *x, frame *child, const frame *parent, int site)
     child->bound = parent->bound;
     child->constant = parent->constant;
     child->fresh = 1;
-    child->root = 0;
+    child->root = child->shared = 0;
     frame_fix_in(x, child, site);
 }

@@ -89,6 +89,7 @@ typedef struct frame {
     double before;             /* bound of the frame it was decided in */
     int fresh;                 /* 1: not bounded yet */
     int root;
+    int shared;                /* 1: the columns are the costs, see frame_root */
 } frame;
 
 typedef struct {
@@ -172,10 +173,12 @@ void join(const int *rank, const double *cost, const int *nearest, const double 
 int vectors_are_right(void);
 
 /* frame.c */
+void costs_of_site(context *x, int leader, int j);
+void turn_to(context *x, int leader);
 void costs_for_leader(context *x, int leader);
 int frame_alloc(context *x, frame *f, int columns);
 void frame_release(frame *f);
-void frame_root(context *x, frame *f, int leader);
+void frame_root(context *x, frame *f, int leader, int shared);
 void frame_copy(context *x, frame *child, const frame *parent, int site);
 void frame_fix_in(context *x, frame *f, int site);
 void frame_drop(context *x, frame *f, int position, int adjust);
@@ -214,6 +217,7 @@ int branch_site(const context *x, const frame *f, double value);
 
 /* tree.c */
 void tree_open(context *x, int leader, const double *u);
+void root_open(context *x, const double *u, int shared);
 int tree_run(context *x, double work);
 double tree_bound(const context *x);
 

@@ -9,7 +9,11 @@
 double scan_leader(context *x, int leader, double *u, int warm, int iterations, int swaps)
 {
     double bound = 0.0, error;
-    tree_open(x, leader, warm ? u : NULL);
+    int shared = 1;
+    for (int s = 0; s < x->p.sites; s++)
+        shared &= leader < 0 || s == leader || !x->p.must_hold[s];
+    costs_for_leader(x, leader);
+    root_open(x, warm ? u : NULL, shared);
     if (x->stop)
         return bound;
     frame *f = &x->stack[0];

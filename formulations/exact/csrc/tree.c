@@ -163,21 +163,29 @@ static void pop(context *x)
 
 void tree_open(context *x, int leader, const double *u)
 {
+    costs_for_leader(x, leader);
+    root_open(x, u, 0);
+    if (x->stop)
+        return;
+    branch_forget(x);
+    x->stack[0].tightened = x->nodes;
+}
+
+/* Put the root of the leader under work on the stack, in place of any tree; `shared` as in frame_root. */
+void root_open(context *x, const double *u, int shared)
+{
     while (x->depth > 0)
         pop(x);
     x->closed = BIG;
-    costs_for_leader(x, leader);
     frame *f = &x->stack[0];
-    if (!frame_alloc(x, f, x->p.sites)) {
+    if (!frame_alloc(x, f, shared ? 0 : x->p.sites)) {
         x->stop = 1;
         return;
     }
     memset(f->u, 0, (size_t)x->p.padded * sizeof(double));
     if (u)
         memcpy(f->u, u, (size_t)x->p.clients * sizeof(double));
-    frame_root(x, f, leader);
-    branch_forget(x);
-    f->tightened = x->nodes;
+    frame_root(x, f, x->current, shared);
     x->depth = 1;
 }
 
