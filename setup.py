@@ -23,6 +23,7 @@ SOURCES = [
     "tighten",
     "tree",
     "leaders",
+    "glance",
 ]
 # Python's own flags make integers wrap around, which keeps GCC from vectorising loops over int
 # indices (the kernel is half as fast then). Nothing here overflows: random bits are unsigned.

@@ -8,7 +8,10 @@ depth-first tree over "replica at j, or not" with fixing by reduced cost.
 1. Leaders in the order of direct demand + quorum + relayed demand, which is close to their true
    order.
 2. *Scan*: a swap descent (fully for the first few, afterwards only from the incumbent) and a few
-   steps of the bound, each leader for itself.
+   steps of the bound, each leader for itself. On larger problems all others get a *glance* after
+   the first few: one evaluation of the bound (:mod:`formulations.exact.glance`). The scan goes on
+   with the least of these bounds, so that the proven bound rises from the start, and ends at the
+   first that reaches the incumbent.
 3. *Trees* for the leaders still open, least bound first: at any moment the least of all bounds, of
    finished and unfinished parts alike, is a proven lower bound of the problem.
 4. Where no leader matters and a small tree has not been enough, a second tree whose bounds come
@@ -27,26 +30,29 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
 from formulations.exact.certificate import Certificate, LeaderProof, close_event
 from formulations.exact.core import Core
-from formulations.exact.kernel import Counters, Kernel, Proposal, Scans, open_kernel
+from formulations.exact.glance import adapted
+from formulations.exact.kernel import Counters, Glances, Kernel, Proposal, Scans, open_kernel
 from formulations.exact.linear import Relaxation
 from formulations.exact.linear_tree import LinearKernel
+from formulations.exact.outcome import Limits, Report, Result
 from formulations.exact.primal import few_replicas, look, possible
 from placement.checks import BoolArray, FloatArray
 from placement.configuration import Configuration
-from placement.status import Status, Termination, relative_gap, status_of
+from placement.status import Termination, relative_gap, status_of
 
 __all__ = ["Limits", "Report", "Result", "search"]
 
 _SCAN_STEPS = 20
 _SCAN_SWAPS = 60
 _FULL_DESCENTS = 4
+_GLANCE_CELLS = 20_000
+"""Active clients x sites from which a glance at all leaders pays."""
 _SCAN_WORK = 3e8
 _CHUNK_WORK = 2e7
 _RELAX_EXPONENT = 1.5
@@ -54,74 +60,6 @@ _PREPARE_BOUNDS = 600
 _LONG_STEPS = 300
 _REPORT_EVERY = 0.1
 _UNLIMITED = 1e9
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When to stop early.
-
-    Attributes
-    ----------
-    seconds
-        Wall time; +∞: no limit.
-    gap
-        Relative gap between incumbent and bound at which to stop; 0: prove.
-    """
-
-    seconds: float = math.inf
-    gap: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A moment of the search: seconds since its start, incumbent and proven lower bound."""
-
-    seconds: float
-    incumbent: float
-    bound: float
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """What a search found and proved.
-
-    Attributes
-    ----------
-    status, termination
-        What is known, and why the search stopped.
-    configuration
-        The incumbent, with its best voters; None when there is none.
-    score
-        Its objective by the shared evaluator; +∞ when there is none.
-    bound
-        Proven lower bound on the objective of every feasible configuration; +∞ when infeasible.
-    trace
-        Reports, in time; incumbents fall, bounds rise.
-    counters
-        Nodes, leaves, evaluations of the bound.
-    leader_bounds
-        Proven lower bound for every leader searched (−1 when no leader matters).
-    multipliers
-        Multipliers of the active clients by leader, to start a similar search from.
-    certified
-        Puts together what re-proves the bound, when the search finished and was asked for it.
-    """
-
-    status: Status
-    termination: Termination
-    configuration: Configuration | None
-    score: float
-    bound: float
-    trace: tuple[Report, ...]
-    counters: Counters
-    leader_bounds: Mapping[int, float] = field(default_factory=dict)
-    multipliers: Mapping[int, FloatArray] = field(default_factory=dict)
-    certified: Callable[[], Certificate] | None = None
-
-    @cached_property
-    def certificate(self) -> Certificate | None:
-        """What re-proves the bound; put together at the first look: most plans get none."""
-        return None if self.certified is None else self.certified()
 
 
 class _Search:
@@ -230,25 +168,78 @@ class _Search:
 
     def scan(self, leaders: list[int], warm: Mapping[int, FloatArray]) -> Termination | None:
         """Bound every leader without branching, or return why not."""
-        count, clients = len(leaders), len(self.core.active)
+        clients = len(self.core.active)
+        glance = not warm and clients * self.core.sites >= _GLANCE_CELLS
+        first = leaders[:_FULL_DESCENTS] if glance else leaders
         nothing = np.zeros(clients)
-        u = np.array([warm.get(leader, nothing) for leader in leaders], dtype=np.float64)
-        u = u.reshape(count, clients)
+        u = np.array([warm.get(leader, nothing) for leader in first], dtype=np.float64)
+        stop = self.in_turn(
+            first, u.reshape(len(first), clients), [leader in warm for leader in first]
+        )
+        others = leaders[len(first) :]
+        if stop is not None or not others:
+            return stop
+        glances = self.glance(others)
+        if isinstance(glances, Termination):
+            return glances
+        order = np.argsort(glances.bounds, kind="stable")
+        left = glances.leaders[order].tolist()
+        return self.in_turn(left, glances.u[order], [False] * len(left), glances.bounds[order])
+
+    def glance(self, leaders: list[int]) -> Glances | Termination:
+        """Bound every leader once, by the multipliers of the best so far, or return why not."""
+        found = self.kernel.incumbent()
+        best = min(self.multipliers, key=lambda one: self.bounds[one])
+        replicas = found.replicas if found is not None and found.replicas else (best,)
+        glances = Glances(
+            leaders=np.array(leaders, dtype=np.int32),
+            u=adapted(self.core, self.multipliers[best], best, replicas, leaders),
+            bounds=np.full(len(leaders), math.nan),
+        )
+        at = 0
+        while at < len(leaders):
+            stop = self.enough()
+            if stop is not None:
+                return stop
+            self.kernel.glances(glances, at, _CHUNK_WORK, max(self.left(), 0.01))
+            end = at + int(np.count_nonzero(glances.bounds[at:] == glances.bounds[at:]))
+            for i in range(at, end):
+                bound = float(glances.bounds[i])
+                self.bounds[leaders[i]] = max(self.bounds[leaders[i]], bound)
+            at = end
+            self.tell()
+        return glances
+
+    def in_turn(
+        self,
+        leaders: list[int],
+        u: FloatArray,
+        warm: list[bool],
+        glanced: FloatArray | None = None,
+    ) -> Termination | None:
+        """Scan leaders one after another, or return why not.
+
+        With what a glance said, ascending, the end is where it proves enough for all that follow.
+        """
+        count = len(leaders)
         scans = Scans(
             leaders=np.array(leaders, dtype=np.int32),
             u=u,
-            warm=np.array([leader in warm for leader in leaders], dtype=np.bool_),
-            steps=max(1, min(_SCAN_STEPS, int(_SCAN_WORK / (clients * self.core.sites + 1)))),
+            warm=np.array(warm, dtype=np.bool_),
+            steps=max(1, min(_SCAN_STEPS, int(_SCAN_WORK / (u.shape[1] * self.core.sites + 1)))),
             swaps=_SCAN_SWAPS,
-            full=_FULL_DESCENTS,
+            full=_FULL_DESCENTS if glanced is None else 0,
             bounds=np.full(count, math.nan),
             ends=np.zeros(count, dtype=np.int64),
         )
         at = 0
         while at < count:
             stop = self.enough()
-            if stop is not None and at > 0:
+            if stop is not None and (at > 0 or glanced is not None):
                 return stop
+            if glanced is not None and glanced[at] >= self.kernel.counters().cutoff:
+                self.closed(leaders[at:], u[at:], glanced[at:])
+                return None
             left = self.left()
             work = _CHUNK_WORK if left > 0 else 0.0  # without time too, one leader is looked at
             try:
@@ -257,6 +248,13 @@ class _Search:
                 at = self.scanned(scans, at)
             self.tell()
         return None
+
+    def closed(self, leaders: list[int], u: FloatArray, bounds: FloatArray) -> None:
+        """Note that the multipliers alone close these leaders: one event each, not recorded."""
+        self.multipliers.update(zip(leaders, u, strict=True))
+        self.proven.update(zip(leaders, bounds.tolist(), strict=True))
+        if self.certify:
+            self.proofs.update((leader, np.zeros(0)) for leader in leaders)
 
     def scanned(self, scans: Scans, at: int) -> int:
         """Note the bounds of the leaders from `at` on that were scanned; returns where they end."""

@@ -22,6 +22,7 @@ from placement.errors import InputError
 __all__ = [
     "TOLERANCE",
     "Counters",
+    "Glances",
     "Kernel",
     "Proposal",
     "Scans",
@@ -69,6 +70,25 @@ class Counters:
     evaluations: int
     cutoff: float
     work: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Glances:
+    """One evaluation of the bound for each of some leaders.
+
+    Attributes
+    ----------
+    leaders
+        Site indices, none of them −1; shape (n,), int32.
+    u
+        Multipliers >= 0, shape (n, active clients): cut to what the leader itself would cost.
+    bounds
+        Replaced by the bound of each leader at its multipliers; NaN before, shape (n,).
+    """
+
+    leaders: npt.NDArray[np.int32]
+    u: FloatArray
+    bounds: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +157,18 @@ class Kernel(Protocol):
             Stop after the leader with which so much is done, in the unit of :class:`Counters`.
         seconds
             Stop, also within a leader, after so long; one is always bounded.
+        """
+        ...
+
+    def glances(self, glances: Glances, at: int, work: float, seconds: float) -> int:
+        """Bound leaders, one evaluation each, and return how many; no tree is open afterwards.
+
+        Parameters
+        ----------
+        glances
+            The leaders, their multipliers, and what comes out.
+        at, work, seconds
+            As in `scans`.
         """
         ...
 
@@ -275,6 +307,15 @@ class _Compiled:
         finally:
             bounds[bounds >= _BIG] = math.inf
 
+    def glances(self, glances: Glances, at: int, work: float, seconds: float) -> int:
+        bounds = glances.bounds[at:]
+        try:
+            return self._kernel.glances(
+                self._context, glances.leaders[at:], glances.u[at:], bounds, work, seconds
+            )
+        finally:
+            bounds[bounds >= _BIG] = math.inf
+
     def resized(self, core: Core) -> _Compiled:
         self._kernel.resize(self._context, core.rules.replicas_min, core.rules.replicas_max)
         return self
@@ -308,7 +349,7 @@ def compiled_available() -> bool:
     """Whether the compiled kernel was built, from these sources, and can be imported."""
     try:
         # the youngest of its functions: a checkout may have a kernel from before them
-        from formulations.exact._kernel import resize, scans  # noqa: F401
+        from formulations.exact._kernel import glances  # noqa: F401
     except ImportError:
         return False
     return True

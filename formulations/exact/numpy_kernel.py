@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from formulations.exact.core import Core
-from formulations.exact.kernel import TOLERANCE, Counters, Proposal, Scans
+from formulations.exact.kernel import TOLERANCE, Counters, Glances, Proposal, Scans
 from formulations.exact.numpy_inner import Answer, Inner
 from placement.checks import FloatArray, IntArray
 
@@ -124,6 +124,20 @@ class NumpyKernel:
             scans.bounds[i] = self.scan(leader, u, scans.steps, swaps, bool(scans.warm[i]), left)
             scans.ends[i] = sum(map(len, self._events))
         return len(scans.leaders) - at
+
+    def glances(self, glances: Glances, at: int, work: float, seconds: float) -> int:
+        """Bound leaders, one evaluation each; see the protocol."""
+        end, enough = time.perf_counter() + seconds, self._work() + work
+        self._stack = []
+        for i in range(at, len(glances.leaders)):
+            if i > at and (time.perf_counter() >= end or self._work() >= enough):
+                return i - at
+            known = self._enter(int(glances.leaders[i]))
+            root = self._root(known, glances.u[i])
+            value = self._evaluate(known, root, root.u)
+            glances.bounds[i] = value.bound - value.error
+            glances.u[i] = root.u
+        return len(glances.leaders) - at
 
     def resized(self, core: Core) -> NumpyKernel:
         """Return a kernel for another number of replicas."""

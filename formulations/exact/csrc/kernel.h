@@ -153,6 +153,8 @@ void context_free(context *x);
 /* vector.c */
 double total(const double *value, int padded);
 void gains(double *const *column, int n, const double *u, int padded, double *rho);
+double gain_from_rtts(const double *rtt, const double *near, const double *weight, double relay,
+                      const double *u, int padded);
 double paid(const double *u, const double *fixed, int padded);
 void uncover(const double *column, const double *u, int padded, double *cover);
 double step_norm(const double *u, const double *fixed, int padded, double *g);
@@ -226,6 +228,9 @@ double scan_leader(context *x, int leader, double *u, int warm, int iterations, 
 int scan_leaders(context *x, const int *leader, int count, double *u, const unsigned char *warm,
                  int iterations, int swaps, int full, double work, double *bounds, long long *ends);
 void resize(context *x, int least, int most);
+
+/* glance.c */
+int glance_leaders(context *x, const int *leader, int count, double *u, double work, double *bounds);
 
 /* record of the proof */
 double record_close(context *x, frame *f, double bound);

@@ -243,6 +243,47 @@ out:
     return done < 0 ? NULL : PyLong_FromLong(done);
 }
 
+PyDoc_STRVAR(glances_doc,
+             "glances(context, leaders, u, bounds, work, seconds) -> done\n\n"
+             "Bound leaders (int32, none -1) by their own multipliers u (leaders x clients), which are cut to\n"
+             "what can count; bounds (float64) are overwritten.");
+
+static PyObject *glances(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *buffer[3];
+    int done = -1, held = 0;
+    double work, seconds;
+    Py_buffer view[3]; /* leaders, u, bounds */
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOOdd", &capsule, &buffer[0], &buffer[1], &buffer[2], &work, &seconds))
+        return NULL;
+    context *x = context_of(capsule);
+    if (!x)
+        return NULL;
+    for (; held < 3; held++)
+        if (PyObject_GetBuffer(buffer[held], &view[held],
+                               PyBUF_C_CONTIGUOUS | (held > 0 ? PyBUF_WRITABLE : 0)))
+            goto out;
+    size_t count = (size_t)view[0].len / sizeof(int), size = (size_t)x->p.clients * 8;
+    const int *leader = view[0].buf;
+    int fits = (size_t)view[0].len == count * sizeof(int) && count <= INT_MAX &&
+               (size_t)view[1].len == count * size && (size_t)view[2].len == count * 8;
+    for (size_t i = 0; fits && i < count; i++)
+        fits = leader[i] >= 0 && leader[i] < x->p.sites;
+    if (!fits) {
+        PyErr_SetString(PyExc_ValueError, "leaders, multipliers and bounds do not fit");
+        goto out;
+    }
+    enter(x, seconds);
+    done = glance_leaders(x, leader, (int)count, view[1].buf, work, view[2].buf);
+    if (!leave(x))
+        done = -1;
+out:
+    while (held > 0)
+        PyBuffer_Release(&view[--held]);
+    return done < 0 ? NULL : PyLong_FromLong(done);
+}
+
 PyDoc_STRVAR(resize_doc, "resize(context, least, most): ask for other numbers of replicas");
 
 static PyObject *resize_problem(PyObject *self, PyObject *args)
@@ -404,6 +445,7 @@ static PyMethodDef methods[] = {
     {"create", create, METH_VARARGS, create_doc},
     {"scan", scan, METH_VARARGS, scan_doc},
     {"scans", scans, METH_VARARGS, scans_doc},
+    {"glances", glances, METH_VARARGS, glances_doc},
     {"resize", resize_problem, METH_VARARGS, resize_doc},
     {"open", open_leader, METH_VARARGS, open_doc},
     {"run", run, METH_VARARGS, run_doc},

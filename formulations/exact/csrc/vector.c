@@ -31,6 +31,19 @@ VECTORISED void gains(double *const *column, int n, const double *u, int padded,
     }
 }
 
+/* Sum over clients of min(0, near rtt + weight relay - u): what `gains` adds up, from the parts of the costs. */
+VECTORISED double gain_from_rtts(const double *rtt, const double *near, const double *weight, double relay,
+                                 const double *u, int padded)
+{
+    double sum[PAD] = {0};
+    for (int c = 0; c < padded; c += PAD)
+        for (int k = 0; k < PAD; k++) {
+            double t = near[c + k] * rtt[c + k] + weight[c + k] * relay - u[c + k];
+            sum[k] += t < 0.0 ? t : 0.0;
+        }
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
 VECTORISED double paid(const double *u, const double *fixed, int padded)
 {
     double sum[PAD] = {0};
@@ -152,7 +165,7 @@ int vectors_are_right(void)
         double a[CHECKED], b[CHECKED], g[CHECKED], d[CHECKED], out[CHECKED], one[CHECKED], two[CHECKED];
         double scratch[CHECKED];
         int r[CHECKED], s[CHECKED], q[CHECKED], ranks[CHECKED];
-        volatile double gain = 0, pay = 0, sum = 0, norm = 0, left = 0, joined = 0;
+        volatile double gain = 0, parts = 0, pay = 0, sum = 0, norm = 0, left = 0, joined = 0;
         const double *column[1] = {a};
         double rho[1];
         for (int c = 0; c < n; c++) {
@@ -164,6 +177,8 @@ int vectors_are_right(void)
             s[c] = (int)uniform(&state, 6);
             q[c] = (int)uniform(&state, 6);
             gain += a[c] < b[c] ? a[c] - b[c] : 0.0;
+            double cost = a[c] * g[c] + 3.0 * d[c];
+            parts += cost < b[c] ? cost - b[c] : 0.0;
             pay += a[c] < b[c] ? a[c] : b[c];
             sum += a[c];
             left += r[c] < s[c] ? a[c] : 0.0;
@@ -171,6 +186,7 @@ int vectors_are_right(void)
         }
         gains((double *const *)column, 1, b, n, rho);
         int right = rho[0] == gain && paid(a, b, n) == pay && total(a, n) == sum;
+        right &= gain_from_rtts(a, g, d, 3.0, b, n) == parts;
         right &= joined_cost(r, a, s, b, n, scratch) == joined;
         memcpy(one, b, sizeof one);
         memcpy(two, g, sizeof two);

@@ -1,0 +1,140 @@
+"""The glance at all leaders: its bounds, and searches that begin with it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations.exact import engine
+from formulations.exact.engine import Limits, Report, search
+from formulations.exact.glance import adapted
+from formulations.exact.kernel import Glances, open_kernel
+from placement.status import Status, Termination
+from tests.exact.rational import Checker
+from tests.exact.test_engine import each_kernel, spread_out
+from tests.exact.worlds import brute_force, random_core
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Glance at problems of any size."""
+    monkeypatch.setattr(engine, "_GLANCE_CELLS", 0)
+
+
+@each_kernel
+@settings(max_examples=60)
+@given(st.integers(0, 10**9), st.integers(1, 700))
+def test_a_glance_is_a_scan_of_one_step(kernel, seed, clients):
+    # more clients than the compiled loop takes at a time, and any rule: what the masks of certain
+    # sites leave out can only raise the bound
+    rng = np.random.default_rng(seed)
+    core = spread_out(9, clients, seed, 3, 2) if seed % 2 else random_core(seed)
+    if not core.leader_matters:
+        return
+    leaders = core.leaders.astype(np.int32)
+    shape = len(leaders), len(core.active)
+    u = rng.random(shape) * 200 * core.demand.near[0][core.active]
+    glances = Glances(leaders, u.copy(), np.full(len(leaders), np.nan))
+    opened, done, calls = open_kernel(core, kernel), 0, 0
+    while done < len(leaders):
+        done += opened.glances(glances, done, 0.0, 60.0)
+        calls += 1
+    assert calls == len(leaders)
+    for i, leader in enumerate(leaders.tolist()):
+        own = u[i].copy()
+        bound = opened.scan(leader, own, 1, 0, True, 60.0)
+        assert np.array_equal(glances.u[i], own)
+        if core.rules.must_hold.any():
+            assert glances.bounds[i] <= bound or glances.bounds[i] == pytest.approx(bound)
+        else:
+            assert glances.bounds[i] == pytest.approx(bound, rel=1e-11)
+
+
+@each_kernel
+@settings(max_examples=60)
+@given(st.integers(0, 10**9), st.booleans())
+def test_search_with_a_glance_equals_enumeration(kernel, seed, inflated):
+    core = random_core(seed)
+    best = brute_force(core)
+    reports: list[Report] = []
+    pretend = best * 1.5 + 1 if inflated and math.isfinite(best) else None
+    result = search(core, kernel=kernel, pretend=pretend, listen=reports.append)
+    assert all(report.bound <= best * (1 + 1e-12) for report in reports)
+    if math.isinf(best):
+        assert result.status is Status.INFEASIBLE
+        return
+    assert result.status is Status.OPTIMAL
+    assert result.score == pytest.approx(best, rel=1e-9, abs=0)
+    assert result.certificate is not None
+    assert {proof.leader for proof in result.certificate.leaders} == set(core.leaders.tolist())
+    Checker(core, result.certificate).check()
+
+
+@each_kernel
+def test_the_bound_rises_before_all_are_scanned(kernel, monkeypatch):
+    core = spread_out(24, 30, seed=3, size=6, voters=3)
+    optimum = search(core).score
+    monkeypatch.setattr(engine, "_CHUNK_WORK", 1.0)
+    monkeypatch.setattr(engine, "_REPORT_EVERY", 0.0)
+    scanned: list[int] = []
+    bounds: list[tuple[int, float]] = []
+    noted = engine._Search.scanned
+
+    def counting(work, scans, at):
+        end = noted(work, scans, at)
+        scanned.append(end)
+        return end
+
+    def listen(report: Report) -> None:
+        assert report.bound <= optimum * (1 + 1e-12)
+        bounds.append((len(scanned), report.bound))
+
+    monkeypatch.setattr(engine._Search, "scanned", counting)
+    search(core, kernel=kernel, listen=listen)
+    first = engine._FULL_DESCENTS
+    static = core.floors.min()
+    glanced = max(bound for number, bound in bounds if number <= first)
+    assert optimum - glanced < 0.5 * (optimum - static)
+    assert len(scanned) < core.sites  # and some leaders needed no scan
+
+
+@each_kernel
+def test_stopped_at_a_glance_the_bound_is_honest(kernel, monkeypatch):
+    core = spread_out(14, 20, seed=8, size=4, voters=3)
+    optimum = search(core).score
+    monkeypatch.setattr(engine, "_CHUNK_WORK", 1.0)
+    enough = engine._Search.enough
+    for turn in range(1, 14):  # four leaders are scanned, ten glanced at, each after a question
+        asked = 0
+
+        def stop(work, turn=turn):
+            nonlocal asked
+            asked += 1
+            return Termination.TIME_LIMIT if asked > turn else enough(work)
+
+        monkeypatch.setattr(engine._Search, "enough", stop)
+        result = search(core, kernel=kernel, limits=Limits(seconds=60))
+        assert result.termination is Termination.TIME_LIMIT
+        assert result.bound <= optimum <= result.score
+        assert result.certificate is None
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 10**9))
+def test_multipliers_follow_the_leader(seed):
+    core = spread_out(8, 12, seed % 1000, 3, 2)
+    rng = np.random.default_rng(seed)
+    u = rng.random(12) * 100
+    leader, replicas = 2, (1, 2, 5)
+    found = adapted(core, u, leader, replicas, range(8))
+    rtt, relay = core.client_rtt, core.demand.relay[0]
+    grain = 2.0 ** (math.frexp(found.max())[1] - 15)
+    for other in range(8):
+        for c in range(12):
+            r = min(replicas, key=lambda one: (rtt[c, one], one))
+            more = relay[c] * (core.site_rtt[r, other] - core.site_rtt[r, leader])
+            assert found[other, c] == pytest.approx(max(0.0, u[c] + more), abs=grain)
