@@ -81,7 +81,7 @@ class CompiledSearch:
         The key. Its own goal is not used.
     goal
         What to minimise. :meth:`run` and :meth:`choose` take goals that are
-        :meth:`~placement.quorumstore.Goal.monotone` without a budget; :meth:`sets` any.
+        :meth:`~placement.quorumstore.goal.Goal.monotone` without a budget; :meth:`sets` any.
     caps
         Limits besides those of the goal.
 
