@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -115,7 +116,8 @@ def run_cell(
             _kill(child)  # and with it whatever it has started
             child.wait()
             if child.stdin is not None:
-                child.stdin.close()
+                with contextlib.suppress(BrokenPipeError):  # what it never read is still buffered
+                    child.stdin.close()
             if watch is not None:
                 watch(child, False)
         wall = time.perf_counter() - started

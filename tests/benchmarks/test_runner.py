@@ -147,6 +147,22 @@ def test_crashes(monkeypatch: pytest.MonkeyPatch, program: str, outcome: str, re
     assert reason in str(row["reason"])
 
 
+def test_a_child_that_is_dead_before_it_is_fed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broken pipe is no error of the run: how the child ended is its row."""
+    start = subprocess.Popen
+
+    def popen(command: list[str], **options: object) -> subprocess.Popen[bytes]:
+        del command
+        child = start([sys.executable, "-c", "import sys; sys.exit('oh no')"], **options)  # type: ignore[call-overload]  # handed on
+        child.wait()
+        return child  # type: ignore[no-any-return]  # of the overload
+
+    monkeypatch.setattr(runner.subprocess, "Popen", popen)
+    row = run_cell(cell())
+    assert row["outcome"] == "crashed"
+    assert "oh no" in str(row["reason"])
+
+
 def test_timeout_kills_grandchildren(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What a method has started is ended with it."""
     note = tmp_path / "pid"
