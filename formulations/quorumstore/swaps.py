@@ -15,6 +15,7 @@ import numpy as np
 from placement.checks import FloatArray, IntArray
 from placement.quorumstore import Goal, Limits, Metrics, QuorumConfiguration, QuorumProblem, metrics
 from placement.quorumstore.goal import second_key
+from placement.quorumstore.neighbours import swaps
 
 __all__ = ["improved", "started"]
 
@@ -94,7 +95,7 @@ def improved(
         found = judge.best(np.array([replicas], dtype=np.intp), read, write)
         while found is not None:
             rank, replicas = found
-            rows = _swapped(replicas, len(problem.sites))
+            rows = swaps(replicas, len(problem.sites))
             found = judge.best(rows, read, write) if len(rows) else None
             if found is not None and not found[0] < rank:
                 break
@@ -133,18 +134,3 @@ def started(
             if here < value:
                 best, value = start, here
     return best
-
-
-def _swapped(replicas: tuple[int, ...], sites: int) -> IntArray:
-    """All sets that differ in one member, rows sorted."""
-    outside = [site for site in range(sites) if site not in replicas]
-    rows = np.array(
-        [
-            [*replicas[:place], site, *replicas[place + 1 :]]
-            for place in range(len(replicas))
-            for site in outside
-        ],
-        dtype=np.intp,
-    ).reshape(-1, len(replicas))
-    rows.sort(axis=1)
-    return rows

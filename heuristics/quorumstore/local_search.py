@@ -16,9 +16,10 @@ from heuristics.quorumstore.ranking import Best, finish
 from placement.checks import IntArray
 from placement.errors import InputError
 from placement.quorumstore import QuorumPlan, QuorumProblem
+from placement.quorumstore.neighbours import swaps
 from placement.status import Termination
 
-__all__ = ["local_search", "swaps"]
+__all__ = ["local_search"]
 
 METHOD = "local search"
 
@@ -87,21 +88,6 @@ def local_search(
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
     return finish(problem, overall, METHOD, began, termination)
-
-
-def swaps(replicas: tuple[int, ...], sites: int) -> IntArray:
-    """All sets that differ from `replicas` in one member; shape (N·(sites − N), N), rows sorted."""
-    outside = [site for site in range(sites) if site not in replicas]
-    rows = np.array(
-        [
-            [*replicas[:place], site, *replicas[place + 1 :]]
-            for place in range(len(replicas))
-            for site in outside
-        ],
-        dtype=np.intp,
-    ).reshape(-1, len(replicas))
-    rows.sort(axis=1)
-    return rows
 
 
 def _descend(

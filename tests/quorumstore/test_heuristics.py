@@ -16,9 +16,9 @@ from heuristics.quorumstore import (
     random_placement,
     weighted_medians,
 )
-from heuristics.quorumstore.local_search import swaps
 from placement.errors import InputError
 from placement.quorumstore import Goal, Loss, QuorumProblem, StoreRules, Target, everywhere_bound
+from placement.quorumstore.neighbours import swaps
 from placement.status import Status, Termination
 from tests.quorumstore.instances import random_problem, random_rules
 
