@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from benchmarks.machine import describe, sentence
+from benchmarks.pages import put_between
 
 __all__ = ["BEGIN", "END", "FIRST", "GROUPS", "note_runs", "table", "write_table"]
 
@@ -112,6 +113,4 @@ def write_table(page: Path, results: Path, runs: Path) -> None:
     """Put the table between its marks on a page."""
     with results.open(newline="", encoding="utf-8") as file:
         shown = table(list(csv.DictReader(file)), json.loads(runs.read_text(encoding="utf-8")))
-    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    after = rest.split(END, maxsplit=1)[1]
-    page.write_text(f"{before}{BEGIN}{shown}\n{END}{after}", encoding="utf-8")
+    put_between(page, BEGIN, END, shown)

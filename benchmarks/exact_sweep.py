@@ -33,6 +33,7 @@ from pathlib import Path
 
 import placement
 from benchmarks.machine import describe, sentence
+from benchmarks.pages import put_between
 from benchmarks.tier3_worlds import NETWORKS, world
 from placement import Instance, Problem
 from placement.workloads import MIXES
@@ -194,9 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.write_docs:
         with asked.results.open(newline="", encoding="utf-8") as file:
             shown = table(list(csv.DictReader(file)))
-        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-        after = rest.split(END, maxsplit=1)[1]
-        PAGE.write_text(f"{before}{BEGIN}{shown}\n{END}{after}", encoding="utf-8")
+        put_between(PAGE, BEGIN, END, shown)
         return 0
     placement.sweep(placement.load("world27"), replicas=[3, 4], voters=3)  # imports
     found: list[Row] = []
