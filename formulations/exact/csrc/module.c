@@ -197,6 +197,44 @@ static PyObject *scan(PyObject *self, PyObject *args)
     return fine ? PyFloat_FromDouble(bound) : NULL;
 }
 
+/* One of several arrays with a row per leader, taken and released together. */
+typedef struct {
+    size_t row; /* bytes per leader */
+    int write;
+    PyObject *source;
+    Py_buffer view;
+} column;
+
+static void release(column *columns, int held)
+{
+    while (held > 0)
+        PyBuffer_Release(&columns[--held].view);
+}
+
+/* Take all columns, of which the first holds the leaders (int32, none below `least`); how many leaders
+   there are, or -1 with the exception set and nothing held. */
+static int take(column *columns, int count, int least, int sites)
+{
+    int held = 0;
+    for (; held < count; held++)
+        if (PyObject_GetBuffer(columns[held].source, &columns[held].view,
+                               PyBUF_C_CONTIGUOUS | (columns[held].write ? PyBUF_WRITABLE : 0)))
+            goto refused;
+    const int *leader = columns[0].view.buf;
+    size_t leaders = (size_t)columns[0].view.len / columns[0].row;
+    int fits = leaders <= INT_MAX;
+    for (int c = 0; fits && c < count; c++)
+        fits = (size_t)columns[c].view.len == leaders * columns[c].row;
+    for (size_t i = 0; fits && i < leaders; i++)
+        fits = leader[i] >= least && leader[i] < sites;
+    if (fits)
+        return (int)leaders;
+    PyErr_SetString(PyExc_ValueError, "leaders, multipliers and results do not fit");
+refused:
+    release(columns, held);
+    return -1;
+}
+
 PyDoc_STRVAR(scans_doc,
              "scans(context, leaders, u, warm, bounds, ends, iterations, swaps, full, work, seconds) -> done\n\n"
              "Scan leaders (int32) in turn; u (leaders x clients), bounds (float64) and ends (int64) are\n"
@@ -204,43 +242,30 @@ PyDoc_STRVAR(scans_doc,
 
 static PyObject *scans(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *buffer[5];
-    int iterations, swaps, full, done = -1, held = 0;
+    PyObject *capsule;
+    int iterations, swaps, full;
     double work, seconds;
-    Py_buffer view[5]; /* leaders, u, warm, bounds, ends */
+    enum { LEADER, U, WARM, BOUND, END, COLUMNS };
+    column c[COLUMNS] = {[LEADER] = {.row = sizeof(int)}, [U] = {.write = 1}, [WARM] = {.row = 1},
+                         [BOUND] = {.row = 8, .write = 1}, [END] = {.row = 8, .write = 1}};
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOOOOiiidd", &capsule, &buffer[0], &buffer[1], &buffer[2],
-                          &buffer[3], &buffer[4], &iterations, &swaps, &full, &work, &seconds))
+    if (!PyArg_ParseTuple(args, "OOOOOOiiidd", &capsule, &c[LEADER].source, &c[U].source,
+                          &c[WARM].source, &c[BOUND].source, &c[END].source, &iterations, &swaps,
+                          &full, &work, &seconds))
         return NULL;
     context *x = context_of(capsule);
     if (!x)
         return NULL;
-    for (; held < 5; held++) {
-        int write = held == 1 || held >= 3;
-        if (PyObject_GetBuffer(buffer[held], &view[held],
-                               PyBUF_C_CONTIGUOUS | (write ? PyBUF_WRITABLE : 0)))
-            goto out;
-    }
-    size_t count = (size_t)view[0].len / sizeof(int), size = (size_t)x->p.clients * 8;
-    const int *leader = view[0].buf;
-    int fits = (size_t)view[0].len == count * sizeof(int) && count <= INT_MAX &&
-               (size_t)view[1].len == count * size && (size_t)view[2].len == count &&
-               (size_t)view[3].len == count * 8 && (size_t)view[4].len == count * 8;
-    for (size_t i = 0; fits && i < count; i++)
-        fits = leader[i] >= -1 && leader[i] < x->p.sites;
-    if (!fits) {
-        PyErr_SetString(PyExc_ValueError, "leaders, multipliers and results do not fit");
-        goto out;
-    }
+    c[U].row = (size_t)x->p.clients * 8;
+    int count = take(c, COLUMNS, -1, x->p.sites);
+    if (count < 0)
+        return NULL;
     enter(x, seconds);
-    done = scan_leaders(x, leader, (int)count, view[1].buf, view[2].buf, iterations, swaps, full,
-                        work, view[3].buf, view[4].buf);
-    if (!leave(x))
-        done = -1;
-out:
-    while (held > 0)
-        PyBuffer_Release(&view[--held]);
-    return done < 0 ? NULL : PyLong_FromLong(done);
+    int done = scan_leaders(x, c[LEADER].view.buf, count, c[U].view.buf, c[WARM].view.buf, iterations,
+                            swaps, full, work, c[BOUND].view.buf, c[END].view.buf);
+    int fine = leave(x);
+    release(c, COLUMNS);
+    return fine ? PyLong_FromLong(done) : NULL;
 }
 
 PyDoc_STRVAR(glances_doc,
@@ -250,38 +275,27 @@ PyDoc_STRVAR(glances_doc,
 
 static PyObject *glances(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *buffer[3];
-    int done = -1, held = 0;
+    PyObject *capsule;
     double work, seconds;
-    Py_buffer view[3]; /* leaders, u, bounds */
+    enum { LEADER, U, BOUND, COLUMNS };
+    column c[COLUMNS] = {[LEADER] = {.row = sizeof(int)}, [U] = {.write = 1},
+                         [BOUND] = {.row = 8, .write = 1}};
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOOdd", &capsule, &buffer[0], &buffer[1], &buffer[2], &work, &seconds))
+    if (!PyArg_ParseTuple(args, "OOOOdd", &capsule, &c[LEADER].source, &c[U].source, &c[BOUND].source,
+                          &work, &seconds))
         return NULL;
     context *x = context_of(capsule);
     if (!x)
         return NULL;
-    for (; held < 3; held++)
-        if (PyObject_GetBuffer(buffer[held], &view[held],
-                               PyBUF_C_CONTIGUOUS | (held > 0 ? PyBUF_WRITABLE : 0)))
-            goto out;
-    size_t count = (size_t)view[0].len / sizeof(int), size = (size_t)x->p.clients * 8;
-    const int *leader = view[0].buf;
-    int fits = (size_t)view[0].len == count * sizeof(int) && count <= INT_MAX &&
-               (size_t)view[1].len == count * size && (size_t)view[2].len == count * 8;
-    for (size_t i = 0; fits && i < count; i++)
-        fits = leader[i] >= 0 && leader[i] < x->p.sites;
-    if (!fits) {
-        PyErr_SetString(PyExc_ValueError, "leaders, multipliers and bounds do not fit");
-        goto out;
-    }
+    c[U].row = (size_t)x->p.clients * 8;
+    int count = take(c, COLUMNS, 0, x->p.sites);
+    if (count < 0)
+        return NULL;
     enter(x, seconds);
-    done = glance_leaders(x, leader, (int)count, view[1].buf, work, view[2].buf);
-    if (!leave(x))
-        done = -1;
-out:
-    while (held > 0)
-        PyBuffer_Release(&view[--held]);
-    return done < 0 ? NULL : PyLong_FromLong(done);
+    int done = glance_leaders(x, c[LEADER].view.buf, count, c[U].view.buf, work, c[BOUND].view.buf);
+    int fine = leave(x);
+    release(c, COLUMNS);
+    return fine ? PyLong_FromLong(done) : NULL;
 }
 
 PyDoc_STRVAR(resize_doc, "resize(context, least, most): ask for other numbers of replicas");
