@@ -14,7 +14,7 @@ SITES, CLIENTS = 6, 4
 
 
 def columns(leaders: list[int], rows: tuple[int, ...]) -> list[bytearray]:
-    """Leaders and an array of zeros per number of bytes in a row; a bytearray knows who holds it."""
+    """Leaders and zeros, an array per number of bytes in a row; a bytearray knows who holds it."""
     return [bytearray(np.array(leaders, dtype=np.int32).tobytes())] + [
         bytearray(row * len(leaders)) for row in rows
     ]
