@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks.cells import Cell, SolveCell
 from benchmarks.suites import SUITES, Suite
+from placement.cli.pipes import until_the_reader_leaves
 from placement.errors import InputError, PlacementError
 
 __all__ = ["main"]
@@ -17,20 +18,25 @@ __all__ = ["main"]
 RESULTS = Path(__file__).resolve().parent / "results"
 
 FOUND, BAD, WORSE, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: done; bad input; `diff` found something worse, `run` a defect; interrupted."""
+"""Exit codes: done; bad input; `diff` found something worse, `run` a defect; interrupted.
+141 as in `placement`: the reader of the output went away."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    args = _parser().parse_args(argv)
     try:
-        code: int = args.run(args)
+        return until_the_reader_leaves(lambda: _verb(argv))
     except KeyboardInterrupt:
         print("interrupted; go on with --resume", file=sys.stderr)
         return INTERRUPTED
     except PlacementError as error:
         print(f"error: {error}", file=sys.stderr)
         return BAD
+
+
+def _verb(argv: Sequence[str] | None) -> int:
+    args = _parser().parse_args(argv)
+    code: int = args.run(args)
     return code
 
 

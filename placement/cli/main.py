@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -29,6 +28,7 @@ from placement.cli import (
     watch,
 )
 from placement.cli.parsing import Parser, Verb
+from placement.cli.pipes import until_the_reader_leaves
 from placement.errors import InputError, PlacementError, PlacementWarning, SolverError
 from placement.text import escape
 
@@ -77,11 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         with _warnings_in_a_line():
-            code = _run(argv)
-            sys.stdout.flush()
-    except BrokenPipeError:
-        _forget_stdout()
-        return exits.BROKEN_PIPE
+            return until_the_reader_leaves(lambda: _run(argv))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return exits.INTERRUPTED
@@ -94,7 +90,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename is not None else ""
         _complain(f"{where}{error.strerror}")
         return exits.BAD_INPUT
-    return code
 
 
 def _run(argv: Sequence[str] | None) -> int:
@@ -147,9 +142,3 @@ def _warnings_in_a_line() -> Iterator[None]:
         warnings.showwarning = show
         warnings.simplefilter("always", PlacementWarning)
         yield
-
-
-def _forget_stdout() -> None:
-    """Keep the interpreter from flushing into the closed pipe on its way out."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -232,22 +232,6 @@ def test_the_help_names_every_verb_and_exit_code() -> None:
     assert "2 infeasible" in done.stdout
 
 
-@pytest.mark.skipif(os.name != "posix", reason="pipes of another kind")
-def test_a_reader_who_leaves_early_is_no_error() -> None:
-    process = subprocess.Popen(
-        _script("show", "world27", "--json"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert process.wait() == 141
-
-
 @pytest.mark.skipif(os.name != "posix", reason="signals of another kind")
 def test_an_interrupt_outside_a_search_is_130_without_a_traceback(tmp_path: Path) -> None:
     # The world is read from a pipe that nobody writes to, so that the signal meets a waiting read.

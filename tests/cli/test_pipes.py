@@ -1,0 +1,82 @@
+"""A reader of the output who leaves early: 141 and not a word, as from other tools."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from placement.cli.pipes import until_the_reader_leaves
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes of another kind")
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from placement.cli.pipes import until_the_reader_leaves
+
+def command():
+    print("half")
+    {ending}
+
+sys.exit(until_the_reader_leaves(command))
+"""
+
+
+def _ending(arguments: list[str], buffered: bool) -> tuple[int, bytes]:
+    """The exit code and stderr of Python where nobody reads its output."""
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1"},
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    _, err = process.communicate(timeout=60)
+    return process.returncode, err
+
+
+@pytest.mark.parametrize("buffered", [False, True])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "placement show world27 --json",
+        "placement datasets",
+        "placement methods",
+        "placement solve world27 --replicas 3 --voters 3 --method best-of",
+        "benchmarks list",
+        "benchmarks list smoke",
+        "benchmarks report benchmarks/results/agreement.jsonl",
+    ],
+)
+def test_a_reader_who_leaves_early_is_no_error(command: str, buffered: bool) -> None:
+    # a broken pipe shows while printing, or, when all fits the buffer, at the very end
+    assert _ending(["-m", *command.split()], buffered) == (141, b"")
+
+
+@pytest.mark.parametrize("program", ["placement", "benchmarks"])
+def test_nor_is_one_who_does_not_want_the_help(program: str) -> None:
+    assert _ending(["-m", program, "--help"], buffered=True) == (141, b"")
+
+
+def test_other_endings_go_through() -> None:
+    def fail() -> int:
+        raise ValueError("of the command")
+
+    assert until_the_reader_leaves(lambda: 2) == 2
+    with pytest.raises(ValueError, match="of the command"):
+        until_the_reader_leaves(fail)
+
+
+@pytest.mark.parametrize(("ending", "code"), [("return 2", 2), ("sys.exit(4)", 4)])
+def test_with_a_reader_the_command_says_the_code(ending: str, code: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(ending=ending)], capture_output=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"half\n", b"")
