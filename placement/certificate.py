@@ -6,7 +6,9 @@ objective below the certificate's bound. Every double is a whole multiple of a p
 numbers are turned into Python integers on one grid and nothing is ever rounded but multipliers, of
 which any value is valid.
 
-What a proof of one leader is, and why it is one, stands in :mod:`placement.proof`.
+What a proof of one leader is, and why it is one, stands in :mod:`placement.proof`. That there is no
+configuration at all is proved by counting (format ``replica-placement/no-plan/1``,
+:mod:`placement.counting`).
 
 The evaluator works in doubles, so that scores within a relative 1e-12 are the same score
 (:data:`placement.score.TIE`); with that tolerance, and no other, a bound proves a claim. Where all
@@ -25,6 +27,7 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.configuration import Configuration, site_costs
+from placement.counting import prove_no_plan
 from placement.feasibility import violations
 from placement.plan import Plan, objective
 from placement.problem import Problem
@@ -45,6 +48,7 @@ class Checked:
     """What a check has proved: no configuration lies below `bound`; `score` is the plan's own.
 
     `leaders`, `events` and `bounds` count the proofs, events and bounds L that were recomputed.
+    Where there is no plan, `bound` and `score` are +∞, and `events` says how often was counted.
     """
 
     bound: float
@@ -119,12 +123,12 @@ def _price(problem: Problem, leader: int) -> FloatArray:
 
 
 def check_certificate(plan: Plan) -> Checked:
-    """Prove a plan's optimality from its certificate, or refuse.
+    """Prove a plan's optimality, or that there is no plan, from its certificate, or refuse.
 
     Parameters
     ----------
     plan
-        With a certificate.
+        With a certificate; an infeasible one may do without where counting alone shows it.
 
     Returns
     -------
@@ -142,11 +146,15 @@ def check_certificate(plan: Plan) -> Checked:
     One bound is O(|C|·|S|) integer operations; a proof has a few per leader in the common case.
     """
     problem, certificate = plan.problem, plan.certificate
-    if certificate is None:
+    infeasible = plan.configuration is None and plan.status is Status.INFEASIBLE
+    if certificate is None and not infeasible:
         raise CertificateError("the plan carries no certificate")
-    if plan.configuration is None:
+    if plan.configuration is None and not infeasible:
         raise CertificateError("the plan has no configuration to prove optimal")
     try:
+        if certificate is None or infeasible:
+            counted = prove_no_plan(problem.rules, problem.instance.sites, certificate)
+            return Checked(math.inf, math.inf, *counted, bounds=0)
         return _check(plan, problem, certificate)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise CertificateError(f"the certificate is malformed: {error!r}") from error

@@ -36,7 +36,7 @@ import numpy.typing as npt
 from placement.constraints import GroupRule, Rules
 from placement.errors import PlacementError
 
-__all__ = ["CertificateError", "Claim", "Integers", "LeaderProof", "integers"]
+__all__ = ["CertificateError", "Claim", "Integers", "LeaderProof", "Load", "integers"]
 
 Integers = Any  # object arrays of Python integers, which NumPy's types cannot name
 
@@ -73,7 +73,7 @@ def integers(values: npt.ArrayLike, bits: int) -> Integers:
     return np.array(whole, dtype=object).reshape(array.shape)
 
 
-class _Load:
+class Load:
     """How many of some sites each domain holds, and what its caps still let in."""
 
     def __init__(self, groups: Sequence[GroupRule], sites: Iterable[int]) -> None:
@@ -120,9 +120,9 @@ class LeaderProof:
 
     # --- the inner problem ------------------------------------------------------------------
 
-    def _voters(self, members: set[int], wanted: int) -> tuple[int, _Load] | None:
+    def _voters(self, members: set[int], wanted: int) -> tuple[int, Load] | None:
         """How many of `wanted` voters `members` give, pins among them first; None: forbidden."""
-        load = _Load(self.rules.of("voters"), self.pinned)
+        load = Load(self.rules.of("voters"), self.pinned)
         spare = self.rules.voters - len(self.pinned)
         found = len(self.pinned & members)
         if not load.kept or spare < 0 or wanted - found > spare:
@@ -168,7 +168,7 @@ class LeaderProof:
 
     def _cheapest_under_caps(self, rho: Integers, order: list[int], inside: set[int]) -> int | None:
         """Least Σ ρ over Y such that I ∪ Y obeys the caps on replicas; None: impossible."""
-        load = _Load(self.rules.of("replicas"), inside)
+        load = Load(self.rules.of("replicas"), inside)
         least, most = self._sizes(len(inside))
         total = taken = 0
         for s in order:
@@ -331,7 +331,7 @@ class LeaderProof:
     def _value(self, replicas: set[int]) -> int | None:
         """Least objective of a replica set under this leader; None when nothing is feasible."""
         voters = self._voters(replicas, self.rules.voters)
-        if not _Load(self.rules.of("replicas"), replicas).kept or voters is None:
+        if not Load(self.rules.of("replicas"), replicas).kept or voters is None:
             return None
         if voters[0] < self.rules.voters:
             return None

@@ -96,7 +96,7 @@ bound a rigorous allowance for rounding, so each event holds exactly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -271,6 +271,38 @@ class Certificate:
     granularity: float
     clients: tuple[int, ...]
     leaders: tuple[LeaderProof, ...]
+
+    @classmethod
+    def decode(
+        cls,
+        configuration: Configuration,
+        score: float,
+        bound: float,
+        granularity: float,
+        clients: Sequence[int],
+        recorded: Mapping[int, tuple[FloatArray, FloatArray]],
+    ) -> Certificate:
+        """Read what the kernels recorded of each leader.
+
+        Parameters
+        ----------
+        configuration, score, bound, granularity, clients
+            As the attributes.
+        recorded
+            Events and last multipliers by leader; no events: the multipliers close it, by a later
+            incumbent perhaps.
+        """
+        return cls(
+            configuration=configuration,
+            score=score,
+            bound=bound,
+            granularity=granularity,
+            clients=tuple(clients),
+            leaders=tuple(
+                LeaderProof.decode(leader, events if len(events) else close_event(u), len(clients))
+                for leader, (events, u) in recorded.items()
+            ),
+        )
 
     def to_json(self) -> Mapping[str, object]:
         """Return the certificate as JSON-like data; site and client numbers are indices."""

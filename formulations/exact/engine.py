@@ -12,6 +12,8 @@ depth-first tree over "replica at j, or not" with fixing by reduced cost.
    the first few: one evaluation of the bound (:mod:`formulations.exact.glance`). The scan goes on
    with the least of these bounds, so that the proven bound rises from the start, and ends at the
    first that reaches the incumbent.
+   Where no scan has found a configuration, counting says whether there is one
+   (:mod:`formulations.exact.infeasible`).
 3. *Trees* for the leaders still open, least bound first: at any moment the least of all bounds, of
    finished and unfinished parts alike, is a proven lower bound of the problem.
 4. Where no leader matters and a small tree has not been enough, a second tree whose bounds come
@@ -34,9 +36,10 @@ from functools import partial
 
 import numpy as np
 
-from formulations.exact.certificate import Certificate, LeaderProof, close_event
+from formulations.exact.certificate import Certificate
 from formulations.exact.core import Core
 from formulations.exact.glance import adapted
+from formulations.exact.infeasible import NoPlan, no_plan
 from formulations.exact.kernel import Counters, Glances, Kernel, Proposal, Scans, open_kernel
 from formulations.exact.linear import Relaxation
 from formulations.exact.linear_tree import LinearKernel
@@ -44,6 +47,7 @@ from formulations.exact.outcome import Limits, Report, Result
 from formulations.exact.primal import few_replicas, look, possible
 from placement.checks import BoolArray, FloatArray
 from placement.configuration import Configuration
+from placement.errors import SolverError
 from placement.status import Termination, relative_gap, status_of
 
 __all__ = ["Limits", "Report", "Result", "search"]
@@ -87,6 +91,7 @@ class _Search:
         self.best_bound = 0.0
         self.opened: int | None = None
         self.rival: LinearKernel | None = None
+        self.none: NoPlan | None = None
 
     # --- what is known at this moment ---------------------------------------------------
 
@@ -156,6 +161,10 @@ class _Search:
         stop = self.scan(leaders, warm)
         if stop is not None:
             return stop
+        if self.kernel.incumbent() is None:
+            self.none = no_plan(self.core.rules)
+            if self.none is not None:
+                return Termination.FINISHED
         cutoff = self.kernel.counters().cutoff
         left = [leader for leader in leaders if self.proven[leader] < cutoff]
         for leader in sorted(left, key=lambda one: self.bounds[one]):
@@ -418,6 +427,11 @@ def search(
     Result
         Also at a limit and after Ctrl-C: then with the best so far and an honest bound.
 
+    Raises
+    ------
+    SolverError
+        When trees and counting disagree on whether there is a configuration: a defect.
+
     Notes
     -----
     One bound costs O(clients · sites); their number is exponential at worst. Memory: four matrices
@@ -448,12 +462,15 @@ def _result(work: _Search, termination: Termination) -> Result:
     finished = termination is Termination.FINISHED
     bound = min(_rounded_up(core, work.bound()), score)
     if finished and found is None:
+        if work.none is None:
+            raise SolverError("the trees found no configuration, and counting says there is one")
         bound = math.inf
     last = Report(work.seconds(), score, bound)
     certified = None
     if finished and work.certify and configuration is not None:
         proven = min(_rounded_up(core, min(work.proven.values())), score)
-        certified = partial(_certificate, core, configuration, (score, proven), work.recorded())
+        claim = (configuration, score, proven, core.granularity)
+        certified = partial(Certificate.decode, *claim, core.active.tolist(), work.recorded())
     return Result(
         status=status_of(configuration is not None, score, bound),
         termination=termination,
@@ -465,28 +482,7 @@ def _result(work: _Search, termination: Termination) -> Result:
         leader_bounds=work.bounds,
         multipliers=work.multipliers,
         certified=certified,
-    )
-
-
-def _certificate(
-    core: Core,
-    configuration: Configuration,
-    values: tuple[float, float],
-    proofs: Mapping[int, tuple[FloatArray, FloatArray]],
-) -> Certificate:
-    """Decode what the kernels recorded; one that a later incumbent closed needs its multipliers."""
-    score, bound = values
-    clients = tuple(core.active.tolist())
-    return Certificate(
-        configuration=configuration,
-        score=score,
-        bound=bound,
-        granularity=core.granularity,
-        clients=clients,
-        leaders=tuple(
-            LeaderProof.decode(leader, events if len(events) else close_event(u), len(clients))
-            for leader, (events, u) in proofs.items()
-        ),
+        none=work.none,
     )
 
 

@@ -93,7 +93,7 @@ class Session:
         carry = options.carry
         if carry is None and self._before is not None:
             carry = self._before.carry
-        plan = _plan(problem, core, _searched(core, options, kernel, carry))
+        plan = _plan(problem, core, options, _searched(core, options, kernel, carry))
         self._core, self._kernel = core, (which, kernel)
         return plan
 
@@ -153,15 +153,20 @@ def _document(certified: Callable[[], Certificate]) -> Mapping[str, object]:
     return certified().to_json()
 
 
-def _plan(problem: Problem, core: Core, result: Result) -> Plan:
+def _plan(problem: Problem, core: Core, options: Options, result: Result) -> Plan:
     counters = result.counters
     reasons: tuple[str, ...] = ()
-    if result.configuration is None and math.isinf(result.bound):
+    document: Callable[[], Mapping[str, object]] | None = None
+    if result.certified is not None:
+        document = partial(_document, result.certified)
+    if result.none is not None:
         leaders = int(problem.rules.may_lead.sum())
         reasons = (
             f"no set of replicas and voters obeys all rules, under any of the {leaders} possible "
-            f"leaders (proved by branching over {counters.nodes} subproblems)",
+            "leaders (proved by counting the sites that fit)",
         )
+        if options.settings["certificate"]:
+            document = result.none.to_json
     return Plan.of(
         problem,
         result.configuration,
@@ -174,7 +179,7 @@ def _plan(problem: Problem, core: Core, result: Result) -> Plan:
             "leaves": counters.leaves,
             "bounds": counters.evaluations,
         },
-        certificate=None if result.certified is None else partial(_document, result.certified),
+        certificate=document,
         carry=_Carry(core.active, result.multipliers),
     )
 

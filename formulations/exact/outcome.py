@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from formulations.exact.certificate import Certificate
+from formulations.exact.infeasible import NoPlan
 from formulations.exact.kernel import Counters
 from placement.checks import FloatArray
 from placement.configuration import Configuration
@@ -65,6 +66,8 @@ class Result:
         Multipliers of the active clients by leader, to start a similar search from.
     certified
         Puts together what re-proves the bound, when the search finished and was asked for it.
+    none
+        What shows that there is no configuration, when there is none.
     """
 
     status: Status
@@ -77,6 +80,7 @@ class Result:
     leader_bounds: Mapping[int, float] = field(default_factory=dict)
     multipliers: Mapping[int, FloatArray] = field(default_factory=dict)
     certified: Callable[[], Certificate] | None = None
+    none: NoPlan | None = None
 
     @cached_property
     def certificate(self) -> Certificate | None:

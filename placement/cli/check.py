@@ -1,4 +1,4 @@
-"""``placement check``: prove a plan's optimality again, from the certificate in its file."""
+"""``placement check``: prove again what a plan claims, from the certificate in its file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from placement.cli.output import print_json
 from placement.cli.parsing import Subparsers
 
 if TYPE_CHECKING:
+    from placement.certificate import Checked
     from placement.plan import Plan
 
 __all__ = ["add_parser", "run"]
@@ -21,10 +22,10 @@ def add_parser(verbs: Subparsers) -> None:
         "check",
         help="prove a plan's optimality again, from the certificate in its file",
         description="Prove from the certificate that solve wrote into a plan that no configuration "
-        "is better, in exact integer arithmetic and apart from the search. Exit code 0: proved; "
-        "2: refused, with the first flaw.",
+        "is better, or that there is none, in exact integer arithmetic and apart from the search. "
+        "Exit code 0: proved; 2: refused, with the first flaw.",
     )
-    parser.add_argument("plan", help="a plan file that solve wrote (-o)")
+    parser.add_argument("plan", help="a plan file that solve wrote (-o, --json)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
@@ -34,9 +35,10 @@ def run(args: argparse.Namespace) -> int:
     from placement.certificate import check_certificate
     from placement.io.plan import load_plan
     from placement.proof import CertificateError
+    from placement.status import Status
 
     plan = load_plan(args.plan)
-    if plan.problem.objective.kind == "percentile":
+    if plan.problem.objective.kind == "percentile" and plan.status is not Status.INFEASIBLE:
         return _percentile(plan, args)
     try:
         checked = check_certificate(plan)
@@ -46,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
         else:
             print(f"refused: {flaw}")
         return exits.INFEASIBLE
+    if not plan.found:
+        return _none(plan, checked, args)
     rate = plan.problem.demand.operations
     if args.json:
         print_json(
@@ -67,6 +71,18 @@ def run(args: argparse.Namespace) -> int:
         f"        ({leaders}; {checked.events} steps and {checked.bounds} bounds computed again in "
         "exact integers)"
     )
+    return exits.FOUND
+
+
+def _none(plan: Plan, checked: Checked, args: argparse.Namespace) -> int:
+    """Say that there is no plan, and what was counted."""
+    if args.json:
+        print_json({"proved": True, "status": plan.status.value, "leaders": checked.leaders})
+    else:
+        print(
+            "proved: no configuration obeys all constraints\n"
+            f"        (the sites that fit were counted for all {checked.leaders} possible leaders)"
+        )
     return exits.FOUND
 
 

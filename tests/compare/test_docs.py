@@ -41,8 +41,17 @@ def test_the_tables_are_what_is_printed(placement):
 
 def test_the_conflict_is_what_is_printed(placement):
     shown, text = commands("infeasible.md")
-    (command,) = shown
-    outcome = placement(*shlex.split(command))
+    outcome = placement(*shlex.split(shown[0]))
     assert outcome.code == 2
     quoted = " ".join(re.findall(r"^> (.+)$", text, flags=re.MULTILINE))
     assert quoted in " ".join(outcome.out.split())
+
+
+def test_the_proof_is_what_is_printed(placement, tmp_path):
+    (_, command), text = commands("infeasible.md")
+    solve, file = command.split(" > ")
+    (tmp_path / file).write_text(placement(*shlex.split(solve)).out)
+    outcome = placement("check", tmp_path / file)
+    assert outcome.code == 0
+    after = text.split(f"    placement check {file}\n", 1)[1].split("\n\n", 2)[1]
+    assert [line[4:] for line in after.splitlines()] == outcome.out.splitlines()

@@ -1,0 +1,271 @@
+"""Proofs that there is no plan: those of what is true hold, and nothing proves what is not."""
+
+import copy
+import dataclasses
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import placement
+from placement import Diversity, Problem
+from placement.certificate import CertificateError, check_certificate
+from placement.cli import main
+from placement.counting import FORMAT, prove_no_plan
+from placement.io import load_plan, save_plan
+from placement.methods import Options, load_method, run
+from placement.plan import Plan
+from placement.status import Status, Termination
+from placement.testing import every_configuration, random_instance, worlds
+from tests.exact.worlds import random_core
+from tests.strategies import ALL, NESTED, problems
+
+EXACT = load_method("exact")
+TAKEN = NESTED | {"range", "replica_caps", "cost_weight"}
+
+
+def asked(problem):
+    """The answer of `exact` itself, without the checks that `run` makes before."""
+    settings = {name: setting.default for name, setting in EXACT.settings.items()}
+    return EXACT.call(problem, Options(settings=settings))
+
+
+def in_conflict():
+    """Five sites that may vote: of three no two, by one level, of the other two one, by another.
+
+    By the caps on voters alone three sites may vote, by those on replicas alone four.
+    """
+    instance = random_instance(12).replace(domains={"grid": "aaabcd", "sea": "xyzuuv"})
+    return Problem(
+        instance,
+        replicas=4,
+        voters=3,
+        non_voters=instance.sites[5:],
+        diversity=[Diversity("grid", cap=1), Diversity("sea", "replicas", cap=1)],
+    )
+
+
+def claim(problem, certificate):
+    return Plan.of(problem, None, method="claim", bound=math.inf, certificate=certificate)
+
+
+@given(problems(kinds=TAKEN, min_kinds=2, max_kinds=6))
+def test_exact_is_proved_where_there_is_no_plan(problem):
+    plan = asked(problem)
+    none = next(every_configuration(problem), None) is None
+    assert (plan.status is Status.INFEASIBLE) is none
+    if none:
+        checked = check_certificate(plan)
+        assert checked.bound == checked.score == math.inf
+        assert checked.leaders == problem.rules.may_lead.sum()
+
+
+def splits(leaders, sites):
+    """What could stand in a certificate: for every leader, which sites count as voters."""
+    some = st.lists(st.integers(0, sites - 1), unique=True)
+    return st.tuples(*(st.builds(lambda p, s=s: {"leaders": [s], "by_votes": p}, some)
+                       for s in leaders))  # fmt: skip
+
+
+@given(problems(kinds=ALL, max_kinds=6), st.data())
+def test_no_certificate_proves_that_a_problem_with_a_plan_has_none(problem, data):
+    assume(next(every_configuration(problem), None) is not None)
+    leaders = np.nonzero(problem.rules.may_lead)[0].tolist()
+    proofs = list(data.draw(splits(leaders, len(problem.instance.sites))))
+    for certificate in (None, {"format": FORMAT, "proofs": proofs}):
+        with pytest.raises(CertificateError):
+            check_certificate(claim(problem, certificate))
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_a_leader_has_no_plan_just_where_a_split_is_short(block):
+    """All splits are tried: none is short for a leader with a plan, one is for each without."""
+    with_plan = without = 0
+    for seed in range(60 * block, 60 * block + 60):
+        core = random_core(seed, max_sites=6, max_clients=2)
+        rules, names = core.rules, tuple(map(str, range(core.sites)))
+        can = led(core)
+        for leader in np.nonzero(rules.may_lead)[0].tolist():
+            alone = dataclasses.replace(rules, may_lead=np.arange(core.sites) == leader)
+            shown = any(
+                proves(alone, names, [{"leaders": [leader], "by_votes": split}])
+                for size in range(core.sites + 1)
+                for split in itertools.combinations(range(core.sites), size)
+            )
+            assert shown is (leader not in can), (seed, leader)
+            with_plan, without = with_plan + (leader in can), without + (leader not in can)
+    assert with_plan > 50
+    assert without > 20
+
+
+def led(core):
+    """Who leads some configuration, by enumeration."""
+    rules = core.rules
+    sets = (
+        (voters, replicas)
+        for size in range(rules.replicas_min, rules.replicas_max + 1)
+        for replicas in itertools.combinations(range(core.sites), size)
+        for voters in itertools.combinations(replicas, rules.voters)
+    )
+    can = set()
+    for voters, replicas in sets:
+        held, cast = list(replicas), list(voters)
+        if (
+            rules.may_hold[held].all()
+            and rules.may_vote[cast].all()
+            and rules.must_hold.sum() == rules.must_hold[held].sum()
+            and rules.must_vote.sum() == rules.must_vote[cast].sum()
+            and all(g.satisfied(cast if g.role == "voters" else held) for g in rules.groups)
+        ):
+            can |= {s for s in cast if rules.may_lead[s]}
+    return can
+
+
+def proves(rules, names, proofs):
+    try:
+        prove_no_plan(rules, names, {"format": FORMAT, "proofs": proofs})
+    except CertificateError:
+        return False
+    return True
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+
+def test_the_proof_of_a_conflict_needs_its_split():
+    problem = in_conflict()
+    plan = asked(problem)
+    assert check_certificate(plan).leaders == 5
+    with pytest.raises(CertificateError, match="does not rule out a plan"):
+        check_certificate(plan.replace(certificate=None))
+    bare = copy.deepcopy(dict(plan.certificate))
+    for split in ([], [0, 1, 2, 3, 4], [3, 4]):
+        for proof in bare["proofs"]:
+            proof["by_votes"] = split
+        with pytest.raises(CertificateError, match="does not rule out a plan"):
+            check_certificate(plan.replace(certificate=bare))
+
+
+def test_a_certificate_of_a_stricter_problem():
+    problem = in_conflict()
+    plan = asked(problem)
+    easier = problem.replace(voters=2)
+    assert next(every_configuration(easier), None) is not None
+    with pytest.raises(CertificateError, match="does not rule out a plan"):
+        check_certificate(plan.replace(problem=easier))
+
+
+def test_every_leader_is_proved_once():
+    plan = asked(in_conflict())
+    for change in ("drop", "twice", "other"):
+        certificate = copy.deepcopy(dict(plan.certificate))
+        leaders = certificate["proofs"][0]["leaders"]
+        if change == "drop":
+            leaders.pop()
+        elif change == "twice":
+            leaders.append(leaders[0])
+        else:
+            leaders[0] = 5
+        with pytest.raises(CertificateError, match="not exactly one proof"):
+            check_certificate(plan.replace(certificate=certificate))
+
+
+@pytest.mark.parametrize(
+    "nonsense", [None, 3, "x", [], [{}], [{"leaders": [0]}], [{"leaders": 0, "by_votes": []}]]
+)
+def test_nonsense_is_refused_not_a_traceback(nonsense):
+    plan = asked(in_conflict())
+    for key in plan.certificate:
+        with pytest.raises(CertificateError):
+            check_certificate(plan.replace(certificate={**plan.certificate, key: nonsense}))
+    with pytest.raises(CertificateError):
+        check_certificate(plan.replace(certificate={}))
+
+
+def test_a_search_that_ended_early_proves_nothing():
+    plan = Plan.of(in_conflict(), None, method="m", termination=Termination.TIME_LIMIT)
+    with pytest.raises(CertificateError, match="carries no certificate"):
+        check_certificate(plan)
+    with pytest.raises(CertificateError, match="no configuration to prove"):
+        check_certificate(plan.replace(certificate={"format": FORMAT, "proofs": []}))
+
+
+def test_a_plan_is_no_proof_that_there_is_none():
+    plan = run(EXACT, Problem(random_instance(12), replicas=3, voters=3), Options())
+    with pytest.raises(CertificateError, match="unknown format"):
+        check_certificate(plan.replace(certificate={"format": FORMAT, "proofs": []}))
+    with pytest.raises(CertificateError, match="unknown format"):
+        check_certificate(claim(plan.problem, plan.certificate))
+
+
+def test_what_counting_cannot_see_is_refused():
+    """Least numbers of domains, budgets and levels that cross: infeasible, but not shown here."""
+    cross = Problem(
+        random_instance(12),
+        replicas=5,
+        voters=5,
+        diversity=[Diversity("region", cap=2), Diversity("provider", cap=2)],
+    )
+    found = {w.name: w.problem for w in worlds() if w.name.startswith("infeasible")}
+    for problem in (found["infeasible: rules in conflict"], found["infeasible: budget"]):
+        with pytest.raises(CertificateError, match="does not rule out a plan"):
+            check_certificate(claim(problem, None))
+    with pytest.raises(CertificateError, match="nested levels only"):
+        check_certificate(claim(cross, None))
+
+
+# --- where no search was needed ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["exact", "kq", "exhaustive"])
+def test_numbers_that_speak_for_themselves_need_no_certificate(method):
+    instance = random_instance(12)
+    asks = (
+        {"replicas": 3, "voters": 3, "survive": "region", "forbidden": instance.sites[4:]},
+        {"replicas": 4, "voters": 3, "diversity": Diversity("region", "replicas", cap=1)},
+        {"replicas": 4, "voters": 1, "forbidden": instance.sites[1:4]},
+        {"replicas": 4, "voters": 3, "non_voters": instance.sites[:4]},
+        {"replicas": 3, "voters": 3, "pinned_voters": instance.sites[:2], "survive": "region"},
+    )
+    for ask in asks:
+        plan = run(load_method(method), Problem(instance, **ask), Options())
+        assert plan.status is Status.INFEASIBLE
+        assert plan.certificate is None
+        assert check_certificate(plan).leaders == plan.problem.rules.may_lead.sum()
+
+
+# --- files and the command line ------------------------------------------------------------------
+
+
+def test_it_survives_a_file(tmp_path):
+    plan = asked(in_conflict())
+    save_plan(plan, tmp_path / "plan.json")
+    again = load_plan(tmp_path / "plan.json")
+    assert again.certificate == plan.certificate
+    assert check_certificate(again) == check_certificate(plan)
+
+
+def test_the_command_proves_and_refuses(tmp_path, capsys):
+    world = placement.load("azure")
+    country = world.labels("country")
+    two = [s for s, c in zip(world.sites, country, strict=True) if c in ("US", "AU")]
+    others = ",".join(set(world.sites) - set(two))
+    ask = ("--replicas", "7", "--voters", "3", "--no-vote", others, "--cap", "country=1:replicas")
+    assert main(["solve", "azure", *ask, "--json"]) == 2
+    path = tmp_path / "plan.json"
+    path.write_text(capsys.readouterr().out)
+    assert main(["check", str(path)]) == 0
+    assert capsys.readouterr().out.startswith("proved: no configuration obeys all constraints\n")
+    assert main(["check", str(path), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer == {"proved": True, "status": "infeasible", "leaders": len(two)}
+
+    document = json.loads(path.read_text())
+    document["certificate"]["proofs"][0]["leaders"].pop()
+    path.write_text(json.dumps(document))
+    assert main(["check", str(path)]) == 2
+    assert "refused: not exactly one proof" in capsys.readouterr().out
