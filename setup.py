@@ -21,6 +21,7 @@ SOURCES = [
     "descent",
     "branch",
     "tighten",
+    "sparse",
     "tree",
     "leaders",
     "glance",

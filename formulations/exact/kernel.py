@@ -316,6 +316,10 @@ class _Compiled:
         finally:
             bounds[bounds >= _BIG] = math.inf
 
+    def always_sparse(self) -> None:
+        """Let every frame be sparse, however small: only for tests."""
+        self._kernel.frames(self._context, 0.0, 1.0)
+
     def resized(self, core: Core) -> _Compiled:
         self._kernel.resize(self._context, core.rules.replicas_min, core.rules.replicas_max)
         return self
@@ -349,7 +353,7 @@ def compiled_available() -> bool:
     """Whether the compiled kernel was built, from these sources, and can be imported."""
     try:
         # the youngest of its functions: a checkout may have a kernel from before them
-        from formulations.exact._kernel import glances  # noqa: F401
+        from formulations.exact._kernel import frames  # noqa: F401
     except ImportError:
         return False
     return True
@@ -363,7 +367,8 @@ def open_kernel(core: Core, which: str = "auto") -> Kernel:
     core
         The problem.
     which
-        "auto" (compiled where there is one), "compiled" or "numpy".
+        "auto" (compiled where there is one), "compiled" or "numpy"; for tests also "sparse":
+        compiled, and every problem treated as if it were large.
 
     Raises
     ------
@@ -371,11 +376,14 @@ def open_kernel(core: Core, which: str = "auto") -> Kernel:
         For another name, or when the compiled kernel is asked for and was not built.
     """
     names: Sequence[str] = ("auto", "compiled", "numpy")
-    if which not in names:
+    if which not in (*names, "sparse"):
         raise InputError("unknown kernel", field="kernel", value=which, expected=" or ".join(names))
     if which != "numpy" and compiled_available():
-        return _Compiled(core)
-    if which == "compiled":
+        opened = _Compiled(core)
+        if which == "sparse":
+            opened.always_sparse()
+        return opened
+    if which in ("compiled", "sparse"):
         raise InputError(
             "the compiled kernel was not built",
             field="kernel",

@@ -22,11 +22,10 @@ from placement.status import Status, Termination
 from tests.exact.rational import Checker
 from tests.exact.worlds import brute_force, random_core
 
+_BUILT = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
 KERNELS = [
-    pytest.param(
-        "compiled",
-        marks=pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built"),
-    ),
+    pytest.param("compiled", marks=_BUILT),
+    pytest.param("sparse", marks=_BUILT),
     "numpy",
 ]
 PMED = Path(__file__).resolve().parents[2] / "../shared/data/pmed"
@@ -81,7 +80,7 @@ def test_worlds_that_once_failed(kernel, seed):
     assert_proven(random_core(seed), kernel, inflated=True)
 
 
-@pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
+@_BUILT
 @settings(max_examples=20)
 @given(st.integers(0, 10**9), st.integers(1, 70))
 def test_kernels_bound_alike_for_any_number_of_clients(seed, clients):
@@ -216,7 +215,7 @@ json.dump([result.termination, result.bound, result.score], sys.stdout)
 """
 
 
-@pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
+@_BUILT
 def test_signal_reaches_the_compiled_kernel():
     """In a process of its own, so that a signal that came late would interrupt nothing else."""
     root = Path(__file__).resolve().parents[2]

@@ -29,7 +29,7 @@ double bound_error(const context *x, const frame *f, double served, double least
     double magnitude = f->constant + served + fabs(least);
     for (int i = 0; i < count; i++)
         magnitude += 2.0 * fabs(x->rho[x->selected[i]]) + f->base[x->selected[i]];
-    double terms = x->p.clients + x->p.sites + 24.0, depth = f->beta ? x->p.sites : 0.0;
+    double terms = x->p.clients + x->p.sites + 24.0, depth = f->beta || f->charged ? x->p.sites : 0.0;
     return 2.0 * UNIT_ROUNDOFF * (terms * magnitude + (6.0 + depth) * (count + 2.0) * served);
 }
 
@@ -37,22 +37,26 @@ double bound_error(const context *x, const frame *f, double served, double least
 double evaluate_bound(context *x, frame *f, const double *u, int all_radii, int *count, double *error)
 {
     const problem *p = &x->p;
-    gains(f->column, f->free_count, u, p->padded, x->rho);
+    if (f->sparse)
+        sparse_gains(x, f, u);
+    else
+        gains(f->column, f->free_count, u, p->padded, x->rho);
     if (p->price) {
         const double *price = p->price + (size_t)(x->current < 0 ? 0 : x->current) * p->sites;
         for (int i = 0; i < f->free_count; i++)
             x->rho[i] += price[f->free_site[i]];
     }
-    if (f->beta)
-        for (int i = 0; i < f->free_count; i++)
-            x->rho[i] += f->base[i];
+    int priced = f->beta || f->charged;
+    for (int i = 0; i < f->free_count && priced; i++)
+        x->rho[i] += f->base[i];
     double served = paid(u, f->fixed_cost, p->padded), slack = BIG;
-    double offset = f->beta ? total(f->offset, p->padded) : 0.0;
+    double offset = priced ? total(f->offset, p->padded) : 0.0;
     x->served = served - offset;
     if (all_radii && x->cutoff < BIG)
         slack = x->cutoff * (1.0 + 1e-9) - x->served - f->constant;
     double least = inner_minimum(x, f, all_radii, slack, count);
-    x->work += (double)f->free_count * p->padded * 0.3 + p->padded * (*count + 6.0) + 200.0;
+    x->work += f->sparse ? 0.0 : (double)f->free_count * p->padded * 0.3;
+    x->work += p->padded * (*count + 6.0) + 200.0;
     x->iterations++;
     *error = 0.0;
     if (least >= BIG)
@@ -68,6 +72,9 @@ double improve_bound(context *x, frame *f, int iterations, double *error)
     size_t bytes = (size_t)p->padded * sizeof(double);
     double best = -BIG, lambda = f->root ? PLAIN_STEP_ROOT : PLAIN_STEP, best_error = 0.0;
     double *u = x->trial, *g = x->best_u;
+    if (f->stale)
+        settle(x, f);
+    const double *most = f->sparse ? f->reach : f->fixed_cost;
     int stall = 0, count, patience = iterations / 20 > PLAIN_PATIENCE ? iterations / 20 : PLAIN_PATIENCE;
     memcpy(u, f->u, bytes);
     memset(x->direction, 0, bytes);
@@ -89,9 +96,12 @@ double improve_bound(context *x, frame *f, int iterations, double *error)
             f->frequency[f->free_site[x->selected[i]]] += 0.1;
         for (int c = 0; c < p->padded; c++)
             g[c] = c < p->clients ? 1.0 : 0.0;
-        for (int i = 0; i < count; i++)
-            uncover(f->column[x->selected[i]], u, p->padded, g);
-        double norm = step_norm(u, f->fixed_cost, p->padded, g);
+        if (f->sparse)
+            sparse_uncover(x, f, x->selected, count, u, g);
+        else
+            for (int i = 0; i < count; i++)
+                uncover(f->column[x->selected[i]], u, p->padded, g);
+        double norm = step_norm(u, most, p->padded, g);
         if (norm == 0.0)
             break;
         double target = x->cutoff < BIG ? x->cutoff : 2.0 * fabs(value) + 1.0;
@@ -101,7 +111,7 @@ double improve_bound(context *x, frame *f, int iterations, double *error)
             lambda *= PLAIN_SHRINK;
             memcpy(u, f->u, bytes);
         }
-        move(u, u, g, x->direction, PLAIN_MOMENTUM, lambda * (target - value) / norm, f->fixed_cost, p->padded);
+        move(u, u, g, x->direction, PLAIN_MOMENTUM, lambda * (target - value) / norm, most, p->padded);
     }
     *error = best_error;
     return best;
@@ -178,5 +188,7 @@ int fix_by_reduced_cost(context *x, frame *f, double base, double error)
         frame_rebuild(x, f);
     for (int i = 0; i < in; i++)
         frame_fix_in(x, f, taken[i]);
+    if (f->stale)
+        settle(x, f);
     return out + in;
 }

@@ -52,6 +52,9 @@ void context_free(context *x)
     free(x->level_cost);
     free(x->level_rank);
     free(x->by_client);
+    free(x->ordered);
+    free(x->by_site);
+    cells_release(&x->spare);
     free(x->item_cost);
     free(x->item_beta);
     free(x->item_move);
@@ -81,12 +84,15 @@ int context_prepare(context *x)
     x->cutoff = BIG;
     x->leader = -2;
     x->closed = BIG;
+    x->sparse_from = SPARSE_FROM;
+    x->sparse_share = SPARSE_SHARE;
     x->stack_size = sites + 2;
     x->replicas = malloc(S * sizeof(int));
     x->costs = malloc(S * P * 8 + 8);
     x->near_order = malloc(S * sizeof(int));
     x->near_free = malloc((3 * S + 8) * sizeof(int));
     x->by_client = malloc((S * (size_t)clients + 1) * sizeof(int));
+    x->by_site = malloc(S * 8);
     x->stack = calloc((size_t)x->stack_size, sizeof(frame));
     x->rho = malloc(S * 8);
     x->trial = malloc(P * 8 + 8);
@@ -109,7 +115,7 @@ int context_prepare(context *x)
         if (!x->forced[side] || !x->gain[side] || !x->tries[side])
             return 0;
     }
-    if (!x->level_cost || !x->level_rank || !x->by_client || !x->replicas || !x->costs ||
+    if (!x->level_cost || !x->level_rank || !x->by_client || !x->by_site || !x->replicas || !x->costs ||
         !x->near_order || !x->near_free || !x->stack || !x->rho || !x->trial || !x->direction ||
         !x->best_u || !x->selected || !x->pick || !x->order || !x->key || !x->radii || !x->counts ||
         !x->enum_cost || !x->enum_rank)

@@ -21,6 +21,7 @@ void turn_to(context *x, int leader)
 {
     const problem *p = &x->p;
     x->current = leader;
+    x->ordered_is_current = 0;
     if (leader < 0)
         return;
     const double *d = p->site_rtt + (size_t)leader * p->sites;
@@ -92,6 +93,9 @@ void frame_release(frame *f)
     free(f->frequency);
     free(f->base);
     free(f->own_beta);
+    free(f->plain);
+    free(f->reach);
+    cells_release(&f->cells);
     memset(f, 0, sizeof(*f));
 }
 
@@ -101,8 +105,12 @@ void frame_drop(context *x, frame *f, int position, int adjust)
     int last = --f->free_count, site = f->free_site[position], padded = x->p.padded;
     f->state[site] = OUT;
     f->free_site[position] = f->free_site[last];
-    f->column[position] = f->column[last];
     f->base[position] = f->base[last];
+    if (f->sparse) {
+        f->stale = 1;
+        return;
+    }
+    f->column[position] = f->column[last];
     if (!f->beta)
         return;
     const double *beta = f->beta + (size_t)site * padded;
@@ -134,6 +142,11 @@ void frame_fix_in(context *x, frame *f, int site)
     f->in_site[f->in_count++] = site;
     if (p->price)
         f->constant += p->price[(size_t)(x->current < 0 ? 0 : x->current) * p->sites + site];
+    if (f->sparse) {
+        f->stale = 1;
+        stop_at(rank, cost, p->padded, f->fixed_rank, f->plain, f->offset);
+        return;
+    }
     stop_at(rank, cost, p->padded, f->fixed_rank, f->fixed_cost, f->offset);
     for (int i = 0; i < f->free_count; i++) {
         const int *other = p->rank + (size_t)f->free_site[i] * p->padded;
@@ -164,6 +177,7 @@ void frame_root(context *x, frame *f, int leader, int shared)
     f->beta = NULL;
     f->fresh = f->root = 1;
     f->shared = shared;
+    f->sparse = f->stale = f->charged = 0;
     f->decided = -1;
     for (int c = 0; c < p->padded; c++) {
         f->fixed_cost[c] = c < p->clients ? BIG : 0.0;
@@ -198,9 +212,16 @@ void frame_copy(context *x, frame *child, const frame *parent, int site)
     memcpy(child->state, parent->state, sites);
     memcpy(child->free_site, parent->free_site, sites * sizeof(int));
     memcpy(child->in_site, parent->in_site, sites * sizeof(int));
-    for (int i = 0; i < parent->free_count; i++) {
+    for (int i = 0; i < parent->free_count && !parent->sparse; i++) {
         child->column[i] = child->block + (size_t)i * padded;
         memcpy(child->column[i], parent->column[i], padded * sizeof(double));
+    }
+    child->sparse = parent->sparse;
+    child->stale = 0;
+    child->charged = parent->charged;
+    if (parent->sparse) {
+        memcpy(child->plain, parent->plain, padded * sizeof(double));
+        memcpy(child->reach, parent->reach, padded * sizeof(double));
     }
     memcpy(child->fixed_cost, parent->fixed_cost, padded * sizeof(double));
     memcpy(child->fixed_rank, parent->fixed_rank, padded * sizeof(int));
@@ -214,4 +235,6 @@ void frame_copy(context *x, frame *child, const frame *parent, int site)
     child->fresh = 1;
     child->root = child->shared = 0;
     frame_fix_in(x, child, site);
+    if (parent->sparse)
+        settle_child(x, child, parent);
 }

@@ -20,6 +20,8 @@
 #define BIG 1e300
 #define MAX_LEVELS 16
 #define MAX_ENUMERATED 6      /* sites still to choose when a leaf may be enumerated */
+#define SPARSE_FROM 20000.0   /* free sites x clients below which dense frames are as good */
+#define SPARSE_SHARE 0.2      /* share of these cells from which they are quicker */
 #define UNIT_ROUNDOFF 1.1102230246251565e-16
 
 /* One clone per instruction set, chosen when the module is loaded (needs glibc's ifunc). */
@@ -64,6 +66,16 @@ typedef struct {
     int size[3];               /* how many free sites it selects */
 } radius_answer;
 
+/* Cells of a sparse frame, client by client, in each client's order; see sparse.c. */
+typedef struct {
+    size_t *start;             /* clients + 1 */
+    int *site, *rank;
+    double *weight;            /* w: the cost alone */
+    double *cost;              /* w and the beta of the free sites that the client prefers */
+    double *beta;
+    size_t capacity;
+} cells;
+
 typedef struct frame {
     unsigned char *state;      /* sites: FREE, IN, OUT */
     int free_count;
@@ -90,6 +102,12 @@ typedef struct frame {
     int fresh;                 /* 1: not bounded yet */
     int root;
     int shared;                /* 1: the columns are the costs, see frame_root */
+    int sparse;                /* 1: `cells` stand in for columns and beta, see sparse.c */
+    int stale;                 /* 1: the cells are those of an earlier state */
+    int charged;               /* 1: some of the cells have a beta */
+    cells cells;
+    double *plain;             /* padded: cost at the nearest fixed replica without any beta */
+    double *reach;             /* padded: the most that u may be, <= fixed_cost */
 } frame;
 
 typedef struct {
@@ -130,6 +148,11 @@ typedef struct {
     int *level_rank;
     int stop;
     int *by_client;            /* clients x sites: sites in each client's order */
+    double *ordered;           /* clients x sites: their costs under the current leader ... */
+    int ordered_is_current;    /* ... if they were asked for since it changed */
+    double *by_site;           /* sites: scratch of sparse frames */
+    cells spare;
+    double sparse_from, sparse_share; /* SPARSE_FROM and SPARSE_SHARE, but for tests */
     double *item_cost, *item_beta, *item_move, *item_best;
     int *item_free, *item_site, *item_start;
     signed char *item_step;
@@ -191,6 +214,17 @@ double evaluate_bound(context *x, frame *f, const double *u, int all_radii, int 
 double improve_bound(context *x, frame *f, int iterations, double *error);
 int fix_by_reduced_cost(context *x, frame *f, double base, double error);
 double bound_error(const context *x, const frame *f, double served, double least, int count);
+
+/* sparse.c */
+void cells_release(cells *m);
+int sparse_alloc(context *x, frame *f);
+void sparsify(context *x, frame *f);
+void settle(context *x, frame *f);
+void settle_child(context *x, frame *child, const frame *parent);
+void sparse_gains(context *x, const frame *f, const double *u);
+void sparse_uncover(context *x, const frame *f, const int *selected, int count, const double *u, double *cover);
+void sparse_charge(context *x, frame *f, const int *start, const int *item_site, const double *item_beta);
+void record_cells(context *x, const frame *f);
 
 /* tighten.c */
 void frame_rebuild(context *x, frame *f);

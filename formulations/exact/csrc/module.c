@@ -318,6 +318,27 @@ static PyObject *resize_problem(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(frames_doc, "frames(context, cells, share): from how many cells on frames are sparse, below which share");
+
+static PyObject *frames(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    double least, share;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Odd", &capsule, &least, &share))
+        return NULL;
+    context *x = context_of(capsule);
+    if (!x)
+        return NULL;
+    if (!(least >= 0.0) || !(share >= 0.0 && share <= 1.0)) {
+        PyErr_SetString(PyExc_ValueError, "not a number of cells, or not a share");
+        return NULL;
+    }
+    x->sparse_from = least;
+    x->sparse_share = share;
+    Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(open_doc, "open(context, leader, u): put the leader's tree on the stack");
 
 static PyObject *open_leader(PyObject *self, PyObject *args)
@@ -461,6 +482,7 @@ static PyMethodDef methods[] = {
     {"scans", scans, METH_VARARGS, scans_doc},
     {"glances", glances, METH_VARARGS, glances_doc},
     {"resize", resize_problem, METH_VARARGS, resize_doc},
+    {"frames", frames, METH_VARARGS, frames_doc},
     {"open", open_leader, METH_VARARGS, open_doc},
     {"run", run, METH_VARARGS, run_doc},
     {"bound", bound_of, METH_O, bound_doc},

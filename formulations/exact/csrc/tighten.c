@@ -83,6 +83,8 @@ double tighten(context *x, frame *f, int iterations, double *error)
         x->stop = 1;
         return -BIG;
     }
+    if (f->stale)
+        settle(x, f);
     int *where = x->near_free + sites, total = 0, count;
     double *u = x->trial, *g = x->best_u, *direction = x->direction, *limit = x->enum_cost;
     double *ceiling = limit + padded;
@@ -95,8 +97,9 @@ double tighten(context *x, frame *f, int iterations, double *error)
         x->item_start[c] = total;
         /* Few cells can matter: those of sites that the steps select, and those cheap enough to be
          * the client's choice. The others are left out, with beta 0, and u stays below them all. */
-        double last = 0.0, plain = f->fixed_cost[c] - f->offset[c];
+        double last = 0.0, plain = f->sparse ? f->plain[c] : f->fixed_cost[c] - f->offset[c];
         double reach = f->u[c] > plain ? f->u[c] : plain;
+        size_t cell = f->sparse ? f->cells.start[c] : 0, end = f->sparse ? f->cells.start[c + 1] : 0;
         ceiling[c] = BIG;
         for (int t = 0; t < p->sites; t++) {
             int j = order[t];
@@ -107,8 +110,12 @@ double tighten(context *x, frame *f, int iterations, double *error)
             last = BIG;
             if (f->state[j] != FREE)
                 continue;
-            double cost = x->costs[(size_t)j * padded + c];
+            double cost = f->sparse ? x->ordered[(size_t)c * sites + t] : x->costs[(size_t)j * padded + c];
             double beta = f->beta ? f->beta[(size_t)j * padded + c] : 0.0;
+            while (cell < end && f->cells.rank[cell] < t)
+                cell++;
+            if (cell < end && f->cells.rank[cell] == t)
+                beta = f->cells.beta[cell];
             if (cost >= reach && beta == 0.0 && f->frequency[j] < TIGHT_SELDOM) {
                 ceiling[c] = cost < ceiling[c] ? cost : ceiling[c];
                 continue;
@@ -217,7 +224,11 @@ double tighten(context *x, frame *f, int iterations, double *error)
             u[c] = v < limit[c] + sum ? v : limit[c] + sum;
         }
     }
-    if (improved) {
+    if (improved && f->sparse) {
+        sparse_charge(x, f, x->item_start, x->item_site, x->item_best);
+        if (x->recording)
+            record_cells(x, f);
+    } else if (improved) {
         size_t bytes = sites * padded * sizeof(double);
         if (!f->own_beta)
             f->own_beta = malloc(bytes + 8);

@@ -16,6 +16,7 @@
 #define LARGE 20000          /* free sites x clients above which the root gets more steps */
 #define CLOSE_BITS 16         /* of the largest multiplier, in a recorded proof */
 #define ENUMERATE_PER_SITE 6.0
+#define FEW 12.0
 
 /* ---- record of the proof: a flat list of numbers, decoded by certificate.py ---- */
 
@@ -144,7 +145,7 @@ static double completions(int n, int lo, int hi)
 static void push(context *x, const frame *parent, int site)
 {
     frame *f = &x->stack[x->depth];
-    if (!frame_alloc(x, f, parent->free_count)) {
+    if (!frame_alloc(x, f, parent->sparse ? 0 : parent->free_count) || (parent->sparse && !sparse_alloc(x, f))) {
         x->stop = 1;
         return;
     }
@@ -202,7 +203,8 @@ double record_close(context *x, frame *f, double bound)
         double grain = ldexp(1.0, exponent - CLOSE_BITS);
         for (int c = 0; c < x->p.padded; c++) {
             double u = c < x->p.clients ? rint(f->u[c] / grain) * grain : 0.0;
-            x->trial[c] = u < f->fixed_cost[c] ? u : f->fixed_cost[c];
+            double most = f->sparse ? f->reach[c] : f->fixed_cost[c];
+            x->trial[c] = u < most ? u : most;
         }
         value = evaluate_bound(x, f, x->trial, 0, &count, &error) - error;
         if (value >= x->cutoff) {
@@ -241,9 +243,10 @@ static void visit(context *x)
             lo = 0;
         if (hi > f->free_count)
             hi = f->free_count;
-        double few = 12.0 + ENUMERATE_PER_SITE * f->free_count;
-        if (hi >= lo && hi >= 0 && hi <= MAX_ENUMERATED &&
-            completions(f->free_count, lo, hi) <= few) {
+        double ways = hi >= lo && hi >= 0 && hi <= MAX_ENUMERATED ? completions(f->free_count, lo, hi) : BIG;
+        int few = ways <= FEW + ENUMERATE_PER_SITE * f->free_count;
+        /* where a bound is cheaper than a score, first see which sites it leaves */
+        if (ways <= FEW || (few && (round > 0 || !f->sparse))) {
             enumerate(x, f, lo, hi);
             if (x->recording)
                 record_event(x, 3.0, 0.0);
@@ -292,7 +295,7 @@ static void visit(context *x)
             close_frame(x, x->cutoff);
             return;
         }
-        if (fixed == 0)
+        if (fixed == 0 && !(few && round == 0))
             break;
         iterations = f->root ? 40 : 12;
     }
@@ -300,6 +303,8 @@ static void visit(context *x)
         /* handled by the enumeration above on the next visit */
         return;
     }
+    if (f->fresh)
+        sparsify(x, f);
     int i = branch_site(x, f, value), site = f->free_site[i];
     frame_drop(x, f, i, 1);
     f->state[site] = FREE;

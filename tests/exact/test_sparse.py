@@ -1,0 +1,87 @@
+"""Sparse frames of the compiled kernel: the same optima as dense ones, by trees as good."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations.exact.core import Core
+from formulations.exact.engine import search
+from formulations.exact.kernel import compiled_available, open_kernel
+from placement.status import Status
+from tests.exact.rational import Checker
+
+pytestmark = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
+
+
+def relayed(seed: int, sites: int, clients: int, replicas: int, weak: float) -> Core:
+    """Points in a square; reads are relayed but for the share `weak`: closest assignment binds."""
+    rng = np.random.default_rng(seed)
+    points, homes = 100 * rng.random((sites, 2)), 100 * rng.random((clients, 2))
+    between = np.linalg.norm(points[:, None] - points, axis=-1)
+    noise = 1 + 0.2 * rng.random((clients, sites))
+    rtt = noise * np.linalg.norm(homes[:, None] - points, axis=-1)
+    reads = rng.integers(1, 50, clients).astype(float)
+    relay = np.rint((1 - weak) * reads)
+    direct = rng.integers(0, 9, clients)
+    return Core.of_arrays(
+        rtt, between, (reads, relay, direct, 40.0), replicas=(replicas, replicas), voters=3
+    )
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 10**6), st.integers(4, 7), st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+def test_same_optimum_with_a_proof_in_rational_arithmetic(seed, replicas, weak):
+    core = relayed(seed, 16, 25, replicas, weak)
+    dense = search(core, kernel="compiled", certify=False)
+    sparse = search(core, kernel="sparse")
+    assert sparse.status is dense.status is Status.OPTIMAL
+    assert sparse.score == pytest.approx(dense.score, rel=1e-9)
+    assert sparse.certificate is not None
+    Checker(core, sparse.certificate).check()
+
+
+def test_trees_are_about_as_large_as_dense_ones():
+    # multipliers and reduced costs are the same numbers up to rounding, and up to what a client's
+    # multiplier loses when sites leave in another order
+    nodes = {"compiled": 0, "sparse": 0}
+    for seed in range(8):
+        core = relayed(seed, 40, 60, 7, 0.0)
+        scores = set()
+        for which in nodes:
+            result = search(core, kernel=which, certify=False)
+            assert result.status is Status.OPTIMAL
+            scores.add(round(result.score, 6))
+            nodes[which] += result.counters.nodes
+        assert len(scores) == 1
+    assert nodes["compiled"] > 400
+    assert nodes["sparse"] < 1.3 * nodes["compiled"]
+
+
+def test_bounds_under_one_leader_never_pass_the_optimum():
+    core = relayed(3, 30, 50, 6, 0.0)
+    optimum = search(core, kernel="compiled", certify=False)
+    assert optimum.configuration is not None
+    kernel = open_kernel(core, "sparse")
+    leader = optimum.configuration.leader
+    kernel.open(leader, np.zeros(len(core.active)))
+    last, finished, found = 0.0, False, None
+    while not finished:
+        finished = kernel.run(1e4, 60.0)
+        found = kernel.incumbent()
+        bound = kernel.bound() if found is None else min(kernel.bound(), found.score)
+        assert last - 1e-9 * abs(last) <= bound <= optimum.score * (1 + 1e-9)
+        last = bound
+    assert found is not None
+    assert found.score == pytest.approx(optimum.score, rel=1e-9)
+
+
+@pytest.mark.parametrize(("cells", "share"), [(-1.0, 0.5), (float("nan"), 0.5), (0.0, 1.5)])
+def test_a_wrong_threshold_is_refused(cells, share):
+    import formulations.exact._kernel as compiled
+
+    context = open_kernel(relayed(1, 5, 5, 3, 0.0), "compiled")._context
+    with pytest.raises(ValueError, match="not a number of cells"):
+        compiled.frames(context, cells, share)
