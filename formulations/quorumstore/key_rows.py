@@ -11,7 +11,7 @@ import numpy as np
 
 from formulations.quorumstore.enumerate import Enumeration
 from formulations.quorumstore.tables import SetTables
-from placement.quorumstore import QuorumProblem, metrics, structural_reasons
+from placement.quorumstore import QuorumProblem, structural_reasons
 from placement.quorumstore.problem import CountArray
 from placement.status import Status, Termination
 
@@ -119,7 +119,7 @@ def solve_batch(
         if found is None:
             rows.append(KeyRow("", str(Status.INFEASIBLE)))
             continue
-        figures = metrics(key, [found.replicas], found.read, found.write, losses=True)
+        figures = plan.figures
         rows.append(
             KeyRow(
                 "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from placement.errors import InputError, SolverError
 from placement.quorumstore.explain import structural_reasons
 from placement.quorumstore.goal import Metrics
-from placement.quorumstore.latency import SortedSets, loss_thresholds, metrics
+from placement.quorumstore.latency import SortedSets, loss_thresholds, metrics, worst_thresholds
 from placement.quorumstore.problem import QuorumProblem
 from placement.status import Status, Termination, relative_gap, status_of
 
@@ -113,14 +114,14 @@ class QuorumPlan:
             When the configuration breaks the rules or bounds of the problem, or has a value below
             `bound`: then the method that produced it is wrong.
         """
-        value = math.inf
+        value, figures = math.inf, None
         if configuration is not None:
-            value = _value(problem, configuration)
+            value, figures = _evaluated(problem, configuration)
             if not math.isfinite(value):
                 raise SolverError(f"{method} returned {configuration}, which breaks the bounds")
             if value < bound and relative_gap(value, bound) == 0 and bound - value > 1e-9 * bound:
                 raise SolverError(f"{method} claims the bound {bound} above the value {value}")
-        return cls(
+        plan = cls(
             problem,
             configuration,
             value,
@@ -132,6 +133,9 @@ class QuorumPlan:
             tuple(reasons),
             tuple(notes),
         )
+        if figures is not None:
+            plan.__dict__["_asked"] = figures  # they were just worked out
+        return plan
 
     @property
     def gap(self) -> float:
@@ -208,17 +212,28 @@ class QuorumPlan:
     @property
     def mean_latency(self) -> float:
         """Mean over all reads and writes in normal operation, ms."""
-        return float(self._metrics.mean[0])
+        return float(self._asked.mean[0])
 
     @property
     def cost(self) -> float:
         """Price of traffic and storage; 0 without prices."""
-        return float(self._metrics.cost[0])
+        return float(self._asked.cost[0])
 
     @cached_property
-    def _metrics(self) -> Metrics:
-        found = self._found
-        return metrics(self.problem, [found.replicas], found.read, found.write, losses=False)
+    def figures(self) -> Metrics:
+        """All figures of the configuration, the worst over all losses included; arrays of one."""
+        problem, found = self.problem, self._found
+        if problem.rules.contingency:
+            return self._asked
+        rows = np.array([found.replicas], dtype=np.intp)
+        ordered = SortedSets.of(problem, rows)
+        read, write = worst_thresholds(problem, rows, ordered, found.read, found.write)
+        return dataclasses.replace(self._asked, worst_read=read, worst_write=write)
+
+    @cached_property
+    def _asked(self) -> Metrics:
+        """The figures that the goal is about: no losses where the rules do not ask for them."""
+        return _evaluated(self.problem, self._found)[1]
 
     @property
     def _found(self) -> QuorumConfiguration:
@@ -257,7 +272,7 @@ def evaluate(problem: QuorumProblem, replicas: Sequence[str], read: int, write: 
                 "quorum out of range", field=field, value=quorum, expected=f"1..{len(sites)}"
             )
     configuration = QuorumConfiguration(sites, read, write)
-    value = _value(problem, configuration)
+    value, _ = _evaluated(problem, configuration)
     reasons = structural_reasons(problem, configuration.size, read, write)
     rows = np.array([sites], dtype=np.intp)
     if not problem.admissible(rows, max(read, write))[0]:
@@ -277,7 +292,8 @@ def evaluate(problem: QuorumProblem, replicas: Sequence[str], read: int, write: 
     )
 
 
-def _value(problem: QuorumProblem, found: QuorumConfiguration) -> float:
+def _evaluated(problem: QuorumProblem, found: QuorumConfiguration) -> tuple[float, Metrics]:
+    """Value of the goal, and the figures it comes from."""
     rows = np.array([found.replicas], dtype=np.intp)
     figures = metrics(problem, rows, found.read, found.write)
-    return float(problem.goal.values(figures, problem.rules.contingency)[0])
+    return float(problem.goal.values(figures, problem.rules.contingency)[0]), figures
