@@ -13,7 +13,7 @@ from placement.errors import InputError
 from placement.replay import Deployments, Trace, replay
 from placement.replay.ranking import Recommendation, ranking_text, recommendations
 from placement.replay.summaries import gains, summary
-from tests.replay.test_run import READS_MOVE, two_towns, world27
+from tests.replay.cases import READS_MOVE, two_towns, world27
 
 
 def test_the_summary_by_hand():

@@ -13,6 +13,7 @@ from placement import Instance, Problem
 from placement.replay.decay import Decay
 from placement.stability import Hysteresis, MovePrices
 from placement.watch import Settings, Store, Watch, source_of
+from placement.watch.advice import advise, initial_state
 from placement.watch.readings import Columns
 
 Counts = npt.NDArray[np.float64]
@@ -106,3 +107,18 @@ class Run:
 
     def __exit__(self, *_: object) -> None:
         self.store.close()
+
+
+def kinds(run: Run) -> list[tuple[str, str, str]]:
+    """Kind, file and interval of what was reported."""
+    return [report[:3] for report in run.reports]
+
+
+def reference(tier: int, counts: Counts, **more: object) -> list[dict[str, object]]:
+    """The recommendations, without any file or store."""
+    asked = settings(tier, **more)
+    state, found = initial_state(asked), []
+    for i, table in enumerate(counts):
+        state, advice = advise(asked, state, str(i), table)
+        found.append(json.loads(json.dumps(advice.document)))
+    return found

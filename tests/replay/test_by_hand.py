@@ -1,0 +1,117 @@
+"""Replays small enough to work out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import placement
+from placement import Instance, Problem
+from placement.replay import NOBODY, Deployments, Trace, replay, summary
+from tests.replay.cases import READS_MOVE, two_towns
+
+
+def test_two_towns_by_hand():
+    """With τ = 2 after interval 2 east has 16 against 6 of the west, and keeps the lead."""
+    problem, trace, both = two_towns(READS_MOVE, decay=2.0)
+    result = replay(problem, trace, both, tiers=(1,))
+    west, east = 0, 1
+
+    def seen(name: str) -> tuple[list[int], list[float]]:
+        outcome = result.outcome(1, name)
+        return outcome.leader[0].tolist(), outcome.score[0].tolist()
+
+    assert seen("optimized") == ([west, east, east, east], [1600.0, 1.0, 0.0, 100.0])
+    assert seen("oracle")[1] == [16.0, 1.0, 0.0, 1.0]
+    assert seen("closest-to-writes") == ([west] * 4, [1600.0, 100.0, 0.0, 1.0])
+    assert seen("static") == ([east] * 4, [16.0, 1.0, 0.0, 100.0])
+    assert seen("worst") == ([west] * 4, [1600.0, 100.0, 0.0, 1.0])
+    assert seen("average") == ([NOBODY] * 4, [808.0, 50.5, 0.0, 50.5])
+    assert result.outcome(1, "preferred").leader.tolist() == [[NOBODY] * 4]
+    over = result.overhead(1, "optimized")[0].tolist()
+    assert over == pytest.approx([100 * (1600 / 16 - 1), 0.0, 0.0, 9900.0])
+    assert result.moves(1, "optimized").tolist() == [1.0]
+    assert math.isnan(result.moves(1, "preferred")[0])
+    wish = both.preferring(problem.instance, ["west"])
+    kept = replay(problem, trace, wish, tiers=(1,), strategies=["preferred"])
+    assert kept.outcome(1, "preferred").leader.tolist() == [[west] * 4]
+
+
+def test_copies_are_counted():
+    """Two sites, one replica: it is copied every time the leader moves."""
+    problem, trace, both = two_towns(READS_MOVE, decay=2.0)
+    alone = problem.replace(replicas=1, voters=1)
+    result = replay(alone, trace, both, tiers=(1, 3))
+    assert result.outcome(3, "optimized").leader.tolist() == [[0, 1, 1, 1]]
+    assert result.copies(3, "optimized").tolist() == result.moves(3, "optimized").tolist() == [1]
+    assert result.copies(3, "static").tolist() == [0]
+    assert result.copies(1, "optimized").tolist() == [0]
+    assert math.isnan(result.copies(3, "preferred")[0])
+    assert summary(result).set_index(["tier", "strategy"]).loc[(3, "optimized"), "copies"] == 1
+
+
+def test_writes_pay_for_the_quorum():
+    counts = np.zeros((2, 2, 2))
+    counts[:, 0, 1] = 3  # three writes from the west: 1 ms to the leader, 100 ms for the other vote
+    problem, trace, both = two_towns(counts, decay=2.0)
+    result = replay(problem, trace, both, tiers=(1, 2))
+    for tier in (1, 2):
+        assert result.outcome(tier, "optimized").score.tolist() == [[303.0]]
+    alone = replay(problem.replace(quorum=1), trace, both, tiers=(1,))
+    assert alone.outcome(1, "optimized").score.tolist() == [[3.0]]
+
+
+def test_a_quiet_start_leaves_the_leader_where_it_is():
+    counts = np.zeros((3, 2, 2))
+    counts[2, 1, 0] = 5
+    problem, trace, both = two_towns(counts, decay=2.0)
+    result = replay(problem, trace, both, tiers=(1, 2, 3))
+    for tier in (1, 2, 3):
+        assert result.outcome(tier, "optimized").leader.tolist() == [[0, 0]]
+        assert result.outcome(tier, "oracle").score.tolist() == [[0.0, 5.0]]
+    eastern = both.preferring(problem.instance, ["east"])
+    result = replay(problem, trace, eastern, tiers=(1, 2, 3))
+    for tier in (1, 2, 3):
+        assert result.outcome(tier, "optimized").leader.tolist() == [[1, 1]]
+
+
+def test_forgetting_everything_keeps_the_leader_through_silence():
+    """With τ = ∞ the silent interval says nothing: the leader stays, it does not jump back."""
+    counts = np.zeros((4, 2, 2))
+    counts[0, 1, 0] = counts[3, 1, 0] = 5
+    problem, trace, both = two_towns(counts, decay=math.inf)
+    for tiers in ((1,), (2,), (3,)):
+        result = replay(problem, trace, both, tiers=tiers)
+        assert result.outcome(tiers[0], "optimized").leader.tolist() == [[1, 1, 1]]
+
+
+def test_rtts_that_vary_are_known_only_afterwards():
+    """The quorum of tier 2 is chosen by the RTTs of the interval before, and paid with the new."""
+    rtt = np.array([[0.0, 10.0, 20.0], [10.0, 0.0, 30.0], [20.0, 30.0, 0.0]])
+    later = np.array([[0.0, 90.0, 20.0], [90.0, 0.0, 30.0], [20.0, 30.0, 0.0]])
+    world = Instance(
+        sites=("a", "b", "c"),
+        clients=("k",),
+        client_rtt=np.array([[1.0, 300.0, 300.0]]),
+        site_rtt=np.stack([rtt, later, later]),
+        counts=np.ones((3, 1, 1)),
+        operations=(placement.STANDARD_OPERATIONS[3],),
+    )
+    problem = Problem(world, replicas=3, voters=2, decay=2.0)
+    everyone = Deployments.same(world, 1, world.sites, ("a", "b"))
+    result = replay(problem, Trace.of_instance(world), everyone)
+    assert result.outcome(2, "optimized").score.tolist() == [[91.0, 21.0]]
+    assert result.outcome(2, "oracle").score.tolist() == [[21.0, 21.0]]
+    assert result.outcome(2, "static").score.tolist() == [[21.0, 21.0]]
+    assert result.outcome(1, "optimized").score.tolist() == [[91.0, 91.0]]
+
+
+def test_a_preferred_leader_that_may_not_lead_is_no_preference():
+    problem, trace, both = two_towns(READS_MOVE, decay=2.0)
+    wish = both.preferring(problem.instance, ["west"])
+    result = replay(problem.replace(leaders=["east"]), trace, wish, tiers=(1, 2, 3))
+    for tier in (1, 2, 3):
+        assert np.isnan(result.outcome(tier, "preferred").score).all()
+        assert (result.outcome(tier, "optimized").leader == 1).all()

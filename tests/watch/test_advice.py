@@ -1,0 +1,149 @@
+"""What a watch says: against the evaluator, at the extremes of its rule, in silence."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placement import Configuration, Instance, Options, Plan, Problem, Termination
+from placement.feasibility import violations
+from placement.methods import load_method
+from placement.plan import objective
+from placement.replay.decay import Decay
+from placement.stability import Hysteresis, MovePrices, changes
+from placement.watch.advice import advise, initial_state
+from placement.watch.store import read_log
+from tests.watch.worlds import Run, csv_text, demand, drop, reference, settings, world
+
+
+def test_recommendations_hold_up_to_the_evaluator() -> None:
+    """Gain, price and rule, each computed anew by brute force over every configuration."""
+    asked = settings(3)
+    instance, counts, decay = asked.instance, demand(20), 1.3
+    problem = asked.problem
+    every = []
+    for replicas in itertools.combinations(range(6), 4):
+        for voters in itertools.combinations(replicas, 3):
+            for leader in voters:
+                one = Configuration.of(leader, voters, replicas)
+                if not violations(problem, one):
+                    every.append(one)
+    state = initial_state(asked)
+    for i, table in enumerate(counts):
+        before = state.current
+        state, advice = advise(asked, state, str(i), table)
+        weights = decay ** np.arange(-i, 1.0)
+        rates = np.tensordot(weights, counts[: i + 1], 1) / weights.sum()
+        now = problem.replace(instance=instance.replace(counts=rates, intervals=()))
+        mean = {c: objective(now, c) / rates.sum() for c in every}
+        assert advice.document["operations"] == pytest.approx(rates.sum())
+        for each in advice.candidates:
+            value = objective(now, each.configuration) / rates.sum()
+            assert each.mean == pytest.approx(value, rel=1e-12)
+        least = min(mean.values())
+        assert min(each.mean for each in advice.candidates) == pytest.approx(least, rel=1e-12)
+        if before is None:
+            assert advice.action == "start"
+            continue
+        held = [c for c in every if c.replicas == before.replicas]
+        same = [c for c in held if set(c.voters) == set(before.voters)]
+        for kind, among in (("leader", same), ("roles", held), ("replicas", every)):
+            best = min(objective(now, c) / rates.sum() for c in among)
+            shown = [each.mean for each in advice.candidates if each.kind in ("keep", kind)]
+            wider = [each.mean for each in advice.candidates]
+            assert min(wider if kind == "replicas" else [*shown, *wider]) <= best * (1 + 1e-12)
+        worth = [
+            asked.rule.horizon * (advice.candidates[0].mean - each.mean) - each.price
+            for each in advice.candidates
+        ]
+        assert [each.price for each in advice.candidates] == [
+            asked.prices.of(changes(before, each.configuration)) for each in advice.candidates
+        ]
+        if advice.action == "move":
+            assert worth[advice.chosen] == pytest.approx(max(worth))
+            assert worth[advice.chosen] > 0
+            assert advice.streak == 2
+            last = advice.document["steps"][-1]
+            assert set(last["replicas"]) == set(advice.document["replicas"])
+            assert set(last["voters"]) == set(advice.document["voters"])
+            assert last["leader"] == advice.document["leader"]
+        else:
+            assert max(worth) <= 1e-9 or advice.streak == 1
+
+
+def test_an_interrupted_search_is_no_recommendation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A method answers Ctrl-C with the best so far; a watch must not go on from there."""
+    counts, folder = demand(4), tmp_path / "in"
+    for i, table in enumerate(counts):
+        drop(folder, f"{i}.csv", csv_text(world(), [i], table[None]))
+    true, calls = load_method("exhaustive"), []
+
+    def call(problem: Problem, options: Options) -> Plan:
+        calls.append(problem)
+        plan = true.call(problem, options)
+        return plan.replace(termination=Termination.INTERRUPTED) if len(calls) == 5 else plan
+
+    asked = settings(2, method="exhaustive")
+    with monkeypatch.context() as patch, Run(asked, folder, tmp_path / "s.db") as run:
+        patch.setattr("placement.watch.advice.load_method", lambda _: replace(true, call=call))
+        with pytest.raises(KeyboardInterrupt):
+            run.look()
+    assert 0 < len(run.shown) < 4
+    with Run(asked, folder, tmp_path / "s.db") as run:
+        run.look()
+    assert read_log(tmp_path / "s.db")[0] == reference(2, counts, method="exhaustive")
+
+
+def test_extremes_of_the_rule() -> None:
+    counts = demand(16)
+    never = reference(3, counts, rule=Hysteresis(0.0))
+    assert {d["action"] for d in never} == {"start", "keep"}
+    forbidden = reference(3, counts, prices=MovePrices(*[math.inf] * 4))
+    assert {d["action"] for d in forbidden} == {"start", "keep"}
+    assert "forbidden" in " ".join(forbidden[5]["reasons"])
+    # for ever and from the last interval alone: the best of the interval before, each time
+    eager = reference(3, counts, rule=Hysteresis(math.inf), decay=Decay(math.inf))
+    for document in eager[1:]:
+        assert document["then_ms"] == min(c["mean_ms"] for c in document["candidates"])
+    json.dumps(eager, allow_nan=False)
+
+
+def test_a_start_that_breaks_the_rules_is_left(tmp_path: Path) -> None:
+    start = Configuration.of(0, [0, 1, 2], [0, 1, 2, 3])  # two voters of three in country x
+    found = reference(3, demand(2), start=start, rule=Hysteresis(0.0), prices=MovePrices(9.0))
+    assert found[0]["action"] == "move"
+    assert "breaks the constraints" in found[0]["reasons"][0]
+
+
+def test_quiet_intervals(tmp_path: Path) -> None:
+    counts = np.concatenate([np.zeros((2, 6, 5)), demand(3), np.zeros((2, 6, 5))])
+    found = reference(2, counts)
+    assert [d["action"] for d in found[:3]] == ["wait", "wait", "start"]
+    assert found[0]["leader"] is None
+    assert found[0]["reasons"] == ["Nothing was issued yet: there is nothing to go by."]
+    assert found[-1]["operations"] > 0
+
+
+def test_the_smallest_world(tmp_path: Path) -> None:
+    alone = Instance(
+        sites=("s",), clients=("k",), client_rtt=[[0.0]], site_rtt=[[0.0]], counts=np.ones((1, 5))
+    )
+    asked = settings(problem=Problem(alone, replicas=1, voters=1))
+    (tmp_path / "in").mkdir()
+    with Run(asked, tmp_path / "in", tmp_path / "s.db") as run:
+        run.look()
+        assert (run.shown, run.reports) == ([], [])
+        text = "interval,client,operation,count\n"
+        for i in range(3):
+            drop(tmp_path / "in", f"{i}.csv", f"{text}{i},k,single_group,5\n")
+        run.look()
+        assert [document["action"] for document in run.shown] == ["start", "keep", "keep"]
+        assert [document["then_ms"] for document in run.shown] == [0.0, 0.0, 0.0]

@@ -1,0 +1,181 @@
+"""Files as they come: malformed, half written, young, strange; every form says the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from placement.errors import InputError
+from placement.io.tables import parquet_bytes
+from placement.watch.readings import interval_key
+from tests.watch.worlds import Run, csv_text, demand, drop, kinds, reference, settings, world
+
+BAD = {
+    "unknown client": "interval,client,operation,count\n1,nobody,weak_read,1\n",
+    "unknown operation": "interval,client,operation,count\n1,client a,read,1\n",
+    "negative": "interval,client,operation,count\n1,client a,weak_read,-1\n",
+    "infinite": "interval,client,operation,count\n1,client a,weak_read,inf\n",
+    "not a number": "interval,client,operation,count\n1,client a,weak_read,nan\n",
+    "missing value": "interval,client,operation,count\n1,client a,weak_read,\n",
+    "counted twice": "interval,client,operation,count\n1,client a,weak_read,1\n"
+    "1,client a,weak_read,1\n",
+    "not a place in time": "interval,client,operation,count\nlater,client a,weak_read,1\n",
+    "another length": "interval,client,operation,count\n1,client a,weak_read\n",
+    "no such column": "client,operation,count\nclient a,weak_read,1\n",
+    "unknown column": "interval,client,operations,count\n1,client a,weak_read,1\n",
+    "several databases": "database,interval,client,operation,count\nd,1,client a,weak_read,1\n",
+    "two kinds": "interval,client,operation,count\n1,client a,weak_read,1\n"
+    "2026-01-01,client a,weak_read,1\n",
+    "no rows": "interval,client,operation,count\n",
+    "empty": "\n",
+}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_malformed_files_are_reported_and_skipped(tmp_path: Path, words: str) -> None:
+    counts, folder = demand(3), tmp_path / "in"
+    for i in (0, 2):
+        drop(folder, f"{i}.csv", csv_text(world(), [i], counts[i][None]))
+    drop(folder, "bad.csv", BAD[words])
+    with Run(settings(2), folder, tmp_path / "s.db") as run:
+        run.look()
+        ((kind, source, _, message),) = run.reports
+        assert (kind, source) == ("malformed", "bad.csv")
+        assert words in message
+        assert [d["interval"] for d in run.shown] == ["0", "2"]
+
+
+def test_one_bad_interval_of_a_file_does_not_spoil_the_others(tmp_path: Path) -> None:
+    counts = demand(3)
+    text = csv_text(world(), [0, 1, 2], counts).replace("\n1,client c,", "\n1,client q,", 1)
+    drop(tmp_path / "in", "all.csv", text)
+    with Run(settings(2), tmp_path / "in", tmp_path / "s.db") as run:
+        run.look()
+        assert [d["interval"] for d in run.shown] == ["0", "2"]
+        assert kinds(run) == [("malformed", "all.csv", "1")]
+        # mended before anything later is used it would have counted; now it is late
+        drop(tmp_path / "in", "all.csv", csv_text(world(), [0, 1, 2], counts))
+        run.look()
+        assert kinds(run)[1:] == [("late", "all.csv", "1")]
+
+
+def test_a_mended_file_counts_if_it_comes_in_time(tmp_path: Path) -> None:
+    counts = demand(2)
+    drop(tmp_path / "in", "0.csv", csv_text(world(), [0], counts[:1]))
+    drop(tmp_path / "in", "1.csv", "interval,client,operation,count\n1,nobody,weak_read,1\n")
+    with Run(settings(2), tmp_path / "in", tmp_path / "s.db") as run:
+        run.look()
+        drop(tmp_path / "in", "1.csv", csv_text(world(), [1], counts[1:]))
+        run.look()
+        assert run.shown == reference(2, counts)
+
+
+def test_files_that_are_not_whole_wait(tmp_path: Path) -> None:
+    counts, folder = demand(2), tmp_path / "in"
+    folder.mkdir()
+    text = csv_text(world(), [0], counts[:1])
+    (folder / "0.csv").write_text(text[:-1])
+    for name in (".1.csv", "1.csv.part", "1.csv.tmp", "1.csv~"):
+        (folder / name).write_text(csv_text(world(), [1], counts[1:]))
+    (folder / "folder.csv").mkdir()
+    with Run(settings(2), folder, tmp_path / "s.db") as run:
+        run.watch.resume()
+        assert run.watch.look().waiting == ("0.csv",)
+        assert (run.shown, kinds(run)) == ([], [("incomplete", "0.csv", "")])
+        (folder / "0.csv").write_text(text)
+        assert run.watch.look().waiting == ()
+        assert run.shown == reference(2, counts[:1])
+
+
+def test_young_files_wait_until_they_have_settled(tmp_path: Path) -> None:
+    counts, folder = demand(1), tmp_path / "in"
+    drop(folder, "0.csv", csv_text(world(), [0], counts))
+    with Run(settings(2), folder, tmp_path / "s.db", settle=1000.0) as run:
+        assert run.watch.look().waiting == ("0.csv",)
+        os.utime(folder / "0.csv", (time.time() - 2000, time.time() - 2000))
+        assert run.watch.look().used == 1
+
+
+def test_strange_files_are_named_once(tmp_path: Path) -> None:
+    drop(tmp_path / "in", "README", "hello\n")
+    with Run(settings(2), tmp_path / "in", tmp_path / "s.db") as run:
+        run.look().look()
+        assert kinds(run) == [("ignored", "README", "")]
+
+
+def test_names_of_any_bytes(tmp_path: Path) -> None:
+    counts, folder = demand(2), tmp_path / "in"
+    folder.mkdir()
+    text = csv_text(world(), [0], counts[:1]).encode()
+    try:
+        Path(os.fsdecode(bytes(folder) + b"/\xff0.csv")).write_bytes(text)
+    except OSError:
+        pytest.skip("a file system of texts")
+    Path(os.fsdecode(bytes(folder) + b"/\xff1.csv")).write_bytes(text)
+    (folder / "2.jsonl").write_text('{"interval": 1, "client": "client a", "\\ud800": 1}\n')
+    with Run(settings(2), folder, tmp_path / "s.db") as run:
+        run.look().look()
+        assert kinds(run) == [("malformed", "2.jsonl", ""), ("duplicate", "\\xff1.csv", "0")]
+        assert len(run.shown) == 1
+
+
+def test_the_forms_of_a_file_say_the_same(tmp_path: Path) -> None:
+    counts, instance = demand(4), world()
+    names = [operation.name for operation in instance.operations]
+    labels = [f"2026-03-01T00:{30 * i % 60:02}Z" for i in range(2)] + [
+        "2026-03-01T01:00+00:00",
+        "5",
+    ]
+    wide = ["interval,client," + ",".join(names)]
+    lines, rows = [], []
+    for label, table in zip(labels[:3], counts[:3], strict=True):
+        for client, row in zip(instance.clients, table, strict=True):
+            wide.append(f"{label},{client}," + ",".join(map(repr, row.tolist())))
+            cells = dict(zip(names, row.tolist(), strict=True))
+            lines.append(json.dumps({"interval": label, "client": client, **cells}))
+            rows.append((label, client, *row.tolist()))
+    found = []
+    for suffix, content in (
+        ("csv", ("\n".join(wide) + "\n").encode()),
+        ("tsv", ("\n".join(wide).replace(",", "\t") + "\n").encode()),
+        ("jsonl", ("\n".join(lines) + "\n").encode()),
+        ("parquet", parquet_bytes(["interval", "client", *names], rows)),
+    ):
+        folder = tmp_path / suffix
+        folder.mkdir()
+        (folder / f"all.{suffix}").write_bytes(content)
+        with Run(settings(2), folder, tmp_path / f"{suffix}.db") as run:
+            run.look()
+            assert not run.reports
+            found.append(run.shown)
+    assert found[0] == found[1] == found[2] == found[3]
+    assert len(found[0]) == 3
+    # a series of times takes no numbers
+    drop(tmp_path / "csv", "more.csv", csv_text(instance, ["5"], counts[3:]))
+    with Run(settings(2), tmp_path / "csv", tmp_path / "csv.db") as run:
+        run.look()
+        assert kinds(run) == [("malformed", "more.csv", "5")]
+
+
+@pytest.mark.parametrize(
+    ("label", "key"),
+    [
+        ("7", ("number", 7)),
+        ("-3", ("number", -3)),
+        ("1970-01-01", ("time", 0)),
+        ("1970-01-01T00:00:00.000001Z", ("time", 1)),
+        ("1969-12-31T23:00-01:00", ("time", 0)),
+    ],
+)
+def test_places_in_time(label: str, key: tuple[str, int]) -> None:
+    assert interval_key(label) == key
+
+
+@pytest.mark.parametrize("label", ["", "monday", "1.5", "1_000", "2026-13-01", "9" * 30])
+def test_no_places_in_time(label: str) -> None:
+    with pytest.raises(InputError):
+        interval_key(label)
