@@ -154,12 +154,12 @@ def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...
     for role, chosen, allowed, needed in (
         ("replica", replicas, rules.may_hold, rules.must_hold),
         ("vote", voters, rules.may_vote, rules.must_vote),
-        ("leader", (leader,), rules.may_lead, np.zeros_like(rules.may_lead)),
+        ("leader", (leader,), rules.may_lead, None),
     ):
         broken.extend(f"no {role} is allowed at {sites[s]}" for s in chosen if not allowed[s])
-        broken.extend(
-            f"a {role} is required at {sites[s]}" for s in np.nonzero(needed)[0] if s not in chosen
-        )
+        if needed is not None:
+            missing = (s for s in needed.nonzero()[0] if s not in chosen)
+            broken.extend(f"a {role} is required at {sites[s]}" for s in missing)
     for group in rules.groups:
         if not group.satisfied(voters if group.role == "voters" else replicas):
             broken.append(f"{group.why} does not hold")
@@ -180,7 +180,7 @@ def reasons_infeasible(problem: Problem) -> tuple[str, ...]:
     """
     rules, instance = problem.rules, problem.instance
     found = []
-    holders, voters = int(rules.may_hold.sum()), int(rules.may_vote.sum())
+    holders, voters = np.count_nonzero(rules.may_hold), np.count_nonzero(rules.may_vote)
     if holders < rules.replicas_min:
         found.append(
             f"{rules.replicas_min} replicas are asked for, but only {holders} of "
@@ -188,7 +188,7 @@ def reasons_infeasible(problem: Problem) -> tuple[str, ...]:
         )
     if voters < rules.voters:
         found.append(f"{rules.voters} voters are asked for, but only {voters} sites may vote")
-    needed = np.nonzero(rules.must_hold)[0]
+    needed = rules.must_hold.nonzero()[0]
     if len(needed) > rules.replicas_max:
         # Each pin is possible alone; together with voters that have no choice they are too many.
         names = ", ".join(instance.sites[s] for s in needed)
@@ -196,7 +196,7 @@ def reasons_infeasible(problem: Problem) -> tuple[str, ...]:
             f"{len(needed)} sites must hold a replica, pinned or as the only ones that may vote "
             f"({names}), but at most {rules.replicas_max} may be placed"
         )
-    if not rules.may_lead.any():
+    if not np.count_nonzero(rules.may_lead):
         found.append("no site may lead: every leader candidate is forbidden or may not vote")
     for group in rules.groups:
         found.extend(_group_reasons(group, rules, instance))

@@ -371,7 +371,9 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
     if reasons:
         plan = Plan.infeasible(problem, method=method.name, reasons=reasons)
     else:
-        plan = method.call(problem, dataclasses.replace(options, settings=settings))
+        if options.settings != settings:
+            options = dataclasses.replace(options, settings=settings)
+        plan = method.call(problem, options)
     seconds = time.perf_counter() - started
     if plan.configuration is not None:
         broken = violations(problem, plan.configuration)

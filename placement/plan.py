@@ -201,19 +201,26 @@ class Plan:
         )
 
     def replace(self, **changes: object) -> Plan:
-        """Return a copy with some attributes changed."""
+        """Return a copy with some attributes changed.
+
+        Raises
+        ------
+        TypeError
+            For a name that is no attribute.
+        """
+        if not changes.keys() <= _FIELDS:
+            raise TypeError(f"a plan has no {', '.join(sorted(changes.keys() - _FIELDS))}")
         # as it is held: reading the certificate would work it out
-        held = {"certificate": self.__dict__["certificate"], **changes}
-        copy = dataclasses.replace(self, **held)  # checked at run time
-        if not changes.keys() & {"problem", "configuration"}:
-            fields = {field.name for field in dataclasses.fields(self)}
-            known = {key: value for key, value in self.__dict__.items() if key not in fields}
-            copy.__dict__.update(known)  # the numbers of a configuration are worked out once
+        held = self.__dict__
+        if changes.keys() & {"problem", "configuration"}:
+            held = {field: held[field] for field in _FIELDS}
+        copy = object.__new__(type(self))
+        copy.__dict__.update(held)  # the numbers of a configuration are worked out once
+        copy.__dict__.update(changes)
         return copy
 
     def __getstate__(self) -> dict[str, object]:
-        fields = {field.name for field in dataclasses.fields(self)}
-        state = {key: value for key, value in self.__dict__.items() if key in fields}
+        state = {key: value for key, value in self.__dict__.items() if key in _FIELDS}
         plain = {"stats": dict(self.stats), "certificate": self.certificate, "carry": None}
         return {**state, **plain}
 
@@ -348,6 +355,9 @@ class Plan:
             f"voters {list(self.voters)}, replicas {list(self.replicas)}, "
             f"mean latency {self.mean_latency:.3f} ms, gap {100 * self.gap:.3g} %>"
         )
+
+
+_FIELDS = frozenset(field.name for field in dataclasses.fields(Plan))
 
 
 def cheapest(problem: Problem, configurations: Iterable[Configuration]) -> Configuration | None:

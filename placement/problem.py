@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import TypeGuard
 
 import numpy as np
 
-from placement.checks import BoolArray, number
-from placement.constraints import Diversity, GroupRule, Rules, group_rule, mask
+from placement.checks import number
+from placement.compilation import Allowed, allowed, compiled, is_count
+from placement.constraints import Diversity, Rules
 from placement.demand import Demand, aggregate, decay_weights
 from placement.errors import InputError
 from placement.instance import Instance
@@ -139,8 +139,24 @@ class Problem:
         self.objective.check(self)
 
     def replace(self, **changes: object) -> Problem:
-        """Return a copy with some fields changed, validated again."""
+        """Return a copy with some fields changed, validated again.
+
+        Another number of replicas alone is quick: the masks of the sites are shared.
+        """
+        if changes.keys() == {"replicas"} and is_count(self.replicas):
+            replicas = changes["replicas"]
+            if is_count(replicas):
+                return self._with_count(replicas)
         return dataclasses.replace(self, **changes)  # type: ignore[arg-type]  # checked at run time
+
+    def _with_count(self, replicas: int | tuple[int, int] | range) -> Problem:
+        """Return a copy with another number of replicas: all else is known to be valid."""
+        copy = object.__new__(type(self))
+        fields = {field: self.__dict__[field] for field in _FIELDS}
+        copy.__dict__.update(fields, replicas=replicas, demand=self.demand, _allowed=self._allowed)
+        copy.__dict__["rules"] = compiled(copy, self._allowed, self.rules)  # validates
+        copy.objective.check(copy)
+        return copy
 
     @cached_property
     def demand(self) -> Demand:
@@ -150,7 +166,12 @@ class Problem:
     @cached_property
     def rules(self) -> Rules:
         """Return the constraints on site indices."""
-        return _compile(self)
+        return compiled(self, self._allowed)
+
+    @cached_property
+    def _allowed(self) -> Allowed:
+        """What each site may and must do, whatever the number of replicas."""
+        return allowed(self)
 
     @property
     def tier(self) -> int:
@@ -164,8 +185,10 @@ class Problem:
         return f"<Problem on {self.instance.name!r}: {describe(self)}>"
 
     def __getstate__(self) -> dict[str, object]:
-        fields = {field.name for field in dataclasses.fields(self)}
-        return {key: value for key, value in self.__dict__.items() if key in fields}
+        return {key: value for key, value in self.__dict__.items() if key in _FIELDS}
+
+
+_FIELDS = frozenset(field.name for field in dataclasses.fields(Problem))
 
 
 def describe(problem: Problem) -> str:
@@ -201,224 +224,3 @@ def describe(problem: Problem) -> str:
     if problem.decay != 1:
         parts.append(f"decay {problem.decay:g}")
     return ", ".join(parts)
-
-
-def _whole(value: object, field: str, minimum: int = 1) -> int:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, np.integer, float))
-        or int(value) != value
-        or value < minimum
-    ):
-        raise InputError(
-            "not a possible number",
-            field=field,
-            value=value,
-            expected=f"a whole number >= {minimum}",
-        )
-    return int(value)
-
-
-def _range(value: object) -> tuple[int, int]:
-    """Inclusive range of |R| from a number, a pair or a Python range."""
-    low: object
-    high: object
-    if isinstance(value, range):
-        if len(value) == 0 or abs(value.step) != 1:
-            raise InputError(
-                "not a possible range",
-                field="replicas",
-                value=value,
-                expected="a non-empty range of step 1",
-            )
-        low, high = min(value), max(value)
-    elif isinstance(value, tuple):
-        if len(value) != 2:
-            raise InputError(
-                "not a possible range", field="replicas", value=value, expected="(least, most)"
-            )
-        low, high = value
-    else:
-        low, high = value, value
-    least, most = _whole(low, "replicas"), _whole(high, "replicas")
-    if least > most:
-        raise InputError(
-            "not a possible range", field="replicas", value=value, expected="least <= most"
-        )
-    return least, most
-
-
-def _by_name(value: object) -> TypeGuard[tuple[str, ...]]:
-    return isinstance(value, tuple) and any(isinstance(item, str) for item in value)
-
-
-def _compile(problem: Problem) -> Rules:
-    """Turn the question into masks and numbers, refusing what contradicts itself."""
-    instance = problem.instance
-    size = len(instance.sites)
-    forbidden = mask(size, instance.site_indices(problem.forbidden, "forbidden"))
-    may_hold = ~forbidden
-    must_hold = mask(size, instance.site_indices(problem.pinned, "pinned"))
-
-    replicas, voters = problem.replicas, problem.voters
-    if isinstance(replicas, str) or isinstance(voters, str):
-        field = "replicas" if isinstance(replicas, str) else "voters"
-        raise InputError(
-            "one string where a number or a list of names was expected",
-            field=field,
-            value=getattr(problem, field),
-            expected="5 or ['a', 'b', …]",
-        )
-    if _by_name(replicas):
-        fixed = mask(size, instance.site_indices(replicas, "replicas"))
-        _within(problem, must_hold, fixed, "pinned", "one of the fixed replicas")
-        _within(problem, fixed, may_hold, "replicas", "no forbidden site")
-        may_hold, must_hold = fixed, fixed.copy()
-        least = most = _count(fixed)
-    else:
-        least, most = _range(replicas)
-        if least > size:
-            raise InputError(
-                "more replicas than sites", field="replicas", value=least, expected=f"<= {size}"
-            )
-        most = min(most, size)
-
-    may_vote = may_hold & ~mask(size, instance.site_indices(problem.non_voters, "non_voters"))
-    must_vote = mask(size, instance.site_indices(problem.pinned_voters, "pinned_voters"))
-    if _by_name(voters):
-        fixed = mask(size, instance.site_indices(voters, "voters"))
-        _within(problem, must_vote, fixed, "pinned_voters", "one of the fixed voters")
-        _within(problem, fixed, may_vote, "voters", "a site that may hold a voting replica")
-        may_vote, must_vote = fixed, fixed.copy()
-        count = _count(fixed)
-    else:
-        count = _whole(voters, "voters")
-    if count > most:
-        raise InputError(
-            "more voters than replicas", field="voters", value=count, expected=f"<= {most}"
-        )
-    least = max(least, count)
-
-    quorum = majority(count) if problem.quorum is None else _whole(problem.quorum, "quorum")
-    if quorum > count:
-        raise InputError(
-            "a quorum larger than the number of voters",
-            field="quorum",
-            value=quorum,
-            expected=f"<= {count}",
-        )
-
-    may_lead = may_vote.copy()
-    if problem.leaders is not None:
-        may_lead &= mask(size, instance.site_indices(problem.leaders, "leaders"))
-    if problem.leader is not None:
-        chosen = mask(size, instance.site_indices([problem.leader], "leader"))
-        _within(problem, chosen, may_lead, "leader", "a site that may vote and lead")
-        may_lead = chosen
-        must_vote = must_vote | chosen
-    _within(problem, must_vote, may_vote, "pinned_voters", "a site that may hold a voting replica")
-    must_hold = must_hold | must_vote
-    _within(problem, must_hold, may_hold, "pinned", "no forbidden site")
-    for name, pins, limit in (
-        ("pinned", _count(must_hold), most),
-        ("pinned_voters", _count(must_vote), count),
-    ):
-        if pins > limit:
-            raise InputError(
-                "more pinned sites than asked for", field=name, value=pins, expected=f"<= {limit}"
-            )
-    least = max(least, _count(must_hold))
-
-    # What follows from the counts alone is said outright, so that every method sees it.
-    if _count(must_vote) == count:
-        may_vote = must_vote.copy()
-    elif _count(may_vote) == count:
-        must_vote = may_vote.copy()
-        must_hold = must_hold | must_vote
-    if _count(must_hold) == most:
-        may_hold = must_hold.copy()
-    elif _count(may_hold) == least:
-        must_hold = may_hold.copy()
-    may_vote = may_vote & may_hold
-    may_lead = may_lead & may_vote
-
-    return Rules(
-        replicas_min=least,
-        replicas_max=most,
-        voters=count,
-        quorum=quorum,
-        may_hold=may_hold,
-        must_hold=must_hold,
-        may_vote=may_vote,
-        must_vote=must_vote,
-        may_lead=may_lead,
-        groups=_groups(problem, count, quorum, may_hold, may_vote),
-        budget=problem.budget,
-        cost_weight=float(problem.cost_weight),
-    )
-
-
-def _count(chosen: BoolArray) -> int:
-    """How many sites: a mask has few elements, and this is the quickest way to count them."""
-    return int(np.count_nonzero(chosen))
-
-
-def _groups(
-    problem: Problem, voters: int, quorum: int, may_hold: np.ndarray, may_vote: np.ndarray
-) -> tuple[GroupRule, ...]:
-    groups = []
-    for rule in (*problem.diversity, *problem.objective.diversity(voters, quorum)):
-        words = []
-        if rule.cap is not None:
-            words.append(f"at most {rule.cap} of the {rule.role} per {rule.level}")
-        if rule.min_domains is not None:
-            words.append(
-                f"{rule.role} in at least {rule.min_domains} distinct {rule.level} domains"
-            )
-        groups.append(
-            group_rule(
-                problem.instance,
-                level=rule.level,
-                role=rule.role,
-                cap=rule.cap,
-                min_domains=rule.min_domains,
-                why=" and ".join(words),
-                bound=may_vote if rule.role == "voters" else may_hold,
-            )
-        )
-    if problem.survive is not None:
-        needed = max(quorum, voters - quorum + 1)
-        if needed == voters and voters - needed == 0:
-            raise InputError(
-                f"with {voters} voters and quorum {quorum} no voter may be lost, so no "
-                f"{problem.survive} can be survived",
-                field="survive",
-                value=problem.survive,
-                expected="more voters (3 or more with majorities)",
-            )
-        groups.append(
-            group_rule(
-                problem.instance,
-                level=problem.survive,
-                role="voters",
-                cap=voters - needed,
-                min_domains=None,
-                why=f"survive the loss of any one {problem.survive} "
-                f"(at most {voters - needed} of {voters} voters in each)",
-                bound=may_vote,
-            )
-        )
-    return tuple(groups)
-
-
-def _within(
-    problem: Problem, inner: np.ndarray, outer: np.ndarray, field: str, expected: str
-) -> None:
-    stray = inner & ~outer
-    if stray.any():
-        raise InputError(
-            "contradicts another constraint",
-            field=field,
-            value=problem.instance.sites[int(stray.argmax())],
-            expected=expected,
-        )

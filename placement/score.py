@@ -141,16 +141,35 @@ def score_terms(
 
     The first three have shape (scenarios, clients), the last (scenarios,).
     """
-    ordered = np.sort(np.asarray(replicas, dtype=np.intp))
-    columns = demand.client_rtt.take(ordered, axis=-1)
-    nearest_at = columns.argmin(axis=-1)  # the first of equals, in site order: see `nearest`
-    relays = demand.site_rtt[:, ordered, leader]
-    waits = demand.site_rtt[:, leader, np.asarray(voters, dtype=np.intp)]
+    parts = [
+        _scenario_terms(demand, k, leader, voters, replicas, quorum)
+        for k in range(demand.scenarios)
+    ]
+    near, relay, direct, waits = (np.array(part) for part in zip(*parts, strict=True))
+    return near, relay, direct, waits
+
+
+def _scenario_terms(
+    demand: Demand,
+    scenario: int,
+    leader: int,
+    voters: npt.ArrayLike,
+    replicas: npt.ArrayLike,
+    quorum: int,
+) -> tuple[FloatArray, FloatArray, FloatArray, np.float64]:
+    """Return the same for one scenario, shapes (clients,) and ()."""
+    rtt, between = demand.client_rtt[scenario], demand.site_rtt[scenario]
+    ordered = np.array(replicas, dtype=np.intp)
+    ordered.sort()
+    columns = rtt.take(ordered, axis=1)
+    nearest_at = columns.argmin(axis=1)  # the first of equals, in site order: see `nearest`
+    waits = between[leader].take(np.array(voters, dtype=np.intp))
+    waits.partition(quorum - 1)
     return (
-        columns.min(axis=-1),
-        np.array([to_leader[at] for to_leader, at in zip(relays, nearest_at, strict=True)]),
-        demand.client_rtt[:, :, leader],
-        np.partition(waits, quorum - 1, axis=-1)[:, quorum - 1],
+        np.minimum.reduce(columns, axis=1),
+        between[ordered, leader].take(nearest_at),
+        rtt[:, leader],
+        waits[quorum - 1],
     )
 
 
@@ -172,9 +191,12 @@ def score(
     -----
     O(C·|R|) per scenario. Bit for bit what :func:`score_many` gives for the same row.
     """
-    near, relay, direct, waits = score_terms(demand, leader, voters, replicas, quorum)
-    per_client = demand.near * near + demand.relay * relay + demand.direct * direct
-    return float(sum(map(float, per_client.sum(axis=-1) + demand.quorum * waits)))
+    total = 0.0
+    for k in range(demand.scenarios):
+        near, relay, direct, wait = _scenario_terms(demand, k, leader, voters, replicas, quorum)
+        per_client = demand.near[k] * near + demand.relay[k] * relay + demand.direct[k] * direct
+        total += float(np.add.reduce(per_client) + demand.quorum[k] * wait)
+    return total
 
 
 def score_many(

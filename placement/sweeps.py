@@ -8,9 +8,13 @@ until nothing is left; points that are dominated are removed.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
 from placement.feasibility import grown
@@ -59,6 +63,10 @@ PARETO_COLUMNS = (
     "replica_sites",
 )
 """Columns of a frontier; see :func:`pareto`."""
+
+_REALS = ("score", "mean_latency", "gain", "gain_percent", "bound", "gap", "cost", "seconds")
+_OBJECTS = ("leader", "voter_sites", "replica_sites")
+_TEXTS = ("status", "reason")
 
 _BUDGET_STEP = 4e-9
 """Relative; costs that differ by less are the same cost (budgets are kept to a relative 1e-9)."""
@@ -112,27 +120,27 @@ def sweep(
     between two optimal cells is proven; otherwise it is the difference of the best plans
     known, and the gaps say how far it can be off.
     """
-    import pandas as pd
-
     _about_the_mean(question)
     chosen = load_method(method)  # a name that does not exist is an error of the whole
-    given = dict(settings or {})
+    given: dict[str, object] = {name: setting.default for name, setting in chosen.settings.items()}
     if "certificate" in chosen.settings:
-        given.setdefault("certificate", False)  # the plans are not kept, nor is what proves them
+        given["certificate"] = False  # the plans are not kept, nor is what proves them
+    given.update(settings or {})
+
+    @cache
+    def common() -> Options:
+        return Options(
+            time_limit=time_limit, gap_limit=gap_limit, seed=seed, threads=threads, settings=given
+        )
 
     def ask(answer: Method, problem: Problem, before: Plan | None) -> Plan:
-        start = None if answer.session is not None or before is None else before.configuration
-        size, count = problem.rules.replicas_max, problem.rules.voters
-        options = Options(
-            time_limit=time_limit,
-            gap_limit=gap_limit,
-            seed=seed,
-            threads=threads,
-            start=grown(problem, start),
-            carry=None if before is None else before.carry,
-            progress=None if progress is None else _in_cell(progress, size, count),
-            settings=given,
-        )
+        options = common()
+        if answer.session is None and before is not None:
+            start = grown(problem, before.configuration)
+            options = dataclasses.replace(options, start=start, carry=before.carry)
+        if progress is not None:
+            size, count = problem.rules.replicas_max, problem.rules.voters
+            options = dataclasses.replace(options, progress=_in_cell(progress, size, count))
         return explained(run(answer, problem, options))
 
     rows: list[dict[str, object]] = []
@@ -140,6 +148,7 @@ def sweep(
     for count in _voter_counts(question, voters):
         before: Plan | None = None
         previous = -1
+        asked: Problem | None = None  # the last, from which the next differs in its number alone
         answer = chosen.in_session()
         for size in sorted(set(_whole_numbers(replicas, "replicas"))):
             if count is not None and size < count:
@@ -150,7 +159,11 @@ def sweep(
                 row.update(status="not run", reason="interrupted before its turn")
             else:
                 try:
-                    plan = ask(answer, _with_counts(question, size, count), before)
+                    if asked is None:
+                        asked = _with_counts(question, size, count)
+                    else:
+                        asked = asked.replace(replicas=size)
+                    plan = ask(answer, asked, before)
                     row.update(_facts(plan))
                     row.update(voters=plan.problem.rules.voters, reason="; ".join(plan.reasons))
                     stopped = plan.termination is Termination.INTERRUPTED
@@ -171,9 +184,24 @@ def sweep(
             field="voters",
             expected="voters <= replicas",
         )
+    return _table(rows)
+
+
+def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
+    """Put the rows of a sweep into columns, with the types that pandas would find by looking."""
+    import pandas as pd
+
     columns: dict[str, object] = {name: [row[name] for row in rows] for name in SWEEP_COLUMNS}
-    columns["leader"] = pd.Series(columns["leader"], dtype=object)
-    return pd.DataFrame(columns)
+    for name in _REALS:
+        columns[name] = np.array(columns[name], dtype=np.float64)
+    for name in _OBJECTS:
+        columns[name] = np.fromiter((row[name] for row in rows), dtype=object, count=len(rows))
+    columns["replicas"] = np.array(columns["replicas"], dtype=np.int64)
+    columns["leader"] = pd.Series(columns["leader"], dtype=object, copy=False)  # not text: None
+    words = pd.Series([row[name] for name in _TEXTS for row in rows]).array  # whatever text is
+    for i, name in enumerate(_TEXTS):
+        columns[name] = words[i * len(rows) : (i + 1) * len(rows)]
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(rows)), copy=False)
 
 
 def _about_the_mean(question: Instance | Problem) -> None:

@@ -54,9 +54,10 @@ def best_voters(
     -----
     O(|R| log |R|) for nested caps; exponential in |V| at worst otherwise.
     """
-    ordered = np.sort(np.asarray(replicas, dtype=np.intp))
-    pins_outside = np.count_nonzero(rules.must_vote) - np.count_nonzero(rules.must_vote[ordered])
-    if not rules.may_lead[leader] or pins_outside:
+    ordered = np.array(replicas, dtype=np.intp)
+    ordered.sort()
+    pins = np.count_nonzero(rules.must_vote)
+    if not rules.may_lead[leader] or (pins and pins > np.count_nonzero(rules.must_vote[ordered])):
         return None
     if demand.scenarios == 1 and not rules.of("voters"):
         return _nearest_voters(demand.site_rtt[0, leader], rules, leader, ordered)
@@ -114,9 +115,10 @@ def _nearest_voters(
     """Pins and the closest others, where no rule is about several voters; replicas ascending."""
     sites: list[int] = replicas.tolist()
     near = sorted(zip(waits[replicas].tolist(), sites, strict=True))
-    must, may = rules.must_vote, rules.may_vote
-    pins = {site for site in sites if site == leader or must[site]}
-    free = [site for _, site in near if may[site] and site not in pins]
+    must, may = rules.must_vote[replicas].tolist(), rules.may_vote[replicas].tolist()
+    pins = {site for site, pin in zip(sites, must, strict=True) if pin or site == leader}
+    able = {site for site, vote in zip(sites, may, strict=True) if vote}
+    free = [site for _, site in near if site in able and site not in pins]
     room = rules.voters - len(pins)
     if not 0 <= room <= len(free):
         return None

@@ -1,0 +1,81 @@
+"""Another number of replicas: the quick way and the whole way give the same rules."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement import Diversity, Problem
+from placement.errors import InputError
+from placement.testing import random_instance
+from tests.strategies import problems
+
+
+def fresh(problem, replicas):
+    """The same question with another number of replicas, put together from its fields."""
+    given = {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)}
+    return Problem(**{**given, "replicas": replicas})
+
+
+def outcome(make):
+    """Rules as plain values, or the message of the refusal."""
+    try:
+        rules = make().rules
+    except InputError as error:
+        return str(error)
+    values = {field.name: getattr(rules, field.name) for field in dataclasses.fields(rules)}
+    groups = [(g.role, g.level, g.labels.tolist(), g.names, g.cap, g.why) for g in rules.groups]
+    masks = {k: v.tolist() for k, v in values.items() if isinstance(v, np.ndarray)}
+    return {**values, **masks, "groups": groups}
+
+
+numbers = st.one_of(
+    st.integers(0, 9), st.tuples(st.integers(1, 6), st.integers(1, 9)), st.just(range(2, 5))
+)
+
+
+@given(problems(max_sites=7), st.lists(numbers, min_size=1, max_size=3))
+@settings(max_examples=150)
+def test_replacing_the_number_is_asking_anew(problem, steps):
+    for replicas in steps:
+        assert outcome(lambda n=replicas: problem.replace(replicas=n)) == outcome(
+            lambda n=replicas: fresh(problem, n)
+        )
+        try:  # and on from there
+            problem = problem.replace(replicas=replicas)
+        except InputError:
+            continue
+
+
+def test_between_names_and_numbers():
+    instance = random_instance(1, sites=6)
+    by_name = Problem(instance, replicas=instance.sites[:4], voters=3)
+    by_number = by_name.replace(replicas=5)
+    assert by_number.rules.may_hold.all()
+    assert by_number.replace(replicas=list(instance.sites[1:4])).rules.replicas_max == 3
+    for wrong in (True, 2.5, "s0"):
+        with pytest.raises(InputError):
+            by_number.replace(replicas=wrong)
+    assert by_number.replace(replicas=4.0).rules.replicas_max == 4
+
+
+def test_what_pins_fill_needs_no_label():
+    """A site without a label binds no rule where no replica may be."""
+    instance = random_instance(2, sites=4).replace(domains={"zone": ("x", "y", "z", None)})
+    base = {"voters": 3, "pinned": instance.sites[:3], "diversity": Diversity("zone", cap=1)}
+    full = Problem(instance, replicas=3, **base)
+    with pytest.raises(InputError, match="has no zone"):
+        full.replace(replicas=4)
+    with pytest.raises(InputError, match="has no zone"):
+        Problem(instance, replicas=4, **base)
+    assert full.replace(replicas=(3, 3)).rules.groups
+
+
+def test_masks_are_shared_and_cannot_be_written():
+    problem = Problem(random_instance(3, sites=5), replicas=3, voters=2)
+    other = problem.replace(replicas=4)
+    assert other.rules.may_hold is problem.rules.may_hold
+    with pytest.raises(ValueError, match="read-only"):
+        other.rules.may_hold[0] = False
