@@ -8,8 +8,9 @@ For each set, operation mix and |V|: ``placement.sweep`` over |R| = 3 to 13 (fro
 method ``exact``, against ``placement.solve`` of the same questions one by one, each from the
 instance to the proven plan, problem included, with the settings that a user gets. All run in turns,
 `--repeat` times; the least CPU time of each counts, and that of the sweep is divided by that of the
-slowest single question. Every cell must be proven and worth what the single answer is worth, or the
-run stops with an error.
+slowest single question. As in timeit, the collector of cyclic garbage rests meanwhile: a pass over
+the whole heap takes longer than any question here and falls on whoever comes last. Every cell must
+be proven and worth what the single answer is worth, or the run stops with an error.
 
 Sets: ``modelled`` and ``aws-2025`` are the worlds of :mod:`benchmarks.tier3_worlds` with 32 sites
 (the measured matrix must be beside the checkout, else the set is left out), the others the bundled
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import gc
 import math
 import statistics
 import sys
@@ -108,10 +110,15 @@ def measure(instance: Instance, voters: int, repeat: int) -> tuple[dict[int, flo
             if status != "optimal" or not math.isclose(score, scores[size], rel_tol=1e-9):
                 raise placement.SolverError(f"|R| = {size} of the sweep: {status}, {score!r}")
 
-    for _ in range(repeat):
-        for size in sizes:
-            single[size] = min(single[size], _cpu(lambda size=size: alone(size)))
-        together = min(together, _cpu(sweep))
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(repeat):
+            for size in sizes:
+                single[size] = min(single[size], _cpu(lambda size=size: alone(size)))
+            together = min(together, _cpu(sweep))
+    finally:
+        gc.enable()
     return single, together
 
 
