@@ -25,6 +25,7 @@ SOURCES = [
     "tree",
     "leaders",
     "glance",
+    "recall",
 ]
 # Python's own flags make integers wrap around, which keeps GCC from vectorising loops over int
 # indices (the kernel is half as fast then). Nothing here overflows: random bits are unsigned.

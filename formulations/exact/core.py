@@ -265,7 +265,7 @@ class Core:
             same = self.price is other.price
         else:
             same = np.array_equal(self.price, other.price)
-        return same and all(a.tobytes() == b.tobytes() for a, b in pairs)
+        return same and all(a is b or a.tobytes() == b.tobytes() for a, b in pairs)
 
     def take_over(self, other: Core) -> None:
         """Take what another problem, :meth:`alike`, has worked out: none depends on |R|."""

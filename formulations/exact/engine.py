@@ -43,12 +43,12 @@ from formulations.exact.infeasible import NoPlan, no_plan
 from formulations.exact.kernel import Counters, Glances, Kernel, Proposal, Scans, open_kernel
 from formulations.exact.linear import Relaxation
 from formulations.exact.linear_tree import LinearKernel
-from formulations.exact.outcome import Limits, Report, Result
+from formulations.exact.outcome import Limits, Report, Result, rounded_up
 from formulations.exact.primal import few_replicas, look, possible
 from placement.checks import BoolArray, FloatArray
 from placement.configuration import Configuration
 from placement.errors import SolverError
-from placement.status import Termination, relative_gap, status_of
+from placement.status import Termination, relative_gap
 
 __all__ = ["Limits", "Report", "Result", "search"]
 
@@ -154,11 +154,13 @@ class _Search:
 
     # --- the search ---------------------------------------------------------------------
 
-    def run(self, warm: Mapping[int, FloatArray]) -> Termination:
+    def run(self, warm: Mapping[int, FloatArray], again: bool) -> Termination:
         """Scan, then branch; returns why it stopped."""
         leaders: list[int] = self.core.leaders.tolist()
         self.bounds = dict(zip(leaders, self.core.floors.tolist(), strict=True))
-        stop = self.scan(leaders, warm)
+        if again:
+            self.multipliers.update(warm)
+        stop = self.scan(self.recall(leaders) if again else leaders, warm)
         if stop is not None:
             return stop
         if self.kernel.incumbent() is None:
@@ -175,8 +177,25 @@ class _Search:
                 return stop
         return Termination.FINISHED
 
+    def recall(self, leaders: list[int]) -> list[int]:
+        """Bound leaders by what the kernel remembers of them; returns those that stay open."""
+        bounds = self.kernel.recall(leaders, _SCAN_SWAPS, max(self.left(), 0.01))
+        closed = bounds >= self.kernel.counters().cutoff
+        self.bounds = dict(zip(leaders, np.fmax(bounds, self.core.floors).tolist(), strict=True))
+        self.proven = dict(zip(leaders, bounds.tolist(), strict=True))
+        left = [] if closed.all() else [leaders[i] for i in np.nonzero(~closed)[0].tolist()]
+        for leader in left:
+            del self.proven[leader]
+        if self.certify:
+            self.proofs.update((leader, np.zeros(0)) for leader in self.proven)
+        if left:
+            self.tell()
+        return left
+
     def scan(self, leaders: list[int], warm: Mapping[int, FloatArray]) -> Termination | None:
         """Bound every leader without branching, or return why not."""
+        if not leaders:
+            return None
         clients = len(self.core.active)
         glance = not warm and clients * self.core.sites >= _GLANCE_CELLS
         first = leaders[:_FULL_DESCENTS] if glance else leaders
@@ -395,6 +414,7 @@ def search(
     limits: Limits | None = None,
     start: Configuration | None = None,
     multipliers: Mapping[int, FloatArray] | None = None,
+    again: bool = False,
     listen: Callable[[Report], None] | None = None,
     certify: bool = True,
     kernel: str | Kernel = "auto",
@@ -412,6 +432,8 @@ def search(
         A feasible configuration to start from.
     multipliers
         Of a similar search, by leader; any numbers give valid bounds, good ones fast proofs.
+    again
+        Whether they are those of the last search with `kernel`, so that it need not be shown them.
     listen
         Called with every report.
     certify
@@ -447,7 +469,7 @@ def search(
         leader = start.leader if core.leader_matters else -1
         work.kernel.propose(Proposal(core.score(start), leader, start.replicas))
     try:
-        termination = work.run(multipliers or {})
+        termination = work.run(multipliers or {}, again)
     except KeyboardInterrupt:
         termination = Termination.INTERRUPTED
     return _result(work, termination)
@@ -458,36 +480,30 @@ def _result(work: _Search, termination: Termination) -> Result:
     configuration = None
     if found is not None and found.replicas:
         configuration = core.configuration(found.leader, found.replicas)
-    score = math.inf if configuration is None else core.score(configuration)
     finished = termination is Termination.FINISHED
-    bound = min(_rounded_up(core, work.bound()), score)
-    if finished and found is None:
+    bound = rounded_up(core, work.bound())
+    if found is not None and configuration is not None:
+        bound = min(bound, found.score)  # what a tree has evaluated it does not bound
+    elif finished and found is None:
         if work.none is None:
             raise SolverError("the trees found no configuration, and counting says there is one")
         bound = math.inf
-    last = Report(work.seconds(), score, bound)
     certified = None
     if finished and work.certify and configuration is not None:
-        proven = min(_rounded_up(core, min(work.proven.values())), score)
+        score = core.score(configuration)
+        proven = min(rounded_up(core, min(work.proven.values())), score)
         claim = (configuration, score, proven, core.granularity)
         certified = partial(Certificate.decode, *claim, core.active.tolist(), work.recorded())
     return Result(
-        status=status_of(configuration is not None, score, bound),
+        core=core,
         termination=termination,
         configuration=configuration,
-        score=score,
-        bound=bound,
-        trace=(*work.trace, last),
+        proven=bound,
+        reports=tuple(work.trace),
+        seconds=work.seconds(),
         counters=work.counters(),
         leader_bounds=work.bounds,
         multipliers=work.multipliers,
         certified=certified,
         none=work.none,
     )
-
-
-def _rounded_up(core: Core, bound: float) -> float:
-    """Next multiple of the granularity, when every objective is one."""
-    if not core.granularity or not math.isfinite(bound):
-        return bound
-    return core.granularity * math.ceil(bound / core.granularity)

@@ -172,6 +172,28 @@ class Kernel(Protocol):
         """
         ...
 
+    def recall(self, leaders: Sequence[int], swaps: int, seconds: float) -> FloatArray:
+        """Improve the incumbent, then bound leaders at the multipliers that they were left at.
+
+        Those are the ones that `scan`, `scans` or `glances` put into their `u` the last time, be it
+        for another number of replicas; no tree is open afterwards.
+
+        Parameters
+        ----------
+        leaders
+            Site indices, or −1.
+        swaps
+            Most swaps.
+        seconds
+            For the swaps; the bounds take O(sites) each, without a pass over the clients.
+
+        Returns
+        -------
+        FloatArray
+            Lower bounds, shape (leaders,); NaN for those never looked at.
+        """
+        ...
+
     def resized(self, core: Core) -> Kernel:
         """Return a kernel for a problem that differs in the number of replicas alone.
 
@@ -320,6 +342,13 @@ class _Compiled:
         """Let every frame be sparse, however small: only for tests."""
         self._kernel.frames(self._context, 0.0, 1.0)
 
+    def recall(self, leaders: Sequence[int], swaps: int, seconds: float) -> FloatArray:
+        asked = np.array(leaders, dtype=np.int32)
+        bounds = np.full(len(asked), math.nan)
+        self._kernel.recall(self._context, asked, bounds, swaps, seconds)
+        bounds[bounds >= _BIG] = math.inf
+        return bounds
+
     def resized(self, core: Core) -> _Compiled:
         self._kernel.resize(self._context, core.rules.replicas_min, core.rules.replicas_max)
         return self
@@ -353,7 +382,7 @@ def compiled_available() -> bool:
     """Whether the compiled kernel was built, from these sources, and can be imported."""
     try:
         # the youngest of its functions: a checkout may have a kernel from before them
-        from formulations.exact._kernel import frames  # noqa: F401
+        from formulations.exact._kernel import recall  # noqa: F401
     except ImportError:
         return False
     return True

@@ -67,6 +67,7 @@ class Session:
         self._before: Plan | None = None
         self._core: Core | None = None
         self._kernel: tuple[str, Kernel] | None = None
+        self._carry: object | None = None
 
     def __call__(self, problem: Problem, options: Options) -> Plan:
         """Answer a problem with a proof; at a limit or after Ctrl-C, the best so far."""
@@ -89,12 +90,11 @@ class Session:
             if self._kernel[0] == which:
                 kernel = self._kernel[1].resized(core)
         self._core = self._kernel = None  # whatever happens now, half a search is not gone on with
+        carry = self._carry if options.carry is None else options.carry
+        again = kernel is not None and carry is self._carry
         kernel = open_kernel(core, which) if kernel is None else kernel
-        carry = options.carry
-        if carry is None and self._before is not None:
-            carry = self._before.carry
-        plan = _plan(problem, core, options, _searched(core, options, kernel, carry))
-        self._core, self._kernel = core, (which, kernel)
+        plan = _plan(problem, core, options, _searched(core, options, kernel, carry, again))
+        self._core, self._kernel, self._carry = core, (which, kernel), plan.carry
         return plan
 
 
@@ -116,7 +116,9 @@ def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
     return None if reason is None else (reason, _DELEGATE)
 
 
-def _searched(core: Core, options: Options, kernel: Kernel, carry: object | None) -> Result:
+def _searched(
+    core: Core, options: Options, kernel: Kernel, carry: object | None, again: bool
+) -> Result:
     def listen(report: Report) -> None:
         bound = report.bound if math.isfinite(report.bound) else -math.inf
         options.report(Progress(report.seconds, report.incumbent, bound))
@@ -129,6 +131,7 @@ def _searched(core: Core, options: Options, kernel: Kernel, carry: object | None
         ),
         start=options.start,
         multipliers=_multipliers(carry, core),
+        again=again,
         listen=listen if options.progress is not None else None,
         certify=bool(options.settings["certificate"]),
         kernel=kernel,
@@ -144,9 +147,10 @@ class _Carry:
 
 
 def _multipliers(carry: object | None, core: Core) -> Mapping[int, FloatArray] | None:
-    if isinstance(carry, _Carry) and np.array_equal(carry.clients, core.active):
-        return carry.multipliers
-    return None
+    if not isinstance(carry, _Carry):
+        return None
+    same = carry.clients is core.active or np.array_equal(carry.clients, core.active)
+    return carry.multipliers if same else None
 
 
 def _document(certified: Callable[[], Certificate]) -> Mapping[str, object]:
@@ -171,7 +175,7 @@ def _plan(problem: Problem, core: Core, options: Options, result: Result) -> Pla
         problem,
         result.configuration,
         method=METHOD.name,
-        bound=result.bound,
+        bound=result.proven,
         termination=result.termination,
         reasons=reasons,
         stats={

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -88,6 +89,7 @@ class NumpyKernel:
         self._recording = False
         self._events: list[FloatArray] = []
         self._nodes = self._leaves = self._evaluations = 0
+        self._left_at: dict[int, FloatArray] = {}
 
     # --- face ---------------------------------------------------------------------------
 
@@ -110,6 +112,7 @@ class NumpyKernel:
         if value >= self._cutoff:
             self._record([2.0, 0.0], root.u)
         u[:] = root.u
+        self._left_at[leader] = root.u
         return value
 
     def scans(self, scans: Scans, at: int, work: float, seconds: float) -> int:
@@ -137,11 +140,30 @@ class NumpyKernel:
             value = self._evaluate(known, root, root.u)
             glances.bounds[i] = value.bound - value.error
             glances.u[i] = root.u
+            self._left_at[known.index] = root.u
         return len(glances.leaders) - at
 
     def resized(self, core: Core) -> NumpyKernel:
         """Return a kernel for another number of replicas."""
-        return NumpyKernel(core)
+        other = NumpyKernel(core)
+        other._left_at = self._left_at
+        return other
+
+    def recall(self, leaders: Sequence[int], swaps: int, seconds: float) -> FloatArray:
+        """Bound leaders at the multipliers they were left at; see the protocol.
+
+        One evaluation each.  The incumbent, which is not taken over here, is left as it is.
+        """
+        del swaps, seconds
+        self._stack = []
+        bounds = np.full(len(leaders), math.nan)
+        for i, leader in enumerate(leaders):
+            if leader in self._left_at:
+                known = self._enter(leader)
+                root = self._root(known, self._left_at[leader])
+                value = self._evaluate(known, root, root.u)
+                bounds[i] = value.bound - value.error
+        return bounds
 
     def open(self, leader: int, u: FloatArray) -> None:
         """Put the tree of a leader on the stack."""

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from formulations.exact.certificate import Certificate
+from formulations.exact.core import Core
 from formulations.exact.infeasible import NoPlan
 from formulations.exact.kernel import Counters
 from placement.checks import FloatArray
 from placement.configuration import Configuration
-from placement.status import Status, Termination
+from placement.status import Status, Termination, status_of
 
-__all__ = ["Limits", "Report", "Result"]
+__all__ = ["Limits", "Report", "Result", "rounded_up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +49,16 @@ class Result:
 
     Attributes
     ----------
-    status, termination
-        What is known, and why the search stopped.
+    core
+        The problem.
+    termination
+        Why the search stopped.
     configuration
         The incumbent, with its best voters; None when there is none.
-    score
-        Its objective by the shared evaluator; +∞ when there is none.
-    bound
+    proven
         Proven lower bound on the objective of every feasible configuration; +∞ when infeasible.
-    trace
-        Reports, in time; incumbents fall, bounds rise.
+    reports, seconds
+        On the way, and how long it took.
     counters
         Nodes, leaves, evaluations of the bound.
     leader_bounds
@@ -70,12 +71,12 @@ class Result:
         What shows that there is no configuration, when there is none.
     """
 
-    status: Status
+    core: Core
     termination: Termination
     configuration: Configuration | None
-    score: float
-    bound: float
-    trace: tuple[Report, ...]
+    proven: float
+    reports: tuple[Report, ...]
+    seconds: float
     counters: Counters
     leader_bounds: Mapping[int, float] = field(default_factory=dict)
     multipliers: Mapping[int, FloatArray] = field(default_factory=dict)
@@ -83,6 +84,33 @@ class Result:
     none: NoPlan | None = None
 
     @cached_property
+    def score(self) -> float:
+        """Objective of the incumbent by the shared evaluator; +∞ when there is none."""
+        return math.inf if self.configuration is None else self.core.score(self.configuration)
+
+    @property
+    def bound(self) -> float:
+        """What is proven, lowered to the score where rounding put it above."""
+        return min(self.proven, self.score)
+
+    @property
+    def status(self) -> Status:
+        """What is known."""
+        return status_of(self.configuration is not None, self.score, self.bound)
+
+    @property
+    def trace(self) -> tuple[Report, ...]:
+        """Reports, in time; incumbents fall, bounds rise."""
+        return (*self.reports, Report(self.seconds, self.score, self.bound))
+
+    @cached_property
     def certificate(self) -> Certificate | None:
         """What re-proves the bound; put together at the first look: most plans get none."""
         return None if self.certified is None else self.certified()
+
+
+def rounded_up(core: Core, bound: float) -> float:
+    """Next multiple of the granularity, when every objective is one."""
+    if not core.granularity or not math.isfinite(bound):
+        return bound
+    return core.granularity * math.ceil(bound / core.granularity)

@@ -41,9 +41,13 @@ def sized(core: Core, least: int, most: int) -> Core:
 
 
 @each_kernel
-@settings(max_examples=40)
-@given(st.integers(0, 10**6), st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2)), max_size=4))
-def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(kernel, seed, steps):
+@settings(max_examples=60)
+@given(
+    st.integers(0, 10**6),
+    st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2)), max_size=4),
+    st.booleans(),
+)
+def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(kernel, seed, steps, again):
     core = random_core(seed)
     opened = open_kernel(core, kernel)
     multipliers: dict[int, np.ndarray] = {}
@@ -54,7 +58,9 @@ def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(kernel, seed,
         assert next_core.alike(core)
         next_core.take_over(core)
         opened = opened.resized(next_core)
-        result = search(next_core, kernel=opened, multipliers=multipliers)
+        result = search(
+            next_core, kernel=opened, multipliers=multipliers, again=again and bool(multipliers)
+        )
         truth = brute_force(next_core)
         assert result.termination is Termination.FINISHED
         if math.isinf(truth):
@@ -65,6 +71,39 @@ def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(kernel, seed,
             Checker(next_core, result.certificate).check()
         multipliers = dict(result.multipliers)
         core = next_core
+
+
+@each_kernel
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(0, 7), st.integers(0, 2), st.data())
+def test_what_is_recalled_is_the_bound_at_the_multipliers_of_the_last_look(
+    kernel, seed, size, span, data
+):
+    core = random_core(seed)
+    leaders = [leader for leader in core.leaders.tolist() if data.draw(st.booleans())]
+    opened = open_kernel(core, kernel)
+    u = {leader: np.zeros(len(core.active)) for leader in leaders}
+    for leader in leaders:
+        opened.scan(leader, u[leader], 5, 3, False, 60.0)
+    least = min(max(size, core.rules.voters), core.sites)
+    other = sized(core, least, min(least + span, core.sites))
+    opened = opened.resized(other)
+    recalled = opened.recall(core.leaders.tolist(), 9, 60.0)
+    truth = brute_force(other)
+    fresh = open_kernel(other, kernel)
+    for leader, bound in zip(core.leaders.tolist(), recalled.tolist(), strict=True):
+        if leader not in u:
+            assert math.isnan(bound)
+            continue
+        expected = fresh.scan(leader, u[leader].copy(), 1, 0, True, 60.0)
+        assert bound == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    found = opened.incumbent()
+    if found is not None:
+        assert found.score >= truth * (1 - 1e-12)
+        configuration = other.configuration(found.leader, found.replicas)
+        assert other.score(configuration) == pytest.approx(found.score, rel=1e-9)
+    if leaders == core.leaders.tolist():
+        assert min(recalled, default=math.inf) <= truth * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("role", ["voters", "replicas"])

@@ -85,6 +85,7 @@ double improve_bound(context *x, frame *f, int iterations, double *error)
                 stall = 0;
             best = value - e;
             best_error = e;
+            x->best_at = x->iterations;
             memcpy(f->u, u, bytes);
         } else
             stall++;

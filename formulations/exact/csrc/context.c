@@ -63,6 +63,7 @@ void context_free(context *x)
     free(x->item_site);
     free(x->item_start);
     free(x->item_step);
+    memory_free(x);
     free(x);
 }
 
@@ -118,7 +119,7 @@ int context_prepare(context *x)
     if (!x->level_cost || !x->level_rank || !x->by_client || !x->by_site || !x->replicas || !x->costs ||
         !x->near_order || !x->near_free || !x->stack || !x->rho || !x->trial || !x->direction ||
         !x->best_u || !x->selected || !x->pick || !x->order || !x->key || !x->radii || !x->counts ||
-        !x->enum_cost || !x->enum_rank)
+        !x->enum_cost || !x->enum_rank || !memory_prepare(x))
         return 0;
     for (int j = 0; j < sites; j++)
         for (int c = 0; c < clients; c++)

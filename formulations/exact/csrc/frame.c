@@ -26,6 +26,10 @@ void turn_to(context *x, int leader)
         return;
     const double *d = p->site_rtt + (size_t)leader * p->sites;
     int *order = x->near_order;
+    if (x->known[leader]) { /* sorted before */
+        memcpy(order, x->known_near + (size_t)leader * (size_t)p->sites, (size_t)p->sites * sizeof(int));
+        return;
+    }
     for (int i = 0; i < p->sites; i++)
         order[i] = i;
     for (int gap = p->sites / 2; gap > 0; gap /= 2)

@@ -38,6 +38,7 @@ static double glance_leader(context *x, int leader, double *u)
     frame *f = &x->stack[0];
     gains_from_rtts(x, f);
     double served = paid(f->u, f->fixed_cost, p->padded), least = inner_minimum(x, f, 0, BIG, &count);
+    remember(x, f, served);
     memcpy(u, f->u, (size_t)p->clients * sizeof(double));
     x->work += (double)f->free_count * p->padded * 0.5 + p->padded * 6.0 + 200.0;
     x->iterations++;

@@ -167,6 +167,12 @@ typedef struct {
     double *gain[3], *tries[3]; /* per site and side: what its decisions raised bounds by */
     double gain_sum[3], tries_sum[3];
     double served;             /* sum of min(u, fixed_cost) at the last evaluation */
+    long best_at;              /* `iterations` after the evaluation that improve_bound took its answer from */
+    /* what is remembered of the leaders, by leader (the last row: of leader -1); see recall.c */
+    double *known_rho;         /* by site, at the multipliers of the last look */
+    int *known_near;           /* sites by distance from the leader */
+    double *known_served;      /* sum of min(u, fixed_cost) */
+    unsigned char *known;
 } context;
 
 /* context.c */
@@ -265,6 +271,12 @@ void resize(context *x, int least, int most);
 
 /* glance.c */
 int glance_leaders(context *x, const int *leader, int count, double *u, double work, double *bounds);
+
+/* recall.c */
+int memory_prepare(context *x);
+void memory_free(context *x);
+void remember(context *x, const frame *f, double served);
+int recall_leaders(context *x, const int *leader, int count, int swaps, double *bounds);
 
 /* record of the proof */
 double record_close(context *x, frame *f, double bound);

@@ -26,8 +26,13 @@ double scan_leader(context *x, int leader, double *u, int warm, int iterations, 
     if (!warm && count)
         start_multipliers(x, f, set, count);
     bound = improve_bound(x, f, iterations, &error);
-    if (bound >= x->cutoff && x->recording)
+    if (bound >= x->cutoff && x->recording) {
         bound = record_close(x, f, bound);
+        x->best_at = -1;
+    }
+    if (x->best_at != x->iterations) /* rho is not that of f->u */
+        evaluate_bound(x, f, f->u, 0, &count, &error);
+    remember(x, f, x->served);
     memcpy(u, f->u, (size_t)x->p.clients * sizeof(double));
     x->depth = 0;
     return bound;

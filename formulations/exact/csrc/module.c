@@ -298,6 +298,32 @@ static PyObject *glances(PyObject *self, PyObject *args)
     return fine ? PyLong_FromLong(done) : NULL;
 }
 
+PyDoc_STRVAR(recall_doc,
+             "recall(context, leaders, bounds, swaps, seconds) -> done\n\n"
+             "Bound leaders (int32) at the multipliers of the last look at each, and improve the incumbent by\n"
+             "swaps; bounds (float64) of those that were never looked at stay as they are.");
+
+static PyObject *recall(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    int swaps;
+    double seconds;
+    enum { LEADER, BOUND, COLUMNS };
+    column c[COLUMNS] = {[LEADER] = {.row = sizeof(int)}, [BOUND] = {.row = 8, .write = 1}};
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOid", &capsule, &c[LEADER].source, &c[BOUND].source, &swaps, &seconds))
+        return NULL;
+    context *x = context_of(capsule);
+    int count = x ? take(c, COLUMNS, -1, x->p.sites) : -1;
+    if (count < 0)
+        return NULL;
+    enter(x, seconds);
+    int done = recall_leaders(x, c[LEADER].view.buf, count, swaps, c[BOUND].view.buf);
+    int fine = leave(x);
+    release(c, COLUMNS);
+    return fine ? PyLong_FromLong(done) : NULL;
+}
+
 PyDoc_STRVAR(resize_doc, "resize(context, least, most): ask for other numbers of replicas");
 
 static PyObject *resize_problem(PyObject *self, PyObject *args)
@@ -481,6 +507,7 @@ static PyMethodDef methods[] = {
     {"scan", scan, METH_VARARGS, scan_doc},
     {"scans", scans, METH_VARARGS, scans_doc},
     {"glances", glances, METH_VARARGS, glances_doc},
+    {"recall", recall, METH_VARARGS, recall_doc},
     {"resize", resize_problem, METH_VARARGS, resize_doc},
     {"frames", frames, METH_VARARGS, frames_doc},
     {"open", open_leader, METH_VARARGS, open_doc},
