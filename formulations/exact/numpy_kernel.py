@@ -239,13 +239,14 @@ class NumpyKernel:
             free=np.nonzero(rules.may_hold & ~pinned)[0],
             fixed_cost=np.full(clients, math.inf),
             fixed_rank=np.full(clients, self._core.sites, dtype=np.intp),
-            u=u,
+            u=np.zeros(clients),
             frequency=np.full(self._core.sites, 0.5),
             bound=0.0,
             root=True,
         )
         for site in np.nonzero(pinned)[0].tolist():
             self._hold(known, frame, site)
+        frame.u = np.minimum(u, frame.fixed_cost)
         return frame
 
     def _hold(self, known: KnownLeader, frame: Frame, site: int) -> None:

@@ -184,9 +184,10 @@ void root_open(context *x, const double *u, int shared)
         return;
     }
     memset(f->u, 0, (size_t)x->p.padded * sizeof(double));
-    if (u)
-        memcpy(f->u, u, (size_t)x->p.clients * sizeof(double));
     frame_root(x, f, x->current, shared);
+    /* not before: on the way to several certain sites a client's cost may be lower than in the end */
+    for (int c = 0; u && c < x->p.clients; c++)
+        f->u[c] = u[c] < f->fixed_cost[c] ? u[c] : f->fixed_cost[c];
     x->depth = 1;
 }
 
