@@ -54,6 +54,7 @@ from benchmarks.contingency_pictures import (
 from benchmarks.machine import describe, sentence
 from benchmarks.quorumstore_assumptions import e8, e9
 from formulations.quorumstore.envelope import tie_envelope
+from placement.cli.pipes import until_the_reader_leaves
 from placement.io.files import write_file
 from placement.quorumstore import (
     Goal,
@@ -358,4 +359,4 @@ def write(name: str, text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import placement
 from benchmarks.machine import describe
+from placement.cli.pipes import until_the_reader_leaves
 from placement.contingency import Contingency
 
 __all__ = ["main", "measure"]
@@ -105,4 +106,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

@@ -41,6 +41,7 @@ from formulations.exact.kernel import compiled_available
 from formulations.exact.method import METHOD
 from placement import Instance, Problem, datasets
 from placement.checks import FloatArray
+from placement.cli.pipes import until_the_reader_leaves
 from placement.geo import modelled_rtt
 from placement.methods import Options, run
 from placement.operations import STANDARD_OPERATIONS
@@ -373,4 +374,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

@@ -38,6 +38,7 @@ from benchmarks.machine import describe, sentence
 from benchmarks.pages import put_between
 from benchmarks.tier3_worlds import NETWORKS, world
 from placement import Instance, Problem
+from placement.cli.pipes import until_the_reader_leaves
 from placement.workloads import MIXES
 
 __all__ = ["BEGIN", "END", "HEADS", "PAGE", "main", "measure", "table"]
@@ -215,4 +216,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

@@ -29,6 +29,7 @@ from formulations.exact.method import METHOD as EXACT
 from heuristics.fleet import Fleet, tier1, tier2
 from placement import STANDARD_OPERATIONS, Diversity, Instance, Options, Plan, Problem
 from placement.checks import FloatArray
+from placement.cli.pipes import until_the_reader_leaves
 from placement.constraints import GroupRule
 from placement.methods import run
 from placement.score import score_many
@@ -323,4 +324,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

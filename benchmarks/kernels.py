@@ -25,6 +25,7 @@ from pathlib import Path
 import placement
 from benchmarks.machine import describe, sentence
 from formulations.exact.kernel import compiled_available
+from placement.cli.pipes import until_the_reader_leaves
 from placement.workloads import MIXES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -91,4 +92,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

@@ -28,6 +28,7 @@ import placement
 from benchmarks import machine
 from benchmarks.tier3_worlds import SITES, world
 from placement import Problem
+from placement.cli.pipes import until_the_reader_leaves
 from placement.methods import Options, load_method, run
 from placement.status import Status
 from placement.workloads import MIXES
@@ -183,4 +184,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

@@ -25,6 +25,7 @@ from pathlib import Path
 import placement
 from benchmarks.machine import describe
 from benchmarks.tier3_worlds import world
+from placement.cli.pipes import until_the_reader_leaves
 
 __all__ = ["main"]
 
@@ -98,4 +99,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

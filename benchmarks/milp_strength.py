@@ -38,6 +38,7 @@ from benchmarks.machine import describe
 from formulations.milp.recipes import Recipe
 from formulations.milp.relaxation import strength
 from placement import Instance, Plan, Problem, Status
+from placement.cli.pipes import until_the_reader_leaves
 from placement.workloads.mixes import mix_shares
 
 HEADINGS = (
@@ -224,4 +225,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

@@ -25,6 +25,7 @@ from benchmarks import online_dynamic_runs as runs
 from benchmarks import online_dynamic_tables as tables
 from benchmarks.online_dynamic_pages import page
 from benchmarks.online_dynamic_pictures import pictures
+from placement.cli.pipes import until_the_reader_leaves
 from placement.online.dynamic.simulator import Trace
 
 __all__ = ["main"]
@@ -174,4 +175,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

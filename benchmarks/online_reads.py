@@ -33,6 +33,7 @@ from heuristics.online.reads import (
     TwoChoices,
     UniformQuorum,
 )
+from placement.cli.pipes import until_the_reader_leaves
 from placement.io.files import write_file
 from placement.online.reads import (
     Cluster,
@@ -335,4 +336,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

@@ -32,6 +32,7 @@ from heuristics.online.selection.response_times import (
     WeightedResponseTime,
 )
 from heuristics.online.selection.snitch import DynamicSnitch
+from placement.cli.pipes import until_the_reader_leaves
 from placement.online.selection import Cluster, LimiterRules, Policy, draw
 
 __all__ = ["COLUMNS", "RESULTS", "SUITES", "Cell", "Row", "cells", "main", "read_rows"]
@@ -271,4 +272,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

@@ -28,6 +28,7 @@ from heuristics.online.selection.engine import run
 from heuristics.online.selection.oblivious import RoundRobin
 from heuristics.online.selection.oracles import EarliestCompletion, Oracle
 from heuristics.online.selection.outstanding import LeastOutstanding
+from placement.cli.pipes import until_the_reader_leaves
 from placement.online.selection import Cluster, Policy, cut, draw
 
 __all__ = ["RESULTS", "full_size", "main", "window"]
@@ -130,4 +131,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

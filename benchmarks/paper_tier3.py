@@ -31,6 +31,7 @@ from benchmarks import machine
 from benchmarks.tier3_worlds import NETWORKS, instance_on, worlds
 from placement import Problem
 from placement.checks import FloatArray
+from placement.cli.pipes import until_the_reader_leaves
 from placement.instance import Instance
 from placement.methods import Options, load_method, run
 from placement.status import Status
@@ -359,4 +360,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

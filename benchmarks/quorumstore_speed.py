@@ -38,6 +38,7 @@ from formulations.quorumstore.keys import progress_to, solve_keys
 from formulations.quorumstore.tables import SetTables
 from placement import datasets
 from placement.checks import FloatArray
+from placement.cli.pipes import until_the_reader_leaves
 from placement.io.files import write_file
 from placement.quorumstore import QuorumPlan, QuorumProblem, Redirect, StoreRules
 from placement.quorumstore.problem import CountArray
@@ -316,4 +317,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

@@ -22,6 +22,7 @@ from benchmarks import machine
 from benchmarks.replay_experiments import fleets, memory, moving, speed, tier3
 from benchmarks.replay_figures import FIGURES, PAPER, Drawn, figure_1
 from benchmarks.replay_page import page, table
+from placement.cli.pipes import until_the_reader_leaves
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks/results/replay.json"
@@ -101,4 +102,4 @@ def _machine() -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

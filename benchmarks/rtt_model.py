@@ -26,6 +26,7 @@ import numpy as np
 from benchmarks.machine import describe
 from placement import geo
 from placement.checks import FloatArray
+from placement.cli.pipes import until_the_reader_leaves
 from placement.errors import InputError
 
 __all__ = ["measured", "table"]
@@ -119,4 +120,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

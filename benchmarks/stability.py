@@ -26,6 +26,7 @@ from formulations.leader_sequence import best_sequences, work_function
 from heuristics.fleet import Fleet, tier2
 from placement import STANDARD_OPERATIONS, Instance, Problem
 from placement.checks import FloatArray, IntArray
+from placement.cli.pipes import until_the_reader_leaves
 from placement.replay.decay import Decay
 from placement.replay.fleets import ground_of
 from placement.score import first_best
@@ -257,4 +258,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

@@ -26,6 +26,7 @@ from benchmarks import machine
 from formulations.configuration_sequence import best_configurations, interval_scores
 from placement import Configuration, Instance, Problem
 from placement.checks import FloatArray
+from placement.cli.pipes import until_the_reader_leaves
 from placement.replay.decay import Decay
 from placement.replay.fleets import ground_of
 from placement.stability import Hysteresis, MovePrices, changes, outage_price
@@ -192,4 +193,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))

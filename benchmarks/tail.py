@@ -32,6 +32,7 @@ from benchmarks.tail_tables import tables
 from benchmarks.tail_worlds import NETWORKS, world
 from benchmarks.timing import repeat
 from placement import Options, Problem
+from placement.cli.pipes import until_the_reader_leaves
 from placement.configuration import Configuration
 from placement.methods import load_method, run
 from placement.objectives import MEAN_LATENCY, score_of
@@ -298,4 +299,4 @@ def _text(document: dict[str, object]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(until_the_reader_leaves(main))
