@@ -71,7 +71,9 @@ def prove_no_plan(
     """
     for role in ("voters", "replicas"):
         if not _nested(rules, role):
-            raise CertificateError(f"counting takes caps on nested levels only, and not so {role}")
+            raise CertificateError(
+                f"counting takes nested levels only, and the caps on {role} cross"
+            )
     may_lead: list[int] = np.nonzero(rules.may_lead)[0].tolist()
     splits = _splits(rules, certificate)
     if certificate is not None and sorted(s for s, _ in splits) != may_lead:
