@@ -108,16 +108,7 @@ class _Search:
     def counters(self) -> Counters:
         """Work of kernel and rival so far."""
         now = self.kernel.counters()
-        if self.rival is None:
-            return now
-        more = self.rival.counters()
-        return Counters(
-            now.nodes + more.nodes,
-            now.leaves + more.leaves,
-            now.evaluations + more.evaluations,
-            now.cutoff,
-            now.work + more.work,
-        )
+        return now if self.rival is None else now.and_those_of(self.rival.counters())
 
     def bound(self) -> float:
         """Least proven bound over all leaders."""
@@ -200,10 +191,8 @@ class _Search:
         glance = not warm and clients * self.core.sites >= _GLANCE_CELLS
         first = leaders[:_FULL_DESCENTS] if glance else leaders
         nothing = np.zeros(clients)
-        u = np.array([warm.get(leader, nothing) for leader in first], dtype=np.float64)
-        stop = self.in_turn(
-            first, u.reshape(len(first), clients), [leader in warm for leader in first]
-        )
+        u = np.array([warm.get(leader, nothing) for leader in first]).reshape(len(first), clients)
+        stop = self.in_turn(first, u, [leader in warm for leader in first])
         others = leaders[len(first) :]
         if stop is not None or not others:
             return stop

@@ -71,6 +71,16 @@ class Counters:
     cutoff: float
     work: float = 0.0
 
+    def and_those_of(self, other: Counters) -> Counters:
+        """Return the sums of both; the cutoff is this one's."""
+        return Counters(
+            self.nodes + other.nodes,
+            self.leaves + other.leaves,
+            self.evaluations + other.evaluations,
+            self.cutoff,
+            self.work + other.work,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Glances:
