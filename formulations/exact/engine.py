@@ -48,7 +48,7 @@ from formulations.exact.primal import few_replicas, look, possible
 from placement.checks import BoolArray, FloatArray
 from placement.configuration import Configuration
 from placement.errors import SolverError
-from placement.status import Termination, relative_gap
+from placement.status import Status, Termination, relative_gap, status_of
 
 __all__ = ["Limits", "Report", "Result", "search"]
 
@@ -319,6 +319,7 @@ class _Search:
         It does when the relaxation alone says more than all of its tree so far.
         """
         rival = LinearKernel(self.core, keep)
+        rival.tolerate(self.limits.gap)
         u = self.multipliers[leader].copy()
         rival.seed(u)
         found = self.kernel.incumbent()
@@ -452,6 +453,7 @@ def search(
     opened = open_kernel(core, kernel) if isinstance(kernel, str) else kernel
     work = _Search(core, opened, limits, listen, certify)
     work.kernel.record(on=certify)
+    work.kernel.tolerate(limits.gap)
     if pretend is not None:
         work.kernel.propose(Proposal(pretend, -2, ()))
     if start is not None:
@@ -470,19 +472,21 @@ def _result(work: _Search, termination: Termination) -> Result:
     if found is not None and found.replicas:
         configuration = core.configuration(found.leader, found.replicas)
     finished = termination is Termination.FINISHED
-    bound = rounded_up(core, work.bound())
-    if found is not None and configuration is not None:
-        bound = min(bound, found.score)  # what a tree has evaluated it does not bound
-    elif finished and found is None:
+    bound, certified = rounded_up(core, work.bound()), None
+    if finished and found is None:
         if work.none is None:
             raise SolverError("the trees found no configuration, and counting says there is one")
         bound = math.inf
-    certified = None
-    if finished and work.certify and configuration is not None:
-        score = core.score(configuration)
-        proven = min(rounded_up(core, min(work.proven.values())), score)
-        claim = (configuration, score, proven, core.granularity)
-        certified = partial(Certificate.decode, *claim, core.active.tolist(), work.recorded())
+    elif found is not None and configuration is not None:
+        if finished:
+            bound = rounded_up(core, min(work.proven.values()))
+        bound = min(bound, found.score)  # what a tree has evaluated it does not bound
+        if finished and work.certify:
+            score = core.score(configuration)
+            claim = (configuration, score, min(bound, score), core.granularity)
+            certified = partial(Certificate.decode, *claim, core.active.tolist(), work.recorded())
+        if finished and status_of(True, found.score, bound) is Status.FEASIBLE:
+            termination = Termination.GAP_LIMIT
     return Result(
         core=core,
         termination=termination,

@@ -211,6 +211,10 @@ class Kernel(Protocol):
         """
         ...
 
+    def tolerate(self, gap: float) -> None:
+        """Close nodes whose bound is within `gap`, relatively, of the incumbent; 0: prove."""
+        ...
+
     def open(self, leader: int, u: FloatArray) -> None:
         """Put the tree of a leader on the stack, in place of any other."""
         ...
@@ -348,6 +352,9 @@ class _Compiled:
         finally:
             bounds[bounds >= _BIG] = math.inf
 
+    def tolerate(self, gap: float) -> None:
+        self._kernel.tolerate(self._context, max(gap, TOLERANCE))
+
     def always_sparse(self) -> None:
         """Let every frame be sparse, however small: only for tests."""
         self._kernel.frames(self._context, 0.0, 1.0)
@@ -392,7 +399,7 @@ def compiled_available() -> bool:
     """Whether the compiled kernel was built, from these sources, and can be imported."""
     try:
         # the youngest of its functions: a checkout may have a kernel from before them
-        from formulations.exact._kernel import recall  # noqa: F401
+        from formulations.exact._kernel import tolerate  # noqa: F401
     except ImportError:
         return False
     return True

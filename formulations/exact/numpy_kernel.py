@@ -83,6 +83,7 @@ class NumpyKernel:
         np.put_along_axis(self._rank, order, places, axis=1)
         self._best = Proposal(math.inf, -2, ())
         self._cutoff = math.inf
+        self._tolerance = TOLERANCE
         self._stack: list[Frame] = []
         self._closed = math.inf
         self._leader: KnownLeader | None = None
@@ -187,10 +188,21 @@ class NumpyKernel:
         if proposal.score >= self._best.score:
             return
         self._best = proposal
-        self._cutoff = proposal.score * (1 - TOLERANCE)
+        self._set_cutoff()
+
+    def tolerate(self, gap: float) -> None:
+        """Close nodes whose bound is within `gap`, relatively, of the incumbent; 0: prove."""
+        self._tolerance = max(gap, TOLERANCE)
+        self._set_cutoff()
+
+    def _set_cutoff(self) -> None:
+        score = self._best.score
+        if math.isinf(score):
+            return
+        self._cutoff = score * (1 - self._tolerance)
         grain = self._core.granularity
         if grain:
-            whole = np.nextafter(proposal.score - grain * (1 - 1e-6), math.inf)
+            whole = np.nextafter(score - grain * (1 - 1e-6), math.inf)
             self._cutoff = min(self._cutoff, float(whole))
 
     def incumbent(self) -> Proposal | None:

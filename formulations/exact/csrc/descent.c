@@ -54,10 +54,18 @@ void offer(context *x, double score, const int *replicas, int count)
     x->leader = x->current;
     x->replica_count = count;
     memcpy(x->replicas, replicas, (size_t)count * sizeof(int));
-    x->cutoff = score - x->tolerance * score;
+    set_cutoff(x);
+}
+
+/* What closes a node now: the incumbent, less what a bound may stay below it. */
+void set_cutoff(context *x)
+{
+    if (x->score >= BIG)
+        return;
+    x->cutoff = x->score - x->tolerance * x->score;
     if (x->p.granularity > 0.0) {
         /* more than score − granularity is as good as score */
-        double whole = nextafter(score - x->p.granularity * (1.0 - 1e-6), BIG);
+        double whole = nextafter(x->score - x->p.granularity * (1.0 - 1e-6), BIG);
         if (whole < x->cutoff)
             x->cutoff = whole;
     }

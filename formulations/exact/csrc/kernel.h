@@ -247,6 +247,7 @@ int any_leader(context *x, const int *replicas, int count);
 /* descent.c */
 double score_of(context *x, const int *replicas, int count, double *radius);
 double descend(context *x, int *replicas, int count, int limit);
+void set_cutoff(context *x);
 void offer(context *x, double score, const int *replicas, int count);
 int first_set(context *x, int *replicas);
 int start_set(context *x, int *set);

@@ -344,6 +344,27 @@ static PyObject *resize_problem(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(tolerate_doc, "tolerate(context, gap): close nodes this near to the incumbent, relatively");
+
+static PyObject *tolerate(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    double gap;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Od", &capsule, &gap))
+        return NULL;
+    context *x = context_of(capsule);
+    if (!x)
+        return NULL;
+    if (!(gap >= 0.0)) {
+        PyErr_SetString(PyExc_ValueError, "not a relative gap");
+        return NULL;
+    }
+    x->tolerance = gap;
+    set_cutoff(x);
+    Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(frames_doc, "frames(context, cells, share): from how many cells on frames are sparse, below which share");
 
 static PyObject *frames(PyObject *self, PyObject *args)
@@ -509,6 +530,7 @@ static PyMethodDef methods[] = {
     {"glances", glances, METH_VARARGS, glances_doc},
     {"recall", recall, METH_VARARGS, recall_doc},
     {"resize", resize_problem, METH_VARARGS, resize_doc},
+    {"tolerate", tolerate, METH_VARARGS, tolerate_doc},
     {"frames", frames, METH_VARARGS, frames_doc},
     {"open", open_leader, METH_VARARGS, open_doc},
     {"run", run, METH_VARARGS, run_doc},

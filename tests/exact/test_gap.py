@@ -1,0 +1,74 @@
+"""A gap that is allowed: less to search, the bound still proven, never a gap above it."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formulations.exact import engine
+from formulations.exact.engine import Limits, search
+from formulations.exact.kernel import open_kernel
+from formulations.exact.method import METHOD
+from placement import Problem, load
+from placement.certificate import check_certificate
+from placement.methods import Options, run
+from placement.status import Status, Termination
+from tests.exact.rational import Checker
+from tests.exact.test_engine import each_kernel, spread_out
+from tests.exact.test_linear import drawn
+from tests.exact.worlds import brute_force, random_core
+
+
+@each_kernel
+@given(st.integers(0, 10**9), st.sampled_from([1e-3, 0.05, 0.5, 2.0]))
+def test_bound_and_gap_hold_under_every_rule(kernel, seed, gap):
+    core = random_core(seed)
+    best = brute_force(core)
+    result = search(core, kernel=kernel, limits=Limits(gap=gap))
+    if math.isinf(best):
+        assert result.status is Status.INFEASIBLE
+        return
+    assert result.bound <= best * (1 + 1e-12)
+    assert best <= result.score * (1 + 1e-12)
+    assert result.score - result.bound <= gap * result.score * (1 + 1e-12)
+    if result.status is Status.FEASIBLE:
+        assert result.termination is Termination.GAP_LIMIT
+    if result.certificate is not None:
+        assert result.certificate.bound == result.bound
+        Checker(core, result.certificate).check()
+
+
+def test_branches_less():
+    core = spread_out(40, 60, seed=5, size=8, voters=3)
+    proven, near = (search(core, limits=Limits(gap=gap)) for gap in (0.0, 0.01))
+    assert proven.status is Status.OPTIMAL
+    assert near.bound <= proven.score <= near.score * (1 + 1e-12)
+    assert near.score - near.bound <= 0.01 * near.score
+    assert near.counters.nodes < 0.5 * proven.counters.nodes
+
+
+def test_a_gap_of_one_search_is_not_that_of_the_next():
+    core = spread_out(24, 30, seed=3, size=6, voters=3)
+    kernel = open_kernel(core)
+    search(core, kernel=kernel, limits=Limits(gap=0.2))
+    assert search(core, kernel=kernel.resized(core)).status is Status.OPTIMAL
+
+
+def test_the_tree_of_the_relaxation_keeps_the_gap(monkeypatch):
+    monkeypatch.setattr(engine, "_RELAX_EXPONENT", 0.5)  # the rival comes early
+    core = drawn(60, 8, 3)
+    proven, near = (search(core, limits=Limits(gap=gap)) for gap in (0.0, 0.02))
+    assert near.bound <= proven.score <= near.score
+    assert near.score - near.bound <= 0.02 * near.score
+
+
+def test_the_certificate_of_a_gap_is_checked_and_proves_no_more():
+    problem = Problem(load("azure", mix="oltp"), replicas=7, voters=3)
+    plan = run(METHOD, problem, Options(gap_limit=0.002))
+    assert (plan.status, plan.termination) == ("feasible", "gap limit")
+    assert plan.gap <= 0.002
+    assert plan.certificate is not None
+    checked = check_certificate(plan)
+    assert checked.bound == plan.bound < plan.objective
