@@ -12,6 +12,7 @@ from setuptools import Extension, setup
 
 SOURCES = [
     "module",
+    "buffers",
     "context",
     "frame",
     "vector",
@@ -38,7 +39,7 @@ setup(
         Extension(
             "formulations.exact._kernel",
             sources=[f"formulations/exact/csrc/{name}.c" for name in SOURCES],
-            depends=["formulations/exact/csrc/kernel.h"],
+            depends=[f"formulations/exact/csrc/{name}.h" for name in ("kernel", "buffers")],
             extra_compile_args=FLAGS,
             py_limited_api=True,
             optional=True,

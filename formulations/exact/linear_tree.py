@@ -16,7 +16,8 @@ import numpy as np
 
 from formulations.exact.core import Core
 from formulations.exact.linear import Relaxation
-from formulations.exact.numpy_kernel import Frame, KnownLeader, NumpyKernel
+from formulations.exact.numpy_frame import Frame, KnownLeader
+from formulations.exact.numpy_kernel import NumpyKernel
 from placement.checks import BoolArray, FloatArray
 
 __all__ = ["LinearKernel"]

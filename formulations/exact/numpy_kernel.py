@@ -8,17 +8,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from formulations.exact.core import Core
 from formulations.exact.kernel import TOLERANCE, Counters, Glances, Proposal, Scans
-from formulations.exact.numpy_inner import Answer, Inner
-from placement.checks import FloatArray, IntArray
+from formulations.exact.numpy_frame import Frame, KnownLeader, Value
+from formulations.exact.numpy_inner import Inner
+from placement.checks import FloatArray
 
-__all__ = ["Frame", "KnownLeader", "NumpyKernel"]
+__all__ = ["NumpyKernel"]
 
 _ROOT_STEPS, _NODE_STEPS = 80, 8
 _ENUMERATED = 40
@@ -27,42 +27,6 @@ _BOUND = 8.0
 """Work of a bound in NumPy, per client and site."""
 
 _EPS = float(np.finfo(np.float64).eps)
-
-
-@dataclass
-class Frame:
-    """A state with its multipliers; the sites not yet tried as replicas shrink in place."""
-
-    held: list[int]
-    free: IntArray
-    fixed_cost: FloatArray
-    fixed_rank: IntArray
-    u: FloatArray
-    frequency: FloatArray
-    bound: float
-    root: bool = False
-
-
-@dataclass(frozen=True)
-class KnownLeader:
-    """What is the same in all states of one leader."""
-
-    index: int
-    costs: FloatArray
-    constant: float
-    price: FloatArray
-    inner: Inner
-
-
-@dataclass(frozen=True)
-class _Value:
-    """A bound, the rounding it may carry, the reduced costs and the answers behind it."""
-
-    bound: float
-    error: float
-    rho: FloatArray
-    answers: list[Answer]
-    base: float
 
 
 class NumpyKernel:
@@ -272,7 +236,7 @@ class NumpyKernel:
 
     # --- bound --------------------------------------------------------------------------
 
-    def _evaluate(self, known: KnownLeader, frame: Frame, u: FloatArray) -> _Value:
+    def _evaluate(self, known: KnownLeader, frame: Frame, u: FloatArray) -> Value:
         """L(u) of a frame."""
         self._evaluations += 1
         gain = np.minimum(known.costs[:, frame.free] - u[:, np.newaxis], 0.0)
@@ -282,14 +246,14 @@ class NumpyKernel:
         base = known.constant + float(known.price[frame.held].sum()) + served
         answers = known.inner.solve(frame.held, frame.free, rho)
         if not answers:
-            return _Value(math.inf, 0.0, rho, answers, base)
+            return Value(math.inf, 0.0, rho, answers, base)
         best = min(answers, key=lambda answer: answer.value)
         size = len(best.chosen)
         magnitude = base + abs(best.value)
         magnitude += 2.0 * sum(abs(part.value) for part in best.parts)
         terms = len(u) + self._core.sites + 24
         error = _EPS * (terms * magnitude + 6.0 * (size + 2) * served)
-        return _Value(base + best.value, error, rho, answers, base)
+        return Value(base + best.value, error, rho, answers, base)
 
     def _improve(self, known: KnownLeader, frame: Frame, steps: int, deadline: float) -> float:
         """Subgradient steps with momentum from frame.u; keeps the best multipliers there."""
@@ -385,7 +349,7 @@ class NumpyKernel:
         self._leaves += 1
         self._stack.pop()
 
-    def _fix(self, known: KnownLeader, frame: Frame, here: _Value) -> int | None:
+    def _fix(self, known: KnownLeader, frame: Frame, here: Value) -> int | None:
         """Fix sites by reduced cost; how many, or None when that closes the frame."""
         low, high = known.inner.sizes(len(frame.held), len(frame.free))
         rho = here.rho

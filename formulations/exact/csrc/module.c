@@ -1,8 +1,5 @@
 /* Python binding of the kernel: limited API (abi3, CPython 3.11 and later), buffers in, numbers out. */
-#define Py_LIMITED_API 0x030B0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <limits.h>
+#include "buffers.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,28 +20,6 @@ static context *context_of(PyObject *capsule)
     return PyCapsule_GetPointer(capsule, NAME);
 }
 
-/* A private copy of a contiguous buffer of exactly `bytes` bytes. */
-static void *copied(PyObject *source, size_t bytes)
-{
-    Py_buffer view;
-    void *out;
-    if (PyObject_GetBuffer(source, &view, PyBUF_C_CONTIGUOUS))
-        return NULL;
-    if ((size_t)view.len != bytes) {
-        PyErr_Format(PyExc_ValueError, "kernel buffer has %zd bytes, expected %zd", view.len,
-                     (Py_ssize_t)bytes);
-        PyBuffer_Release(&view);
-        return NULL;
-    }
-    out = malloc(bytes ? bytes : 1);
-    if (out)
-        memcpy(out, view.buf, bytes);
-    else
-        PyErr_NoMemory();
-    PyBuffer_Release(&view);
-    return out;
-}
-
 static int read_levels(PyObject *list, levels *out, int sites)
 {
     Py_ssize_t n = PyTuple_Size(list);
@@ -59,7 +34,7 @@ static int read_levels(PyObject *list, levels *out, int sites)
         int cap, count;
         if (!PyArg_ParseTuple(PyTuple_GetItem(list, k), "Oii", &labels, &cap, &count))
             return 0;
-        out->label[k] = copied(labels, (size_t)sites * sizeof(int));
+        out->label[k] = buffer_copied(labels, (size_t)sites * sizeof(int));
         if (!out->label[k])
             return 0;
         out->count = (int)k + 1;
@@ -108,11 +83,11 @@ static PyObject *create(PyObject *self, PyObject *args)
     p->quorum_weight = weight;
     p->granularity = granularity;
     x->tolerance = tolerance;
-    if (!(p->rtt = copied(rtt, S * P * 8)) || !(p->rank = copied(rank, S * P * 4)) ||
-        !(p->near_weight = copied(near, P * 8)) || !(p->relay_weight = copied(relay, P * 8)) ||
-        !(p->site_rtt = copied(site_rtt, S * S * 8)) || !(p->direct = copied(direct, S * 8)) ||
-        !(p->may_hold = copied(flags, S * 5)) ||
-        (price != Py_None && !(p->price = copied(price, S * S * 8))) ||
+    if (!(p->rtt = buffer_copied(rtt, S * P * 8)) || !(p->rank = buffer_copied(rank, S * P * 4)) ||
+        !(p->near_weight = buffer_copied(near, P * 8)) || !(p->relay_weight = buffer_copied(relay, P * 8)) ||
+        !(p->site_rtt = buffer_copied(site_rtt, S * S * 8)) || !(p->direct = buffer_copied(direct, S * 8)) ||
+        !(p->may_hold = buffer_copied(flags, S * 5)) ||
+        (price != Py_None && !(p->price = buffer_copied(price, S * S * 8))) ||
         !read_levels(rcaps, &p->replica_caps, sites) || !read_levels(vcaps, &p->voter_caps, sites)) {
         context_free(x);
         return NULL;
@@ -197,44 +172,6 @@ static PyObject *scan(PyObject *self, PyObject *args)
     return fine ? PyFloat_FromDouble(bound) : NULL;
 }
 
-/* One of several arrays with a row per leader, taken and released together. */
-typedef struct {
-    size_t row; /* bytes per leader */
-    int write;
-    PyObject *source;
-    Py_buffer view;
-} column;
-
-static void release(column *columns, int held)
-{
-    while (held > 0)
-        PyBuffer_Release(&columns[--held].view);
-}
-
-/* Take all columns, of which the first holds the leaders (int32, none below `least`); how many leaders
-   there are, or -1 with the exception set and nothing held. */
-static int take(column *columns, int count, int least, int sites)
-{
-    int held = 0;
-    for (; held < count; held++)
-        if (PyObject_GetBuffer(columns[held].source, &columns[held].view,
-                               PyBUF_C_CONTIGUOUS | (columns[held].write ? PyBUF_WRITABLE : 0)))
-            goto refused;
-    const int *leader = columns[0].view.buf;
-    size_t leaders = (size_t)columns[0].view.len / columns[0].row;
-    int fits = leaders <= INT_MAX;
-    for (int c = 0; fits && c < count; c++)
-        fits = (size_t)columns[c].view.len == leaders * columns[c].row;
-    for (size_t i = 0; fits && i < leaders; i++)
-        fits = leader[i] >= least && leader[i] < sites;
-    if (fits)
-        return (int)leaders;
-    PyErr_SetString(PyExc_ValueError, "leaders, multipliers and results do not fit");
-refused:
-    release(columns, held);
-    return -1;
-}
-
 PyDoc_STRVAR(scans_doc,
              "scans(context, leaders, u, warm, bounds, ends, iterations, swaps, full, work, seconds) -> done\n\n"
              "Scan leaders (int32) in turn; u (leaders x clients), bounds (float64) and ends (int64) are\n"
@@ -257,14 +194,14 @@ static PyObject *scans(PyObject *self, PyObject *args)
     if (!x)
         return NULL;
     c[U].row = (size_t)x->p.clients * 8;
-    int count = take(c, COLUMNS, -1, x->p.sites);
+    int count = columns_take(c, COLUMNS, -1, x->p.sites);
     if (count < 0)
         return NULL;
     enter(x, seconds);
     int done = scan_leaders(x, c[LEADER].view.buf, count, c[U].view.buf, c[WARM].view.buf, iterations,
                             swaps, full, work, c[BOUND].view.buf, c[END].view.buf);
     int fine = leave(x);
-    release(c, COLUMNS);
+    columns_release(c, COLUMNS);
     return fine ? PyLong_FromLong(done) : NULL;
 }
 
@@ -288,13 +225,13 @@ static PyObject *glances(PyObject *self, PyObject *args)
     if (!x)
         return NULL;
     c[U].row = (size_t)x->p.clients * 8;
-    int count = take(c, COLUMNS, 0, x->p.sites);
+    int count = columns_take(c, COLUMNS, 0, x->p.sites);
     if (count < 0)
         return NULL;
     enter(x, seconds);
     int done = glance_leaders(x, c[LEADER].view.buf, count, c[U].view.buf, work, c[BOUND].view.buf);
     int fine = leave(x);
-    release(c, COLUMNS);
+    columns_release(c, COLUMNS);
     return fine ? PyLong_FromLong(done) : NULL;
 }
 
@@ -314,13 +251,13 @@ static PyObject *recall(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOOid", &capsule, &c[LEADER].source, &c[BOUND].source, &swaps, &seconds))
         return NULL;
     context *x = context_of(capsule);
-    int count = x ? take(c, COLUMNS, -1, x->p.sites) : -1;
+    int count = x ? columns_take(c, COLUMNS, -1, x->p.sites) : -1;
     if (count < 0)
         return NULL;
     enter(x, seconds);
     int done = recall_leaders(x, c[LEADER].view.buf, count, swaps, c[BOUND].view.buf);
     int fine = leave(x);
-    release(c, COLUMNS);
+    columns_release(c, COLUMNS);
     return fine ? PyLong_FromLong(done) : NULL;
 }
 

@@ -1,0 +1,25 @@
+/* Arrays that Python hands over: copied, or taken for the time of a call. Limited API (abi3). */
+#ifndef EXACT_BUFFERS_H
+#define EXACT_BUFFERS_H
+
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+/* A private copy of a contiguous buffer of exactly `bytes` bytes; NULL with the exception set. */
+void *buffer_copied(PyObject *source, size_t bytes);
+
+/* One of several arrays with a row per leader, taken and released together. */
+typedef struct {
+    size_t row; /* bytes per leader */
+    int write;
+    PyObject *source;
+    Py_buffer view;
+} column;
+
+/* Take all columns, of which the first holds the leaders (int32, none below `least`); how many leaders
+   there are, or -1 with the exception set and nothing held. */
+int columns_take(column *columns, int count, int least, int sites);
+void columns_release(column *columns, int held);
+
+#endif
