@@ -24,7 +24,7 @@ static void gains_from_rtts(context *x, const frame *f)
 }
 
 /* Bound a leader (not -1) by its multipliers `u` (clients), which are cut to what it takes at most. */
-static double glance_leader(context *x, int leader, double *u)
+double glance_leader(context *x, int leader, double *u)
 {
     const problem *p = &x->p;
     int count;
@@ -46,6 +46,27 @@ static double glance_leader(context *x, int leader, double *u)
     if (least >= BIG)
         return BIG;
     return f->constant + served + least - bound_error(x, f, served, least, count);
+}
+
+/* Guess multipliers `u` of a leader from good ones of another, `from`: a multiplier is about what its client
+ * costs, and when the leader changes so does the relay from the nearest replica, taken to be one of the
+ * incumbent's. */
+void adapt(context *x, const double *from, int other, int leader, double *u)
+{
+    const problem *p = &x->p;
+    for (int c = 0; c < p->clients; c++) {
+        size_t near = (size_t)x->replicas[0];
+        for (int i = 1; i < x->replica_count; i++) {
+            size_t site = (size_t)x->replicas[i];
+            if (p->rank[site * (size_t)p->padded + (size_t)c] < p->rank[near * (size_t)p->padded + (size_t)c])
+                near = site;
+        }
+        const double *to = p->site_rtt + near * (size_t)p->sites;
+        double changed = from[c] + p->relay_weight[c] * (to[leader] - to[other]);
+        u[c] = changed > 0.0 ? changed : 0.0;
+    }
+    if (x->recording) /* what goes into a proof has few digits */
+        coarsen(u, p->clients);
 }
 
 /* Glance at leaders in turn, until `work` is done or the caller's limit is reached, but always at the first;

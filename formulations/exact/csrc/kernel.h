@@ -271,15 +271,19 @@ int scan_leaders(context *x, const int *leader, int count, double *u, const unsi
 void resize(context *x, int least, int most);
 
 /* glance.c */
+double glance_leader(context *x, int leader, double *u);
+void adapt(context *x, const double *from, int other, int leader, double *u);
 int glance_leaders(context *x, const int *leader, int count, double *u, double work, double *bounds);
 
 /* recall.c */
 int memory_prepare(context *x);
 void memory_free(context *x);
 void remember(context *x, const frame *f, double served);
+double recall_leader(context *x, int leader);
 int recall_leaders(context *x, const int *leader, int count, int swaps, double *bounds);
 
 /* record of the proof */
+int coarsen(double *u, int clients);
 double record_close(context *x, frame *f, double bound);
 void record_event(context *x, double kind, double value);
 void record_vector(context *x, const double *u);

@@ -38,18 +38,47 @@ double scan_leader(context *x, int leader, double *u, int warm, int iterations, 
     return bound;
 }
 
+/* Look at a leader by multipliers adapted from those of another one, `from`. 1 when they close it: then they are
+ * in `u`, with the bound in *bound; 0 with them in `u` when they are better than what is there. */
+static int adapted_closes(context *x, int leader, const double *from, int other, double *u, unsigned char *warm,
+                          double *bound)
+{
+    double before = *warm ? recall_leader(x, leader) : -BIG;
+    adapt(x, from, other, leader, x->trial);
+    *bound = glance_leader(x, leader, x->trial);
+    if (*bound < x->cutoff && *bound <= before)
+        return 0;
+    memcpy(u, x->trial, (size_t)x->p.clients * sizeof(double));
+    *warm = 1;
+    if (*bound < x->cutoff)
+        return 0;
+    if (x->recording) {
+        record_event(x, 2.0, 0.0);
+        record_vector(x, u);
+    }
+    return 1;
+}
+
 /* Scan leaders in turn, until `work` is done or the caller's limit is reached, but always the first one;
- * returns how many.  The first `full` of them, and all while there is no incumbent, get a descent of `swaps`.
+ * returns how many.  The first `full` of them, and all while there is no incumbent, get a descent of `swaps`;
+ * the others are looked at by what is known of the best of them first.
  * bounds[i] and ends[i], the length of the record after leader i, are filled in. */
 int scan_leaders(context *x, const int *leader, int count, double *u, const unsigned char *warm,
                  int iterations, int swaps, int full, double work, double *bounds, long long *ends)
 {
-    int done = 0;
+    int done = 0, best = -1;
+    size_t clients = (size_t)x->p.clients;
     double enough = x->work + work;
     while (done < count && !x->stop && (done == 0 || (x->work < enough && !must_pause(x)))) {
         int thorough = done < full || x->score >= BIG;
-        double *own = u + (size_t)done * (size_t)x->p.clients;
-        bounds[done] = scan_leader(x, leader[done], own, warm[done], iterations, thorough ? swaps : 1);
+        double *own = u + (size_t)done * clients;
+        unsigned char start = warm[done];
+        if (thorough || best < 0 || x->replica_count == 0 ||
+            !adapted_closes(x, leader[done], u + (size_t)best * clients, leader[best], own, &start,
+                            &bounds[done]))
+            bounds[done] = scan_leader(x, leader[done], own, start, iterations, thorough ? swaps : 1);
+        if (best < 0 || bounds[done] < bounds[best])
+            best = done;
         ends[done] = (long long)x->record.length;
         done++;
     }

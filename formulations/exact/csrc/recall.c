@@ -67,12 +67,21 @@ static void root_sites(context *x, frame *f, int leader)
     }
 }
 
-static double recall_leader(context *x, frame *f, int leader)
+/* Bound a leader for the present |R| by the multipliers at which it was last looked at; -BIG when it never was. */
+double recall_leader(context *x, int leader)
 {
     const problem *p = &x->p;
+    frame *f = &x->stack[0];
     size_t S = (size_t)p->sites, row = row_of(x, leader);
     const double *rho = x->known_rho + row * S;
     int count;
+    if (!x->known[row])
+        return -BIG;
+    x->depth = 0;
+    if (!frame_alloc(x, f, 0)) {
+        x->stop = 1;
+        return -BIG;
+    }
     x->current = leader;
     if (leader >= 0)
         memcpy(x->near_order, x->known_near + row * S, S * sizeof(int));
@@ -101,17 +110,11 @@ static void descend_under(context *x, int leader, int swaps)
  * Returns how many are bounded; bounds of those that were never looked at stay as they are. */
 int recall_leaders(context *x, const int *leader, int count, int swaps, double *bounds)
 {
-    frame *f = &x->stack[0];
     int done = 0;
-    x->depth = 0;
     x->closed = BIG;
-    if (!frame_alloc(x, f, 0)) {
-        x->stop = 1;
-        return 0;
-    }
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count && !x->stop; i++)
         if (x->known[row_of(x, leader[i])]) {
-            bounds[i] = recall_leader(x, f, leader[i]);
+            bounds[i] = recall_leader(x, leader[i]);
             done++;
         }
     int first = x->leader, tried[DESCENTS], tries = 0;

@@ -191,21 +191,33 @@ void root_open(context *x, const double *u, int shared)
     x->depth = 1;
 }
 
+/* Leave CLOSE_BITS bits of the largest multiplier, and of the others what is as large as these; 0: none is. */
+int coarsen(double *u, int clients)
+{
+    double largest = 0.0;
+    int exponent;
+    for (int c = 0; c < clients; c++)
+        largest = u[c] > largest ? u[c] : largest;
+    if (!(largest > 0.0 && largest < BIG))
+        return 0;
+    frexp(largest, &exponent);
+    double grain = ldexp(1.0, exponent - CLOSE_BITS);
+    for (int c = 0; c < clients; c++)
+        u[c] = rint(u[c] / grain) * grain;
+    return 1;
+}
+
 /* Record that `f->u` closes the frame, with fewer digits where they suffice; returns its bound. */
 double record_close(context *x, frame *f, double bound)
 {
-    double largest = 0.0, error, value;
-    int count, exponent;
-    for (int c = 0; c < x->p.clients; c++)
-        if (f->u[c] > largest)
-            largest = f->u[c];
-    if (largest > 0.0 && largest < BIG) {
-        frexp(largest, &exponent);
-        double grain = ldexp(1.0, exponent - CLOSE_BITS);
-        for (int c = 0; c < x->p.padded; c++) {
-            double u = c < x->p.clients ? rint(f->u[c] / grain) * grain : 0.0;
+    double error, value;
+    int count;
+    memset(x->trial, 0, (size_t)x->p.padded * sizeof(double));
+    memcpy(x->trial, f->u, (size_t)x->p.clients * sizeof(double));
+    if (coarsen(x->trial, x->p.clients)) {
+        for (int c = 0; c < x->p.clients; c++) {
             double most = f->sparse ? f->reach[c] : f->fixed_cost[c];
-            x->trial[c] = u < most ? u : most;
+            x->trial[c] = x->trial[c] < most ? x->trial[c] : most;
         }
         value = evaluate_bound(x, f, x->trial, 0, &count, &error) - error;
         if (value >= x->cutoff) {
