@@ -91,6 +91,7 @@ class _Search:
         self.best_bound = 0.0
         self.opened: int | None = None
         self.rival: LinearKernel | None = None
+        self.descents = _FULL_DESCENTS
         self.none: NoPlan | None = None
 
     # --- what is known at this moment ---------------------------------------------------
@@ -175,10 +176,14 @@ class _Search:
         self.bounds = dict(zip(leaders, np.fmax(bounds, self.core.floors).tolist(), strict=True))
         self.proven = dict(zip(leaders, bounds.tolist(), strict=True))
         left = [] if closed.all() else [leaders[i] for i in np.nonzero(~closed)[0].tolist()]
+        found = self.kernel.incumbent()
+        if found is not None:  # its multipliers are those that the others' are adapted from
+            left.sort(key=lambda leader: leader != found.leader)
         for leader in left:
             del self.proven[leader]
         if self.certify:
             self.proofs.update((leader, np.zeros(0)) for leader in self.proven)
+        self.descents = 1  # the kernel has made others by what it remembers
         if left:
             self.tell()
         return left
@@ -245,7 +250,7 @@ class _Search:
             warm=np.array(warm, dtype=np.bool_),
             steps=max(1, min(_SCAN_STEPS, int(_SCAN_WORK / (u.shape[1] * self.core.sites + 1)))),
             swaps=_SCAN_SWAPS,
-            full=_FULL_DESCENTS if glanced is None else 0,
+            full=self.descents if glanced is None else 0,
             bounds=np.full(count, math.nan),
             ends=np.zeros(count, dtype=np.int64),
         )

@@ -7,7 +7,7 @@
 
 #include "kernel.h"
 
-#define DESCENTS 4            /* as many as the first scan of a problem makes; found by measuring */
+#define DESCENTS 1            /* as many as the first scan of a problem makes; found by measuring */
 
 static size_t row_of(const context *x, int leader)
 {
