@@ -156,10 +156,10 @@ def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...
         ("vote", voters, rules.may_vote, rules.must_vote),
         ("leader", (leader,), rules.may_lead, None),
     ):
-        broken.extend(f"no {role} is allowed at {sites[s]}" for s in chosen if not allowed[s])
+        broken += [f"no {role} is allowed at {sites[s]}" for s in chosen if not allowed[s]]
         if needed is not None:
-            missing = (s for s in needed.nonzero()[0] if s not in chosen)
-            broken.extend(f"a {role} is required at {sites[s]}" for s in missing)
+            missing = [s for s in needed.nonzero()[0].tolist() if s not in chosen]
+            broken += [f"a {role} is required at {sites[s]}" for s in missing]
     for group in rules.groups:
         if not group.satisfied(voters if group.role == "voters" else replicas):
             broken.append(f"{group.why} does not hold")

@@ -166,6 +166,8 @@ class Setting:
 
         A string, as a command line gives, is converted.
         """
+        if value is self.default:
+            return self.default
         kind = type(self.default)
         expected = f"{kind.__name__}: {self.meaning}"
         result: bool | int | float | str

@@ -165,8 +165,9 @@ def _scenario_terms(
     nearest_at = columns.argmin(axis=1)  # the first of equals, in site order: see `nearest`
     waits = between[leader].take(np.array(voters, dtype=np.intp))
     waits.partition(quorum - 1)
+    width = len(ordered)
     return (
-        np.minimum.reduce(columns, axis=1),
+        columns.ravel().take(nearest_at + np.arange(0, columns.size, width)),
         between[ordered, leader].take(nearest_at),
         rtt[:, leader],
         waits[quorum - 1],

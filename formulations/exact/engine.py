@@ -150,9 +150,11 @@ class _Search:
         """Scan, then branch; returns why it stopped."""
         leaders: list[int] = self.core.leaders.tolist()
         self.bounds = dict(zip(leaders, self.core.floors.tolist(), strict=True))
+        left = leaders
         if again:
-            self.multipliers.update(warm)
-        stop = self.scan(self.recall(leaders) if again else leaders, warm)
+            self.multipliers = dict(warm)
+            left = self.recall(leaders)
+        stop = self.scan(left, warm)
         if stop is not None:
             return stop
         if self.kernel.incumbent() is None:
@@ -160,7 +162,7 @@ class _Search:
             if self.none is not None:
                 return Termination.FINISHED
         cutoff = self.kernel.counters().cutoff
-        left = [leader for leader in leaders if self.proven[leader] < cutoff]
+        left = [leader for leader in left if self.proven[leader] < cutoff]
         for leader in sorted(left, key=lambda one: self.bounds[one]):
             if self.proven[leader] >= self.kernel.counters().cutoff:
                 continue
@@ -175,16 +177,16 @@ class _Search:
         closed = bounds >= self.kernel.counters().cutoff
         self.bounds = dict(zip(leaders, np.fmax(bounds, self.core.floors).tolist(), strict=True))
         self.proven = dict(zip(leaders, bounds.tolist(), strict=True))
-        left = [] if closed.all() else [leaders[i] for i in np.nonzero(~closed)[0].tolist()]
-        found = self.kernel.incumbent()
-        if found is not None:  # its multipliers are those that the others' are adapted from
-            left.sort(key=lambda leader: leader != found.leader)
+        left = [leaders[i] for i in (~closed).nonzero()[0].tolist()]
         for leader in left:
             del self.proven[leader]
         if self.certify:
             self.proofs.update((leader, np.zeros(0)) for leader in self.proven)
-        self.descents = 1  # the kernel has made others by what it remembers
         if left:
+            found = self.kernel.incumbent()
+            if found is not None:  # its multipliers are those that the others' are adapted from
+                left.sort(key=lambda leader: leader != found.leader)
+            self.descents = 0  # the kernel has made them
             self.tell()
         return left
 

@@ -18,7 +18,7 @@ double scan_leader(context *x, int leader, double *u, int warm, int iterations, 
         return bound;
     frame *f = &x->stack[0];
     int *set = x->near_free + x->p.sites, count = 0;
-    if (swaps > 0) {
+    if (swaps > 1 || (swaps > 0 && !warm)) { /* without swaps the set is for the multipliers alone */
         count = start_set(x, set);
         if (count && swaps > 1)
             descend(x, set, count, swaps);
