@@ -40,7 +40,8 @@ from formulations.exact.certificate import Certificate
 from formulations.exact.core import Core
 from formulations.exact.glance import adapted
 from formulations.exact.infeasible import NoPlan, no_plan
-from formulations.exact.kernel import Counters, Glances, Kernel, Proposal, Scans, open_kernel
+from formulations.exact.kernel import Glances, Kernel, Proposal, Scans, open_kernel
+from formulations.exact.known import Known
 from formulations.exact.linear import Relaxation
 from formulations.exact.linear_tree import LinearKernel
 from formulations.exact.outcome import Limits, Report, Result, rounded_up
@@ -48,7 +49,7 @@ from formulations.exact.primal import few_replicas, look, possible
 from placement.checks import BoolArray, FloatArray
 from placement.configuration import Configuration
 from placement.errors import SolverError
-from placement.status import Status, Termination, relative_gap, status_of
+from placement.status import Status, Termination, status_of
 
 __all__ = ["Limits", "Report", "Result", "search"]
 
@@ -62,89 +63,13 @@ _CHUNK_WORK = 2e7
 _RELAX_EXPONENT = 1.5
 _PREPARE_BOUNDS = 600
 _LONG_STEPS = 300
-_REPORT_EVERY = 0.1
-_UNLIMITED = 1e9
 
 
-class _Search:
-    """State of one search; :func:`search` is its only user."""
+class _Search(Known):
+    """One search; :func:`search` is its only user."""
 
-    def __init__(
-        self,
-        core: Core,
-        kernel: Kernel,
-        limits: Limits,
-        listen: Callable[[Report], None] | None,
-        certify: bool,
-    ) -> None:
-        self.core = core
-        self.kernel = kernel
-        self.limits = limits
-        self.listen = listen
-        self.certify = certify
-        self.started = time.perf_counter()
-        self.bounds: dict[int, float] = {}
-        self.proven: dict[int, float] = {}  # without the static bounds: what the events prove
-        self.multipliers: dict[int, FloatArray] = {}
-        self.proofs: dict[int, FloatArray] = {}
-        self.trace: list[Report] = []
-        self.best_bound = 0.0
-        self.opened: int | None = None
-        self.rival: LinearKernel | None = None
-        self.descents = _FULL_DESCENTS
-        self.none: NoPlan | None = None
-
-    # --- what is known at this moment ---------------------------------------------------
-
-    def seconds(self) -> float:
-        return time.perf_counter() - self.started
-
-    def left(self) -> float:
-        return min(self.limits.seconds - self.seconds(), _UNLIMITED)
-
-    def incumbent(self) -> float:
-        found = self.kernel.incumbent()
-        return math.inf if found is None else found.score
-
-    def counters(self) -> Counters:
-        """Work of kernel and rival so far."""
-        now = self.kernel.counters()
-        return now if self.rival is None else now.and_those_of(self.rival.counters())
-
-    def bound(self) -> float:
-        """Least proven bound over all leaders."""
-        if self.opened is not None:
-            proven = self.kernel.bound()
-            if self.rival is not None:
-                proven = max(proven, self.rival.bound())
-            self.bounds[self.opened] = max(self.bounds[self.opened], proven)
-        least = min(self.bounds.values(), default=math.inf)
-        self.best_bound = max(self.best_bound, least)
-        return self.best_bound
-
-    def tell(self, *, always: bool = False) -> None:
-        """Add a report to the trace when something changed or time has passed."""
-        now, score = self.seconds(), self.incumbent()
-        last = self.trace[-1] if self.trace else None
-        due = last is None or now - last.seconds >= _REPORT_EVERY
-        if not (always or due or (last is not None and score < last.incumbent)):
-            return
-        report = Report(now, score, min(self.bound(), score))
-        if last is not None and (report.incumbent, report.bound) == (last.incumbent, last.bound):
-            return
-        self.trace.append(report)
-        if self.listen is not None:
-            self.listen(report)
-
-    def enough(self) -> Termination | None:
-        """Return why to stop now, or None."""
-        if self.left() <= 0:
-            return Termination.TIME_LIMIT
-        if self.limits.gap > 0 and relative_gap(self.incumbent(), self.bound()) <= self.limits.gap:
-            return Termination.GAP_LIMIT
-        return None
-
-    # --- the search ---------------------------------------------------------------------
+    descents = _FULL_DESCENTS
+    none: NoPlan | None = None
 
     def run(self, warm: Mapping[int, FloatArray], again: bool) -> Termination:
         """Scan, then branch; returns why it stopped."""

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.exact import engine
+from formulations.exact import engine, known
 from formulations.exact.core import Core
 from formulations.exact.engine import Limits, Report, search
 from formulations.exact.kernel import compiled_available, open_kernel
@@ -124,7 +124,7 @@ def test_reports_never_pass_the_optimum(kernel, monkeypatch):
     core = spread_out(24, 30, seed=3, size=6, voters=3)
     optimum = search(core).score
     monkeypatch.setattr(engine, "_CHUNK_WORK", 1.0)
-    monkeypatch.setattr(engine, "_REPORT_EVERY", 0.0)
+    monkeypatch.setattr(known, "_REPORT_EVERY", 0.0)
     monkeypatch.setattr("formulations.exact.numpy_kernel._CHUNK", 0.0005)
     result = search(core, kernel=kernel, pretend=optimum * 1.2)
     assert len(result.trace) > 10

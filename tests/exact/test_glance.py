@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.exact import engine
+from formulations.exact import engine, known
 from formulations.exact.engine import Limits, Report, search
 from formulations.exact.glance import adapted
 from formulations.exact.kernel import Glances, open_kernel
@@ -79,7 +79,7 @@ def test_the_bound_rises_before_all_are_scanned(kernel, monkeypatch):
     core = spread_out(24, 30, seed=3, size=6, voters=3)
     optimum = search(core).score
     monkeypatch.setattr(engine, "_CHUNK_WORK", 1.0)
-    monkeypatch.setattr(engine, "_REPORT_EVERY", 0.0)
+    monkeypatch.setattr(known, "_REPORT_EVERY", 0.0)
     scanned: list[int] = []
     bounds: list[tuple[int, float]] = []
     noted = engine._Search.scanned
