@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import placement
 from placement import Instance, Prices, Problem, Progress, Termination, sweeps
@@ -14,7 +15,7 @@ from placement.errors import InputError
 from placement.feasibility import violations
 from placement.plan import evaluate, objective
 from placement.testing import random_instance
-from tests.strategies import problems
+from tests.strategies import NESTED, problems
 
 
 def world(sites=6, clients=5, seed=2, prices=True, whole=False):
@@ -98,6 +99,78 @@ def test_cells_are_what_each_solve_finds():
         )
         assert again.status == "feasible"
         assert again.score == cell.score
+
+
+def refused(problem, size):
+    """Why there is no such question, or nothing."""
+    try:
+        problem.replace(replicas=size)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("kernel", ["auto", "numpy"])
+@given(
+    problems(max_sites=6, kinds=NESTED | {"replica_caps", "cost_weight", "range"}),
+    st.sets(st.integers(1, 7), min_size=1),
+)
+@settings(max_examples=60)
+def test_cells_of_generated_problems_are_what_enumeration_finds(kernel, problem, sizes):
+    """Ties, caps, pins, prices, clients without demand, leaders that do not matter, no answer."""
+    if max(sizes) < problem.rules.voters:
+        return
+    table = placement.sweep(problem, replicas=sizes, settings={"kernel": kernel})
+    for cell in table.itertuples():
+        if refusal := refused(problem, cell.replicas):
+            assert (cell.status, cell.reason) == ("refused", refusal)
+            continue
+        truth = placement.solve(problem.replace(replicas=cell.replicas), method="exhaustive")
+        assert cell.status == truth.status
+        if not truth.found:
+            assert cell.bound == math.inf
+            continue
+        found = truth.problem.instance.site_indices
+        chosen = Configuration.of(
+            *found([cell.leader]), found(cell.voter_sites), found(cell.replica_sites)
+        )
+        plan = evaluate(truth.problem, chosen)
+        assert plan.status == "feasible"
+        assert plan.score == cell.score
+        assert plan.objective == pytest.approx(truth.objective, rel=1e-9, abs=1e-12)
+        assert cell.bound == pytest.approx(truth.objective, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("limit", [{"time_limit": 0.0}, {"gap_limit": 0.05}, {"gap_limit": 1.0}])
+def test_cells_at_a_limit_say_no_more_than_they_prove(limit):
+    for seed in range(6):
+        instance = random_instance(30 + seed, sites=10, clients=12)
+        table = placement.sweep(instance, replicas=range(3, 9), **limit)
+        for cell in table.itertuples():
+            truth = placement.solve(Problem(instance, replicas=cell.replicas, voters=3)).score
+            assert cell.status in ("optimal", "feasible")
+            assert cell.bound <= truth * (1 + 1e-12)
+            assert cell.score >= truth * (1 - 1e-12)
+            if "gap_limit" in limit:
+                assert cell.gap <= limit["gap_limit"]
+
+
+@pytest.mark.parametrize("at", [3, 5, 8])
+def test_ctrl_c_in_the_middle_of_a_cell_keeps_its_honest_bound(at):
+    instance = random_instance(41, sites=12, clients=14)
+
+    def press(replicas, voters, report):
+        if replicas == at:
+            raise KeyboardInterrupt
+
+    table = placement.sweep(instance, replicas=range(3, 9), progress=press)
+    for cell in table.itertuples():
+        truth = placement.solve(Problem(instance, replicas=cell.replicas, voters=3)).score
+        if cell.replicas < at:
+            assert cell.status == "optimal"
+        elif cell.status != "not run":
+            assert cell.bound <= truth * (1 + 1e-12)
+            assert cell.score >= truth * (1 - 1e-12)
 
 
 def test_a_session_is_for_one_number_of_voters_and_a_method_without_one_starts_from_before(

@@ -40,6 +40,14 @@ def sized(core: Core, least: int, most: int) -> Core:
     return Core(core.demand, rules, core.price)
 
 
+def led_by(core: Core, leader: int) -> Core:
+    """The problem with one leader; as it is for −1, any."""
+    if leader < 0:
+        return core
+    only = np.arange(core.sites) == leader
+    return Core(core.demand, dataclasses.replace(core.rules, may_lead=only), core.price)
+
+
 @each_kernel
 @settings(max_examples=60)
 @given(
@@ -69,6 +77,9 @@ def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(kernel, seed,
             assert result.score == pytest.approx(truth, rel=1e-9, abs=1e-12)
             assert result.bound <= truth * (1 + 1e-12)
             Checker(next_core, result.certificate).check()
+            for leader, bound in result.leader_bounds.items():
+                alone = led_by(next_core, leader)  # what a tree has evaluated it does not bound
+                assert min(bound, result.score) <= brute_force(alone) * (1 + 1e-12)
         multipliers = dict(result.multipliers)
         core = next_core
 
