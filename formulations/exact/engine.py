@@ -5,14 +5,13 @@ Its Lagrangean bound (:mod:`formulations.exact.certificate` has the mathematics)
 incumbent after a few subgradient steps; then the leader is out. What is left goes through a
 depth-first tree over "replica at j, or not" with fixing by reduced cost.
 
-1. Leaders in the order of direct demand + quorum + relayed demand, which is close to their true
-   order.
-2. *Scan*: a swap descent (fully for the first few, afterwards only from the incumbent) and a few
-   steps of the bound, each leader for itself. On larger problems all others get a *glance* after
-   the first few: one evaluation of the bound (:mod:`formulations.exact.glance`). The scan goes on
-   with the least of these bounds, so that the proven bound rises from the start, and ends at the
-   first that reaches the incumbent.
-   Where no scan has found a configuration, counting says whether there is one
+1. Leaders in the order of direct demand + quorum + relayed demand, close to their true order; after
+   another search with the same kernel, those that :mod:`formulations.exact.again` leaves open.
+2. *Scan*: a swap descent for the first few, and a few steps of the bound, for all but the first few
+   from multipliers adapted from the best so far. On larger problems all others get a *glance*
+   first, one evaluation (:mod:`formulations.exact.glance`); the scan goes on with the least of the
+   bounds, so that what is proven rises from the start, and ends at the first that is enough. Where
+   it has found no configuration, counting says whether there is one
    (:mod:`formulations.exact.infeasible`).
 3. *Trees* for the leaders still open, least bound first: at any moment the least of all bounds, of
    finished and unfinished parts alike, is a proven lower bound of the problem.
@@ -36,6 +35,7 @@ from functools import partial
 
 import numpy as np
 
+from formulations.exact.again import recalled
 from formulations.exact.certificate import Certificate
 from formulations.exact.core import Core
 from formulations.exact.glance import adapted
@@ -75,10 +75,7 @@ class _Search(Known):
         """Scan, then branch; returns why it stopped."""
         leaders: list[int] = self.core.leaders.tolist()
         self.bounds = dict(zip(leaders, self.core.floors.tolist(), strict=True))
-        left = leaders
-        if again:
-            self.multipliers = dict(warm)
-            left = self.recall(leaders)
+        left = self.recall(leaders, warm) if again else leaders
         stop = self.scan(left, warm)
         if stop is not None:
             return stop
@@ -96,24 +93,18 @@ class _Search(Known):
                 return stop
         return Termination.FINISHED
 
-    def recall(self, leaders: list[int]) -> list[int]:
+    def recall(self, leaders: list[int], warm: Mapping[int, FloatArray]) -> list[int]:
         """Bound leaders by what the kernel remembers of them; returns those that stay open."""
-        bounds = self.kernel.recall(leaders, _SCAN_SWAPS, max(self.left(), 0.01))
-        closed = bounds >= self.kernel.counters().cutoff
-        self.bounds = dict(zip(leaders, np.fmax(bounds, self.core.floors).tolist(), strict=True))
-        self.proven = dict(zip(leaders, bounds.tolist(), strict=True))
-        left = [leaders[i] for i in (~closed).nonzero()[0].tolist()]
-        for leader in left:
-            del self.proven[leader]
+        limits = (_SCAN_SWAPS, max(self.left(), 0.01))
+        found = recalled(self.kernel, leaders, warm, self.core.floors, limits)
+        self.multipliers = dict(warm)
+        self.bounds, self.proven = found.bounds, found.proven
         if self.certify:
             self.proofs.update((leader, np.zeros(0)) for leader in self.proven)
-        if left:
-            found = self.kernel.incumbent()
-            if found is not None:  # its multipliers are those that the others' are adapted from
-                left.sort(key=lambda leader: leader != found.leader)
+        if found.left:
             self.descents = 0  # the kernel has made them
             self.tell()
-        return left
+        return found.left
 
     def scan(self, leaders: list[int], warm: Mapping[int, FloatArray]) -> Termination | None:
         """Bound every leader without branching, or return why not."""
@@ -227,9 +218,9 @@ class _Search(Known):
         """Begin the kernel's tree anew, after so many steps from `u`, which they improve."""
         self.bound()
         self.opened = None  # until the tree is open its bound says nothing
+        self.multipliers[leader] = u  # also when the scan is interrupted: it changes them in place
         bound = self.kernel.scan(leader, u, steps, swaps, True, max(self.left(), 0.01))
         self.bounds[leader] = max(self.bounds[leader], bound)
-        self.multipliers[leader] = u
         self.kernel.open(leader, u)
         self.opened = leader
         self.kernel.record(on=self.certify)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from formulations.exact import engine, known
 from formulations.exact.core import Core
 from formulations.exact.engine import search
 from formulations.exact.kernel import Scans, compiled_available, open_kernel
@@ -170,6 +171,32 @@ def test_a_session_that_was_stopped_goes_on():
         truth = run(EXHAUSTIVE, problem, Options())
         assert plan.status is Status.OPTIMAL
         assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
+        check_certificate(plan)
+
+
+@pytest.mark.parametrize("reports", range(1, 5))
+def test_what_was_not_noted_when_a_search_was_stopped_closes_nothing(monkeypatch, reports):
+    """A glance that nobody has noted is in the kernel's memory, and its multipliers nowhere."""
+    monkeypatch.setattr(engine, "_GLANCE_CELLS", 0)
+    monkeypatch.setattr(known, "_REPORT_EVERY", 0.0)
+    instance = random_instance(3, sites=12, clients=9)
+    session = Session()
+    chosen = {"certificate": True, "kernel": "auto"}
+    seen: list[object] = []
+
+    def stop(report: object) -> None:
+        seen.append(report)
+        if len(seen) == reports:
+            raise KeyboardInterrupt
+
+    session(Problem(instance, replicas=3, voters=3), Options(progress=stop, settings=chosen))
+    for size in (4, 5, 3):
+        problem = Problem(instance, replicas=size, voters=3)
+        plan = session(problem, Options(settings=chosen))
+        assert plan.status is Status.OPTIMAL
+        assert plan.objective == pytest.approx(
+            run(EXHAUSTIVE, problem, Options()).objective, rel=1e-9
+        )
         check_certificate(plan)
 
 
