@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 
 __all__ = ["OPTIMALITY_TOLERANCE", "Status", "Termination", "relative_gap", "status_of"]
@@ -45,10 +46,10 @@ def relative_gap(value: float, bound: float) -> float:
     """
     if value == bound:
         return 0.0
-    if value in (float("inf"), float("-inf")) or bound == float("-inf"):
-        return float("inf")
+    if math.isinf(value) or bound == -math.inf:
+        return math.inf
     difference = max(0.0, value - bound)
-    return difference / abs(value) if value else (0.0 if difference == 0 else float("inf"))
+    return difference / abs(value) if value else (0.0 if difference == 0 else math.inf)
 
 
 def status_of(found: bool, value: float, bound: float) -> Status:

@@ -56,11 +56,11 @@ def best_voters(
     """
     ordered = np.array(replicas, dtype=np.intp)
     ordered.sort()
-    pins = np.count_nonzero(rules.must_vote)
+    pins = int(np.count_nonzero(rules.must_vote))
     if not rules.may_lead[leader] or (pins and pins > np.count_nonzero(rules.must_vote[ordered])):
         return None
     if demand.scenarios == 1 and not rules.of("voters"):
-        return _nearest_voters(demand.site_rtt[0, leader], rules, leader, ordered)
+        return _nearest_voters(demand.site_rtt[0, leader], rules, leader, ordered, pins)
     if demand.scenarios == 1 and rules.nested_voter_caps:
         voters, found = greedy_voters(
             rules, demand.site_rtt[0], np.array([leader]), ordered[np.newaxis]
@@ -110,19 +110,23 @@ def best_voters_of_each(
 
 
 def _nearest_voters(
-    waits: FloatArray, rules: Rules, leader: int, replicas: IntArray
+    waits: FloatArray, rules: Rules, leader: int, replicas: IntArray, pins: int
 ) -> tuple[int, ...] | None:
     """Pins and the closest others, where no rule is about several voters; replicas ascending."""
     sites: list[int] = replicas.tolist()
     near = sorted(zip(waits[replicas].tolist(), sites, strict=True))
+    if pins == 0 and rules.may_vote[replicas].all():
+        closest = [site for _, site in near[: rules.voters]]
+        if leader in closest and len(closest) == rules.voters:
+            return tuple(closest)
     must, may = rules.must_vote[replicas].tolist(), rules.may_vote[replicas].tolist()
-    pins = {site for site, pin in zip(sites, must, strict=True) if pin or site == leader}
+    pinned = {site for site, pin in zip(sites, must, strict=True) if pin or site == leader}
     able = {site for site, vote in zip(sites, may, strict=True) if vote}
-    free = [site for _, site in near if site in able and site not in pins]
-    room = rules.voters - len(pins)
+    free = [site for _, site in near if site in able and site not in pinned]
+    room = rules.voters - len(pinned)
     if not 0 <= room <= len(free):
         return None
-    chosen = pins.union(free[:room])
+    chosen = pinned.union(free[:room])
     return tuple(site for _, site in near if site in chosen)
 
 
