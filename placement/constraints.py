@@ -161,6 +161,12 @@ class Rules:
         """Whether the replicas' rules are caps on nested levels only."""
         return self._nested("replicas")
 
+    def share_nesting(self, other: Rules) -> None:
+        """Take over whether levels are nested from rules with the same groups and masks."""
+        for name in ("nested_voter_caps", "nested_replica_caps"):
+            if name in other.__dict__:
+                self.__dict__[name] = other.__dict__[name]
+
     def _nested(self, role: Role) -> bool:
         groups = self.of(role)
         if any(group.min_domains is not None for group in groups):

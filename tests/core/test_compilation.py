@@ -28,7 +28,8 @@ def outcome(make):
     values = {field.name: getattr(rules, field.name) for field in dataclasses.fields(rules)}
     groups = [(g.role, g.level, g.labels.tolist(), g.names, g.cap, g.why) for g in rules.groups]
     masks = {k: v.tolist() for k, v in values.items() if isinstance(v, np.ndarray)}
-    return {**values, **masks, "groups": groups}
+    nested = (rules.nested_voter_caps, rules.nested_replica_caps)
+    return {**values, **masks, "groups": groups, "nested": nested}
 
 
 numbers = st.one_of(
