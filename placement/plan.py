@@ -208,19 +208,21 @@ class Plan:
         TypeError
             For a name that is no attribute.
         """
-        if not changes.keys() <= _FIELDS:
-            raise TypeError(f"a plan has no {', '.join(sorted(changes.keys() - _FIELDS))}")
+        fields = self.__dataclass_fields__.keys()
+        if not changes.keys() <= fields:
+            raise TypeError(f"a plan has no {', '.join(sorted(changes.keys() - fields))}")
         # as it is held: reading the certificate would work it out
         held = self.__dict__
         if changes.keys() & {"problem", "configuration"}:
-            held = {field: held[field] for field in _FIELDS}
+            held = {field: held[field] for field in fields}
         copy = object.__new__(type(self))
         copy.__dict__.update(held)  # the numbers of a configuration are worked out once
         copy.__dict__.update(changes)
         return copy
 
     def __getstate__(self) -> dict[str, object]:
-        state = {key: value for key, value in self.__dict__.items() if key in _FIELDS}
+        fields = self.__dataclass_fields__.keys()
+        state = {key: value for key, value in self.__dict__.items() if key in fields}
         plain = {"stats": dict(self.stats), "certificate": self.certificate, "carry": None}
         return {**state, **plain}
 
@@ -355,9 +357,6 @@ class Plan:
             f"voters {list(self.voters)}, replicas {list(self.replicas)}, "
             f"mean latency {self.mean_latency:.3f} ms, gap {100 * self.gap:.3g} %>"
         )
-
-
-_FIELDS = frozenset(field.name for field in dataclasses.fields(Plan))
 
 
 def cheapest(problem: Problem, configurations: Iterable[Configuration]) -> Configuration | None:

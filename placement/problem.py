@@ -143,7 +143,7 @@ class Problem:
 
         Another number of replicas alone is quick: the masks of the sites are shared.
         """
-        if changes.keys() == {"replicas"} and is_count(self.replicas):
+        if changes.keys() == {"replicas"} and is_count(self.replicas) and type(self) is Problem:
             replicas = changes["replicas"]
             if is_count(replicas):
                 return self._with_count(replicas)
@@ -151,7 +151,7 @@ class Problem:
 
     def _with_count(self, replicas: int | tuple[int, int] | range) -> Problem:
         """Return a copy with another number of replicas: all else is known to be valid."""
-        copy = object.__new__(type(self))
+        copy = object.__new__(Problem)
         fields = {field: self.__dict__[field] for field in _FIELDS}
         copy.__dict__.update(fields, replicas=replicas, demand=self.demand, _allowed=self._allowed)
         copy.__dict__["rules"] = compiled(copy, self._allowed, self.rules)  # validates
@@ -185,7 +185,8 @@ class Problem:
         return f"<Problem on {self.instance.name!r}: {describe(self)}>"
 
     def __getstate__(self) -> dict[str, object]:
-        return {key: value for key, value in self.__dict__.items() if key in _FIELDS}
+        fields = {field.name for field in dataclasses.fields(self)}
+        return {key: value for key, value in self.__dict__.items() if key in fields}
 
 
 _FIELDS = frozenset(field.name for field in dataclasses.fields(Problem))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import placement
 from placement import Diversity, Problem
 from placement.errors import InputError
 from placement.testing import random_instance
@@ -80,3 +81,28 @@ def test_masks_are_shared_and_cannot_be_written():
     assert other.rules.may_hold is problem.rules.may_hold
     with pytest.raises(ValueError, match="read-only"):
         other.rules.may_hold[0] = False
+
+
+def test_a_problem_with_more_fields_keeps_them():
+    @dataclasses.dataclass(frozen=True, eq=False)
+    class Labelled(Problem):
+        label: str = ""
+
+    problem = Labelled(random_instance(4, sites=5), replicas=3, voters=2, label="mine")
+    other = problem.replace(replicas=4)
+    assert isinstance(other, Labelled)
+    assert (other.label, other.rules.replicas_max) == ("mine", 4)
+    assert other.__getstate__()["label"] == "mine"
+
+
+def test_a_plan_has_the_attributes_it_has():
+    problem = Problem(random_instance(5, sites=4), replicas=3, voters=2)
+    plan = placement.solve(problem)
+    changed = plan.replace(seconds=2.0)
+    assert (changed.seconds, changed.score, changed.replicas) == (2.0, plan.score, plan.replicas)
+    assert changed.certificate == plan.certificate
+    bigger = placement.solve(problem.replace(replicas=4))
+    moved = plan.replace(problem=bigger.problem, configuration=bigger.configuration)
+    assert moved.objective == bigger.objective
+    with pytest.raises(TypeError, match="no second"):
+        plan.replace(second=2.0)
