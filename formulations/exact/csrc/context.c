@@ -55,6 +55,7 @@ void context_free(context *x)
     free(x->ordered);
     free(x->by_site);
     cells_release(&x->spare);
+    free(x->together);
     free(x->item_cost);
     free(x->item_beta);
     free(x->item_move);

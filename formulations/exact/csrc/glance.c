@@ -3,49 +3,66 @@
 
 #include "kernel.h"
 
-#define BLOCK 512               /* clients whose weights and multipliers stay in the nearest cache */
+#define BLOCK 1024              /* clients whose weights and multipliers stay in the nearest caches */
+#define TOGETHER 16             /* leaders that are looked at in one pass over the RTTs */
 
-/* rho of the free sites under the leader of the frame, straight from the RTTs. */
-static void gains_from_rtts(context *x, const frame *f)
+/* Put the root of a leader (not -1) in memory, all but its reduced costs, and its multipliers `u` (clients), cut
+ * to what they are at most, in `padded` too. */
+static void root_to_memory(context *x, int leader, double *u, double *padded)
 {
     const problem *p = &x->p;
-    const double *price = p->price ? p->price + (size_t)x->current * p->sites : NULL;
-    for (int i = 0; i < f->free_count; i++)
-        x->rho[i] = price ? price[f->free_site[i]] : 0.0;
-    for (int first = 0; first < p->padded; first += BLOCK) {
-        int width = p->padded - first < BLOCK ? p->padded - first : BLOCK;
-        for (int i = 0; i < f->free_count; i++) {
-            size_t site = (size_t)f->free_site[i];
-            double relay = p->site_rtt[site * (size_t)p->sites + (size_t)x->current];
-            x->rho[i] += gain_from_rtts(p->rtt + site * (size_t)p->padded + first, p->near_weight + first,
-                                        p->relay_weight + first, relay, f->u + first, width);
-        }
-    }
-}
-
-/* Bound a leader (not -1) by its multipliers `u` (clients), which are cut to what it takes at most. */
-double glance_leader(context *x, int leader, double *u)
-{
-    const problem *p = &x->p;
-    int count;
+    size_t S = (size_t)p->sites, row = (size_t)leader;
     turn_to(x, leader);
     for (int s = 0; s < p->sites; s++)
         if (s == leader || p->must_hold[s])
             costs_of_site(x, leader, s);
     root_open(x, u, 1);
     if (x->stop)
-        return 0.0;
+        return;
     frame *f = &x->stack[0];
-    gains_from_rtts(x, f);
-    double served = paid(f->u, f->fixed_cost, p->padded), least = inner_minimum(x, f, 0, BIG, &count);
-    remember(x, f, served);
+    memcpy(padded, f->u, (size_t)p->padded * sizeof(double));
     memcpy(u, f->u, (size_t)p->clients * sizeof(double));
-    x->work += (double)f->free_count * p->padded * 0.5 + p->padded * 6.0 + 200.0;
+    x->known_served[row] = paid(f->u, f->fixed_cost, p->padded);
+    memcpy(x->known_near + row * S, x->near_order, S * sizeof(int));
+    for (int s = 0; s < p->sites; s++)
+        x->known_rho[row * S + (size_t)s] = p->price ? p->price[row * S + (size_t)s] : 0.0;
+    x->known[row] = 1;
+    x->work += (double)f->free_count * p->padded * 0.3 + p->padded * 6.0 + 200.0;
     x->iterations++;
     x->depth = 0;
-    if (least >= BIG)
-        return BIG;
-    return f->constant + served + least - bound_error(x, f, served, least, count);
+}
+
+/* Bound up to TOGETHER leaders (not -1) by their multipliers `u` (clients each), which are cut to what they take
+ * at most.  The RTTs are read once for all of them: they do not fit into any cache, what is done with
+ * them for one leader is soon done. */
+static void glance_together(context *x, const int *leader, int count, double *u, double *bounds)
+{
+    const problem *p = &x->p;
+    size_t S = (size_t)p->sites, width = (size_t)p->padded;
+    if (!x->together && !(x->together = malloc(TOGETHER * width * sizeof(double) + 8))) {
+        x->stop = 1;
+        return;
+    }
+    for (int i = 0; i < count && !x->stop; i++)
+        root_to_memory(x, leader[i], u + (size_t)i * (size_t)p->clients, x->together + (size_t)i * width);
+    for (size_t first = 0; first < width && !x->stop; first += BLOCK) {
+        int cells = (int)(width - first < BLOCK ? width - first : BLOCK);
+        for (size_t s = 0; s < S; s++)
+            for (int i = 0; i < count && p->may_hold[s]; i++)
+                x->known_rho[(size_t)leader[i] * S + s] += gain_from_rtts(
+                    p->rtt + s * width + first, p->near_weight + first, p->relay_weight + first,
+                    p->site_rtt[s * S + (size_t)leader[i]], x->together + (size_t)i * width + first, cells);
+    }
+    for (int i = 0; i < count; i++)
+        bounds[i] = x->stop ? 0.0 : recall_leader(x, leader[i]);
+}
+
+/* One leader alone; returns its bound. */
+double glance_leader(context *x, int leader, double *u)
+{
+    double bound = 0.0;
+    glance_together(x, &leader, 1, u, &bound);
+    return bound;
 }
 
 /* Guess multipliers `u` of a leader from good ones of another, `from`: a multiplier is about what its client
@@ -74,10 +91,14 @@ void adapt(context *x, const double *from, int other, int leader, double *u)
 int glance_leaders(context *x, const int *leader, int count, double *u, double work, double *bounds)
 {
     int done = 0;
-    double enough = x->work + work;
+    double enough = x->work + work, each = 0.3 * x->p.sites * x->p.padded + 200.0;
     while (done < count && !x->stop && (done == 0 || (x->work < enough && !must_pause(x)))) {
-        bounds[done] = glance_leader(x, leader[done], u + (size_t)done * (size_t)x->p.clients);
-        done++;
+        double room = (enough - x->work) / each;
+        int together = room < 1.0 ? 1 : room < TOGETHER ? (int)room : TOGETHER;
+        if (together > count - done)
+            together = count - done;
+        glance_together(x, leader + done, together, u + (size_t)done * (size_t)x->p.clients, bounds + done);
+        done += together;
     }
     return done;
 }

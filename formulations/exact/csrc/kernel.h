@@ -152,6 +152,7 @@ typedef struct {
     int ordered_is_current;    /* ... if they were asked for since it changed */
     double *by_site;           /* sites: scratch of sparse frames */
     cells spare;
+    double *together;          /* multipliers of the leaders that are glanced at together */
     double sparse_from, sparse_share; /* SPARSE_FROM and SPARSE_SHARE, but for tests */
     double *item_cost, *item_beta, *item_move, *item_best;
     int *item_free, *item_site, *item_start;
