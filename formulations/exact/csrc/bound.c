@@ -47,8 +47,9 @@ double evaluate_bound(context *x, frame *f, const double *u, int all_radii, int 
             x->rho[i] += price[f->free_site[i]];
     }
     int priced = f->beta || f->charged;
-    for (int i = 0; i < f->free_count && priced; i++)
-        x->rho[i] += f->base[i];
+    if (priced)
+        for (int i = 0; i < f->free_count; i++)
+            x->rho[i] += f->base[i];
     double served = paid(u, f->fixed_cost, p->padded), slack = BIG;
     double offset = priced ? total(f->offset, p->padded) : 0.0;
     x->served = served - offset;

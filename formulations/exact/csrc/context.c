@@ -54,6 +54,7 @@ void context_free(context *x)
     free(x->by_client);
     free(x->ordered);
     free(x->by_site);
+    free(x->charge);
     cells_release(&x->spare);
     free(x->together);
     free(x->item_cost);
@@ -95,6 +96,7 @@ int context_prepare(context *x)
     x->near_free = malloc((3 * S + 8) * sizeof(int));
     x->by_client = malloc((S * (size_t)clients + 1) * sizeof(int));
     x->by_site = malloc(S * 8);
+    x->charge = calloc(S, 8);
     x->stack = calloc((size_t)x->stack_size, sizeof(frame));
     x->rho = malloc(S * 8);
     x->trial = malloc(P * 8 + 8);
@@ -117,7 +119,7 @@ int context_prepare(context *x)
         if (!x->forced[side] || !x->gain[side] || !x->tries[side])
             return 0;
     }
-    if (!x->level_cost || !x->level_rank || !x->by_client || !x->by_site || !x->replicas || !x->costs ||
+    if (!x->level_cost || !x->level_rank || !x->by_client || !x->by_site || !x->charge || !x->replicas || !x->costs ||
         !x->near_order || !x->near_free || !x->stack || !x->rho || !x->trial || !x->direction ||
         !x->best_u || !x->selected || !x->pick || !x->order || !x->key || !x->radii || !x->counts ||
         !x->enum_cost || !x->enum_rank || !memory_prepare(x))

@@ -22,11 +22,9 @@ static void root_to_memory(context *x, int leader, double *u, double *padded)
     frame *f = &x->stack[0];
     memcpy(padded, f->u, (size_t)p->padded * sizeof(double));
     memcpy(u, f->u, (size_t)p->clients * sizeof(double));
-    x->known_served[row] = paid(f->u, f->fixed_cost, p->padded);
-    memcpy(x->known_near + row * S, x->near_order, S * sizeof(int));
+    remember_root(x, paid(f->u, f->fixed_cost, p->padded));
     for (int s = 0; s < p->sites; s++)
         x->known_rho[row * S + (size_t)s] = p->price ? p->price[row * S + (size_t)s] : 0.0;
-    x->known[row] = 1;
     x->work += (double)f->free_count * p->padded * 0.3 + p->padded * 6.0 + 200.0;
     x->iterations++;
     x->depth = 0;

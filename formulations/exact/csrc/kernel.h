@@ -151,6 +151,7 @@ typedef struct {
     double *ordered;           /* clients x sites: their costs under the current leader ... */
     int ordered_is_current;    /* ... if they were asked for since it changed */
     double *by_site;           /* sites: scratch of sparse frames */
+    double *charge;            /* sites: a client's beta while its cells are gathered, else 0 */
     cells spare;
     double *together;          /* multipliers of the leaders that are glanced at together */
     double sparse_from, sparse_share; /* SPARSE_FROM and SPARSE_SHARE, but for tests */
@@ -280,6 +281,7 @@ int glance_leaders(context *x, const int *leader, int count, double *u, double w
 int memory_prepare(context *x);
 void memory_free(context *x);
 void remember(context *x, const frame *f, double served);
+void remember_root(context *x, double served);
 double recall_leader(context *x, int leader);
 int recall_leaders(context *x, const int *leader, int count, int swaps, double *bounds);
 

@@ -39,6 +39,13 @@ void remember(context *x, const frame *f, double served)
     double *rho = x->known_rho + row * S;
     for (int i = 0; i < f->free_count; i++)
         rho[f->free_site[i]] = x->rho[i];
+    remember_root(x, served);
+}
+
+/* Keep of the leader under work what does not depend on a site: the order of the sites, and `served`. */
+void remember_root(context *x, double served)
+{
+    size_t S = (size_t)x->p.sites, row = row_of(x, x->current);
     if (x->current >= 0 && !x->known[row])
         memcpy(x->known_near + row * S, x->near_order, S * sizeof(int));
     x->known_served[row] = served;

@@ -92,9 +92,8 @@ static int order_costs(context *x)
 
 /* Write a client's cells below its fixed replica to `out` from `at` on; returns where they end.
  *
- * The multipliers beta are those of `known`, a sorted run of cells of this client. */
-static size_t gather(const context *x, const frame *f, int c, const cells *known, size_t first, size_t last,
-                     double reach, cells *out, size_t at)
+ * The client's multipliers beta are in x->charge. */
+static size_t gather(const context *x, const frame *f, int c, double reach, cells *out, size_t at)
 {
     size_t sites = (size_t)x->p.sites;
     const int *order = x->by_client + (size_t)c * sites;
@@ -103,16 +102,30 @@ static size_t gather(const context *x, const frame *f, int c, const cells *known
     double sum = 0.0;
     for (int t = 0; t < end; t++) {
         int j = order[t];
-        while (first < last && known->rank[first] < t)
-            first++;
         if (f->state[j] != FREE)
             continue;
-        double beta = first < last && known->rank[first] == t ? known->beta[first] : 0.0;
+        double beta = x->charge[j];
         if (beta > 0.0 || weight[t] + sum < reach)
             put(out, at++, j, t, weight[t], weight[t] + sum, beta);
         sum += beta;
     }
     return at;
+}
+
+/* Let the cells in x->spare, `count` of them, be those of the frame. */
+static void take_spare(context *x, frame *f, size_t count)
+{
+    cells own = f->cells;
+    x->spare.start[x->p.clients] = count;
+    f->cells = x->spare;
+    x->spare = own;
+}
+
+/* Sum of beta of each free site, from the sums of all sites in x->by_site. */
+static void set_bases(context *x, frame *f)
+{
+    for (int i = 0; i < f->free_count; i++)
+        f->base[i] = x->by_site[f->free_site[i]];
 }
 
 /* Bring a sparse frame up to date with its state, from the cells of `from` (its own, or its parent's).
@@ -154,7 +167,11 @@ static void settle_from(context *x, frame *f, const cells *from)
         }
         double most = f->plain[c] + sum, reach = f->reach[c] - dropped, u = f->u[c] - dropped;
         if (most > reach + SLACK * most) {
-            at = gather(x, f, c, from, first, last, most, out, begin);
+            for (size_t k = first; k < last; k++)
+                x->charge[from->site[k]] = from->beta[k];
+            at = gather(x, f, c, most, out, begin);
+            for (size_t k = first; k < last; k++)
+                x->charge[from->site[k]] = 0.0;
             reach = most;
             steps += end < p->sites ? end : p->sites;
         }
@@ -166,12 +183,8 @@ static void settle_from(context *x, frame *f, const cells *from)
         u = u > 0.0 ? u : 0.0;
         f->u[c] = u < f->reach[c] ? u : f->reach[c];
     }
-    out->start[p->clients] = at;
-    for (int i = 0; i < f->free_count; i++)
-        f->base[i] = x->by_site[f->free_site[i]];
-    cells own = f->cells;
-    f->cells = *out;
-    *out = own;
+    take_spare(x, f, at);
+    set_bases(x, f);
     x->work += 2.0 * steps + 4.0 * p->padded;
 }
 
@@ -208,30 +221,19 @@ void sparsify(context *x, frame *f)
     if (!cells_reserve(x, out, (size_t)(x->sparse_share * all) + sites)) /* no memory: dense is fine */
         return;
     x->work += all;
-    for (int c = 0; c < p->clients; c++) {
-        const int *order = x->by_client + (size_t)c * sites;
-        const double *weight = x->ordered + (size_t)c * sites;
-        int end = f->fixed_rank[c] < p->sites ? f->fixed_rank[c] : p->sites;
-        double sum = 0.0, reach = f->fixed_cost[c];
+    int c = 0;
+    for (; c < p->clients && (double)at <= x->sparse_share * all; c++) {
         out->start[c] = at;
-        if ((double)at > x->sparse_share * all)
-            return;
-        for (int t = 0; t < end; t++) {
-            int j = order[t];
-            if (f->state[j] != FREE)
-                continue;
-            double beta = f->beta ? f->beta[(size_t)j * padded + (size_t)c] : 0.0;
-            if (beta > 0.0 || weight[t] + sum < reach)
-                put(out, at++, j, t, weight[t], weight[t] + sum, beta);
-            sum += beta;
-        }
-        f->reach[c] = reach;
-        f->plain[c] = f->fixed_rank[c] < p->sites ? weight[f->fixed_rank[c]] : BIG;
+        for (int i = 0; i < f->free_count && f->beta; i++)
+            x->charge[f->free_site[i]] = f->beta[(size_t)f->free_site[i] * padded + (size_t)c];
+        f->reach[c] = f->fixed_cost[c];
+        at = gather(x, f, c, f->reach[c], out, at);
+        f->plain[c] = f->fixed_rank[c] < p->sites ? x->ordered[(size_t)c * sites + (size_t)f->fixed_rank[c]] : BIG;
     }
-    out->start[p->clients] = at;
-    cells own = f->cells;
-    f->cells = *out;
-    *out = own;
+    memset(x->charge, 0, sites * sizeof(double));
+    if (c < p->clients)
+        return;
+    take_spare(x, f, at);
     f->charged = f->beta != NULL;
     f->beta = NULL;
     f->sparse = 1;
@@ -285,39 +287,28 @@ void sparse_charge(context *x, frame *f, const int *start, const int *item_site,
     cells *out = &x->spare;
     memset(x->by_site, 0, sites * sizeof(double));
     for (int c = 0; c < p->clients; c++) {
-        const int *order = x->by_client + (size_t)c * sites;
-        const double *weight = x->ordered + (size_t)c * sites;
-        int k = start[c], end = f->fixed_rank[c] < p->sites ? f->fixed_rank[c] : p->sites;
-        double sum = 0.0, whole = 0.0;
+        double whole = 0.0;
         out->start[c] = at;
         if (!cells_reserve(x, out, at + sites)) {
             x->stop = 1;
             return;
         }
-        for (int i = start[c]; i < start[c + 1]; i++)
+        for (int i = start[c]; i < start[c + 1]; i++) {
             whole += item_beta[i];
-        double reach = f->plain[c] + whole;
-        for (int t = 0; t < end; t++) {
-            int j = order[t];
-            if (f->state[j] != FREE)
-                continue;
-            double beta = k < start[c + 1] && item_site[k] == j ? item_beta[k++] : 0.0;
-            if (beta > 0.0 || weight[t] + sum < reach)
-                put(out, at++, j, t, weight[t], weight[t] + sum, beta);
-            x->by_site[j] += beta;
-            sum += beta;
+            x->charge[item_site[i]] = item_beta[i];
+            x->by_site[item_site[i]] += item_beta[i];
         }
+        double reach = f->plain[c] + whole;
+        at = gather(x, f, c, reach, out, at);
+        for (int i = start[c]; i < start[c + 1]; i++)
+            x->charge[item_site[i]] = 0.0;
         f->offset[c] = whole;
         f->fixed_cost[c] = f->reach[c] = reach;
         if (f->u[c] > reach)
             f->u[c] = reach;
     }
-    out->start[p->clients] = at;
-    for (int i = 0; i < f->free_count; i++)
-        f->base[i] = x->by_site[f->free_site[i]];
-    cells own = f->cells;
-    f->cells = *out;
-    *out = own;
+    take_spare(x, f, at);
+    set_bases(x, f);
     f->charged = 1;
     x->work += (double)f->free_count * p->padded;
 }
