@@ -27,6 +27,8 @@ SOURCES = [
     "leaders",
     "glance",
     "recall",
+    "span",
+    "sizes",
 ]
 # Python's own flags make integers wrap around, which keeps GCC from vectorising loops over int
 # indices (the kernel is half as fast then). Nothing here overflows: random bits are unsigned.

@@ -16,11 +16,11 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from placement.configuration import Configuration
 from placement.errors import InputError, SolverError, UnsupportedError
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GROUP",
+    "Foresight",
     "Method",
     "Options",
     "Progress",
@@ -42,6 +43,7 @@ __all__ = [
     "describe_methods",
     "explained",
     "load_method",
+    "look_ahead",
     "refusal",
     "run",
     "solve",
@@ -216,6 +218,19 @@ def up_to_tier(tier: int) -> Callable[[Problem], str | None]:
     return refuses
 
 
+@runtime_checkable
+class Foresight(Protocol):
+    """A session that may work on several problems at once, before each of them is asked."""
+
+    def __call__(self, problem: Problem, options: Options) -> Plan:
+        """Answer one problem; one that was seen ahead is recognised by identity."""
+        ...
+
+    def ahead(self, problems: Sequence[Problem], options: Options) -> None:
+        """Begin with several problems; none of them need be asked later."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Method:
     """A way to answer a problem.
@@ -241,7 +256,8 @@ class Method:
         For `placement methods` and the documentation.
     session
         Makes a `call` for problems that come one after another and resemble each other: it may
-        keep what they share, and begin each where the one before ended. None: nothing to keep.
+        keep what they share, and begin each where the one before ended. It may also answer several
+        at once (:class:`Foresight`). None: nothing to keep.
     """
 
     name: str
@@ -334,6 +350,38 @@ def _who_can(problem: Problem) -> str:
     return f"; methods that take it: {', '.join(names)}" if names else ""
 
 
+def _with_all_settings(method: Method, options: Options) -> Options:
+    """Return the options with every setting of the method, checked."""
+    settings = {name: setting.default for name, setting in method.settings.items()}
+    for name, value in options.settings.items():
+        if name not in method.settings:
+            raise InputError(
+                f"method {method.name!r} has no such setting",
+                field="settings",
+                value=name,
+                expected="one of " + ", ".join(method.settings) if method.settings else "none",
+            )
+        settings[name] = method.settings[name].check(name, value)
+    if options.settings == settings:
+        return options
+    return dataclasses.replace(options, settings=settings)
+
+
+def look_ahead(method: Method, problems: Sequence[Problem], options: Options) -> None:
+    """Let the session of a method see several problems before :func:`run` asks for each.
+
+    Nothing happens where the method has no session that makes use of it.
+
+    Raises
+    ------
+    InputError
+        For an unknown setting.
+    """
+    if isinstance(method.call, Foresight):
+        taken = [problem for problem in problems if refusal(method, problem) is None]
+        method.call.ahead(taken, _with_all_settings(method, options))
+
+
 def run(method: Method, problem: Problem, options: Options) -> Plan:
     """Run one method and check what it returns.
 
@@ -351,16 +399,7 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
     if reason is not None:
         who = _who_can(problem) if problem.objective.kind not in method.objectives else ""
         raise UnsupportedError(f"method {method.name!r} cannot take this problem: {reason}{who}")
-    settings = {name: setting.default for name, setting in method.settings.items()}
-    for name, value in options.settings.items():
-        if name not in method.settings:
-            raise InputError(
-                f"method {method.name!r} has no such setting",
-                field="settings",
-                value=name,
-                expected="one of " + ", ".join(method.settings) if method.settings else "none",
-            )
-        settings[name] = method.settings[name].check(name, value)
+    options = _with_all_settings(method, options)
     if options.start is not None:
         broken = violations(problem, options.start)
         if broken:
@@ -373,8 +412,6 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
     if reasons:
         plan = Plan.infeasible(problem, method=method.name, reasons=reasons)
     else:
-        if options.settings != settings:
-            options = dataclasses.replace(options, settings=settings)
         plan = method.call(problem, options)
     seconds = time.perf_counter() - started
     if plan.configuration is not None:

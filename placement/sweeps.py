@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -19,7 +20,16 @@ import numpy as np
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
 from placement.feasibility import grown
 from placement.instance import Instance
-from placement.methods import Method, Options, Progress, explained, load_method, run, solve
+from placement.methods import (
+    Method,
+    Options,
+    Progress,
+    explained,
+    load_method,
+    look_ahead,
+    run,
+    solve,
+)
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import OPTIMALITY_TOLERANCE, Status, Termination
@@ -145,27 +155,39 @@ def sweep(
 
     rows: list[dict[str, object]] = []
     stopped = False
+    sizes = sorted(set(_whole_numbers(replicas, "replicas")))
     for count in _voter_counts(question, voters):
         before: Plan | None = None
         previous = -1
-        asked: Problem | None = None  # the last, from which the next differs in its number alone
         answer = chosen.in_session()
-        for size in sorted(set(_whole_numbers(replicas, "replicas"))):
-            if count is not None and size < count:
-                continue
+        cells = list(_cells(question, sizes, count))
+        share = 0.0  # of the time that all cells took together
+        if not stopped:
+            began = time.perf_counter()
+            try:
+                problems = [asked for _, asked in cells if isinstance(asked, Problem)]
+                look_ahead(answer, problems, common())
+            except InputError:
+                pass  # every cell will say so
+            except KeyboardInterrupt:
+                stopped = True
+            share = (time.perf_counter() - began) / max(1, len(cells))
+        for size, asked in cells:
             row = _empty_row(size, count)
             plan = None
             if stopped:
                 row.update(status="not run", reason="interrupted before its turn")
             else:
                 try:
-                    if asked is None:
-                        asked = _with_counts(question, size, count)
-                    else:
-                        asked = asked.replace(replicas=size)
+                    if not isinstance(asked, Problem):
+                        raise asked
                     plan = ask(answer, asked, before)
                     row.update(_facts(plan))
-                    row.update(voters=plan.problem.rules.voters, reason="; ".join(plan.reasons))
+                    row.update(
+                        voters=plan.problem.rules.voters,
+                        seconds=plan.seconds + share,
+                        reason="; ".join(plan.reasons),
+                    )
                     stopped = plan.termination is Termination.INTERRUPTED
                 except (InputError, LimitError, UnsupportedError) as error:
                     row.update(status="refused", reason=str(error))
@@ -185,6 +207,24 @@ def sweep(
             expected="voters <= replicas",
         )
     return _table(rows)
+
+
+def _cells(
+    question: Instance | Problem, sizes: Sequence[int], count: int | None
+) -> Iterator[tuple[int, Problem | InputError | LimitError | UnsupportedError]]:
+    """Yield every size that so many voters allow, with its problem or why there is none."""
+    last: Problem | None = None  # from which the next differs in its number alone
+    for size in sizes:
+        if count is not None and size < count:
+            continue
+        try:
+            if last is None:
+                last = _with_counts(question, size, count)
+            else:
+                last = last.replace(replicas=size)
+            yield size, last
+        except (InputError, LimitError, UnsupportedError) as error:
+            yield size, error
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:

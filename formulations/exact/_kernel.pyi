@@ -68,6 +68,20 @@ def recall(
     seconds: float,
     /,
 ) -> int: ...
+def span(
+    context: _Context,
+    sizes: npt.NDArray[np.int32],
+    leaders: npt.NDArray[np.int32],
+    scores: _Floats,
+    leads: npt.NDArray[np.int32],
+    replicas: npt.NDArray[np.int32],
+    open: npt.NDArray[np.bool_],
+    steps: int,
+    swaps: int,
+    work: float,
+    seconds: float,
+    /,
+) -> bool: ...
 def resize(context: _Context, least: int, most: int, /) -> None: ...
 def tolerate(context: _Context, gap: float, /) -> None: ...
 def frames(context: _Context, cells: float, share: float, /) -> None: ...

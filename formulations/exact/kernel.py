@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from formulations.exact.core import Core
-from placement.checks import BoolArray, FloatArray
+from formulations.exact.exchange import Counters, Glances, Proposal, Scans, Sizes
+from placement.checks import FloatArray
 from placement.errors import InputError
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Kernel",
     "Proposal",
     "Scans",
+    "Sizes",
     "compiled_available",
     "open_kernel",
 ]
@@ -38,97 +39,6 @@ _PAD = 8
 _BIG = 1e299
 _LARGE = 50_000
 """Cells from which the quicker way of sorting pays."""
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A leader (−1: any) with replicas, and what the kernel computed as its score."""
-
-    score: float
-    leader: int
-    replicas: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """What a kernel has done so far.
-
-    Attributes
-    ----------
-    nodes, leaves
-        Of the trees.
-    evaluations
-        Of the bound.
-    cutoff
-        A bound that reaches it closes; +∞ without an incumbent.
-    work
-        What all that took, in a unit of its own that is about a nanosecond: the same on every run.
-    """
-
-    nodes: int
-    leaves: int
-    evaluations: int
-    cutoff: float
-    work: float = 0.0
-
-    def and_those_of(self, other: Counters) -> Counters:
-        """Return the sums of both; the cutoff is this one's."""
-        return Counters(
-            self.nodes + other.nodes,
-            self.leaves + other.leaves,
-            self.evaluations + other.evaluations,
-            self.cutoff,
-            self.work + other.work,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Glances:
-    """One evaluation of the bound for each of some leaders.
-
-    Attributes
-    ----------
-    leaders
-        Site indices, none of them −1; shape (n,), int32.
-    u
-        Multipliers >= 0, shape (n, active clients): cut to what the leader itself would cost.
-    bounds
-        Replaced by the bound of each leader at its multipliers; NaN before, shape (n,).
-    """
-
-    leaders: npt.NDArray[np.int32]
-    u: FloatArray
-    bounds: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Scans:
-    """The first look at some leaders.
-
-    Attributes
-    ----------
-    leaders
-        Site indices, or −1 alone; shape (n,), int32.
-    u
-        Multipliers, shape (n, active clients): read where `warm`, replaced by the best found.
-    warm
-        Whether to start from `u`, shape (n,).
-    steps, swaps, full
-        As in :meth:`Kernel.scan`; all but the first `full` leaders only adapt the incumbent.
-    bounds
-        Replaced by the bound of each leader; NaN before, shape (n,).
-    ends
-        Replaced by the length of the record after each leader, shape (n,), int64.
-    """
-
-    leaders: npt.NDArray[np.int32]
-    u: FloatArray
-    warm: BoolArray
-    steps: int
-    swaps: int
-    full: int
-    bounds: FloatArray
-    ends: npt.NDArray[np.int64]
 
 
 class Kernel(Protocol):
@@ -208,6 +118,33 @@ class Kernel(Protocol):
         """Return a kernel for a problem that differs in the number of replicas alone.
 
         This one, which must not be used for its problem any more, or another.
+        """
+        ...
+
+    def together(
+        self,
+        sizes: Sizes,
+        leaders: Sequence[int],
+        steps: int,
+        swaps: int,
+        work: float,
+        seconds: float,
+    ) -> bool:
+        """Prove several numbers of replicas at once, and return whether that could be tried.
+
+        The kernel must have been opened for one of them, and is of no use for another search.
+
+        Parameters
+        ----------
+        sizes
+            Which, and what comes out: also when the call ends by an exception, as after Ctrl-C,
+            once the scores are finite.
+        leaders
+            All that may lead, in the order in which to look; or −1 alone.
+        steps, swaps
+            Most evaluations of the bound at a time, and most swaps of a descent.
+        work, seconds
+            Stop after so much, as in :meth:`scans`.
         """
         ...
 
@@ -352,6 +289,20 @@ class _Compiled:
         finally:
             bounds[bounds >= _BIG] = math.inf
 
+    def together(
+        self,
+        sizes: Sizes,
+        leaders: Sequence[int],
+        steps: int,
+        swaps: int,
+        work: float,
+        seconds: float,
+    ) -> bool:
+        asked = np.array(leaders, dtype=np.int32)
+        found = (sizes.scores, sizes.leaders, sizes.replicas, sizes.open)
+        limits = (steps, swaps, work, seconds)
+        return bool(self._kernel.span(self._context, sizes.sizes, asked, *found, *limits))
+
     def tolerate(self, gap: float) -> None:
         self._kernel.tolerate(self._context, max(gap, TOLERANCE))
 
@@ -399,7 +350,7 @@ def compiled_available() -> bool:
     """Whether the compiled kernel was built, from these sources, and can be imported."""
     try:
         # the youngest of its functions: a checkout may have a kernel from before them
-        from formulations.exact._kernel import tolerate  # noqa: F401
+        from formulations.exact._kernel import span  # noqa: F401
     except ImportError:
         return False
     return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,13 +18,16 @@ import numpy as np
 from formulations.exact.certificate import Certificate
 from formulations.exact.core import Core
 from formulations.exact.engine import Limits, Report, Result, search
+from formulations.exact.exchange import Proposal
 from formulations.exact.kernel import Kernel, open_kernel
+from formulations.exact.together import Together, prove_together
 from formulations.exhaustive import count_sets
 from placement.checks import FloatArray, IntArray
 from placement.feasibility import grown
 from placement.methods import Method, Options, Progress, Setting, load_method, run
 from placement.plan import Plan
 from placement.problem import Problem
+from placement.status import Termination
 
 __all__ = ["METHOD", "Session", "solve"]
 
@@ -68,9 +71,34 @@ class Session:
         self._core: Core | None = None
         self._kernel: tuple[str, Kernel] | None = None
         self._carry: object | None = None
+        self._ahead: dict[int, tuple[Problem, Core, Together]] = {}
+
+    def ahead(self, problems: Sequence[Problem], options: Options) -> None:
+        """Answer several problems at once as far as that is quick; `__call__` then returns them.
+
+        Those that differ from the first in their number of replicas alone, when no certificate and
+        no gap is asked for. The others, and what is not proven in about a second, are answered
+        when they are asked. A time limit counts for each of them.
+        """
+        certified = bool(options.settings.get("certificate", True))
+        if certified or options.gap_limit > 0 or options.settings.get("kernel") == "numpy":
+            return
+        cores = list(_alike(problems))
+        if len(cores) < 2:
+            return
+        kernel = open_kernel(cores[0][1], str(options.settings.get("kernel", "auto")))
+        limit = options.time_limit
+        seconds = math.inf if limit is None else limit * len(cores)
+        found = prove_together([core for _, core in cores], kernel, seconds)
+        for (problem, core), one in zip(cores, found or (), strict=False):
+            self._ahead[id(problem)] = problem, core, one
 
     def __call__(self, problem: Problem, options: Options) -> Plan:
         """Answer a problem with a proof; at a limit or after Ctrl-C, the best so far."""
+        known = self._ahead.pop(id(problem), None)
+        if known is not None and (known[2].proven or known[2].interrupted):
+            self._before = plan = _known_plan(*known)
+            return plan
         other = _refuses(problem, options)
         if other is not None:
             if options.start is None and self._before is not None:
@@ -78,11 +106,12 @@ class Session:
                 options = dataclasses.replace(options, start=start)
             plan = _delegate(problem, options, *other)
         else:
-            plan = self._search(problem, options)
+            best = None if known is None else known[2].proposal
+            plan = self._search(problem, options, best)
         self._before = plan
         return plan
 
-    def _search(self, problem: Problem, options: Options) -> Plan:
+    def _search(self, problem: Problem, options: Options, best: Proposal | None) -> Plan:
         core, which = Core.of(problem), str(options.settings["kernel"])
         kernel: Kernel | None = None
         if self._core is not None and self._kernel is not None and core.alike(self._core):
@@ -93,9 +122,46 @@ class Session:
         carry = self._carry if options.carry is None else options.carry
         again = kernel is not None and carry is self._carry
         kernel = open_kernel(core, which) if kernel is None else kernel
+        if best is not None:
+            kernel.propose(best)
         plan = _plan(problem, core, options, _searched(core, options, kernel, carry, again))
         self._core, self._kernel, self._carry = core, (which, kernel), plan.carry
         return plan
+
+
+def _alike(problems: Sequence[Problem]) -> Iterator[tuple[Problem, Core]]:
+    """Yield those of one |R| that the engine takes, and that differ from the first in it alone."""
+    first: Core | None = None
+    for problem in problems:
+        rules = problem.rules
+        one = rules.replicas_min == rules.replicas_max
+        if problem.objective.kind != "mean" or not one or Core.refuses(problem.demand, rules):
+            continue
+        core = Core.of(problem)
+        if first is None:
+            first = core
+        elif core.alike(first):
+            core.take_over(first)
+        else:
+            continue
+        yield problem, core
+
+
+def _known_plan(problem: Problem, core: Core, found: Together) -> Plan:
+    """Put into a plan what was found together with other sizes."""
+    counters = found.counters
+    return Plan.of(
+        problem,
+        core.configuration(found.proposal.leader, found.proposal.replicas),
+        method=METHOD.name,
+        bound=found.bound,
+        termination=Termination.FINISHED if found.proven else Termination.INTERRUPTED,
+        stats={
+            "nodes": counters.nodes,
+            "leaves": counters.leaves,
+            "bounds": counters.evaluations,
+        },
+    )
 
 
 def solve(problem: Problem, options: Options) -> Plan:

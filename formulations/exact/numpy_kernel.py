@@ -13,7 +13,8 @@ from itertools import combinations
 import numpy as np
 
 from formulations.exact.core import Core
-from formulations.exact.kernel import TOLERANCE, Counters, Glances, Proposal, Scans
+from formulations.exact.exchange import Counters, Glances, Proposal, Scans, Sizes
+from formulations.exact.kernel import TOLERANCE
 from formulations.exact.numpy_frame import Frame, KnownLeader, Value
 from formulations.exact.numpy_inner import Inner
 from placement.checks import FloatArray
@@ -153,6 +154,19 @@ class NumpyKernel:
             return
         self._best = proposal
         self._set_cutoff()
+
+    def together(
+        self,
+        sizes: Sizes,
+        leaders: Sequence[int],
+        steps: int,
+        swaps: int,
+        work: float,
+        seconds: float,
+    ) -> bool:
+        """Refuse: one number of replicas at a time is all that this kernel can do."""
+        del sizes, leaders, steps, swaps, work, seconds
+        return False
 
     def tolerate(self, gap: float) -> None:
         """Close nodes whose bound is within `gap`, relatively, of the incumbent; 0: prove."""

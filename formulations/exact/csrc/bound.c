@@ -27,8 +27,14 @@ int must_pause(context *x)
 double bound_error(const context *x, const frame *f, double served, double least, int count)
 {
     double magnitude = f->constant + served + fabs(least);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count && !x->span.on; i++)
         magnitude += 2.0 * fabs(x->rho[x->selected[i]]) + f->base[x->selected[i]];
+    if (x->span.on) { /* whatever the sizes select */
+        magnitude += 2.0 * x->span.largest;
+        count = f->free_count;
+        for (int i = 0; i < count; i++)
+            magnitude += 2.0 * fabs(x->rho[i]) + f->base[i];
+    }
     double terms = x->p.clients + x->p.sites + 24.0, depth = f->beta || f->charged ? x->p.sites : 0.0;
     return 2.0 * UNIT_ROUNDOFF * (terms * magnitude + (6.0 + depth) * (count + 2.0) * served);
 }
@@ -63,6 +69,8 @@ double evaluate_bound(context *x, frame *f, const double *u, int all_radii, int 
     if (least >= BIG)
         return BIG;
     *error = bound_error(x, f, served + offset, least, *count);
+    if (x->span.on)
+        span_close(x, f, f->constant + x->served, *error);
     return f->constant + x->served + least;
 }
 
@@ -80,7 +88,10 @@ double improve_bound(context *x, frame *f, int iterations, double *error)
     memcpy(u, f->u, bytes);
     memset(x->direction, 0, bytes);
     for (int it = 0; it < iterations; it++) {
+        size_set open = f->open;
         double e, value = evaluate_bound(x, f, u, 0, &count, &e);
+        if ((f->open ^ open) & x->span.focus) /* fewer sizes: the others get all the steps */
+            stall = it = 0;
         if (value - e > best) {
             if (value - e > best + 1e-4 * fabs(best))
                 stall = 0;
@@ -129,6 +140,10 @@ int fix_by_reduced_cost(context *x, frame *f, double base, double error)
     int hi = p->replicas_max - f->in_count;
     if (hi > n)
         hi = n;
+    if (x->span.on) { /* every answer is of one size */
+        lo = n + 1;
+        hi = -1;
+    }
     int *dropped = x->selected + p->sites, *taken = x->selected + 2 * p->sites;
     if (x->radius_count == 0)
         return -1;

@@ -66,6 +66,7 @@ void context_free(context *x)
     free(x->item_start);
     free(x->item_step);
     memory_free(x);
+    span_free(x);
     free(x);
 }
 
@@ -81,7 +82,7 @@ int context_prepare(context *x)
     p->may_lead = p->must_vote + S;
     p->plain_voters = p->voter_caps.count == 0;
     for (int s = 0; s < sites; s++)
-        if (!p->may_vote[s] || p->must_vote[s])
+        if ((p->may_hold[s] && !p->may_vote[s]) || p->must_vote[s])
             p->plain_voters = 0;
     x->score = BIG;
     x->cutoff = BIG;

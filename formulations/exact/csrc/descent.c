@@ -13,7 +13,7 @@ double score_of(context *x, const int *replicas, int count, double *radius)
     double total = x->current < 0 ? 0.0 : p->direct[x->current];
     int *rank = x->enum_rank;
     double *cost = x->enum_cost;
-    if (count < p->replicas_min || count > p->replicas_max)
+    if (count < p->replicas_min || count > p->replicas_max || (x->span.on && x->span.at[count] < 0))
         return BIG;
     if (p->replica_caps.count && !caps_allow(&p->replica_caps, replicas, count, x->counts))
         return BIG;
@@ -42,7 +42,7 @@ double score_of(context *x, const int *replicas, int count, double *radius)
             total += price[replicas[i]];
     }
     x->work += 2.0 * count * p->padded;
-    return total + p->quorum_weight * *radius;
+    return total + p->quorum_weight * *radius - (x->span.on ? span_shift(x, count) : 0.0);
 }
 
 /* Take a configuration as incumbent when it is better. */
@@ -50,6 +50,10 @@ void offer(context *x, double score, const int *replicas, int count)
 {
     if (score >= x->score)
         return;
+    if (x->span.on) {
+        span_offer(x, score, replicas, count);
+        return;
+    }
     x->score = score;
     x->leader = x->current;
     x->replica_count = count;
@@ -57,18 +61,24 @@ void offer(context *x, double score, const int *replicas, int count)
     set_cutoff(x);
 }
 
-/* What closes a node now: the incumbent, less what a bound may stay below it. */
-void set_cutoff(context *x)
+/* What closes where a score is known: that, less what a bound may stay below it. */
+double cutoff_of(const context *x, double score)
 {
-    if (x->score >= BIG)
-        return;
-    x->cutoff = x->score - x->tolerance * x->score;
+    double cutoff = score - x->tolerance * score;
     if (x->p.granularity > 0.0) {
         /* more than score − granularity is as good as score */
-        double whole = nextafter(x->score - x->p.granularity * (1.0 - 1e-6), BIG);
-        if (whole < x->cutoff)
-            x->cutoff = whole;
+        double whole = nextafter(score - x->p.granularity * (1.0 - 1e-6), BIG);
+        if (whole < cutoff)
+            cutoff = whole;
     }
+    return cutoff;
+}
+
+/* What closes a node now. */
+void set_cutoff(context *x)
+{
+    if (x->score < BIG)
+        x->cutoff = cutoff_of(x, x->score);
 }
 
 /* Best-improvement swaps from `replicas` (changed in place) under the current leader.

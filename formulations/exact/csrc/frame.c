@@ -180,6 +180,7 @@ void frame_root(context *x, frame *f, int leader, int shared)
     f->bound = 0.0;
     f->beta = NULL;
     f->fresh = f->root = 1;
+    f->open = x->span.on ? span_open(x, leader) : 0;
     f->shared = shared;
     f->sparse = f->stale = f->charged = 0;
     f->decided = -1;
@@ -223,6 +224,7 @@ void frame_copy(context *x, frame *child, const frame *parent, int site)
     child->sparse = parent->sparse;
     child->stale = 0;
     child->charged = parent->charged;
+    child->open = parent->open;
     if (parent->sparse) {
         memcpy(child->plain, parent->plain, padded * sizeof(double));
         memcpy(child->reach, parent->reach, padded * sizeof(double));

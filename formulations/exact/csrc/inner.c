@@ -8,12 +8,12 @@
 
 #include "kernel.h"
 
-static double distance_of(const context *x, int leader, int site)
+double distance_of(const context *x, int leader, int site)
 {
     return site == leader ? 0.0 : x->p.site_rtt[(size_t)leader * x->p.sites + site];
 }
 
-static void clear(radius_answer *a)
+void clear_answer(radius_answer *a)
 {
     for (int k = 0; k < 3; k++) {
         a->base[k] = -BIG;
@@ -24,7 +24,7 @@ static void clear(radius_answer *a)
 }
 
 /* The `limit` smallest keys of the free positions, ascending (ties: earlier position). */
-static int smallest(const double *key, int n, int limit, int *out)
+int smallest(const double *key, int n, int limit, int *out)
 {
     int found = 0;
     if (limit <= 0)
@@ -70,7 +70,7 @@ static double plain_minimum(context *x, frame *f, int lo, int hi, int all, doubl
     *count = 0;
     if (leader < 0 || p->quorum_weight == 0.0 || p->quorum <= 1) {
         radius_answer *a = &x->radii[0];
-        clear(a);
+        clear_answer(a);
         a->value = a->base[0] = loose;
         a->size[0] = loose_size;
         if (loose_size)
@@ -118,7 +118,7 @@ static double plain_minimum(context *x, frame *f, int lo, int hi, int all, doubl
         if (need > hi)
             continue;
         radius_answer answer;
-        clear(&answer);
+        clear_answer(&answer);
         double value = 0.0, top = -BIG, next = BIG;
         int size = 0, last = need == 0;
         int *chosen = x->selected + 2 * p->sites;
@@ -266,7 +266,7 @@ static double capped_minimum(context *x, frame *f, int lo, int hi, int all, doub
     int whole_count = 0, votes_count = 0, trial_count = 0, given = 0, rank = 0;
     unsigned char *eligible = (unsigned char *)x->near_free;
     radius_answer common;
-    clear(&common);
+    clear_answer(&common);
     x->radius_count = 0;
     *count = 0;
     for (int i = 0; i < n; i++) {
@@ -382,6 +382,8 @@ static double capped_minimum(context *x, frame *f, int lo, int hi, int all, doub
 double inner_minimum(context *x, frame *f, int all_radii, double slack, int *count)
 {
     const problem *p = &x->p;
+    if (x->span.on)
+        return span_minimum(x, f, all_radii, slack, count);
     int lo = p->replicas_min, hi = p->replicas_max - f->in_count;
     if (lo < p->voters)
         lo = p->voters;

@@ -53,7 +53,7 @@ typedef struct {
     int replicas_min, replicas_max, voters, quorum;
     unsigned char *may_hold, *must_hold, *may_vote, *must_vote, *may_lead;
     levels replica_caps, voter_caps;
-    int plain_voters;          /* 1: every site may vote, none must, no voter caps */
+    int plain_voters;          /* 1: every site that may hold may vote, none must, no voter caps */
     double granularity;        /* every score is a multiple of it; 0 when unknown */
 } problem;
 
@@ -75,6 +75,26 @@ typedef struct {
     double *beta;
     size_t capacity;
 } cells;
+
+/* Several numbers of replicas at once; see span.c. */
+#define MOST_SIZES 64
+typedef unsigned long long size_set;
+
+typedef struct {
+    int on;
+    int count;
+    int *size;                 /* ascending */
+    int *at;                   /* by number of replicas: its place in `size`, -1: not asked for */
+    double *shift;             /* what closes at this size, less x->cutoff */
+    double *least;             /* inner minimum of the last evaluation, less the shift */
+    double *loose;             /* the same without a quorum */
+    double *bound;             /* bounds of the last evaluation, less the shift */
+    double *score;             /* incumbents: score, leader, replicas (sites each) */
+    int *leader, *replicas;
+    size_set *open;            /* by leader (the last row: of leader -1): sizes that are not proven yet */
+    size_set mask, focus;      /* sizes that are looked at now; that the steps are for */
+    double largest;            /* of the shifts and the cutoff, for the allowance for rounding */
+} span;
 
 typedef struct frame {
     unsigned char *state;      /* sites: FREE, IN, OUT */
@@ -108,6 +128,7 @@ typedef struct frame {
     cells cells;
     double *plain;             /* padded: cost at the nearest fixed replica without any beta */
     double *reach;             /* padded: the most that u may be, <= fixed_cost */
+    size_set open;             /* sizes that are not proven yet, when there are several */
 } frame;
 
 typedef struct {
@@ -175,6 +196,7 @@ typedef struct {
     int *known_near;           /* sites by distance from the leader */
     double *known_served;      /* sum of min(u, fixed_cost) */
     unsigned char *known;
+    span span;
 } context;
 
 /* context.c */
@@ -239,6 +261,9 @@ void frame_rebuild(context *x, frame *f);
 double tighten(context *x, frame *f, int iterations, double *error);
 
 /* inner.c */
+double distance_of(const context *x, int leader, int site);
+int smallest(const double *key, int n, int limit, int *out);
+void clear_answer(radius_answer *a);
 double inner_minimum(context *x, frame *f, int all_radii, double slack, int *count);
 
 /* voters.c */
@@ -249,6 +274,7 @@ int any_leader(context *x, const int *replicas, int count);
 /* descent.c */
 double score_of(context *x, const int *replicas, int count, double *radius);
 double descend(context *x, int *replicas, int count, int limit);
+double cutoff_of(const context *x, double score);
 void set_cutoff(context *x);
 void offer(context *x, double score, const int *replicas, int count);
 int first_set(context *x, int *replicas);
@@ -283,7 +309,25 @@ void memory_free(context *x);
 void remember(context *x, const frame *f, double served);
 void remember_root(context *x, double served);
 double recall_leader(context *x, int leader);
+void descend_under(context *x, int leader, int swaps);
 int recall_leaders(context *x, const int *leader, int count, int swaps, double *bounds);
+
+/* span.c */
+size_t row_of(const context *x, int leader);
+size_set span_open(const context *x, int leader);
+void span_note(context *x, int leader, size_set open);
+void span_free(context *x);
+double span_minimum(context *x, frame *f, int all, double slack, int *count);
+int span_close(context *x, frame *f, double rest, double error);
+double span_shift(const context *x, int count);
+void span_offer(context *x, double score, const int *replicas, int count);
+void span_range(const context *x, frame *f, int *lo, int *hi);
+int span_prepare(context *x, const int *size, int count);
+void span_begin(context *x);
+
+/* sizes.c */
+int span_search(context *x, const int *size, int count, const int *leader, int leaders, int steps, int swaps,
+                double work);
 
 /* record of the proof */
 int coarsen(double *u, int clients);

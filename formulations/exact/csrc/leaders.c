@@ -33,6 +33,8 @@ double scan_leader(context *x, int leader, double *u, int warm, int iterations, 
     if (x->best_at != x->iterations) /* rho is not that of f->u */
         evaluate_bound(x, f, f->u, 0, &count, &error);
     remember(x, f, x->served);
+    if (x->span.on)
+        span_note(x, leader, f->open);
     memcpy(u, f->u, (size_t)x->p.clients * sizeof(double));
     x->depth = 0;
     return bound;

@@ -261,6 +261,64 @@ static PyObject *recall(PyObject *self, PyObject *args)
     return fine ? PyLong_FromLong(done) : NULL;
 }
 
+PyDoc_STRVAR(span_doc,
+             "span(context, sizes, leaders, scores, leads, replicas, open, steps, swaps, work, seconds) -> taken\n\n"
+             "Prove several numbers of replicas (int32, ascending) at once; scores (float64), leads (int32),\n"
+             "replicas (int32, sizes x sites) and open (uint8: not proven) are overwritten where they are taken.");
+
+static PyObject *span_of(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    int steps, swaps;
+    double work, seconds;
+    enum { SIZE, SCORE, LEAD, SET, OPEN, COLUMNS };
+    column c[COLUMNS] = {[SIZE] = {.row = sizeof(int)}, [SCORE] = {.row = 8, .write = 1},
+                         [LEAD] = {.row = sizeof(int), .write = 1}, [SET] = {.write = 1},
+                         [OPEN] = {.row = 1, .write = 1}};
+    column leaders = {.row = sizeof(int)};
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOOOOOiidd", &capsule, &c[SIZE].source, &leaders.source, &c[SCORE].source,
+                          &c[LEAD].source, &c[SET].source, &c[OPEN].source, &steps, &swaps, &work, &seconds))
+        return NULL;
+    context *x = context_of(capsule);
+    if (!x)
+        return NULL;
+    size_t sites = (size_t)x->p.sites;
+    c[SET].row = sites * sizeof(int);
+    int led = columns_take(&leaders, 1, -1, x->p.sites), taken = 0, fine = 0;
+    if (led < 0)
+        return NULL;
+    int count = columns_take(c, COLUMNS, x->p.voters, x->p.sites + 1);
+    if (count >= 0) {
+        const int *size = c[SIZE].view.buf;
+        fine = count > 0 && count <= MOST_SIZES;
+        for (int k = 1; fine && k < count; k++)
+            fine = size[k] > size[k - 1];
+        if (!fine)
+            PyErr_Format(PyExc_ValueError, "not 1 to %d numbers of replicas, ascending", MOST_SIZES);
+    }
+    if (fine) {
+        enter(x, seconds);
+        taken = span_search(x, c[SIZE].view.buf, count, leaders.view.buf, led, steps, swaps, work);
+        if (taken) {
+            unsigned char *open = c[OPEN].view.buf;
+            size_set left = 0;
+            for (size_t i = 0; i <= sites; i++)
+                left |= x->span.open[i];
+            for (int k = 0; k < count; k++)
+                open[k] = (unsigned char)(left >> k & 1);
+            memcpy(c[SCORE].view.buf, x->span.score, (size_t)count * 8);
+            memcpy(c[LEAD].view.buf, x->span.leader, (size_t)count * sizeof(int));
+            memcpy(c[SET].view.buf, x->span.replicas, (size_t)count * sites * sizeof(int));
+        }
+        fine = leave(x);
+    }
+    if (count >= 0)
+        columns_release(c, COLUMNS);
+    columns_release(&leaders, 1);
+    return fine ? PyBool_FromLong(taken) : NULL;
+}
+
 PyDoc_STRVAR(resize_doc, "resize(context, least, most): ask for other numbers of replicas");
 
 static PyObject *resize_problem(PyObject *self, PyObject *args)
@@ -466,6 +524,7 @@ static PyMethodDef methods[] = {
     {"scans", scans, METH_VARARGS, scans_doc},
     {"glances", glances, METH_VARARGS, glances_doc},
     {"recall", recall, METH_VARARGS, recall_doc},
+    {"span", span_of, METH_VARARGS, span_doc},
     {"resize", resize_problem, METH_VARARGS, resize_doc},
     {"tolerate", tolerate, METH_VARARGS, tolerate_doc},
     {"frames", frames, METH_VARARGS, frames_doc},

@@ -9,11 +9,6 @@
 
 #define DESCENTS 1            /* as many as the first scan of a problem makes; found by measuring */
 
-static size_t row_of(const context *x, int leader)
-{
-    return leader < 0 ? (size_t)x->p.sites : (size_t)leader;
-}
-
 int memory_prepare(context *x)
 {
     size_t rows = (size_t)x->p.sites + 1, S = (size_t)x->p.sites;
@@ -94,17 +89,23 @@ double recall_leader(context *x, int leader)
     if (leader >= 0)
         memcpy(x->near_order, x->known_near + row * S, S * sizeof(int));
     root_sites(x, f, leader);
+    f->open = x->span.on ? span_open(x, leader) : 0;
     for (int i = 0; i < f->free_count; i++)
         x->rho[i] = rho[f->free_site[i]];
     double served = x->known_served[row], least = inner_minimum(x, f, 0, BIG, &count);
     x->work += 8.0 * p->sites + 200.0;
     if (least >= BIG)
         return BIG;
-    return f->constant + served + least - bound_error(x, f, served, least, count);
+    double error = bound_error(x, f, served, least, count);
+    if (x->span.on) {
+        span_close(x, f, f->constant + served, error);
+        span_note(x, leader, f->open);
+    }
+    return f->constant + served + least - error;
 }
 
 /* Swaps from the incumbent under one leader. */
-static void descend_under(context *x, int leader, int swaps)
+void descend_under(context *x, int leader, int swaps)
 {
     int *set = x->near_free + x->p.sites, count;
     costs_for_leader(x, leader);

@@ -156,6 +156,8 @@ double tighten(context *x, frame *f, int iterations, double *error)
             return BIG;
         }
         double value = f->constant + served - offset + least, e = bound_error(x, f, served + offset, least, count);
+        if (x->span.on && span_close(x, f, f->constant + served - offset, e))
+            stall = it = 0;
         if (value - e > best) {
             if (value - e > best + 1e-4 * fabs(best))
                 stall = 0;

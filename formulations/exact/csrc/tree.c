@@ -110,7 +110,7 @@ static void enumerate(context *x, frame *f, int lo, int hi)
         if (depth + 1 >= lo) {
             double part = prices[depth + 1] + joined_cost(rank, cost, nearest + (size_t)depth * padded,
                                                           paid + (size_t)depth * padded, padded, x->trial);
-            if (part < x->score) {
+            if (part - (x->span.on ? span_shift(x, size) : 0.0) < x->score) {
                 double score = score_of(x, set, size, &radius);
                 if (score < x->score)
                     offer(x, score, set, size);
@@ -256,6 +256,8 @@ static void visit(context *x)
             lo = 0;
         if (hi > f->free_count)
             hi = f->free_count;
+        if (x->span.on)
+            span_range(x, f, &lo, &hi);
         double ways = hi >= lo && hi >= 0 && hi <= MAX_ENUMERATED ? completions(f->free_count, lo, hi) : BIG;
         int few = ways <= FEW + ENUMERATE_PER_SITE * f->free_count;
         /* where a bound is cheaper than a score, first see which sites it leaves */

@@ -1,0 +1,147 @@
+"""What the engine and its kernels hand each other: arrays by leader or by size, and incumbents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import BoolArray, FloatArray
+
+__all__ = ["Counters", "Glances", "Proposal", "Scans", "Sizes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A leader (−1: any) with replicas, and what the kernel computed as its score."""
+
+    score: float
+    leader: int
+    replicas: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What a kernel has done so far.
+
+    Attributes
+    ----------
+    nodes, leaves
+        Of the trees.
+    evaluations
+        Of the bound.
+    cutoff
+        A bound that reaches it closes; +∞ without an incumbent.
+    work
+        What all that took, in a unit of its own that is about a nanosecond: the same on every run.
+    """
+
+    nodes: int
+    leaves: int
+    evaluations: int
+    cutoff: float
+    work: float = 0.0
+
+    def and_those_of(self, other: Counters) -> Counters:
+        """Return the sums of both; the cutoff is this one's."""
+        return Counters(
+            self.nodes + other.nodes,
+            self.leaves + other.leaves,
+            self.evaluations + other.evaluations,
+            self.cutoff,
+            self.work + other.work,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Glances:
+    """One evaluation of the bound for each of some leaders.
+
+    Attributes
+    ----------
+    leaders
+        Site indices, none of them −1; shape (n,), int32.
+    u
+        Multipliers >= 0, shape (n, active clients): cut to what the leader itself would cost.
+    bounds
+        Replaced by the bound of each leader at its multipliers; NaN before, shape (n,).
+    """
+
+    leaders: npt.NDArray[np.int32]
+    u: FloatArray
+    bounds: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Scans:
+    """The first look at some leaders.
+
+    Attributes
+    ----------
+    leaders
+        Site indices, or −1 alone; shape (n,), int32.
+    u
+        Multipliers, shape (n, active clients): read where `warm`, replaced by the best found.
+    warm
+        Whether to start from `u`, shape (n,).
+    steps, swaps, full
+        As in :meth:`Kernel.scan`; all but the first `full` leaders only adapt the incumbent.
+    bounds
+        Replaced by the bound of each leader; NaN before, shape (n,).
+    ends
+        Replaced by the length of the record after each leader, shape (n,), int64.
+    """
+
+    leaders: npt.NDArray[np.int32]
+    u: FloatArray
+    warm: BoolArray
+    steps: int
+    swaps: int
+    full: int
+    bounds: FloatArray
+    ends: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """The best configuration of each of several numbers of replicas.
+
+    Attributes
+    ----------
+    sizes
+        |R|, ascending; shape (n,), int32.
+    scores
+        Replaced by what the kernel computed as the score of each; shape (n,).
+    leaders
+        Replaced by the leader of each, −1: any; shape (n,), int32.
+    replicas
+        Replaced by the replicas of each, as many as its size; shape (n, sites), int32.
+    open
+        Replaced by whether something better is still possible; shape (n,), bool.
+    """
+
+    sizes: npt.NDArray[np.int32]
+    scores: FloatArray
+    leaders: npt.NDArray[np.int32]
+    replicas: npt.NDArray[np.int32]
+    open: BoolArray
+
+    @classmethod
+    def of(cls, sizes: Sequence[int], sites: int) -> Sizes:
+        """Return them before anything is known."""
+        count = len(sizes)
+        return cls(
+            sizes=np.array(sizes, dtype=np.int32),
+            scores=np.full(count, math.inf),
+            leaders=np.full(count, -2, dtype=np.int32),
+            replicas=np.zeros((count, sites), dtype=np.int32),
+            open=np.ones(count, dtype=np.bool_),
+        )
+
+    def proposal(self, at: int) -> Proposal:
+        """Return the configuration of one size."""
+        chosen = self.replicas[at, : self.sizes[at]].tolist()
+        return Proposal(float(self.scores[at]), int(self.leaders[at]), tuple(chosen))

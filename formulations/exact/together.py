@@ -1,0 +1,112 @@
+"""Several numbers of replicas answered by one search: what a sweep asks for.
+
+At given multipliers the reduced costs of a leader are the same for every |R|, and only how many of
+them are added up differs. So each evaluation bounds every |R|, and one tree per leader can prove
+all of them, as long as they agree on where to branch and on the multipliers
+(``csrc/span.c``, ``csrc/sizes.c``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.exact.core import Core
+from formulations.exact.exchange import Counters, Proposal, Sizes
+from formulations.exact.kernel import TOLERANCE, Kernel
+from formulations.exact.outcome import rounded_up
+
+__all__ = ["Together", "prove_together"]
+
+_STEPS = 20
+_SWAPS = 60
+_MOST_SIZES = 64
+_MOST_CELLS = 50_000
+"""Active clients × sites up to which all sizes are begun at once: beyond, one may take long."""
+_WORK = 1e9
+"""About a second; what is not proven then is asked for alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """One number of replicas of several.
+
+    Attributes
+    ----------
+    proposal
+        The best configuration found.
+    bound
+        Proven lower bound, of the kernel's own score; the static one where that is not proven to be
+        the best.
+    proven
+        Whether it is.
+    interrupted
+        Whether Ctrl-C ended the search.
+    counters
+        Of the search for all of them.
+    """
+
+    proposal: Proposal
+    bound: float
+    proven: bool
+    interrupted: bool
+    counters: Counters
+
+
+def prove_together(cores: Sequence[Core], kernel: Kernel, seconds: float) -> list[Together] | None:
+    """Find and prove the best configurations of problems that differ in their |R| alone.
+
+    Parameters
+    ----------
+    cores
+        The problems, each with one |R|, ascending.
+    kernel
+        Opened for one of them; of no use for another search afterwards.
+    seconds
+        When to stop at the latest.
+
+    Returns
+    -------
+    list of Together, or None
+        One for each; None when they cannot be taken together (one only, a large problem, caps or
+        rules for voters, the NumPy kernel, no configuration for some size).
+
+    Raises
+    ------
+    KeyboardInterrupt
+        When Ctrl-C comes before there is a configuration for every size.
+    """
+    first = cores[0]
+    if not 1 < len(cores) <= _MOST_SIZES or len(first.active) * first.sites > _MOST_CELLS:
+        return None
+    sizes = Sizes.of([core.rules.replicas_max for core in cores], first.sites)
+    interrupted = False
+    try:
+        limits = (_STEPS, _SWAPS, _WORK, seconds)
+        if not kernel.together(sizes, first.leaders.tolist(), *limits):
+            return None
+    except KeyboardInterrupt:
+        if not np.isfinite(sizes.scores).all():
+            raise
+        interrupted = True
+    return list(_each(cores, sizes, interrupted, kernel.counters()))
+
+
+def _each(
+    cores: Sequence[Core], sizes: Sizes, interrupted: bool, counters: Counters
+) -> Iterator[Together]:
+    core = cores[0]
+    floor = float(core.floors.min(initial=math.inf))
+    open_sizes = sizes.open.tolist()
+    for at in range(len(cores)):
+        proposal = sizes.proposal(at)
+        bound = min(floor, proposal.score)
+        if not open_sizes[at]:  # nothing better by more than the tolerance, or the granularity
+            least = min(
+                proposal.score * (1.0 - TOLERANCE), proposal.score - core.granularity * (1 - 1e-6)
+            )
+            bound = min(rounded_up(core, least), proposal.score)
+        yield Together(proposal, bound, not open_sizes[at], interrupted, counters)
