@@ -114,10 +114,12 @@ def measure(instance: Instance, voters: int, repeat: int) -> tuple[dict[int, flo
     gc.collect()
     gc.disable()
     try:
-        for _ in range(repeat):
-            for size in sizes:
+        for round_ in range(repeat):
+            for turn in range(len(sizes)):  # everyone comes after everyone else
+                size = sizes[(turn + round_) % len(sizes)]
                 single[size] = min(single[size], _cpu(lambda size=size: alone(size)))
-            together = min(together, _cpu(sweep))
+                if len(scores) == len(sizes):
+                    together = min(together, _cpu(sweep))
     finally:
         gc.enable()
     return single, together

@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -231,17 +231,27 @@ def _table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     """Put the rows of a sweep into columns, with the types that pandas would find by looking."""
     import pandas as pd
 
-    columns: dict[str, object] = {name: [row[name] for row in rows] for name in SWEEP_COLUMNS}
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in SWEEP_COLUMNS}
     for name in _REALS:
         columns[name] = np.array(columns[name], dtype=np.float64)
     for name in _OBJECTS:
         columns[name] = np.fromiter((row[name] for row in rows), dtype=object, count=len(rows))
     columns["replicas"] = np.array(columns["replicas"], dtype=np.int64)
+    if None not in columns["voters"]:
+        columns["voters"] = np.array(columns["voters"], dtype=np.int64)
     columns["leader"] = pd.Series(columns["leader"], dtype=object, copy=False)  # not text: None
-    words = pd.Series([row[name] for name in _TEXTS for row in rows]).array  # whatever text is
+    words = pd.array([row[name] for name in _TEXTS for row in rows], dtype=_text())
     for i, name in enumerate(_TEXTS):
         columns[name] = words[i * len(rows) : (i + 1) * len(rows)]
     return pd.DataFrame(columns, index=pd.RangeIndex(len(rows)), copy=False)
+
+
+@cache
+def _text() -> Any:
+    """Return what pandas takes text for: it has changed, and to look at the values takes longer."""
+    import pandas as pd
+
+    return pd.Series(["text"]).dtype
 
 
 def _about_the_mean(question: Instance | Problem) -> None:

@@ -21,7 +21,7 @@ from formulations.exact.outcome import rounded_up
 
 __all__ = ["Together", "prove_together"]
 
-_STEPS = 20
+_STEPS = 30
 _SWAPS = 60
 _MOST_SIZES = 64
 _MOST_CELLS = 50_000
@@ -99,14 +99,12 @@ def _each(
     cores: Sequence[Core], sizes: Sizes, interrupted: bool, counters: Counters
 ) -> Iterator[Together]:
     core = cores[0]
-    floor = float(core.floors.min(initial=math.inf))
-    open_sizes = sizes.open.tolist()
-    for at in range(len(cores)):
+    for at, unproven in enumerate(sizes.open.tolist()):
         proposal = sizes.proposal(at)
-        bound = min(floor, proposal.score)
-        if not open_sizes[at]:  # nothing better by more than the tolerance, or the granularity
-            least = min(
-                proposal.score * (1.0 - TOLERANCE), proposal.score - core.granularity * (1 - 1e-6)
-            )
-            bound = min(rounded_up(core, least), proposal.score)
-        yield Together(proposal, bound, not open_sizes[at], interrupted, counters)
+        score = proposal.score
+        if unproven:
+            bound = float(core.floors.min(initial=math.inf))
+        else:  # nothing better by more than the tolerance, or as much as the granularity
+            bound = min(score * (1.0 - TOLERANCE), score - core.granularity * (1.0 - 1e-6))
+        bound = min(rounded_up(core, bound), score)
+        yield Together(proposal, bound, not unproven, interrupted, counters)

@@ -25,7 +25,7 @@ static int find_incumbents(context *x, const int *leader, int leaders, int swaps
         int found = x->leader, others = 0;
         if (x->score < BIG)
             descend_under(x, found, swaps);
-        for (int i = 0; i < leaders && others < (k ? 1 : THOROUGH); i++)
+        for (int i = 0; i < leaders && others < (k ? 0 : THOROUGH); i++)
             if (leader[i] != found) {
                 descend_under(x, leader[i], swaps);
                 others++;
