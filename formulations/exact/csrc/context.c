@@ -86,7 +86,7 @@ int context_prepare(context *x)
             p->plain_voters = 0;
     x->score = BIG;
     x->cutoff = BIG;
-    x->leader = -2;
+    x->leader = x->costed = -2;
     x->closed = BIG;
     x->sparse_from = SPARSE_FROM;
     x->sparse_share = SPARSE_SHARE;

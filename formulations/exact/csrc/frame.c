@@ -51,9 +51,12 @@ void turn_to(context *x, int leader)
 /* All costs under a leader, who is the one under work from now on. */
 void costs_for_leader(context *x, int leader)
 {
-    for (int j = 0; j < x->p.sites; j++)
+    int known = x->costed == leader;
+    for (int j = 0; j < x->p.sites && !known; j++)
         costs_of_site(x, leader, j);
-    turn_to(x, leader);
+    x->costed = leader;
+    if (!known || x->current != leader)
+        turn_to(x, leader);
 }
 
 /* Make room for `columns` columns; a frame keeps its memory when it leaves the stack. */

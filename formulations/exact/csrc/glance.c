@@ -13,6 +13,7 @@ static void root_to_memory(context *x, int leader, double *u, double *padded)
     const problem *p = &x->p;
     size_t S = (size_t)p->sites, row = (size_t)leader;
     turn_to(x, leader);
+    x->costed = -2;
     for (int s = 0; s < p->sites; s++)
         if (s == leader || p->must_hold[s])
             costs_of_site(x, leader, s);

@@ -78,6 +78,7 @@ typedef struct {
 
 /* Several numbers of replicas at once; see span.c. */
 #define MOST_SIZES 64
+#define MOST_NEEDED 64        /* largest quorum of a search over several sizes */
 typedef unsigned long long size_set;
 
 typedef struct {
@@ -147,6 +148,7 @@ typedef struct {
     /* leader under work */
     int current;
     double *costs;             /* sites x padded: A d(c, j) + B d(j, leader) */
+    int costed;                /* leader whose costs are all there, -2: of nobody */
     int *near_order;           /* sites by distance from the leader */
     int *near_free;            /* scratch */
     frame *stack;

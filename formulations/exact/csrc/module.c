@@ -484,6 +484,7 @@ static PyObject *propose(PyObject *self, PyObject *args)
     }
     x->current = leader;
     offer(x, score, set, (int)n);
+    x->costed = -2; /* nothing else is of that leader */
     Py_RETURN_NONE;
 }
 

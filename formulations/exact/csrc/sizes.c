@@ -109,7 +109,7 @@ static void begin_from(context *x, int leader, int k, const double *from, double
 
 /* Bound a leader by the multipliers of each size in turn, one evaluation each; `known`: the best bound of each size.
  * Returns the least of the sizes that stay open, or BIG. */
-static double look_at(context *x, int leader, const double *from, const int *donor, double *known)
+static double look_at(context *x, int leader, const double *from, const int *donor, double *trial, double *known)
 {
     const span *s = &x->span;
     const size_set *open = s->open + row_of(x, leader);
@@ -123,10 +123,10 @@ static double look_at(context *x, int leader, const double *from, const int *don
         int k = (middle + i) % s->count;
         if (donor[k] != k || (i && !(*open >> k & 1)))
             continue;
-        begin_from(x, leader, k, from, x->trial);
+        begin_from(x, leader, k, from, trial);
         for (int j = 0; j < s->count; j++)
             s->bound[j] = -BIG;
-        glance_leader(x, leader, x->trial);
+        steps_for(x, leader, trial, 1, 1, ~(size_set)0);
         for (int j = 0; j < s->count; j++)
             known[j] = s->bound[j] > known[j] ? s->bound[j] : known[j];
     }
@@ -278,14 +278,15 @@ int span_search(context *x, const int *size, int count, const int *leader, int l
 {
     span *s = &x->span;
     problem *p = &x->p;
-    if (!p->plain_voters || p->replica_caps.count)
+    if (!p->plain_voters || p->replica_caps.count || p->quorum > MOST_NEEDED)
         return 0;
     if (!span_prepare(x, size, count)) {
         x->stop = 1;
         return 0;
     }
     size_t clients = (size_t)p->clients;
-    double *bounds = malloc(((size_t)leaders + 1) * 8), *from = calloc((size_t)count * clients + 1, 8);
+    double *bounds = malloc(((size_t)leaders + 1) * 8), *from = calloc(((size_t)count + 1) * clients + 1, 8);
+    double *trial = from ? from + (size_t)count * clients : NULL;
     double *known = malloc(((size_t)leaders * (size_t)count + 1) * 8);
     int *donor = malloc((size_t)count * sizeof(int)), found = 0;
     if (bounds && from && donor && known)
@@ -314,7 +315,7 @@ int span_search(context *x, const int *size, int count, const int *leader, int l
         if (donor[k] != k)
             memcpy(from + (size_t)k * clients, from + (size_t)donor[k] * clients, clients * 8);
     for (int i = 0; i < leaders && !x->stop && !must_pause(x); i++)
-        bounds[i] = look_at(x, leader[i], from, donor, known + (size_t)i * (size_t)count);
+        bounds[i] = look_at(x, leader[i], from, donor, trial, known + (size_t)i * (size_t)count);
     improve_incumbents(x, leader, leaders, swaps, known);
     while (!x->stop && x->work < enough && !must_pause(x)) {
         int next = -1;

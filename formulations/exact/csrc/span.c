@@ -149,26 +149,72 @@ int span_close(context *x, frame *f, double rest, double error)
     return f->open != before;
 }
 
-static void keep_answer(context *x, double value, double top, double next, int size)
+/* One way to fill a size: the sites `inside` (`need` of them, by reduced cost), and the first of `list` beside them. */
+typedef struct {
+    int need, cut;             /* of the list, what comes before `cut` */
+} filling;
+
+/* How far down the list `more` sites reach when `need` of them are given; ranks: places in the list, ascending. */
+static int cut_for(const int *ranks, int need, int more)
+{
+    int cut = more - need;
+    for (int i = 0; i < need && ranks[i] < cut; i++)
+        cut++;
+    return cut;
+}
+
+static void keep_answer(context *x, double value, const int *list, int kept, const int *inside, filling how, int size)
 {
     radius_answer *a = &x->radii[x->radius_count++];
+    const double *rho = x->rho;
     clear_answer(a);
     a->value = a->base[0] = value;
-    a->top[0] = top;
-    a->next[0] = next;
     a->size[0] = size;
+    for (int i = 0; i < how.need; i++)
+        a->top[0] = rho[inside[i]] > a->top[0] ? rho[inside[i]] : a->top[0];
+    for (int i = 0, at = how.cut; i < kept && a->next[0] >= BIG; i++) {
+        int taken = 0;
+        for (int r = 0; r < how.need; r++)
+            taken |= inside[r] == list[i];
+        if (taken)
+            continue;
+        if (i >= at)
+            a->next[0] = rho[list[i]];
+        else if (rho[list[i]] > a->top[0])
+            a->top[0] = rho[list[i]];
+    }
+}
+
+/* Write down what a filling selects; how many that is. */
+static int select_filling(context *x, const int *list, const int *inside, filling how)
+{
+    int count = 0;
+    for (; count < how.need; count++)
+        x->selected[count] = inside[count];
+    for (int i = 0; i < how.cut; i++) {
+        int taken = 0;
+        for (int r = 0; r < how.need; r++)
+            taken |= inside[r] == list[i];
+        if (!taken)
+            x->selected[count++] = list[i];
+    }
+    return count;
 }
 
 /* The inner minimum where nothing but numbers is to be chosen (plain_minimum in inner.c), of every open size;
- * returns the least, and what it selects. With `all` the answers below `slack`, by radius and size, are kept. */
+ * returns the least, and what it selects. With `all` the answers below `slack`, by radius and size, are kept.
+ *
+ * For one radius the cheapest set takes the `need` cheapest sites within it, and then the cheapest of all. A wider
+ * radius that brings no cheaper site within it costs more and selects the same: it is passed over. */
 double span_minimum(context *x, frame *f, int all, double slack, int *count)
 {
     const problem *p = &x->p;
     span *s = &x->span;
     const double *rho = x->rho;
-    int n = f->free_count, leader = x->current, most = -1, least_size = 0, done_all;
-    int *list = x->pick, *inside = x->order, *chosen = x->selected + 2 * p->sites;
-    double best = BIG, sum = 0.0;
+    int n = f->free_count, leader = x->current, most = -1, m = p->quorum;
+    int *list = x->pick, *inside = x->order, *rank = x->selected + 3 * p->sites, *best_inside = x->selected + 2 * p->sites;
+    double best = BIG, *prefix = x->key;
+    filling best_how = {0, 0};
     size_set left = 0;
     x->radius_count = 0;
     *count = 0;
@@ -183,106 +229,93 @@ double span_minimum(context *x, frame *f, int all, double slack, int *count)
     if (!left)
         return BIG;
     int kept = smallest(rho, n, most + 1 < n ? most + 1 : n, list);
-    for (int k = 0; k < s->count; k++) {
-        if (!(left >> k & 1))
-            continue;
-        int more = s->size[k] - f->in_count;
-        while (least_size < more)
-            sum += rho[list[least_size++]];
-        s->loose[k] = sum - s->shift[k];
-    }
-    if (leader < 0 || p->quorum_weight == 0.0 || p->quorum <= 1) {
+    prefix[0] = 0.0;
+    for (int i = 0; i < kept; i++)
+        prefix[i + 1] = prefix[i] + rho[list[i]];
+    if (leader < 0 || p->quorum_weight == 0.0 || m <= 1) {
         for (int k = 0; k < s->count; k++) {
             if (!(left >> k & 1))
                 continue;
             int more = s->size[k] - f->in_count;
-            double value = s->least[k] = s->loose[k];
+            double value = s->least[k] = prefix[more] - s->shift[k];
             if (all && value < slack)
-                keep_answer(x, value, more ? rho[list[more - 1]] : -BIG, more < kept ? rho[list[more]] : BIG, more);
+                keep_answer(x, value, list, kept, NULL, (filling){0, more}, more);
             if (s->focus >> k & 1 && value < best) {
                 best = value;
-                *count = more;
+                best_how.cut = more;
             }
         }
-        memcpy(x->selected, list, (size_t)*count * sizeof(int));
+        *count = select_filling(x, list, NULL, best_how);
         return best;
     }
-    int m = p->quorum, fixed_inside = 0, pool = 0, pool_total = 0;
-    int *where = x->near_free;
-    for (int i = 0; i < n; i++)
+    int fixed_inside = 0, pool = 0, *where = x->near_free;
+    for (int i = 0; i < n; i++) {
         where[f->free_site[i]] = i;
+        rank[i] = n;
+    }
+    for (int i = 0; i < kept; i++)
+        rank[list[i]] = i;
+    const double *distance = p->site_rtt + (size_t)leader * (size_t)p->sites;
     for (int t = 0; t < p->sites && left;) {
-        double d = distance_of(x, leader, x->near_order[t]);
-        for (; t < p->sites && distance_of(x, leader, x->near_order[t]) == d; t++) {
-            int site = x->near_order[t];
-            if (f->state[site] == IN)
+        int changed = 0, site = x->near_order[t];
+        double d = site == leader ? 0.0 : distance[site];
+        for (; t < p->sites && (site = x->near_order[t], (site == leader ? 0.0 : distance[site]) == d); t++) {
+            if (f->state[site] == IN) {
                 fixed_inside++;
-            else if (f->state[site] == FREE) {
+                changed = 1;
+            } else if (f->state[site] == FREE) {
                 int i = where[site], at = pool < m ? pool : m;
                 while (at > 0 && rho[inside[at - 1]] > rho[i]) {
                     if (at < m)
                         inside[at] = inside[at - 1];
                     at--;
                 }
-                if (at < m)
+                if (at < m) {
                     inside[at] = i;
-                if (pool < m)
-                    pool++;
-                pool_total++;
-            }
-        }
-        if (fixed_inside + pool_total < m)
-            continue;
-        double price = p->quorum_weight * d;
-        for (int k = 0; k < s->count; k++) /* wider radii are worse still */
-            if (left >> k & 1 && price + s->loose[k] >= (all ? slack : s->least[k]))
-                left &= ~((size_set)1 << k);
-        int need = m > fixed_inside ? m - fixed_inside : 0, size = 0, from = 0, near = 0, seen = 0;
-        double value = 0.0, top = -BIG;
-        for (; size < need; size++) {
-            chosen[size] = inside[size];
-            value += rho[inside[size]];
-            top = rho[inside[size]] > top ? rho[inside[size]] : top;
-        }
-        done_all = 0;
-        for (int k = 0; k < s->count && !done_all; k++) {
-            int more = s->size[k] - f->in_count;
-            if (!(left >> k & 1) || more < need)
-                continue;
-            while (from < kept) {
-                int i = list[from], taken = 0;
-                for (int r = 0; r < need; r++)
-                    taken |= inside[r] == i;
-                if (taken) {
-                    from++;
-                    continue;
+                    changed = 1;
                 }
-                if (size == more)
-                    break;
-                chosen[size++] = i;
-                value += rho[i];
-                top = rho[i] > top ? rho[i] : top;
-                from++;
+                pool += pool < m;
             }
-            if (size < more) {
-                done_all = 1;
+        }
+        int need = m > fixed_inside ? m - fixed_inside : 0;
+        if (!changed || pool < need)
+            continue;
+        double price = p->quorum_weight * d, given = 0.0;
+        int ranks[MOST_NEEDED], within = 0;
+        for (int i = 0; i < need; i++) {
+            int at = within++, r = rank[inside[i]];
+            for (; at > 0 && ranks[at - 1] > r; at--)
+                ranks[at] = ranks[at - 1];
+            ranks[at] = r;
+            given += rho[inside[i]];
+        }
+        for (int k = 0; k < s->count; k++) {
+            int more = s->size[k] - f->in_count;
+            if (!(left >> k & 1))
+                continue;
+            if (price + prefix[more] - s->shift[k] >= (all ? slack : s->least[k])) {
+                left &= ~((size_set)1 << k); /* wider radii are worse still */
                 continue;
             }
-            double worth = price + value - s->shift[k];
-            if (all && worth < slack)
-                keep_answer(x, worth, top, from < kept ? rho[list[from]] : BIG, more);
-            if (worth < s->least[k])
-                s->least[k] = worth;
-            if (s->focus >> k & 1 && worth < best) {
-                best = worth;
-                memcpy(x->selected, chosen, (size_t)more * sizeof(int));
-                *count = more;
+            if (more < need)
+                continue;
+            filling how = {need, cut_for(ranks, need, more)};
+            double value = price + given + prefix[how.cut] - s->shift[k];
+            for (int i = 0; i < need && ranks[i] < how.cut; i++)
+                value -= rho[list[ranks[i]]];
+            if (need == 0 || ranks[need - 1] < more)
+                left &= ~((size_set)1 << k); /* what is cheapest of all lies within this radius */
+            if (all && value < slack)
+                keep_answer(x, value, list, kept, inside, how, more);
+            if (value < s->least[k])
+                s->least[k] = value;
+            if (s->focus >> k & 1 && value < best) {
+                best = value;
+                best_how = how;
+                memcpy(best_inside, inside, (size_t)need * sizeof(int));
             }
-            for (; seen < more; seen++)
-                near += distance_of(x, leader, f->free_site[list[seen]]) <= d;
-            if (near >= need)
-                left &= ~((size_set)1 << k);
         }
     }
+    *count = best < BIG ? select_filling(x, list, best_inside, best_how) : 0;
     return best;
 }

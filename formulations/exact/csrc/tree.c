@@ -246,7 +246,7 @@ static void visit(context *x)
 {
     frame *f = &x->stack[x->depth - 1];
     const problem *p = &x->p;
-    int rounds = f->root ? 6 : 3, iterations = f->root ? ROOT_STEPS : NODE_STEPS, count;
+    int rounds = f->root ? 6 : 3, iterations = f->root ? (x->span.on ? 40 : ROOT_STEPS) : NODE_STEPS, count;
     double error, base_error, value = 0.0;
     x->nodes++;
     for (int round = 0; round < rounds; round++) {
