@@ -183,6 +183,7 @@ void frame_root(context *x, frame *f, int leader, int shared)
     f->bound = 0.0;
     f->beta = NULL;
     f->fresh = f->root = 1;
+    f->warm = 0;
     f->open = x->span.on ? span_open(x, leader) : 0;
     f->shared = shared;
     f->sparse = f->stale = f->charged = 0;
@@ -242,7 +243,7 @@ void frame_copy(context *x, frame *child, const frame *parent, int site)
     child->bound = parent->bound;
     child->constant = parent->constant;
     child->fresh = 1;
-    child->root = child->shared = 0;
+    child->root = child->shared = child->warm = 0;
     frame_fix_in(x, child, site);
     if (parent->sparse)
         settle_child(x, child, parent);

@@ -94,6 +94,8 @@ typedef struct {
     int *leader, *replicas;
     size_set *open;            /* by leader (the last row: of leader -1): sizes that are not proven yet */
     size_set mask, focus;      /* sizes that are looked at now; that the steps are for */
+    double *beta, *u;          /* multipliers of the last root that was tightened ... */
+    int tightened;             /* ... under this leader, -2: nobody */
     double largest;            /* of the shifts and the cutoff, for the allowance for rounding */
 } span;
 
@@ -122,6 +124,7 @@ typedef struct frame {
     double before;             /* bound of the frame it was decided in */
     int fresh;                 /* 1: not bounded yet */
     int root;
+    int warm;                  /* 1: a root that began with the beta of another tree */
     int shared;                /* 1: the columns are the costs, see frame_root */
     int sparse;                /* 1: `cells` stand in for columns and beta, see sparse.c */
     int stale;                 /* 1: the cells are those of an earlier state */
@@ -323,6 +326,8 @@ double span_minimum(context *x, frame *f, int all, double slack, int *count);
 int span_close(context *x, frame *f, double rest, double error);
 double span_shift(const context *x, int count);
 void span_offer(context *x, double score, const int *replicas, int count);
+void span_keep(context *x, const frame *f);
+int span_warm(context *x, frame *f);
 void span_range(const context *x, frame *f, int *lo, int *hi);
 int span_prepare(context *x, const int *size, int count);
 void span_begin(context *x);

@@ -32,6 +32,8 @@ void span_free(context *x)
     free(s->leader);
     free(s->replicas);
     free(s->open);
+    free(s->beta);
+    free(s->u);
     memset(s, 0, sizeof(*s));
 }
 
@@ -85,6 +87,7 @@ void span_begin(context *x)
     x->p.replicas_min = s->size[0];
     x->p.replicas_max = s->size[s->count - 1];
     s->mask = s->focus = ~(size_set)0;
+    s->tightened = -2;
     s->on = 1;
 }
 
@@ -116,6 +119,40 @@ void span_offer(context *x, double score, const int *replicas, int count)
     s->leader[at] = x->current;
     memcpy(s->replicas + (size_t)at * (size_t)x->p.sites, replicas, (size_t)count * sizeof(int));
     s->shift[at] = cutoff_of(x, worth) - x->cutoff;
+}
+
+/* Keep the multipliers of a root for the next tree under its leader: they serve other sizes too. */
+void span_keep(context *x, const frame *f)
+{
+    span *s = &x->span;
+    size_t padded = (size_t)x->p.padded, cells = (size_t)x->p.sites * padded;
+    if (!f->beta)
+        return;
+    if (!s->beta)
+        s->beta = malloc(cells * sizeof(double) + 8);
+    if (!s->u)
+        s->u = malloc(padded * sizeof(double) + 8);
+    if (!s->beta || !s->u)
+        return; /* they only save time */
+    memcpy(s->beta, f->beta, cells * sizeof(double));
+    memcpy(s->u, f->u, padded * sizeof(double));
+    s->tightened = x->current;
+}
+
+/* Begin a root with the multipliers that were kept, if there are any of its leader; whether there were. */
+int span_warm(context *x, frame *f)
+{
+    const span *s = &x->span;
+    size_t padded = (size_t)x->p.padded, bytes = (size_t)x->p.sites * padded * sizeof(double);
+    if (s->tightened != x->current)
+        return 0;
+    if (!f->own_beta && !(f->own_beta = malloc(bytes + 8)))
+        return 0;
+    memcpy(f->own_beta, s->beta, bytes);
+    memcpy(f->u, s->u, padded * sizeof(double));
+    f->beta = f->own_beta;
+    frame_rebuild(x, f);
+    return 1;
 }
 
 /* How many sites a configuration of an open size takes of the free ones, at least and at most. */

@@ -8,8 +8,10 @@
 
 /* Found by measuring on modelled and measured networks; none of them matters for correctness. */
 #define ROOT_STEPS 120
+#define WARM_ROOT_STEPS 40    /* after steps for several sizes */
 #define NODE_STEPS 7
 #define TIGHT_ROOT_STEPS 200
+#define TIGHT_WARM_STEPS 25
 #define TIGHT_NODE_STEPS 10
 #define TIGHT_DEPTH 1
 #define TIGHT_EVERY 120
@@ -170,6 +172,7 @@ void tree_open(context *x, int leader, const double *u)
         return;
     branch_forget(x);
     x->stack[0].tightened = x->nodes;
+    x->stack[0].warm = x->span.on && span_warm(x, &x->stack[0]);
 }
 
 /* Put the root of the leader under work on the stack, in place of any tree; `shared` as in frame_root. */
@@ -246,7 +249,7 @@ static void visit(context *x)
 {
     frame *f = &x->stack[x->depth - 1];
     const problem *p = &x->p;
-    int rounds = f->root ? 6 : 3, iterations = f->root ? (x->span.on ? 40 : ROOT_STEPS) : NODE_STEPS, count;
+    int rounds = f->root ? 6 : 3, iterations = f->root ? (x->span.on ? WARM_ROOT_STEPS : ROOT_STEPS) : NODE_STEPS, count;
     double error, base_error, value = 0.0;
     x->nodes++;
     for (int round = 0; round < rounds; round++) {
@@ -274,11 +277,13 @@ static void visit(context *x)
             (f->root || (f->fresh && f->in_count <= TIGHT_DEPTH) ||
              x->nodes - f->tightened >= TIGHT_EVERY)) {
             int large = (double)f->free_count * p->padded > LARGE;
-            int steps = f->root ? (large ? 2 : 1) * TIGHT_ROOT_STEPS : TIGHT_NODE_STEPS;
+            int steps = f->root ? (large ? 2 : 1) * (f->warm ? TIGHT_WARM_STEPS : TIGHT_ROOT_STEPS) : TIGHT_NODE_STEPS;
             f->tightened = x->nodes;
             double tight = tighten(x, f, steps, &error);
             if (tight > value)
                 value = tight;
+            if (x->span.on && f->root && !f->sparse)
+                span_keep(x, f);
         }
         branch_learn(x, f, value);
         if (value > f->bound)
