@@ -250,6 +250,8 @@ def compiled(problem: Problem, known: Allowed, before: Rules | None = None) -> R
     if before is not None and (before.may_hold is not may_hold or before.may_vote is not may_vote):
         before = None
     if before is not None:
+        if before.must_hold is must_hold and before.may_lead is may_lead:
+            return before.resized(least, most)
         groups = before.groups
     else:
         groups = _groups(problem, known.voters, known.quorum, may_hold, may_vote)

@@ -161,6 +161,12 @@ class Rules:
         """Whether the replicas' rules are caps on nested levels only."""
         return self._nested("replicas")
 
+    def resized(self, least: int, most: int) -> Rules:
+        """Return the same rules for another range of |R|; quick, what is known stays known."""
+        copy = object.__new__(Rules)
+        copy.__dict__.update(self.__dict__, replicas_min=least, replicas_max=most)
+        return copy
+
     def share_nesting(self, other: Rules) -> None:
         """Take over whether levels are nested from rules with the same groups and masks."""
         for name in ("nested_voter_caps", "nested_replica_caps"):

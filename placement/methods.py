@@ -16,11 +16,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from placement.configuration import Configuration
 from placement.errors import InputError, SolverError, UnsupportedError
@@ -218,17 +219,16 @@ def up_to_tier(tier: int) -> Callable[[Problem], str | None]:
     return refuses
 
 
-@runtime_checkable
-class Foresight(Protocol):
+class Foresight(ABC):
     """A session that may work on several problems at once, before each of them is asked."""
 
+    @abstractmethod
     def __call__(self, problem: Problem, options: Options) -> Plan:
         """Answer one problem; one that was seen ahead is recognised by identity."""
-        ...
 
+    @abstractmethod
     def ahead(self, problems: Sequence[Problem], options: Options) -> None:
         """Begin with several problems; none of them need be asked later."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,7 +24,7 @@ from formulations.exact.together import Together, prove_together
 from formulations.exhaustive import count_sets
 from placement.checks import FloatArray, IntArray
 from placement.feasibility import grown
-from placement.methods import Method, Options, Progress, Setting, load_method, run
+from placement.methods import Foresight, Method, Options, Progress, Setting, load_method, run
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Termination
@@ -57,7 +57,7 @@ def refuses(problem: Problem) -> str | None:
     )
 
 
-class Session:
+class Session(Foresight):
     """Problems one after another: what does not depend on |R| is worked out once.
 
     The kernel of the problem before is taken over when only the number of replicas differs, with

@@ -152,12 +152,15 @@ double descend(context *x, int *replicas, int count, int limit)
                 if (delta + p->quorum_weight * (cheapest_radius - radius) >= best)
                     continue;
                 if (p->quorum_weight > 0.0 || !p->plain_voters || p->replica_caps.count || leader < 0) {
-                    double q = 0.0;
-                    int ok;
+                    double q = radius;
+                    int ok, same = p->plain_voters && leader >= 0 && distance_of(x, leader, out) > radius &&
+                                   distance_of(x, leader, s) >= radius; /* neither is waited for */
                     replicas[i] = s;
                     ok = !p->replica_caps.count ||
                          caps_allow(&p->replica_caps, replicas, count, x->counts);
-                    if (ok && leader >= 0)
+                    if (ok && same)
+                        ok = count >= p->voters;
+                    else if (ok && leader >= 0)
                         ok = quorum_radius(x, leader, replicas, count, &q);
                     else if (ok)
                         ok = any_leader(x, replicas, count) >= 0;
