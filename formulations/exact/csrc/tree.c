@@ -8,7 +8,7 @@
 
 /* Found by measuring on modelled and measured networks; none of them matters for correctness. */
 #define ROOT_STEPS 120
-#define WARM_ROOT_STEPS 40    /* after steps for several sizes */
+#define WARM_ROOT_STEPS 40    /* where another tree has left multipliers */
 #define NODE_STEPS 7
 #define TIGHT_ROOT_STEPS 200
 #define TIGHT_WARM_STEPS 25
@@ -249,7 +249,7 @@ static void visit(context *x)
 {
     frame *f = &x->stack[x->depth - 1];
     const problem *p = &x->p;
-    int rounds = f->root ? 6 : 3, iterations = f->root ? (x->span.on ? WARM_ROOT_STEPS : ROOT_STEPS) : NODE_STEPS, count;
+    int rounds = f->root ? 6 : 3, iterations = f->root ? (f->warm ? WARM_ROOT_STEPS : ROOT_STEPS) : NODE_STEPS, count;
     double error, base_error, value = 0.0;
     x->nodes++;
     for (int round = 0; round < rounds; round++) {
