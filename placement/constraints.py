@@ -167,6 +167,19 @@ class Rules:
         copy.__dict__.update(self.__dict__, replicas_min=least, replicas_max=most)
         return copy
 
+    def shares_all_but_size(self, other: Rules) -> bool:
+        """Whether these are the rules of another but for |R|, as :meth:`resized` leaves them."""
+        return (
+            self.may_hold is other.may_hold
+            and self.must_hold is other.must_hold
+            and self.may_vote is other.may_vote
+            and self.must_vote is other.must_vote
+            and self.may_lead is other.may_lead
+            and self.groups is other.groups
+            and (self.voters, self.quorum) == (other.voters, other.quorum)
+            and (self.budget, self.cost_weight) == (other.budget, other.cost_weight)
+        )
+
     def share_nesting(self, other: Rules) -> None:
         """Take over whether levels are nested from rules with the same groups and masks."""
         for name in ("nested_voter_caps", "nested_replica_caps"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -83,14 +83,15 @@ class Session(Foresight):
         certified = bool(options.settings.get("certificate", True))
         if certified or options.gap_limit > 0 or options.settings.get("kernel") == "numpy":
             return
-        cores = list(_alike(problems))
-        if len(cores) < 2:
+        core, alike = _alike(problems)
+        if core is None or len(alike) < 2:
             return
-        kernel = open_kernel(cores[0][1], str(options.settings.get("kernel", "auto")))
+        kernel = open_kernel(core, str(options.settings.get("kernel", "auto")))
         limit = options.time_limit
-        seconds = math.inf if limit is None else limit * len(cores)
-        found = prove_together([core for _, core in cores], kernel, seconds)
-        for (problem, core), one in zip(cores, found or (), strict=False):
+        seconds = math.inf if limit is None else limit * len(alike)
+        sizes = [problem.rules.replicas_max for problem in alike]
+        found = prove_together(core, sizes, kernel, seconds)
+        for problem, one in zip(alike, found or (), strict=False):
             self._ahead[id(problem)] = problem, core, one
 
     def __call__(self, problem: Problem, options: Options) -> Plan:
@@ -129,22 +130,25 @@ class Session(Foresight):
         return plan
 
 
-def _alike(problems: Sequence[Problem]) -> Iterator[tuple[Problem, Core]]:
-    """Yield those of one |R| that the engine takes, and that differ from the first in it alone."""
-    first: Core | None = None
+def _alike(problems: Sequence[Problem]) -> tuple[Core | None, list[Problem]]:
+    """Return the core of the first that the engine takes, and all that differ from it in |R| alone.
+
+    Each has one |R|, which is all that their cores differ in: one does for all.
+    """
+    core: Core | None = None
+    first, alike = None, []
     for problem in problems:
         rules = problem.rules
-        one = rules.replicas_min == rules.replicas_max
-        if problem.objective.kind != "mean" or not one or Core.refuses(problem.demand, rules):
+        if rules.replicas_min != rules.replicas_max or problem.objective.kind != "mean":
             continue
-        core = Core.of(problem)
-        if first is None:
-            first = core
-        elif core.alike(first):
-            core.take_over(first)
-        else:
-            continue
-        yield problem, core
+        if core is None:
+            if Core.refuses(problem.demand, rules) is None:
+                core, first, alike = Core.of(problem), rules, [problem]
+        elif (
+            first is not None and problem.demand is core.demand and rules.shares_all_but_size(first)
+        ) or (Core.refuses(problem.demand, rules) is None and Core.of(problem).alike(core)):
+            alike.append(problem)
+    return core, alike
 
 
 def _known_plan(problem: Problem, core: Core, found: Together) -> Plan:

@@ -56,15 +56,19 @@ class Together:
     counters: Counters
 
 
-def prove_together(cores: Sequence[Core], kernel: Kernel, seconds: float) -> list[Together] | None:
+def prove_together(
+    core: Core, sizes: Sequence[int], kernel: Kernel, seconds: float
+) -> list[Together] | None:
     """Find and prove the best configurations of problems that differ in their |R| alone.
 
     Parameters
     ----------
-    cores
-        The problems, each with one |R|, ascending.
+    core
+        One of the problems.
+    sizes
+        |R| of each, ascending.
     kernel
-        Opened for one of them; of no use for another search afterwards.
+        Opened for it; of no use for another search afterwards.
     seconds
         When to stop at the latest.
 
@@ -79,26 +83,22 @@ def prove_together(cores: Sequence[Core], kernel: Kernel, seconds: float) -> lis
     KeyboardInterrupt
         When Ctrl-C comes before there is a configuration for every size.
     """
-    first = cores[0]
-    if not 1 < len(cores) <= _MOST_SIZES or len(first.active) * first.sites > _MOST_CELLS:
+    if not 1 < len(sizes) <= _MOST_SIZES or len(core.active) * core.sites > _MOST_CELLS:
         return None
-    sizes = Sizes.of([core.rules.replicas_max for core in cores], first.sites)
+    asked = Sizes.of(sizes, core.sites)
     interrupted = False
     try:
         limits = (_STEPS, _SWAPS, _WORK, seconds)
-        if not kernel.together(sizes, first.leaders.tolist(), *limits):
+        if not kernel.together(asked, core.leaders.tolist(), *limits):
             return None
     except KeyboardInterrupt:
-        if not np.isfinite(sizes.scores).all():
+        if not np.isfinite(asked.scores).all():
             raise
         interrupted = True
-    return list(_each(cores, sizes, interrupted, kernel.counters()))
+    return list(_each(core, asked, interrupted, kernel.counters()))
 
 
-def _each(
-    cores: Sequence[Core], sizes: Sizes, interrupted: bool, counters: Counters
-) -> Iterator[Together]:
-    core = cores[0]
+def _each(core: Core, sizes: Sizes, interrupted: bool, counters: Counters) -> Iterator[Together]:
     for at, unproven in enumerate(sizes.open.tolist()):
         proposal = sizes.proposal(at)
         score = proposal.score

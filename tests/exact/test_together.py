@@ -39,6 +39,10 @@ def of_sizes(core: Core, sizes: list[int]) -> list[Core]:
     return cores
 
 
+def sizes_of(cores: list[Core]) -> list[int]:
+    return [core.rules.replicas_max for core in cores]
+
+
 def plain(seed: int, **limits: int) -> Core:
     """A generated problem without rules for voters: those are not taken together."""
     core = random_core(seed, **limits)
@@ -71,10 +75,10 @@ def test_every_size_is_proven_as_by_enumeration(seed, chosen):
     core = plain(seed)
     least = max(core.rules.voters, int(core.rules.must_hold.sum()))
     sizes = [n for n in range(least, core.sites + 1) if chosen >> (n - 1) & 1]
-    cores = of_sizes(core, sizes)
     if len(sizes) < 2:
         return
-    found = prove_together(cores, open_kernel(cores[0]), math.inf)
+    cores = of_sizes(core, sizes)
+    found = prove_together(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf)
     if found is None:  # some size has no configuration
         assert any(math.isinf(brute_force(core)) for core in cores)
         return
@@ -87,7 +91,7 @@ def test_every_size_is_proven_as_by_enumeration(seed, chosen):
 def test_what_is_proven_when_work_or_time_is_over_is_proven(seed, work, seconds):
     core = plain(seed, max_sites=9, max_clients=12)
     cores = of_sizes(core, list(range(core.rules.voters, core.sites + 1)))
-    sizes = Sizes.of([one.rules.replicas_max for one in cores], core.sites)
+    sizes = Sizes.of(sizes_of(cores), core.sites)
     kernel = open_kernel(cores[0])
     if not kernel.together(sizes, cores[0].leaders.tolist(), 3, 2, work, seconds):
         return
@@ -126,7 +130,7 @@ def test_larger_worlds_are_worth_what_each_is_worth_alone(seed, sites, voters):
     if not core.rules.may_lead.any():
         return
     cores = of_sizes(core, list(range(voters, min(sites, voters + 9))))
-    found = prove_together(cores, open_kernel(cores[0]), math.inf)
+    found = prove_together(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf)
     assert found is not None
     for core, one in zip(cores, found, strict=True):
         alone = search(core, certify=False)
@@ -139,7 +143,7 @@ def test_all_sizes_of_a_world_at_once():
     instance = random_instance(11, sites=14, clients=14)
     problems = [Problem(instance, replicas=n, voters=1) for n in range(1, 15)]
     cores = [Core.of(problem) for problem in problems[:-1]]
-    found = prove_together(cores, open_kernel(cores[0]), math.inf)
+    found = prove_together(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf)
     assert found is not None
     check_each(cores, found)
 
@@ -148,11 +152,11 @@ def test_refusals():
     instance = random_instance(2, sites=6, clients=5)
     base = [Problem(instance, replicas=n, voters=3) for n in (3, 4, 5)]
     cores = [Core.of(problem) for problem in base]
-    assert prove_together(cores[:1], open_kernel(cores[0]), math.inf) is None
-    assert prove_together(cores, open_kernel(cores[0], "numpy"), math.inf) is None
+    assert prove_together(cores[0], [3], open_kernel(cores[0]), math.inf) is None
+    assert prove_together(cores[0], [3, 4], open_kernel(cores[0], "numpy"), math.inf) is None
     capped = [p.replace(diversity=[Diversity("region", cap=2)]) for p in base]
     cores = [Core.of(problem) for problem in capped]
-    assert prove_together(cores, open_kernel(cores[0]), math.inf) is None
+    assert prove_together(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf) is None
 
 
 def test_the_binding_refuses_what_does_not_fit():
@@ -263,7 +267,7 @@ def test_ctrl_c_reaches_the_search(monkeypatch):
     signal.setitimer(signal.ITIMER_REAL, 0.3)
     previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
-        found = prove_together(cores, open_kernel(cores[0]), math.inf)
+        found = prove_together(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
