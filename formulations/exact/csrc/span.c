@@ -252,7 +252,7 @@ double span_minimum(context *x, frame *f, int all, double slack, int *count)
     int *list = x->pick, *inside = x->order, *rank = x->selected + 3 * p->sites, *best_inside = x->selected + 2 * p->sites;
     double best = BIG, *prefix = x->key;
     filling best_how = {0, 0};
-    size_set left = 0;
+    int left[MOST_SIZES], lefts = 0; /* sizes for which a wider radius may still be better */
     x->radius_count = 0;
     *count = 0;
     for (int k = 0; k < s->count; k++) {
@@ -260,20 +260,18 @@ double span_minimum(context *x, frame *f, int all, double slack, int *count)
         s->least[k] = BIG;
         if (!(f->open >> k & 1) || more < 0 || more > n)
             continue;
-        left |= (size_set)1 << k;
+        left[lefts++] = k;
         most = more;
     }
-    if (!left)
+    if (!lefts)
         return BIG;
     int kept = smallest(rho, n, most + 1 < n ? most + 1 : n, list);
     prefix[0] = 0.0;
     for (int i = 0; i < kept; i++)
         prefix[i + 1] = prefix[i] + rho[list[i]];
     if (leader < 0 || p->quorum_weight == 0.0 || m <= 1) {
-        for (int k = 0; k < s->count; k++) {
-            if (!(left >> k & 1))
-                continue;
-            int more = s->size[k] - f->in_count;
+        for (int j = 0; j < lefts; j++) {
+            int k = left[j], more = s->size[k] - f->in_count;
             double value = s->least[k] = prefix[more] - s->shift[k];
             if (all && value < slack)
                 keep_answer(x, value, list, kept, NULL, (filling){0, more}, more);
@@ -293,7 +291,9 @@ double span_minimum(context *x, frame *f, int all, double slack, int *count)
     for (int i = 0; i < kept; i++)
         rank[list[i]] = i;
     const double *distance = p->site_rtt + (size_t)leader * (size_t)p->sites;
-    for (int t = 0; t < p->sites && left;) {
+    for (int j = 0; j < lefts; j++)
+        s->loose[left[j]] = prefix[s->size[left[j]] - f->in_count] - s->shift[left[j]];
+    for (int t = 0; t < p->sites && lefts;) {
         int changed = 0, site = x->near_order[t];
         double d = site == leader ? 0.0 : distance[site];
         for (; t < p->sites && (site = x->near_order[t], (site == leader ? 0.0 : distance[site]) == d); t++) {
@@ -326,12 +326,10 @@ double span_minimum(context *x, frame *f, int all, double slack, int *count)
             ranks[at] = r;
             given += rho[inside[i]];
         }
-        for (int k = 0; k < s->count; k++) {
-            int more = s->size[k] - f->in_count;
-            if (!(left >> k & 1))
-                continue;
-            if (price + prefix[more] - s->shift[k] >= (all ? slack : s->least[k])) {
-                left &= ~((size_set)1 << k); /* wider radii are worse still */
+        for (int j = 0; j < lefts; j++) {
+            int k = left[j], more = s->size[k] - f->in_count;
+            if (price + s->loose[k] >= (all ? slack : s->least[k])) {
+                left[j--] = left[--lefts]; /* wider radii are worse still */
                 continue;
             }
             if (more < need)
@@ -341,7 +339,7 @@ double span_minimum(context *x, frame *f, int all, double slack, int *count)
             for (int i = 0; i < need && ranks[i] < how.cut; i++)
                 value -= rho[list[ranks[i]]];
             if (need == 0 || ranks[need - 1] < more)
-                left &= ~((size_set)1 << k); /* what is cheapest of all lies within this radius */
+                left[j--] = left[--lefts]; /* what is cheapest of all lies within this radius */
             if (all && value < slack)
                 keep_answer(x, value, list, kept, inside, how, more);
             if (value < s->least[k])
