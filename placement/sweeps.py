@@ -121,12 +121,14 @@ def sweep(
         (ms·operations), ``mean_latency`` (ms), ``gain`` (ms by which the mean latency is lower than
         with one replica fewer and as many voters; negative when the replica harms, NaN when either
         is not known) and ``gain_percent`` of it, ``bound`` and ``gap`` (of the objective), ``cost``
-        (NaN without prices), ``seconds``, ``leader``, ``voter_sites``, ``replica_sites``,
-        ``reason``.
+        (NaN without prices), ``seconds`` (with an equal share of what was done for all cells at
+        once), ``leader``, ``voter_sites``, ``replica_sites``, ``reason``.
 
     Notes
     -----
-    Each cell starts from the plan of the cell before, and from what its method carries over. A gain
+    A method may answer the cells of one number of voters together, as `exact` does where that is
+    quick; else each cell starts from the plan of the cell before, and from what its method carries
+    over. A gain
     between two optimal cells is proven; otherwise it is the difference of the best plans
     known, and the gaps say how far it can be off.
     """
