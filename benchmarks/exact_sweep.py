@@ -6,9 +6,10 @@
 
 For each set, operation mix and |V|: ``placement.sweep`` over |R| = 3 to 13 (from |V| on) with
 method ``exact``, against ``placement.solve`` of the same questions one by one, each from the
-instance to the proven plan, problem included, with the settings that a user gets. All run in turns,
-`--repeat` times; the least CPU time of each counts, and that of the sweep is divided by that of the
-slowest single question. As in timeit, the collector of cyclic garbage rests meanwhile: a pass over
+instance to the proven plan, problem included, with the settings that a user gets (so a single plan
+keeps its certificate, and a sweep keeps none). The sweep runs after every single question, all of
+it `--repeat` times, so that everyone finds the caches as others have left them; the least CPU time
+of each counts, and that of the sweep is divided by that of the slowest single question. As in timeit, the collector of cyclic garbage rests meanwhile: a pass over
 the whole heap takes longer than any question here and falls on whoever comes last. Every cell must
 be proven and worth what the single answer is worth, or the run stops with an error.
 
