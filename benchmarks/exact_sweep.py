@@ -9,9 +9,10 @@ method ``exact``, against ``placement.solve`` of the same questions one by one, 
 instance to the proven plan, problem included, with the settings that a user gets (so a single plan
 keeps its certificate, and a sweep keeps none). The sweep runs after every single question, all of
 it `--repeat` times, so that everyone finds the caches as others have left them; the least CPU time
-of each counts, and that of the sweep is divided by that of the slowest single question. As in timeit, the collector of cyclic garbage rests meanwhile: a pass over
-the whole heap takes longer than any question here and falls on whoever comes last. Every cell must
-be proven and worth what the single answer is worth, or the run stops with an error.
+of each counts, and that of the sweep is divided by that of the slowest single question. As in
+timeit, the collector of cyclic garbage rests meanwhile: a pass over the whole heap takes longer
+than any question here and falls on whoever comes last. Every cell must be proven and worth what the
+single answer is worth, or the run stops with an error.
 
 Sets: ``modelled`` and ``aws-2025`` are the worlds of :mod:`benchmarks.tier3_worlds` with 32 sites
 (the measured matrix must be beside the checkout, else the set is left out), the others the bundled
