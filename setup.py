@@ -13,6 +13,8 @@ from setuptools import Extension, setup
 SOURCES = [
     "module",
     "buffers",
+    "binding",
+    "looks",
     "context",
     "frame",
     "vector",
@@ -41,7 +43,7 @@ setup(
         Extension(
             "formulations.exact._kernel",
             sources=[f"formulations/exact/csrc/{name}.c" for name in SOURCES],
-            depends=[f"formulations/exact/csrc/{name}.h" for name in ("kernel", "buffers")],
+            depends=[f"formulations/exact/csrc/{name}.h" for name in ("kernel", "buffers", "binding")],
             extra_compile_args=FLAGS,
             py_limited_api=True,
             optional=True,
