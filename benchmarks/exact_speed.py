@@ -190,8 +190,10 @@ def _library(group: str) -> Iterator[Question]:
     if not PMED.exists():
         print("the OR-Library instances are not beside the checkout, left out", file=sys.stderr)
         return
-    for number in range(1, 11):
-        lines = (PMED / f"pmed{number}.txt").read_text(encoding="ascii").splitlines()
+    for number in range(1, 41):  # as many of the forty as are there
+        if not (path := PMED / f"pmed{number}.txt").exists():
+            continue
+        lines = path.read_text(encoding="ascii").splitlines()
         rows = [list(map(int, line.split())) for line in lines if line.strip()]
         nodes, _, size = rows[0]
         distance = np.full((nodes, nodes), np.inf)
