@@ -43,7 +43,9 @@ setup(
         Extension(
             "formulations.exact._kernel",
             sources=[f"formulations/exact/csrc/{name}.c" for name in SOURCES],
-            depends=[f"formulations/exact/csrc/{name}.h" for name in ("kernel", "buffers", "binding")],
+            depends=[
+                f"formulations/exact/csrc/{name}.h" for name in ("kernel", "buffers", "binding")
+            ],
             extra_compile_args=FLAGS,
             py_limited_api=True,
             optional=True,
