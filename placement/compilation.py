@@ -247,15 +247,9 @@ def compiled(problem: Problem, known: Allowed, before: Rules | None = None) -> R
         may_lead = may_lead & may_vote
     elif known.holders == least:
         must_hold = may_hold
-    if before is not None and (before.may_hold is not may_hold or before.may_vote is not may_vote):
-        before = None
-    if before is not None:
-        if before.must_hold is must_hold and before.may_lead is may_lead:
-            return before.resized(least, most)
-        groups = before.groups
-    else:
-        groups = _groups(problem, known.voters, known.quorum, may_hold, may_vote)
-    rules = Rules(
+    if before is not None and before.may_hold is may_hold and before.may_vote is may_vote:
+        return before.with_size(least, most, must_hold, may_lead)
+    return Rules(
         replicas_min=least,
         replicas_max=most,
         voters=known.voters,
@@ -265,13 +259,10 @@ def compiled(problem: Problem, known: Allowed, before: Rules | None = None) -> R
         may_vote=may_vote,
         must_vote=known.must_vote,
         may_lead=may_lead,
-        groups=groups,
+        groups=_groups(problem, known.voters, known.quorum, may_hold, may_vote),
         budget=problem.budget,
         cost_weight=float(problem.cost_weight),
     )
-    if before is not None:
-        rules.share_nesting(before)
-    return rules
 
 
 def _too_many_pins(field: str, pins: int, limit: int) -> InputError:

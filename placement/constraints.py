@@ -161,14 +161,23 @@ class Rules:
         """Whether the replicas' rules are caps on nested levels only."""
         return self._nested("replicas")
 
-    def resized(self, least: int, most: int) -> Rules:
-        """Return the same rules for another range of |R|; quick, what is known stays known."""
+    def with_size(self, least: int, most: int, must_hold: BoolArray, may_lead: BoolArray) -> Rules:
+        """Return these rules for another range of |R|, with what follows from it.
+
+        Quick: whether levels are nested depends on neither, and stays known.
+        """
         copy = object.__new__(Rules)
-        copy.__dict__.update(self.__dict__, replicas_min=least, replicas_max=most)
+        copy.__dict__.update(
+            self.__dict__,
+            replicas_min=least,
+            replicas_max=most,
+            must_hold=must_hold,
+            may_lead=may_lead,
+        )
         return copy
 
     def shares_all_but_size(self, other: Rules) -> bool:
-        """Whether these are the rules of another but for |R|, as :meth:`resized` leaves them."""
+        """Whether these are the rules of another but for |R|, as :meth:`with_size` leaves them."""
         return (
             self.may_hold is other.may_hold
             and self.must_hold is other.must_hold
@@ -179,12 +188,6 @@ class Rules:
             and (self.voters, self.quorum) == (other.voters, other.quorum)
             and (self.budget, self.cost_weight) == (other.budget, other.cost_weight)
         )
-
-    def share_nesting(self, other: Rules) -> None:
-        """Take over whether levels are nested from rules with the same groups and masks."""
-        for name in ("nested_voter_caps", "nested_replica_caps"):
-            if name in other.__dict__:
-                self.__dict__[name] = other.__dict__[name]
 
     def _nested(self, role: Role) -> bool:
         groups = self.of(role)
