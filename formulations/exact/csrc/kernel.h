@@ -324,6 +324,7 @@ void span_note(context *x, int leader, size_set open);
 void span_free(context *x);
 double span_minimum(context *x, frame *f, int all, double slack, int *count);
 int span_close(context *x, frame *f, double rest, double error);
+int span_count(size_set sizes);
 double span_shift(const context *x, int count);
 void span_offer(context *x, double score, const int *replicas, int count);
 void span_keep(context *x, const frame *f);

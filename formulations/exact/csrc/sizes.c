@@ -220,6 +220,15 @@ static size_set merged(context *x, int leader, size_set group, size_set others, 
     return group & *open;
 }
 
+/* The sizes that share the multipliers of `head`. */
+static size_set group_of(const int *donor, int count, int head)
+{
+    size_set group = 0;
+    for (int k = head; k < count; k++)
+        group |= (size_set)(donor[k] == head) << k;
+    return group;
+}
+
 /* Prove all sizes under a leader, by one tree for those that agree on multipliers: 1 when it is done. */
 static int settle_leader(context *x, int leader, int steps, int swaps, double enough, const double *from, const int *donor)
 {
@@ -231,10 +240,8 @@ static int settle_leader(context *x, int leader, int steps, int swaps, double en
     int done = own && gap;
     x->stop |= !done;
     for (int head = 0; head < s->count && done; head++) {
-        size_set group = 0;
-        for (int k = head; k < s->count; k++)
-            group |= (size_set)(donor[k] == head) << k;
-        if (!(group & *open))
+        size_set group = *open & group_of(donor, s->count, head);
+        if (!group)
             continue;
         begin_from(x, leader, head, from, own + (size_t)head * clients);
         steps_for_group(x, leader, group, steps, own + (size_t)head * clients, trial, gap);
@@ -245,19 +252,16 @@ static int settle_leader(context *x, int leader, int steps, int swaps, double en
             descend_under(x, leader, swaps);
         }
     while (done && *open) {
-        int head = 0, seen = 0, half = __builtin_popcountll(*open) / 2;
+        int head = 0, seen = 0, half = span_count(*open) / 2;
         for (int k = 0; k < s->count; k++) /* the middle one of those that are left */
             if (*open >> k & 1 && seen++ == half)
                 head = donor[k];
-        size_set group = 0;
-        for (int k = head; k < s->count; k++)
-            group |= (size_set)(donor[k] == head) << k;
+        size_set group = *open & group_of(donor, s->count, head);
         double *u = own + (size_t)head * clients;
-        group &= *open;
         if (*open & ~group)
             group = merged(x, leader, group, *open & ~group, u, gap);
         if (group & (group - 1) &&
-            tree_of(x, leader, group, u, enough, TOGETHER_NODES * __builtin_popcountll(group)))
+            tree_of(x, leader, group, u, enough, TOGETHER_NODES * span_count(group)))
             continue;
         for (int k = 0; k < s->count && done; k++)
             if (*open & group & (size_set)1 << k)
@@ -285,22 +289,17 @@ int span_search(context *x, const int *size, int count, const int *leader, int l
         return 0;
     }
     size_t clients = (size_t)p->clients;
-    double *bounds = malloc(((size_t)leaders + 1) * 8), *from = calloc(((size_t)count + 1) * clients + 1, 8);
+    double enough, *bounds = malloc(((size_t)leaders + 1) * 8), *from = calloc(((size_t)count + 1) * clients + 1, 8);
     double *trial = from ? from + (size_t)count * clients : NULL;
-    double *known = malloc(((size_t)leaders * (size_t)count + 1) * 8);
+    double *known = calloc((size_t)leaders * (size_t)count + 1, 8);
     int *donor = malloc((size_t)count * sizeof(int)), found = 0;
     if (bounds && from && donor && known)
         found = find_incumbents(x, leader, leaders, swaps);
     else
         x->stop = 1;
-    if (!found) {
-        free(bounds);
-        free(from);
-        free(donor);
-        free(known);
-        return 0;
-    }
-    double enough = x->work + work;
+    if (!found)
+        goto done;
+    enough = x->work + work;
     for (size_t i = 0; i <= (size_t)p->sites; i++)
         s->open[i] = 0;
     for (int i = 0; i < leaders; i++) {
@@ -327,14 +326,15 @@ int span_search(context *x, const int *size, int count, const int *leader, int l
         if (!settle_leader(x, leader[next], steps, swaps, enough, from, donor))
             break;
     }
-    free(bounds);
-    free(from);
-    free(donor);
-    free(known);
     s->on = 0;
     x->depth = 0;
     x->score = x->cutoff = BIG;
     x->replica_count = 0;
     x->leader = -2;
-    return 1;
+done:
+    free(bounds);
+    free(from);
+    free(donor);
+    free(known);
+    return found;
 }

@@ -6,12 +6,10 @@
  * (bound of n) - shift[n], where shift[n] is what closes at n, less x->cutoff: one scale for all sizes, and
  * the steps go where most is missing. Scores are lowered by the shift too. A better configuration of n
  * lowers shift[n], so whatever was closed stays closed. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernel.h"
-
 
 /* Where what is known of a leader is kept. */
 size_t row_of(const context *x, int leader)
@@ -101,6 +99,15 @@ size_set span_open(const context *x, int leader)
 void span_note(context *x, int leader, size_set open)
 {
     x->span.open[row_of(x, leader)] &= open | ~x->span.mask;
+}
+
+/* How many sizes there are in a set. */
+int span_count(size_set sizes)
+{
+    int count = 0;
+    for (; sizes; sizes &= sizes - 1)
+        count++;
+    return count;
 }
 
 double span_shift(const context *x, int count)
