@@ -128,9 +128,8 @@ def sweep(
     -----
     A method may answer the cells of one number of voters together, as `exact` does where that is
     quick; else each cell starts from the plan of the cell before, and from what its method carries
-    over. A gain
-    between two optimal cells is proven; otherwise it is the difference of the best plans
-    known, and the gaps say how far it can be off.
+    over. A gain between two optimal cells is proven; otherwise it is the difference of the best
+    plans known, and the gaps say how far it can be off.
     """
     _about_the_mean(question)
     chosen = load_method(method)  # a name that does not exist is an error of the whole

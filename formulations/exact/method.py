@@ -18,7 +18,7 @@ import numpy as np
 from formulations.exact.certificate import Certificate
 from formulations.exact.core import Core
 from formulations.exact.engine import Limits, Report, Result, search
-from formulations.exact.exchange import Proposal
+from formulations.exact.exchange import Counters, Proposal
 from formulations.exact.kernel import Kernel, open_kernel
 from formulations.exact.together import Together, prove_together
 from formulations.exhaustive import count_sets
@@ -80,13 +80,13 @@ class Session(Foresight):
         no gap is asked for. The others, and what is not proven in about a second, are answered
         when they are asked. A time limit counts for each of them.
         """
-        certified = bool(options.settings.get("certificate", True))
-        if certified or options.gap_limit > 0 or options.settings.get("kernel") == "numpy":
+        certified = bool(options.settings["certificate"])
+        if certified or options.gap_limit > 0 or options.settings["kernel"] == "numpy":
             return
         core, alike = _alike(problems)
         if core is None or len(alike) < 2:
             return
-        kernel = open_kernel(core, str(options.settings.get("kernel", "auto")))
+        kernel = open_kernel(core, str(options.settings["kernel"]))
         limit = options.time_limit
         seconds = math.inf if limit is None else limit * len(alike)
         sizes = [problem.rules.replicas_max for problem in alike]
@@ -151,20 +151,23 @@ def _alike(problems: Sequence[Problem]) -> tuple[Core | None, list[Problem]]:
     return core, alike
 
 
+def _stats(counters: Counters) -> dict[str, int]:
+    return {
+        "nodes": counters.nodes,
+        "leaves": counters.leaves,
+        "bounds": counters.evaluations,
+    }
+
+
 def _known_plan(problem: Problem, core: Core, found: Together) -> Plan:
     """Put into a plan what was found together with other sizes."""
-    counters = found.counters
     return Plan.of(
         problem,
         core.configuration(found.proposal.leader, found.proposal.replicas),
         method=METHOD.name,
         bound=found.bound,
         termination=Termination.FINISHED if found.proven else Termination.INTERRUPTED,
-        stats={
-            "nodes": counters.nodes,
-            "leaves": counters.leaves,
-            "bounds": counters.evaluations,
-        },
+        stats=_stats(found.counters),
     )
 
 
@@ -228,7 +231,6 @@ def _document(certified: Callable[[], Certificate]) -> Mapping[str, object]:
 
 
 def _plan(problem: Problem, core: Core, options: Options, result: Result) -> Plan:
-    counters = result.counters
     reasons: tuple[str, ...] = ()
     document: Callable[[], Mapping[str, object]] | None = None
     if result.certified is not None:
@@ -248,11 +250,7 @@ def _plan(problem: Problem, core: Core, options: Options, result: Result) -> Pla
         bound=result.proven,
         termination=result.termination,
         reasons=reasons,
-        stats={
-            "nodes": counters.nodes,
-            "leaves": counters.leaves,
-            "bounds": counters.evaluations,
-        },
+        stats=_stats(result.counters),
         certificate=document,
         carry=_Carry(core.active, result.multipliers),
     )
