@@ -11,26 +11,26 @@ import sys
 from setuptools import Extension, setup
 
 SOURCES = [
-    "module",
-    "buffers",
-    "binding",
-    "looks",
+    "client_loops",
+    "closest_assignment",
     "context",
-    "frame",
-    "vector",
-    "bound",
-    "inner",
-    "voters",
-    "descent",
-    "branch",
-    "tighten",
-    "sparse",
-    "tree",
-    "leaders",
-    "glance",
-    "recall",
-    "span",
-    "sizes",
+    "depth_first_tree",
+    "inner_minimum",
+    "lagrangean_bound",
+    "multi_size/multi_size_bound",
+    "multi_size/multi_size_search",
+    "pseudo_costs",
+    "python/bind_leaders",
+    "python/buffers",
+    "python/context_capsule",
+    "python/module",
+    "quick_bound",
+    "root_bounds",
+    "sparse_node",
+    "swap_descent",
+    "tree_node",
+    "voter_greedy",
+    "warm_start",
 ]
 # Python's own flags make integers wrap around, which keeps GCC from vectorising loops over int
 # indices (the kernel is half as fast then). Nothing here overflows: random bits are unsigned.
@@ -44,8 +44,10 @@ setup(
             "formulations.exact._kernel",
             sources=[f"formulations/exact/csrc/{name}.c" for name in SOURCES],
             depends=[
-                f"formulations/exact/csrc/{name}.h" for name in ("kernel", "buffers", "binding")
+                f"formulations/exact/csrc/{name}.h"
+                for name in ("kernel", "python/buffers", "python/context_capsule")
             ],
+            include_dirs=["formulations/exact/csrc", "formulations/exact/csrc/python"],
             extra_compile_args=FLAGS,
             py_limited_api=True,
             optional=True,
@@ -54,7 +56,7 @@ setup(
             "formulations.quorumstore._kernel",
             sources=[
                 f"formulations/quorumstore/csrc/{name}.c"
-                for name in ("module", "search", "tree", "screen", "sets")
+                for name in ("module", "set_search", "prefix_tree", "screening", "exact_figures")
             ],
             depends=["formulations/quorumstore/csrc/quorum.h"],
             extra_compile_args=FLAGS,
@@ -65,7 +67,7 @@ setup(
             "heuristics.online.selection._kernel",
             sources=[
                 f"heuristics/online/selection/csrc/{name}.c"
-                for name in ("module", "run", "limiter", "policies")
+                for name in ("module", "event_loop", "rate_limiter", "policies")
             ],
             depends=["heuristics/online/selection/csrc/selection.h"],
             extra_compile_args=FLAGS,

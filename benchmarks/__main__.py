@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.cells import Cell, SolveCell
-from benchmarks.suites import SUITES, Suite
-from placement.cli.pipes import until_the_reader_leaves
+from benchmarks.harness.cells import Cell, SolveCell
+from benchmarks.harness.suites import SUITES, Suite
+from placement.cli.broken_pipe import until_the_reader_leaves
 from placement.errors import InputError, PlacementError
 
 __all__ = ["main"]
@@ -131,10 +131,10 @@ def _chosen(suite: Suite, only: Sequence[str], methods: Sequence[str]) -> tuple[
 
 
 def _run(args: argparse.Namespace) -> int:
-    from benchmarks.machine import describe, sentence
-    from benchmarks.progress import RunProgress
-    from benchmarks.results import ResultsFile
-    from benchmarks.runner import Runner
+    from benchmarks.harness.machine import describe, sentence
+    from benchmarks.harness.progress import RunProgress
+    from benchmarks.harness.result_rows import ResultsFile
+    from benchmarks.harness.runner import Runner
 
     suite = SUITES[args.suite]
     if args.jobs < 1:
@@ -194,8 +194,8 @@ def _captions(cells: Sequence[Cell]) -> dict[str, str]:
 
 def _summarise(path: Path) -> int:
     """Print the tables; a defect (wrong, crashed, error, contradiction) shows in the exit code."""
-    from benchmarks.report import report_text
-    from placement.report.results import contradictions, read_results
+    from benchmarks.harness.result_tables import report_text
+    from placement.report.result_file import contradictions, read_results
 
     results = read_results(path)
     print(report_text(results))
@@ -205,16 +205,16 @@ def _summarise(path: Path) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from benchmarks.report import report_text
-    from placement.report.results import read_results
+    from benchmarks.harness.result_tables import report_text
+    from placement.report.result_file import read_results
 
     print(report_text(read_results(args.results), markdown=args.markdown))
     return FOUND
 
 
 def _diff(args: argparse.Namespace) -> int:
-    from benchmarks.diff import compare, diff_text
-    from placement.report.results import read_results
+    from benchmarks.harness.compare_runs import compare, diff_text
+    from placement.report.result_file import read_results
 
     if not args.threshold > 1:
         raise InputError(

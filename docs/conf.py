@@ -43,7 +43,7 @@ apidoc_modules = [
         "destination": f"api/{package}",
         "module_first": True,
         "separate_modules": False,
-        "exclude_patterns": ["**/cli/**", "**/__main__.py"],
+        "exclude_patterns": ["**/cli/**", "**/verb.py", "**/verb_options.py", "**/__main__.py"],
         "automodule_options": {"members", "show-inheritance"},
     }
     for package in ("placement", "formulations", "heuristics")
@@ -173,7 +173,7 @@ def write_list_of_names(app: Sphinx) -> None:
     rows = []
     for name in sorted(set(placement.__all__) - {"__version__"}, key=str.lower):
         thing = getattr(placement, name)
-        home = getattr(thing, "__module__", None) or "placement.operations"
+        home = getattr(thing, "__module__", None) or "placement.model.operations"
         role = "class" if isinstance(thing, type) else "func" if callable(thing) else "data"
         said = (thing.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
         if role == "data":

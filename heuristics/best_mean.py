@@ -16,13 +16,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heuristics.fallback import mean_rtt, rule_of_thumb
+from heuristics.completion import mean_rtt, rule_of_thumb
 from placement.checks import FloatArray
-from placement.feasibility import complete
+from placement.evaluation.score import closest_first
+from placement.feasibility.feasible_plans import complete
 from placement.methods import Method, Options
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.score import closest_first
 
 __all__ = ["METHOD", "solve", "well_connected"]
 

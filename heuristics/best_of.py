@@ -8,7 +8,7 @@ do), and both are cheap. A tie goes to KQ.
 from __future__ import annotations
 
 from heuristics import kq, qk
-from heuristics.fallback import no_plan
+from heuristics.completion import no_plan
 from placement.methods import Method, Options
 from placement.plan import Plan, cheapest
 from placement.problem import Problem

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.fallback import mean_rtt, rule_of_thumb
+from heuristics.completion import mean_rtt, rule_of_thumb
 from heuristics.most_writes import no_transactions
+from heuristics.objective_terms import terms_of
 from heuristics.qk import quorum_then_kmeans
-from heuristics.terms import terms_of
+from placement.evaluation.score import closest_first
 from placement.methods import Method, Options
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.score import closest_first
 
 __all__ = ["METHOD", "greatest_writer", "solve"]
 

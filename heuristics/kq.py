@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.fallback import keep_close, no_plan, sizes
-from heuristics.kmeans import kmeans
-from heuristics.room import Room
-from heuristics.terms import Terms, terms_of, total_operations
+from heuristics.admissible_sites import Room
+from heuristics.completion import keep_close, no_plan, sizes
+from heuristics.objective_terms import Terms, terms_of, total_operations
 from heuristics.tier2 import best_roles
-from placement.configuration import Configuration
+from heuristics.weighted_kmeans import kmeans
 from placement.methods import Method, Options
+from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
 

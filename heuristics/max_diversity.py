@@ -17,15 +17,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.fallback import rule_of_thumb, traffic
+from heuristics.completion import rule_of_thumb, traffic
 from placement.checks import FloatArray
-from placement.configuration import Configuration
-from placement.feasibility import complete, violations
-from placement.instance import Instance
+from placement.evaluation.score import closest_first
+from placement.feasibility.feasible_plans import complete, violations
 from placement.methods import Method, Options
+from placement.model.configuration import Configuration
+from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.score import closest_first
 
 __all__ = ["METHOD", "diversity", "solve", "spread_out"]
 

@@ -8,12 +8,12 @@ It is undefined, and refuses, when there are no transactions. O(S·(C + log S)).
 
 from __future__ import annotations
 
-from heuristics.fallback import nearby, rule_of_thumb, traffic
-from placement.feasibility import complete
+from heuristics.completion import nearby, rule_of_thumb, traffic
+from placement.evaluation.score import closest_first
+from placement.feasibility.feasible_plans import complete
 from placement.methods import Method, Options
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.score import closest_first
 
 __all__ = ["METHOD", "no_transactions", "solve"]
 

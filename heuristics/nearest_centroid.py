@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.fallback import rule_of_thumb
+from heuristics.completion import rule_of_thumb
 from placement.checks import FloatArray
-from placement.feasibility import complete
-from placement.geo import great_circle_km
+from placement.datasets.distance_rtt import great_circle_km
+from placement.evaluation.score import closest_first
+from placement.feasibility.feasible_plans import complete
 from placement.methods import Method, Options
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.score import closest_first
 
 __all__ = ["METHOD", "demand_centroid", "refuses", "solve"]
 

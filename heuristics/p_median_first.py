@@ -17,17 +17,17 @@ import dataclasses
 
 import numpy as np
 
-from heuristics.descent import Descent
-from heuristics.fallback import keep_close, no_plan, sizes
-from heuristics.growth import grown
-from heuristics.room import Room
-from heuristics.swaps import Neighbourhood, Pairs
-from heuristics.terms import Terms, terms_of, total_operations
+from heuristics.admissible_sites import Room
+from heuristics.completion import keep_close, no_plan, sizes
+from heuristics.local_search.greedy_starts import grown
+from heuristics.local_search.steepest_descent import Descent
+from heuristics.local_search.swap_neighbourhood import Neighbourhood, Pairs
+from heuristics.objective_terms import Terms, terms_of, total_operations
 from heuristics.tier2 import best_roles
-from placement.configuration import Configuration
 from placement.errors import LimitError
-from placement.feasibility import complete
+from placement.feasibility.feasible_plans import complete
 from placement.methods import Method, Options
+from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
 

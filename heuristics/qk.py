@@ -24,20 +24,20 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from heuristics.fallback import nearby, no_plan, sizes
-from heuristics.kmeans import kmeans_of_each
-from heuristics.room import Room
-from heuristics.terms import Terms, terms_of, total_operations
-from placement.configuration import Configuration
-from placement.constraints import GroupRule, Rules
+from heuristics.admissible_sites import Room
+from heuristics.completion import nearby, no_plan, sizes
+from heuristics.objective_terms import Terms, terms_of, total_operations
+from heuristics.weighted_kmeans import kmeans_of_each
 from placement.errors import LimitError
-from placement.feasibility import complete, violations
+from placement.evaluation.score import closest_first
+from placement.evaluation.voter_choice import best_voters_of_each, in_order_of_answer
+from placement.feasibility.feasible_plans import complete, violations
 from placement.methods import Method, Options, Progress
+from placement.model.configuration import Configuration
+from placement.model.constraints import GroupRule, Rules
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
-from placement.score import closest_first
 from placement.status import Termination
-from placement.voting import best_voters_of_each, in_order_of_answer
 
 __all__ = [
     "METHOD",

@@ -13,9 +13,9 @@ import math
 
 import numpy as np
 
-from heuristics.fallback import rule_of_thumb
+from heuristics.completion import rule_of_thumb
+from heuristics.objective_terms import terms_of
 from heuristics.qk import quorum_of, quorum_then_kmeans
-from heuristics.terms import terms_of
 from placement.methods import Method, Options
 from placement.plan import Plan
 from placement.problem import Problem

@@ -8,18 +8,19 @@ every replica ℓ as leader with the voters that answer it first,
 and keep the best leader. Exact, because those voters give the smallest q_ℓ of all voter sets that
 contain ℓ. Under failure diversity on nested levels "closest first" becomes "closest first that
 still fits the caps", which is exact as well (laminar matroid); under the other rules the voters of
-each leader are found by a search: see :mod:`placement.voting`. O(|R|·(C·|R| + |R| log |R|)).
+each leader are found by a search: see :mod:`placement.evaluation.voter_choice`. O(|R|·(C·|R| + |R|
+log |R|)).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from placement.configuration import Configuration
+from placement.evaluation.voter_choice import best_voters_of_each
 from placement.methods import Method, Options, up_to_tier
+from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest, objective
 from placement.problem import Problem
-from placement.voting import best_voters_of_each
 
 __all__ = ["METHOD", "best_roles", "solve"]
 
@@ -44,7 +45,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     replicas = np.nonzero(problem.rules.must_hold)[0].tolist()
     notes: tuple[str, ...] = ()
     if problem.objective.kind == "percentile":
-        from placement.tail import roles  # only where asked for
+        from placement.tail import role_choice as roles  # only where asked for
 
         found = roles.best_roles(problem, replicas)
         best = found.best

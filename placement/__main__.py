@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from placement.cli.main import main
+from placement.cli.dispatch import main
 
 sys.exit(main())

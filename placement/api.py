@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from placement.configuration import Configuration
-from placement.instance import Instance
+from placement.model.configuration import Configuration
+from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.plan import evaluate as evaluate_configuration
 from placement.problem import Problem

@@ -23,9 +23,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from placement.configuration import Configuration
 from placement.errors import InputError, SolverError, UnsupportedError
-from placement.feasibility import reasons_infeasible, violations
+from placement.feasibility.feasible_plans import reasons_infeasible, violations
+from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status
@@ -249,7 +249,7 @@ class Method:
     refuses
         Problem -> why this method cannot take it, or None. Nobody gets a silent approximation.
     objectives
-        Kinds of objective it can minimise; see :mod:`placement.objectives`.
+        Kinds of objective it can minimise; see :mod:`placement.evaluation.objective`.
     settings
         Settings of its own, by name.
     complexity, reference
@@ -488,7 +488,7 @@ def explained(plan: Plan) -> Plan:
     """
     if plan.status is not Status.INFEASIBLE or reasons_infeasible(plan.problem):
         return plan
-    from placement.explainers import explain
+    from placement.feasibility.explain_infeasible import explain
 
     try:
         sentences = explain(plan.problem)

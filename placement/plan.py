@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from placement.breakdown import (
+from placement.errors import InputError
+from placement.evaluation.breakdown import (
     Alternative,
     ClientLatency,
     OperationLatency,
@@ -25,13 +26,12 @@ from placement.breakdown import (
     objective,
     objectives,
 )
-from placement.configuration import Configuration, configuration_cost
-from placement.errors import InputError
-from placement.failures import Failures, failures
-from placement.feasibility import violations
-from placement.objectives import MEAN_LATENCY, score_of
+from placement.evaluation.losses import Failures, failures
+from placement.evaluation.objective import MEAN_LATENCY, score_of
+from placement.evaluation.score import cutoff, first_best
+from placement.feasibility.feasible_plans import violations
+from placement.model.configuration import Configuration, configuration_cost
 from placement.problem import Problem
-from placement.score import cutoff, first_best
 from placement.status import Status, Termination, relative_gap, status_of
 
 if TYPE_CHECKING:

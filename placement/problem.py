@@ -10,13 +10,13 @@ from functools import cached_property
 import numpy as np
 
 from placement.checks import number
-from placement.compilation import Allowed, allowed, compiled, is_count
-from placement.constraints import Diversity, Rules
-from placement.demand import Demand, aggregate, decay_weights
 from placement.errors import InputError
-from placement.instance import Instance
-from placement.objectives import MEAN_LATENCY, Objective
-from placement.score import majority
+from placement.evaluation.objective import MEAN_LATENCY, Objective
+from placement.evaluation.score import majority
+from placement.model.constraints import Diversity, Rules
+from placement.model.demand import Demand, aggregate, decay_weights
+from placement.model.instance import Instance
+from placement.model.rules import Allowed, allowed, compiled, is_count
 
 __all__ = ["Problem"]
 
@@ -122,7 +122,7 @@ class Problem:
                 "not an objective",
                 field="objective",
                 value=self.objective,
-                expected="one of placement.objectives",
+                expected="one of placement.evaluation.objective",
             )
         decay_weights(1, self.decay)
         if self.budget is not None:

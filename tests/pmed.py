@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement import Instance, Problem
-from placement.operations import WEAK_READ
+from placement.model.operations import WEAK_READ
 
 DATA = Path(__file__).resolve().parents[1] / "../shared/data/pmed"
 

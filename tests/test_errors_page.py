@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from placement import errors
-from placement.cli import exits
-from placement.proof import CertificateError
+from placement.cli import exit_codes as exits
+from placement.proof.leader_proof import CertificateError
 from tests.cli.command import runner
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "errors.md"

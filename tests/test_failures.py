@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import placement
-from placement.configuration import Configuration
-from placement.failures import failures, losses, score_after
+from placement.evaluation.losses import failures, losses, score_after
+from placement.model.configuration import Configuration
 from placement.plan import objective
 from placement.testing import every_configuration, random_instance, worlds
 
@@ -108,7 +108,7 @@ def test_invariants_on_every_kind_of_world():
 
 
 def plan_cost(problem, chosen):
-    from placement.configuration import configuration_cost
+    from placement.model.configuration import configuration_cost
 
     return configuration_cost(problem.instance, chosen)
 

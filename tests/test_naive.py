@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from placement.configuration import Configuration
-from placement.instance import Instance
-from placement.naive import naive_choices
+from placement.evaluation.rules_of_thumb import naive_choices
+from placement.model.configuration import Configuration
+from placement.model.instance import Instance
 from placement.problem import Problem
 
 

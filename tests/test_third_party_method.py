@@ -8,7 +8,7 @@ import zipfile
 METHOD = '''
 """A toy method of a third party: the first feasible configuration."""
 
-from placement.feasibility import find_feasible
+from placement.feasibility.feasible_plans import find_feasible
 from placement.methods import Method, Setting
 from placement.plan import Plan
 

@@ -22,9 +22,9 @@ __all__ = ["CAPTIONS", "PREFIX", "find_method"]
 PREFIX = "peer/"
 
 _HOMES = {
-    "peer/monolithic-milp": "benchmarks.peers.monolithic",
+    "peer/monolithic-milp": "benchmarks.peers.whole_milp",
     "peer/pbp-pmedian": "benchmarks.peers.pbp",
-    "peer/quoracle": "benchmarks.peers.quorums",
+    "peer/quoracle": "benchmarks.peers.quoracle_quorums",
     "peer/spopt": "benchmarks.peers.spopt_pmedian",
 }
 

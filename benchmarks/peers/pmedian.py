@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from placement.checks import FloatArray
-from placement.configuration import Configuration
 from placement.methods import Options
+from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Termination

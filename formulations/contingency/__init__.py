@@ -1,1 +1,1 @@
-"""Exact methods for leader-based placement under the loss of sites: see placement.contingency."""
+"""Exact methods for leader-based placement under the loss of sites."""

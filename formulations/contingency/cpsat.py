@@ -13,7 +13,7 @@ Under a leader ℓ the model is that of :mod:`formulations.cpsat`; a loss F adds
 
 Where one loss decides who takes over, a leader is proven in parts, one for each heir ℓ': one row in
 place of an election. Leaders and heirs that are too slow with one replica less than allowed need no
-model at all (:mod:`formulations.contingency.floors`).
+model at all (:mod:`formulations.contingency.leader_floors`).
 
 All costs are rounded to whole multiples of one unit; the bound gives up what rounding may have
 added, which is counted term by term.
@@ -27,18 +27,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from formulations.contingency.break_ties import break_ties
 from formulations.contingency.cpsat_costs import Rounding, costs_after, elections
-from formulations.contingency.floors import always_hit, survivor_floor
-from formulations.contingency.ties import break_ties
+from formulations.contingency.leader_floors import always_hit, survivor_floor
 from formulations.cpsat import constraints, variables
-from formulations.cpsat.scaling import LeaderCosts, leader_costs
-from formulations.cpsat.search import Answer, Outcome, new_solver, run_solver
-from placement.configuration import Configuration
-from placement.contingency import Contingency
+from formulations.cpsat.integer_costs import LeaderCosts, leader_costs
+from formulations.solvers.cpsat import Answer, Outcome, new_solver, run_solver
+from placement.contingency.objective import Contingency
 from placement.errors import LimitError, PlacementError, SolverError
-from placement.failures import Loss, demand_after
-from placement.feasibility import violations
+from placement.evaluation.losses import Loss, demand_after
+from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, Progress, available, load_method, refusal, run
+from placement.model.configuration import Configuration
 from placement.plan import Plan, objective
 from placement.problem import Problem
 from placement.status import OPTIMALITY_TOLERANCE, Status, Termination, relative_gap

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formulations.cpsat.scaling import Chain, LeaderCosts, Waits
+from formulations.cpsat.integer_costs import Chain, LeaderCosts, Waits
 from formulations.cpsat.variables import Variables
-from placement.contingency import Contingency
-from placement.demand import Demand
+from placement.contingency.objective import Contingency
+from placement.evaluation.score import closest_first
+from placement.model.demand import Demand
 from placement.problem import Problem
-from placement.score import closest_first
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -67,7 +67,7 @@ class Rounding:
     def expression(self, variables: Variables, costs: LeaderCosts, factor: float) -> Any:
         """Return factor · (Eq. 1 under the leader) in units, linear in the literals.
 
-        The sums telescope as in :func:`formulations.cpsat.objective.create`.
+        The sums telescope as in :func:`formulations.cpsat.leader_objective.create`.
         """
         from ortools.sat.python import cp_model
 

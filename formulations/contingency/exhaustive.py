@@ -1,21 +1,22 @@
 """Contingency placement by enumeration: method ``exhaustive`` when the objective is a contingency.
 
 With one RTT matrix and clients that stay where they are, replica sets are evaluated by the thousand
-(:mod:`formulations.contingency.enumerate`); otherwise every configuration is evaluated on its own.
+(:mod:`formulations.contingency.enumerate_losses`); otherwise every configuration is evaluated on
+its own.
 """
 
 from __future__ import annotations
 
 import itertools
 
-from formulations.contingency.enumerate import best_of_block
-from formulations.set_enumeration import Found, better, enumerate_sets
-from placement.breakdown import objective
+from formulations.contingency.enumerate_losses import best_of_block
+from formulations.enumeration.enumerate_sets import Found, better, enumerate_sets
 from placement.checks import IntArray
-from placement.configuration import Configuration
-from placement.contingency import Contingency
-from placement.feasibility import violations
+from placement.contingency.objective import Contingency
+from placement.evaluation.breakdown import objective
+from placement.feasibility.feasible_plans import violations
 from placement.methods import Options
+from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 

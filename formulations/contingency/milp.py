@@ -1,12 +1,13 @@
 """Contingency placement by a mixed-integer program with losses added as they are needed.
 
-1. Build the program with copies for some losses (:mod:`formulations.contingency.program`).
+1. Build the program with copies for some losses (:mod:`formulations.contingency.loss_program`).
 2. Solve it. Its bound holds for the whole question, because copies left out only relax it.
 3. Evaluate the solution under every loss. The loss that misses most is added, and 2. repeats; when
    none misses anything the solution is optimal: exact at convergence.
 
-The bound is HiGHS's less its tolerances, as in :mod:`formulations.milp.search`; where that does not
-reach the value of the plan, :mod:`formulations.milp.proof` closes the tree again on safe LP bounds.
+The bound is HiGHS's less its tolerances, as in :mod:`formulations.milp.cutting_rounds`; where that
+does not reach the value of the plan, :mod:`formulations.solvers.safe_bounds` closes the tree again
+on safe LP bounds.
 """
 
 from __future__ import annotations
@@ -16,22 +17,22 @@ import math
 import time
 from dataclasses import dataclass, field
 
-from formulations.contingency.program import LossProgram, build
-from formulations.contingency.terms import LossTerms, terms_after
-from formulations.contingency.ties import break_ties
-from formulations.milp.closing import close
-from formulations.milp.highs import Guard, Outcome, Stop, Verdict, run
-from formulations.milp.program import Program
-from formulations.milp.reductions import reduce_terms, static_bound
-from formulations.milp.search import slack
-from formulations.milp.start import find_start
-from formulations.milp.terms import Terms, terms_of
-from placement.configuration import Configuration
-from placement.contingency import Contingency
+from formulations.contingency.break_ties import break_ties
+from formulations.contingency.loss_data import LossTerms, terms_after
+from formulations.contingency.loss_program import LossProgram, build
+from formulations.milp.close_on_safe_bounds import close
+from formulations.milp.cutting_rounds import slack
+from formulations.milp.find_start import find_start
+from formulations.milp.program_data import Terms, terms_of
+from formulations.milp.reduce_program import reduce_terms, static_bound
+from formulations.solvers.highs import Guard, Outcome, Stop, Verdict, run
+from formulations.solvers.linear_program import Program
+from placement.contingency.objective import Contingency
 from placement.errors import LimitError, SolverError, UnsupportedError
-from placement.feasibility import violations
+from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, Progress, available, load_method
 from placement.methods import run as run_method
+from placement.model.configuration import Configuration
 from placement.plan import Plan, objective
 from placement.problem import Problem
 from placement.status import OPTIMALITY_TOLERANCE, Status, Termination, relative_gap

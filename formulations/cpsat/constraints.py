@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from formulations.cpsat.scaling import LIMIT, LeaderCosts
+from formulations.cpsat.integer_costs import LIMIT, LeaderCosts
 from formulations.cpsat.variables import Variables
-from placement.configuration import Configuration, site_costs
-from placement.constraints import GroupRule
+from placement.model.configuration import Configuration, site_costs
+from placement.model.constraints import GroupRule
 from placement.problem import Problem
 
 if TYPE_CHECKING:
@@ -112,7 +112,9 @@ def budget_terms(problem: Problem, leader: int) -> tuple[list[int], int] | None:
     prices = site_costs(problem.instance, leader)
     if rules.budget is None or prices is None:
         return None
-    tolerance = 1e-9 * (1 + abs(rules.budget))  # the same as in placement.feasibility.violations
+    tolerance = 1e-9 * (
+        1 + abs(rules.budget)
+    )  # the same as in placement.feasibility.feasible_plans.violations
     largest = float(prices.sum()) + rules.budget + tolerance
     scale = 2.0 ** math.floor(math.log2(LIMIT / largest)) if largest > 0 else 1.0
     whole = [math.floor(price * scale) for price in prices.tolist()]

@@ -2,9 +2,9 @@
 
 Each leader has a floor (every client at its cheapest site, the shortest wait). Leaders whose floor
 is not below the incumbent are never modelled; the others are solved by
-:mod:`formulations.cpsat.model` in the order of their floors, with everything not better than the
-incumbent cut off. The proven bound is the least over all leaders of what is known about each, less
-the rounding error of its integers (:mod:`formulations.cpsat.scaling`).
+:mod:`formulations.cpsat.leader_model` in the order of their floors, with everything not better than
+the incumbent cut off. The proven bound is the least over all leaders of what is known about each,
+less the rounding error of its integers (:mod:`formulations.cpsat.integer_costs`).
 
 The leader of the first incumbent comes first and its cut-off keeps the incumbent: a model (or a
 solver) that does not admit a plan known to be feasible is caught there and then.
@@ -19,17 +19,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.cpsat.constraints import forbid
-from formulations.cpsat.model import LeaderModel, build
-from formulations.cpsat.scaling import LeaderCosts, leader_costs
-from formulations.cpsat.search import Answer, Outcome, new_solver, run_solver
-from placement.configuration import Configuration
+from formulations.cpsat.integer_costs import LeaderCosts, leader_costs
+from formulations.cpsat.leader_model import LeaderModel, build
+from formulations.solvers.cpsat import Answer, Outcome, new_solver, run_solver
 from placement.errors import LimitError, PlacementError, SolverError
-from placement.feasibility import find_feasible, violations
+from placement.evaluation.voter_choice import best_voters
+from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.methods import Method, Options, Progress, Setting, available, load_method, run
+from placement.model.configuration import Configuration
 from placement.plan import Plan, objective
 from placement.problem import Problem
 from placement.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
-from placement.voting import best_voters
 
 __all__ = ["METHOD", "solve"]
 

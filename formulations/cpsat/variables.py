@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from formulations.cpsat.scaling import LeaderCosts
-from placement.configuration import Configuration
+from formulations.cpsat.integer_costs import LeaderCosts
+from placement.model.configuration import Configuration
 from placement.problem import Problem
 
 if TYPE_CHECKING:

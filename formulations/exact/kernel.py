@@ -1,8 +1,8 @@
 """The two kernels behind one face: compiled C where it was built, NumPy everywhere else.
 
 A kernel holds one problem, the incumbent, and the tree of one leader at a time.  Both kernels
-compute the bounds of :mod:`formulations.exact.certificate` and record the same events; they share
-no code, so that each tests the other.
+compute the bounds of :mod:`formulations.exact.certificate_events` and record the same events; they
+share no code, so that each tests the other.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from formulations.exact.core import Core
-from formulations.exact.exchange import Counters, Glances, Proposal, Scans, Sizes
+from formulations.exact.kernel_types import Counters, Glances, Proposal, Scans, Sizes
+from formulations.exact.reduced_problem import Core
 from placement.checks import FloatArray
 from placement.errors import InputError
 

@@ -15,15 +15,15 @@ from functools import partial
 
 import numpy as np
 
-from formulations.exact.certificate import Certificate
-from formulations.exact.core import Core
-from formulations.exact.engine import Limits, Report, Result, search
-from formulations.exact.exchange import Counters, Proposal
+from formulations.enumeration.exhaustive import count_sets
+from formulations.exact.branch_and_bound import Limits, Report, Result, search
+from formulations.exact.certificate_events import Certificate
 from formulations.exact.kernel import Kernel, open_kernel
-from formulations.exact.together import Together, prove_together
-from formulations.exhaustive import count_sets
+from formulations.exact.kernel_types import Counters, Proposal
+from formulations.exact.multi_size import Together, prove_together
+from formulations.exact.reduced_problem import Core
 from placement.checks import FloatArray, IntArray
-from placement.feasibility import grown
+from placement.feasibility.feasible_plans import grown
 from placement.methods import Foresight, Method, Options, Progress, Setting, load_method, run
 from placement.plan import Plan
 from placement.problem import Problem

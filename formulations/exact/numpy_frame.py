@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from formulations.exact.numpy_inner import Answer, Inner
+from formulations.exact.numpy_inner_minimum import Answer, Inner
 from placement.checks import FloatArray, IntArray
 
 __all__ = ["Frame", "KnownLeader", "Value"]

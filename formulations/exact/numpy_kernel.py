@@ -1,6 +1,6 @@
 """The kernel in NumPy: same optimum and same kind of proof as the compiled one, slower.
 
-It uses the bound of :mod:`formulations.exact.certificate` without the multipliers β.
+It uses the bound of :mod:`formulations.exact.certificate_events` without the multipliers β.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from itertools import combinations
 
 import numpy as np
 
-from formulations.exact.core import Core
-from formulations.exact.exchange import Counters, Glances, Proposal, Scans, Sizes
 from formulations.exact.kernel import TOLERANCE
+from formulations.exact.kernel_types import Counters, Glances, Proposal, Scans, Sizes
 from formulations.exact.numpy_frame import Frame, KnownLeader, Value
-from formulations.exact.numpy_inner import Inner
+from formulations.exact.numpy_inner_minimum import Inner
+from formulations.exact.reduced_problem import Core
 from placement.checks import FloatArray
 
 __all__ = ["NumpyKernel"]

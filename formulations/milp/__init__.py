@@ -20,7 +20,7 @@ start           a configuration to start from
 method          the method ``milp``
 ==============  ==========================================================================
 
-Notation (placement.score has Eq. 1): sites S, clients C, scenarios k (one, unless RTTs vary),
-leader ℓ, "r ⪯_c s" client c's strict order of sites by (RTT, site order), m the votes a commit
-waits for.
+Notation (placement.evaluation.score has Eq. 1): sites S, clients C, scenarios k (one, unless RTTs
+vary), leader ℓ, "r ⪯_c s" client c's strict order of sites by (RTT, site order), m the votes a
+commit waits for.
 """

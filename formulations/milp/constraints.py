@@ -110,7 +110,7 @@ def money(variables: Variables) -> Affine:
 
 
 def add_budget(model: Any, variables: Variables) -> None:
-    """cost(ℓ, R) ≤ budget, with the slack that placement.feasibility grants, scaled to entries ≤ 1.
+    """cost(ℓ, R) ≤ budget, with the slack of placement.feasibility, scaled to entries ≤ 1.
 
     Members of the cost that alone exceed the budget are forbidden one by one first; what remains
     has entries of at most 1, so that the solver's absolute tolerance means the same at any price

@@ -1,9 +1,9 @@
 """Tier 3 by a mixed-integer program in Pyomo, solved by HiGHS (method ``milp``): the ground truth.
 
 One program with every constraint of the problem, solved whole or leader by leader;
-:mod:`formulations.milp` says how it is put together, :mod:`formulations.milp.search` what its bound
-claims, :mod:`formulations.milp.apart` how it is split. Exponential at worst; tens of sites in
-seconds to minutes.
+:mod:`formulations.milp` says how it is put together, :mod:`formulations.milp.cutting_rounds` what
+its bound claims, :mod:`formulations.milp.per_leader` how it is split. Exponential at worst; tens of
+sites in seconds to minutes.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 import time
 
-from formulations.milp.apart import search_apart
+from formulations.milp.cutting_rounds import Search
+from formulations.milp.find_start import Start, find_start
+from formulations.milp.per_leader import search_apart
+from formulations.milp.program_data import terms_of
 from formulations.milp.recipes import Recipe
-from formulations.milp.search import Search
-from formulations.milp.start import Start, find_start
-from formulations.milp.terms import terms_of
 from placement.errors import LimitError, UnsupportedError
 from placement.methods import Method, Options, Setting, available, load_method
 from placement.methods import run as run_method
@@ -37,7 +37,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     problem, options
         See :mod:`placement.methods`. Settings: ``recipe``, "auto" or a value of
         :class:`formulations.milp.recipes.Recipe`; ``start``, the heuristic that gives the first
-        configuration; ``proof``, "solver" or "safe", see :mod:`formulations.milp.search`;
+        configuration; ``proof``, "solver" or "safe", see :mod:`formulations.milp.cutting_rounds`;
         ``reduce``, whether that configuration may be used to leave out what costs too much;
         ``leaders``, whether one program holds all leaders ("together") or each has its own
         ("apart"); "auto" takes them apart when a first configuration is known and may be used.
@@ -103,8 +103,8 @@ def _no_plan(search: Search, start: Start) -> Plan:
     """Say "infeasible" when two independent searches agree; otherwise that nothing is known.
 
     A mixed-integer solver's word alone is not enough: HiGHS has called feasible programs
-    infeasible. The second witness is the complete search of placement.feasibility, or, where that
-    gives up, another exact method.
+    infeasible. The second witness is the complete search of placement.feasibility.feasible_plans,
+    or, where that gives up, another exact method.
     """
     if start.impossible:
         witness = "a complete search found no configuration that obeys all rules"

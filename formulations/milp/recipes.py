@@ -1,8 +1,8 @@
 """Named formulations: three independent choices of rows, and the combinations that have a name.
 
 All recipes have the same optimum; they differ in the number of rows and columns and in how much the
-LP relaxation loses. :mod:`formulations.milp.relaxation` measures both, and
-``python -m benchmarks.milp_strength`` prints the table.
+LP relaxation loses. :mod:`formulations.milp.lp_strength` measures both, and
+``python -m benchmarks.milp.strength`` prints the table.
 """
 
 from __future__ import annotations

@@ -30,10 +30,10 @@ from typing import Any
 
 import numpy as np
 
+from formulations.milp.program_data import Terms
 from formulations.milp.recipes import Forwarding, Nearest, Quorum, Rows
-from formulations.milp.terms import Terms
-from placement.configuration import Configuration
-from placement.score import nearest, quorum_latency
+from placement.evaluation.score import nearest, quorum_latency
+from placement.model.configuration import Configuration
 
 __all__ = ["Affine", "Variables", "assign", "declare"]
 

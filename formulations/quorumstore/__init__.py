@@ -10,11 +10,40 @@ One entry per question:
 The model is :mod:`placement.quorumstore`.
 """
 
-from formulations.quorumstore.entry import Method, place
-from formulations.quorumstore.envelope import Range, TieEnvelope, tie_envelope
-from formulations.quorumstore.keys import KeysProgress, KeysSummary, progress_to, solve_keys
-from formulations.quorumstore.pareto import ParetoPoint, pareto_front
-from formulations.quorumstore.unreachable import explain
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placement.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from formulations.quorumstore.keys.solve_keys import KeysProgress as KeysProgress
+    from formulations.quorumstore.keys.solve_keys import KeysSummary as KeysSummary
+    from formulations.quorumstore.keys.solve_keys import progress_to as progress_to
+    from formulations.quorumstore.keys.solve_keys import solve_keys as solve_keys
+    from formulations.quorumstore.one_key import Method as Method
+    from formulations.quorumstore.one_key import place as place
+    from formulations.quorumstore.optimal_ties import Range as Range
+    from formulations.quorumstore.optimal_ties import TieEnvelope as TieEnvelope
+    from formulations.quorumstore.optimal_ties import tie_envelope as tie_envelope
+    from formulations.quorumstore.threshold_fronts import ParetoPoint as ParetoPoint
+    from formulations.quorumstore.threshold_fronts import pareto_front as pareto_front
+    from formulations.quorumstore.unreachable_bounds import explain as explain
+
+_HOME = {
+    "KeysProgress": "formulations.quorumstore.keys.solve_keys",
+    "KeysSummary": "formulations.quorumstore.keys.solve_keys",
+    "Method": "formulations.quorumstore.one_key",
+    "ParetoPoint": "formulations.quorumstore.threshold_fronts",
+    "Range": "formulations.quorumstore.optimal_ties",
+    "TieEnvelope": "formulations.quorumstore.optimal_ties",
+    "explain": "formulations.quorumstore.unreachable_bounds",
+    "pareto_front": "formulations.quorumstore.threshold_fronts",
+    "place": "formulations.quorumstore.one_key",
+    "progress_to": "formulations.quorumstore.keys.solve_keys",
+    "solve_keys": "formulations.quorumstore.keys.solve_keys",
+    "tie_envelope": "formulations.quorumstore.optimal_ties",
+}
 
 __all__ = [
     "KeysProgress",
@@ -30,3 +59,5 @@ __all__ = [
     "solve_keys",
     "tie_envelope",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

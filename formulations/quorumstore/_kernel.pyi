@@ -1,4 +1,4 @@
-"""Types of the compiled kernel (csrc/module.c); see :mod:`formulations.quorumstore.compiled`."""
+"""Types of the compiled kernel (csrc/module.c); see enumeration/compiled_search.py."""
 
 from typing import TypeAlias
 

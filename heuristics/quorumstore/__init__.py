@@ -6,8 +6,8 @@ from heuristics.quorumstore.baselines import (
     random_placement,
     weighted_medians,
 )
-from heuristics.quorumstore.coverage_greedy import coverage_greedy
-from heuristics.quorumstore.local_search import local_search
+from heuristics.quorumstore.greedy_cover import coverage_greedy
+from heuristics.quorumstore.swap_search import local_search
 
 __all__ = [
     "busiest_sites",

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from heuristics.quorumstore.ranking import Best, finish
+from heuristics.quorumstore.rank_sets import Best, finish
 from placement.errors import InputError
 from placement.quorumstore import QuorumPlan, QuorumProblem
 

@@ -6,6 +6,6 @@ is imported before a verb runs, so that ``placement --help`` costs next to nothi
 
 from __future__ import annotations
 
-from placement.cli.main import main
+from placement.cli.dispatch import main
 
 __all__ = ["main"]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from placement.errors import InputError
 
 if TYPE_CHECKING:
-    from placement.constraints import Diversity
-    from placement.instance import Instance
-    from placement.io.plan import Reference
+    from placement.io.plan_file import Reference
+    from placement.model.constraints import Diversity
+    from placement.model.instance import Instance
     from placement.problem import Problem
 
 __all__ = [
@@ -212,7 +212,7 @@ def instance_from(args: argparse.Namespace) -> Instance:
 
 def reference_from(args: argparse.Namespace) -> Reference:
     """Say where the instance came from."""
-    from placement.io.plan import Reference
+    from placement.io.plan_file import Reference
 
     return Reference(args.instance, args.mix, args.workload_seed)
 
@@ -305,7 +305,7 @@ def problem_from(
 
 def diversity_from(args: argparse.Namespace) -> tuple[Diversity, ...]:
     """Read ``--cap`` and ``--distinct``."""
-    from placement.constraints import Diversity
+    from placement.model.constraints import Diversity
 
     rules = []
     for option, values in (("--cap", args.cap), ("--distinct", args.distinct)):

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placement.datasets.tables import CONTINENTS, PROVIDERS, City, Region, cities, regions
+from placement.datasets.cloud_regions import CONTINENTS, PROVIDERS, City, Region, cities, regions
 from placement.errors import InputError
 
 if TYPE_CHECKING:
-    from placement.datasets.demand import InstanceArguments
-    from placement.instance import Instance
+    from placement.datasets.day_of_demand import InstanceArguments
+    from placement.model.instance import Instance
 
 __all__ = [
     "CONTINENTS",
@@ -99,6 +99,6 @@ def arguments(name: str, *, mix: str | None = None, seed: int = 0) -> InstanceAr
 
 def load(name: str, *, mix: str | None = None, seed: int = 0) -> Instance:
     """Return a bundled data set as an instance; see :func:`arguments`."""
-    from placement.instance import Instance
+    from placement.model.instance import Instance
 
     return Instance(**arguments(name, mix=mix, seed=seed))

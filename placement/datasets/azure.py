@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from placement import geo
 from placement.checks import FloatArray
-from placement.datasets.demand import DAY, InstanceArguments, day_of_demand, gather
+from placement.datasets import distance_rtt as geo
+from placement.datasets.cloud_regions import cities, regions
+from placement.datasets.day_of_demand import DAY, InstanceArguments, day_of_demand, gather
 from placement.datasets.modelled import domains_of
-from placement.datasets.tables import cities, regions
 from placement.errors import InputError, MissingDependencyError
-from placement.operations import STANDARD_OPERATIONS
+from placement.model.operations import STANDARD_OPERATIONS
 
 __all__ = ["DROPPED", "INTRA_REGION_MS", "Matrix", "azure", "find_matrix", "read_matrix"]
 

@@ -6,11 +6,11 @@ from datetime import date
 
 import numpy as np
 
-from placement import geo
-from placement.datasets.demand import DAY, InstanceArguments, day_of_demand
-from placement.datasets.tables import City, Region, cities, regions
+from placement.datasets import distance_rtt as geo
+from placement.datasets.cloud_regions import City, Region, cities, regions
+from placement.datasets.day_of_demand import DAY, InstanceArguments, day_of_demand
 from placement.errors import InputError
-from placement.operations import STANDARD_OPERATIONS
+from placement.model.operations import STANDARD_OPERATIONS
 
 __all__ = ["ROUTE_SEED", "WORLD27", "aws", "gcp", "modelled", "world27", "world27_cities"]
 
@@ -140,7 +140,7 @@ def modelled(
     mix, seed, day
         Of the demand.
     route, route_seed
-        How distance becomes an RTT; see :mod:`placement.geo`.
+        How distance becomes an RTT; see :mod:`placement.datasets.distance_rtt`.
 
     Raises
     ------

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-from placement.io.assemble import assemble, read_counts
-from placement.io.importers import (
-    LongColumns,
-    RttTable,
-    read_cloudping,
-    read_long_rtt,
-    read_rtt,
-    read_square_rtt,
-)
-from placement.io.instance import load_instance, save_instance
-from placement.io.plan import load_plan, plan_document, save_plan
+from typing import TYPE_CHECKING
+
+from placement.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from placement.io.assemble_instance import assemble as assemble
+    from placement.io.assemble_instance import read_counts as read_counts
+    from placement.io.instance_folder import load_instance as load_instance
+    from placement.io.instance_folder import save_instance as save_instance
+    from placement.io.plan_file import load_plan as load_plan
+    from placement.io.plan_file import plan_document as plan_document
+    from placement.io.plan_file import save_plan as save_plan
+    from placement.io.rtt_importers import LongColumns as LongColumns
+    from placement.io.rtt_importers import RttTable as RttTable
+    from placement.io.rtt_importers import read_cloudping as read_cloudping
+    from placement.io.rtt_importers import read_long_rtt as read_long_rtt
+    from placement.io.rtt_importers import read_rtt as read_rtt
+    from placement.io.rtt_importers import read_square_rtt as read_square_rtt
+
+_HOME = {
+    "LongColumns": "placement.io.rtt_importers",
+    "RttTable": "placement.io.rtt_importers",
+    "assemble": "placement.io.assemble_instance",
+    "load_instance": "placement.io.instance_folder",
+    "load_plan": "placement.io.plan_file",
+    "plan_document": "placement.io.plan_file",
+    "read_cloudping": "placement.io.rtt_importers",
+    "read_counts": "placement.io.assemble_instance",
+    "read_long_rtt": "placement.io.rtt_importers",
+    "read_rtt": "placement.io.rtt_importers",
+    "read_square_rtt": "placement.io.rtt_importers",
+    "save_instance": "placement.io.instance_folder",
+    "save_plan": "placement.io.plan_file",
+}
 
 __all__ = [
     "LongColumns",
@@ -29,3 +52,5 @@ __all__ = [
     "save_instance",
     "save_plan",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -6,7 +6,7 @@ Each has a frozen problem, a simulator whose randomness is drawn beforehand, and
 ``formulations.online``.
 """
 
-from placement.online.records import Latencies, RunRecord, summarise
-from placement.online.streams import CAUSES, spawn_streams
+from placement.online.random_streams import CAUSES, spawn_streams
+from placement.online.run_records import Latencies, RunRecord, summarise
 
 __all__ = ["CAUSES", "Latencies", "RunRecord", "spawn_streams", "summarise"]

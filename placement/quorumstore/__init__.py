@@ -7,8 +7,6 @@ the worst case over the loss of any one site (N-1C). Exact methods live in
 ``formulations.quorumstore``, fast ones in ``heuristics.quorumstore``.
 """
 
-from placement.quorumstore.bounds import everywhere_bound
-from placement.quorumstore.explain import structural_reasons
 from placement.quorumstore.goal import (
     Goal,
     Limits,
@@ -18,6 +16,7 @@ from placement.quorumstore.goal import (
     tie_order,
     tie_order_of_equals,
 )
+from placement.quorumstore.infeasible_reasons import structural_reasons
 from placement.quorumstore.latency import (
     SortedSets,
     loss_thresholds,
@@ -25,6 +24,7 @@ from placement.quorumstore.latency import (
     threshold,
     worst_thresholds,
 )
+from placement.quorumstore.lower_bound import everywhere_bound
 from placement.quorumstore.plan import (
     LossEffect,
     QuorumConfiguration,
@@ -32,9 +32,9 @@ from placement.quorumstore.plan import (
     SiteLatency,
     evaluate,
 )
-from placement.quorumstore.prices import TrafficPrices, message_prices
 from placement.quorumstore.problem import QuorumProblem, from_instance
 from placement.quorumstore.rules import Loss, Redirect, StoreRules
+from placement.quorumstore.traffic_prices import TrafficPrices, message_prices
 
 __all__ = [
     "Goal",

@@ -353,7 +353,7 @@ def _mean(problem: QuorumProblem, read: FloatArray, write: FloatArray) -> FloatA
 
 
 def costs(problem: QuorumProblem, sets: IntArray, ordered: SortedSets, read: int) -> FloatArray:
-    """C of :mod:`placement.quorumstore.prices` for each set, shape (k,); zero without prices."""
+    """Return the traffic cost C of each set, shape (k,); zero without prices."""
     total = np.zeros(len(sets))
     prices = problem.prices
     if prices is None:

@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from placement.errors import InputError, SolverError
-from placement.quorumstore.explain import structural_reasons
 from placement.quorumstore.goal import Metrics
+from placement.quorumstore.infeasible_reasons import structural_reasons
 from placement.quorumstore.latency import SortedSets, loss_thresholds, metrics, worst_thresholds
 from placement.quorumstore.problem import QuorumProblem
 from placement.status import Status, Termination, relative_gap, status_of

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from placement.checks import BoolArray, FloatArray, IntArray, nonnegative, unique_names
 from placement.errors import InputError
 from placement.quorumstore.goal import Goal
-from placement.quorumstore.prices import TrafficPrices
 from placement.quorumstore.rules import Loss, Redirect, StoreRules
+from placement.quorumstore.traffic_prices import TrafficPrices
 
 if TYPE_CHECKING:
-    from placement.instance import Instance
+    from placement.model.instance import Instance
 
 __all__ = ["CountArray", "QuorumProblem", "from_instance", "whole_counts"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from placement.plan import Plan
-    from placement.report.results import Results
+    from placement.report.result_file import Results
 
 __all__ = ["report_html", "save_figures", "write_report"]
 
@@ -53,7 +53,7 @@ def write_report(
     InputError
         When the source is none of these, or the file exists and `force` is false.
     """
-    from placement.io.files import check_file, write_file
+    from placement.io.formats.files import check_file, write_file
 
     check_file(path, force=force)
     return write_file(path, report_html(source).encode(), force=force)

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from placement.errors import InputError, MissingDependencyError
 from placement.plan import Plan
-from placement.report.before import baselines, distinct, latency_shares
-from placement.report.markup import clipped
-from placement.report.palette import LATENCY, METHODS, ROLES
-from placement.report.results import Results, best_known, families, row_gap
-from placement.report.svgmap import star
-from placement.report.worldmap import map_view
+from placement.report.baselines import baselines, distinct, latency_shares
+from placement.report.charts.markup import clipped
+from placement.report.charts.palette import LATENCY, METHODS, ROLES
+from placement.report.map.map_view import map_view
+from placement.report.map.svg_map import star
+from placement.report.result_file import Results, best_known, families, row_gap
 from placement.text import escape
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def save(
         raise InputError(
             "unknown format of figures", field="format", value=format, expected="'png' or 'svg'"
         )
-    from placement.io.files import check_file, write_file
+    from placement.io.formats.files import check_file, write_file
 
     here = Path(folder)
     made = plan_figures(source) if isinstance(source, Plan) else results_figures(source)

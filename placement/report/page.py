@@ -10,17 +10,17 @@ from typing import Any
 
 from placement.errors import InputError
 from placement.plan import Plan
-from placement.report.markup import Child, Markup, json_script, tag
-from placement.report.palette import LATENCY, LATENCY_DARK, METHODS, ROLES, ROLES_DARK
-from placement.report.results import Results, looks_like_results, read_results
+from placement.report.charts.markup import Child, Markup, json_script, tag
+from placement.report.charts.palette import LATENCY, LATENCY_DARK, METHODS, ROLES, ROLES_DARK
+from placement.report.result_file import Results, looks_like_results, read_results
 
 __all__ = ["page", "plan_page", "report_of", "results_page", "table_page"]
 
 
 def plan_page(plan: Plan) -> str:
     """Return the page of a plan, of one that found nothing too."""
-    from placement.io.plan import plan_document
-    from placement.report.planpage import plan_sections
+    from placement.io.plan_file import plan_document
+    from placement.report.plan_page import plan_sections
 
     title = f"Placement of {plan.problem.instance.name}"
     return page(title, plan_sections(plan), data=plan_document(plan))
@@ -28,7 +28,7 @@ def plan_page(plan: Plan) -> str:
 
 def results_page(results: Results) -> str:
     """Return the page of a file of benchmark results, of an empty one too."""
-    from placement.report.resultspage import results_sections
+    from placement.report.results_page import results_sections
 
     names = sorted({str(run.get("suite", "")) for run in results.runs})
     return page("Benchmark results" + (f": {', '.join(names)}" if names else ""),
@@ -47,7 +47,7 @@ def table_page(rows: Sequence[Mapping[str, Any]], about: str = "") -> str:
     about
         The question in words.
     """
-    from placement.report.resultspage import comparison_sections, sweep_sections
+    from placement.report.results_page import comparison_sections, sweep_sections
 
     if rows and "method" not in rows[0]:
         return page("How many replicas", sweep_sections(rows, about))
@@ -62,8 +62,8 @@ def report_of(path: str | os.PathLike[str]) -> str:
     InputError
         When the file is none of these, naming what was expected.
     """
-    from placement.io.document import read_json
-    from placement.io.plan import FORMAT, load_plan
+    from placement.io.formats.document import read_json
+    from placement.io.plan_file import FORMAT, load_plan
 
     source = Path(path)
     if source.is_file() and (source.stat().st_size == 0 or looks_like_results(source)):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from placement.plan import Plan
-from placement.report.markup import Markup
-from placement.report.parts import section
-from placement.report.tables import Column, data_table, milliseconds
+from placement.report.charts.html_tables import Column, data_table, milliseconds
+from placement.report.charts.markup import Markup
+from placement.report.charts.parts import section
 
 __all__ = ["tail_facts", "tail_section"]
 
@@ -25,7 +25,7 @@ def tail_section(plan: Plan) -> list[Markup]:
     """Return the tables of percentiles and of leaders by percentile; nothing otherwise."""
     if plan.problem.objective.kind != "percentile" or plan.configuration is None:
         return []
-    from placement.tail.breakdown import by_leader, curve
+    from placement.tail.percentile_breakdown import by_leader, curve
 
     word = plan.problem.objective.describe().split()[0]
     leaders = by_leader(plan.problem, plan.configuration)

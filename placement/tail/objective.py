@@ -1,6 +1,7 @@
 """The objective "p-th percentile of the latency of all operations".
 
-What the latency of all operations is, and how it is distributed: :mod:`placement.tail.mixture`.
+What the latency of all operations is, and how it is distributed:
+:mod:`placement.tail.latency_mixture`.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from placement.configuration import Configuration
-from placement.constraints import Diversity
 from placement.errors import InputError
-from placement.objectives import score_of
-from placement.tail.arithmetic import percentile
-from placement.tail.distributions import Distributions
-from placement.tail.mixture import mixture
+from placement.evaluation.objective import score_of
+from placement.model.configuration import Configuration
+from placement.model.constraints import Diversity
+from placement.tail.distribution_arithmetic import percentile
+from placement.tail.latency_mixture import mixture
+from placement.tail.rtt_distributions import Distributions
 
 if TYPE_CHECKING:
     from placement.problem import Problem

@@ -17,8 +17,14 @@ its answers are held against all configurations there are. A method may refuse a
 reason; it may not answer it wrongly.
 """
 
-from placement.testing.checks import CHECKS, ConformanceError, check_method
-from placement.testing.worlds import World, every_configuration, optimum, random_instance, worlds
+from placement.testing.conformance import CHECKS, ConformanceError, check_method
+from placement.testing.small_worlds import (
+    World,
+    every_configuration,
+    optimum,
+    random_instance,
+    worlds,
+)
 
 __all__ = [
     "CHECKS",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placement.text.characters import number_text
-from placement.text.tables import facts, section, sentences, table
+from placement.text.text_tables import facts, section, sentences, table
 
 if TYPE_CHECKING:
-    from placement.instance import Instance
+    from placement.model.instance import Instance
 
 __all__ = ["instance_text"]
 

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from placement.text.characters import WIDTH, escape, number_text, wrap
-from placement.text.tables import facts, section, sentences, table
 from placement.text.tails import tail_facts, tail_sections
+from placement.text.text_tables import facts, section, sentences, table
 
 if TYPE_CHECKING:
     from placement.plan import ClientLatency, Plan
@@ -199,7 +199,7 @@ def _leaders(plan: Plan) -> str:
 
 
 def _naive(plan: Plan) -> str:
-    from placement.naive import naive_choices
+    from placement.evaluation.rules_of_thumb import naive_choices
 
     assert plan.configuration is not None
     return table(

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from placement.text.characters import number_text
-from placement.text.tables import section, table
+from placement.text.text_tables import section, table
 
 if TYPE_CHECKING:
     from placement.plan import Plan
@@ -28,7 +28,7 @@ def tail_sections(plan: Plan) -> list[str]:
     """Return tables of percentiles and of leaders by the percentile that is minimised."""
     if plan.problem.objective.kind != "percentile" or plan.configuration is None:
         return []
-    from placement.tail.breakdown import by_leader, curve
+    from placement.tail.percentile_breakdown import by_leader, curve
 
     word = plan.problem.objective.describe().split()[0]
     percentiles = table(
@@ -58,7 +58,7 @@ def tail_sections(plan: Plan) -> list[str]:
 
 def _ms(plan: Plan, value: float) -> str:
     """Return a percentile in ms with the decimals that the grid has."""
-    from placement.tail.breakdown import percentile_of
+    from placement.tail.percentile_breakdown import percentile_of
 
     goal = percentile_of(plan.problem)
     if math.isinf(value) or goal is None:

@@ -6,7 +6,7 @@
     for block in generate(tenants, clients, timeline, seed=7):
         ...      # block.counts, of shape (databases, intervals, clients, operations)
 
-See :mod:`placement.workloads.generate` for the law.
+See :mod:`placement.workloads.generate_counts` for the law.
 """
 
 from placement.workloads.calendar import FRIDAY_SATURDAY, LocalTime, Timeline, local_time
@@ -21,7 +21,7 @@ from placement.workloads.events import (
     Outage,
     Scene,
 )
-from placement.workloads.fleet import FOOTPRINTS, TENANTS, Database, fleet, standard_database
+from placement.workloads.fleets import FOOTPRINTS, TENANTS, Database, fleet, standard_database
 from placement.workloads.footprints import (
     USER_EXPONENT,
     Clients,
@@ -31,7 +31,7 @@ from placement.workloads.footprints import (
     regional,
     two_poles,
 )
-from placement.workloads.generate import Block, Law, generate
+from placement.workloads.generate_counts import Block, Law, generate
 from placement.workloads.mixes import CONCENTRATION, MIXES, mix_shares, sample_mix
 from placement.workloads.noise import AR1, autoregress
 from placement.workloads.parquet import write_parquet

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.checks import BoolArray, FloatArray, nonnegative, unique_names
-from placement.datasets.tables import City
+from placement.datasets.cloud_regions import City
 from placement.errors import InputError
 
 __all__ = [

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import InputError, MissingDependencyError
-from placement.operations import STANDARD_OPERATIONS
+from placement.model.operations import STANDARD_OPERATIONS
 from placement.workloads.calendar import Timeline
 from placement.workloads.footprints import Clients
-from placement.workloads.generate import Block
+from placement.workloads.generate_counts import Block
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +41,7 @@ def write_parquet(
     path
         Where; the folder must exist.
     blocks
-        From :func:`placement.workloads.generate`, of one law.
+        From :func:`placement.workloads.generate_counts`, of one law.
     clients, timeline
         Those the blocks were generated with.
     force

@@ -4,8 +4,8 @@ import sys
 from types import MappingProxyType
 
 from benchmarks import __main__ as harness
-from benchmarks.cells import Limits, ScriptCell
-from benchmarks.suites import Suite
+from benchmarks.harness.cells import Limits, ScriptCell
+from benchmarks.harness.suites import Suite
 
 
 def main() -> int:

@@ -9,11 +9,11 @@ from types import MappingProxyType
 import pytest
 
 from benchmarks import __main__ as harness
-from benchmarks.cells import Failures, Limits, ScriptCell
-from benchmarks.results import ResultsFile
-from benchmarks.suites import SUITES, Grid, Suite
-from benchmarks.worlds import World
-from placement.report.results import read_results
+from benchmarks.harness.cells import Failures, Limits, ScriptCell
+from benchmarks.harness.result_rows import ResultsFile
+from benchmarks.harness.suite_worlds import World
+from benchmarks.harness.suites import SUITES, Grid, Suite
+from placement.report.result_file import read_results
 
 QUICK = Limits(time=5.0, wall=60.0, repeats=2, again=0.1)
 
@@ -101,8 +101,8 @@ def test_retry_runs_what_failed_again(
         file.add({"run": run, **row, "outcome": "missing", "reason": "not installed"})
     only = ["--method", "best-of"]
     command = ["run", "small", "-o", str(path), "--resume", *only]
-    monkeypatch.setattr("benchmarks.machine.sentence", lambda machine: "")
-    monkeypatch.setattr("benchmarks.report.sentence", lambda machine: "")
+    monkeypatch.setattr("benchmarks.harness.machine.sentence", lambda machine: "")
+    monkeypatch.setattr("benchmarks.harness.result_tables.sentence", lambda machine: "")
     assert harness.main(command) == 0
     assert [row["outcome"] for row in read_results(path).rows] == ["missing"]
     assert harness.main([*command, "--retry"]) == 0

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.diff import compare, diff_text, median_interval
+from benchmarks.harness.compare_runs import compare, diff_text, median_interval
 from placement.errors import InputError
-from placement.report.results import Results
+from placement.report.result_file import Results
 
 METHODS = {"ref": 0.010, "fast": 0.002, "slow": 0.2}
 

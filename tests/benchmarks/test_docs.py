@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 import placement
-from benchmarks import exact_speed, exact_speed_table, exact_sweep
-from benchmarks.report import report_text
+from benchmarks.exact import speed as exact_speed
+from benchmarks.exact import speed_table as exact_speed_table
+from benchmarks.exact import sweep as exact_sweep
+from benchmarks.harness.result_tables import report_text
 from placement.errors import SolverError
-from placement.report.results import contradictions, read_results
+from placement.report.result_file import contradictions, read_results
 from placement.testing import random_instance
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +34,7 @@ def test_tables_are_those_of_the_results(name: str, shown: str) -> None:
 
 def test_every_suite_is_described() -> None:
     """No suite is missing from the page."""
-    from benchmarks.suites import SUITES
+    from benchmarks.harness.suites import SUITES
 
     text = PAGE.read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in text for name in SUITES)
@@ -100,7 +102,7 @@ def test_times_of_contingency_methods_are_those_of_the_file() -> None:
 
 
 def test_the_table_of_sweeps_is_that_of_the_file() -> None:
-    """The table of docs/methods.md is what `benchmarks.exact_sweep --write-docs` writes."""
+    """The table of docs/methods.md is what `benchmarks.exact.sweep --write-docs` writes."""
     text = exact_sweep.PAGE.read_text(encoding="utf-8")
     shown = text.split(exact_sweep.BEGIN)[1].split(exact_sweep.END)[0]
     with exact_sweep.RESULTS.open(encoding="utf-8", newline="") as file:
@@ -115,7 +117,7 @@ def test_the_table_of_sweeps_is_that_of_the_file() -> None:
 
 
 def test_the_table_of_speed_is_that_of_the_files() -> None:
-    """The table of docs/methods.md is what `benchmarks.exact_speed --write-docs` writes."""
+    """The table of docs/methods.md is what `benchmarks.exact.speed --write-docs` writes."""
     text = exact_speed.PAGE.read_text(encoding="utf-8")
     shown = text.split(exact_speed_table.BEGIN)[1].split(exact_speed_table.END)[0]
     with (exact_speed.RESULTS / "exact_speed.csv").open(encoding="utf-8", newline="") as file:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.report.results import read_results
+from placement.report.result_file import read_results
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -80,7 +80,7 @@ def test_solved_cells_survive_fifty_kills(tmp_path: Path) -> None:
 
 def test_torn_last_line_is_cut_and_the_rest_kept(tmp_path: Path) -> None:
     """Cut at every byte of its last row, a file keeps the rows before; resuming mends it."""
-    from benchmarks.results import ResultsFile
+    from benchmarks.harness.result_rows import ResultsFile
 
     path = tmp_path / "rows.jsonl"
     with ResultsFile(path) as file:
@@ -102,7 +102,7 @@ def test_torn_last_line_is_cut_and_the_rest_kept(tmp_path: Path) -> None:
 
 def test_zeros_after_a_power_failure_are_torn(tmp_path: Path) -> None:
     """A last line of the right length but without its content is no row."""
-    from benchmarks.results import ResultsFile
+    from benchmarks.harness.result_rows import ResultsFile
 
     path = tmp_path / "rows.jsonl"
     with ResultsFile(path) as file:

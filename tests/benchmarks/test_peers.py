@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.cells import Failures, Limits, SolveCell, problem_of
+from benchmarks.harness.cells import Failures, Limits, SolveCell, problem_of
+from benchmarks.harness.suite_worlds import World
 from benchmarks.peers import CAPTIONS, find_method
-from benchmarks.worlds import World
 from placement import Configuration, Problem
 from placement.errors import InputError, MissingDependencyError, UnsupportedError
+from placement.evaluation.score import majority, quorum_latency
 from placement.methods import Options, load_method, run
-from placement.score import majority, quorum_latency
 from placement.status import Status
 
 pytestmark = pytest.mark.filterwarnings(
@@ -55,7 +55,7 @@ def test_quoracle(seed: int) -> None:
 @given(st.lists(st.floats(0.01, 400.0), min_size=0, max_size=5))
 def test_quoracle_and_we_mean_the_same_wait(others: list[float]) -> None:
     """A latency-optimal majority strategy of quoracle waits for the m-th smallest RTT."""
-    from benchmarks.peers.quorums import commit_latency
+    from benchmarks.peers.quoracle_quorums import commit_latency
 
     rtt = np.array([0.0, *others])
     site_rtt = np.zeros((len(rtt), len(rtt)))
@@ -68,7 +68,7 @@ def test_quoracle_and_we_mean_the_same_wait(others: list[float]) -> None:
 @pytest.mark.parametrize("voters", [1, 3, 4, 5, 7])
 def test_quoracle_and_we_mean_the_same_resilience(voters: int) -> None:
     """By quoracle, too, v voters survive the loss of v minus a majority."""
-    from benchmarks.peers.quorums import resilience
+    from benchmarks.peers.quoracle_quorums import resilience
 
     assert resilience(voters) == voters - majority(voters)
 

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import runner
-from benchmarks.cells import Cell, Failures, Limits, ScriptCell, SolveCell, cell_from_json
-from benchmarks.progress import RunProgress
-from benchmarks.runner import Runner, run_cell
-from benchmarks.suites import SUITES, Grid
-from benchmarks.worlds import DRAWN, World
+from benchmarks.harness import runner
+from benchmarks.harness.cells import Cell, Failures, Limits, ScriptCell, SolveCell, cell_from_json
+from benchmarks.harness.progress import RunProgress
+from benchmarks.harness.runner import Runner, run_cell
+from benchmarks.harness.suite_worlds import DRAWN, World
+from benchmarks.harness.suites import SUITES, Grid
 from placement.plan import evaluate
-from placement.report.results import best_known
+from placement.report.result_file import best_known
 
 SMALL = World("world27", sites=6)
 
@@ -42,7 +42,7 @@ def cell(method: str = "exhaustive", **changes: object) -> SolveCell:
 
 def test_a_solved_cell_tells_what_the_evaluator_says() -> None:
     """Value, bound and configuration in the row are those of the plan, priced once more here."""
-    from benchmarks.cells import problem_of
+    from benchmarks.harness.cells import problem_of
     from placement import Configuration
 
     asked = cell()
@@ -202,7 +202,7 @@ def alive(pid: int) -> bool:
 def test_an_orphan_ends_with_its_parent(asked: Cell) -> None:
     """When the harness is killed, its child sees the end of its input and ends too."""
     child = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.child"],
+        [sys.executable, "-m", "benchmarks.harness.cell_process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

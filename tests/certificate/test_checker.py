@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import placement
-from placement.certificate import CertificateError, check_certificate
-from placement.configuration import Configuration
 from placement.methods import Options, load_method, run
+from placement.model.configuration import Configuration
 from placement.plan import objective
+from placement.proof.certificate_check import CertificateError, check_certificate
 from placement.status import Status
 from placement.testing import every_configuration, optimum, random_instance, worlds
 from tests.strategies import NESTED, problems

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import placement
 from placement import Diversity, Problem
-from placement.certificate import CertificateError, check_certificate
 from placement.cli import main
-from placement.counting import FORMAT, prove_no_plan
 from placement.io import load_plan, save_plan
 from placement.methods import Options, load_method, run
 from placement.plan import Plan
+from placement.proof.certificate_check import CertificateError, check_certificate
+from placement.proof.no_plan_check import FORMAT, prove_no_plan
 from placement.status import Status, Termination
 from placement.testing import every_configuration, random_instance, worlds
 from tests.exact.worlds import random_core

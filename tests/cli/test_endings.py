@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from placement import Method, Options, Plan, Problem, SolverError, Termination
 from placement.cli import main
 from placement.cli.options import count_or_names, names
-from placement.cli.progress import ProgressLine
+from placement.cli.progress_line import ProgressLine
 from placement.errors import LimitError
 from placement.io import save_instance
 from placement.methods import Progress

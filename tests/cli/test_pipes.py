@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from placement.cli.pipes import until_the_reader_leaves
+from placement.cli.broken_pipe import until_the_reader_leaves
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes of another kind")
 
 SCRIPT = """
 import sys
 from pathlib import Path
-from placement.cli.pipes import until_the_reader_leaves
+from placement.cli.broken_pipe import until_the_reader_leaves
 
 def command():
     print("half")
@@ -60,7 +60,7 @@ def test_a_reader_who_leaves_early_is_no_error(command: str, buffered: bool) -> 
     assert _ending(["-m", *command.split()], buffered) == (141, b"")
 
 
-@pytest.mark.parametrize("program", ["placement", "benchmarks", "benchmarks.kernels"])
+@pytest.mark.parametrize("program", ["placement", "benchmarks", "benchmarks.exact.kernels"])
 def test_nor_is_one_who_does_not_want_the_help(program: str) -> None:
     assert _ending(["-m", program, "--help"], buffered=True) == (141, b"")
 

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 
 import placement
-from placement import Instance, Prices, Problem, comparison
-from placement.configuration import Configuration
+from placement import Instance, Prices, Problem
+from placement.analysis import compare_methods as comparison
 from placement.errors import InputError, LimitError, SolverError
 from placement.methods import Method, Options, available, load_method
+from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.status import Termination
 from tests.strategies import problems

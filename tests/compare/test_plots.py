@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import placement
-from placement import Problem, plots
+from placement import Problem
 from placement.errors import InputError, MissingDependencyError
+from placement.report import plots
 from tests.compare.test_sweeps import world
 
 

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
-from placement import Instance, Prices, Problem, Progress, Termination, sweeps
-from placement.configuration import Configuration, configuration_cost
+from placement import Instance, Prices, Problem, Progress, Termination
+from placement.analysis import sweep as sweeps
 from placement.errors import InputError
-from placement.feasibility import violations
+from placement.feasibility.feasible_plans import violations
+from placement.model.configuration import Configuration, configuration_cost
 from placement.plan import evaluate, objective
 from placement.testing import random_instance
 from tests.strategies import NESTED, problems

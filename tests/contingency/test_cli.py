@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from placement.cli.main import main
-from placement.io.plan import load_plan
+from placement.cli.dispatch import main
+from placement.io.plan_file import load_plan
 
 LEADER = ["contingency", "leader", "world27", "--replicas", "3", "--voters", "3"]
 

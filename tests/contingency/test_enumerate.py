@@ -8,11 +8,11 @@ import pytest
 
 import placement
 from formulations.contingency.exhaustive import solve
-from placement.constraints import Diversity
-from placement.contingency import Contingency
+from placement.contingency.objective import Contingency
 from placement.errors import InputError
-from placement.feasibility import reasons_infeasible
+from placement.feasibility.feasible_plans import reasons_infeasible
 from placement.methods import Options
+from placement.model.constraints import Diversity
 from placement.plan import cheapest, objective
 from placement.testing import every_configuration, random_instance
 

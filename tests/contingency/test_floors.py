@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import placement
-from formulations.contingency.floors import always_hit, survivor_floor
-from placement.configuration import Configuration
-from placement.contingency import Contingency
-from placement.failures import score_after
-from placement.feasibility import violations
+from formulations.contingency.leader_floors import always_hit, survivor_floor
+from placement.contingency.objective import Contingency
+from placement.evaluation.losses import score_after
+from placement.feasibility.feasible_plans import violations
+from placement.model.configuration import Configuration
 from placement.testing import random_instance
 from tests.contingency.test_methods import KINDS
 from tests.strategies import problems

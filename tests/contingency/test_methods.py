@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import placement
-from placement.constraints import Diversity
-from placement.contingency import Contingency, solve_within
+from placement.contingency.objective import Contingency, solve_within
 from placement.errors import InputError
-from placement.feasibility import reasons_infeasible
+from placement.feasibility.feasible_plans import reasons_infeasible
 from placement.methods import Options, load_method, run
+from placement.model.constraints import Diversity
 from placement.testing import random_instance
 from tests.contingency.test_enumerate import ASKS, GOALS
 from tests.strategies import problems

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import foundation, machine
-from benchmarks.timing import Timing, command, repeat
+from benchmarks.foundation import study as foundation
+from benchmarks.harness import machine
+from benchmarks.harness.timing import Timing, command, repeat
 
 
 def test_a_machine_is_described_in_full() -> None:

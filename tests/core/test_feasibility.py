@@ -10,18 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.exhaustive import count_sets
-from placement import (
-    Configuration,
-    Diversity,
-    Instance,
-    LimitError,
-    Problem,
-    Status,
-    solve,
+from formulations.enumeration.exhaustive import count_sets
+from placement import Configuration, Diversity, Instance, LimitError, Problem, Status, solve
+from placement.feasibility.feasible_plans import (
+    complete,
+    find_feasible,
+    reasons_infeasible,
+    violations,
 )
-from placement.choice import Choice, subsets
-from placement.feasibility import complete, find_feasible, reasons_infeasible, violations
+from placement.model.site_subsets import Choice, subsets
 from tests import reference
 from tests.score.test_score import configurations
 from tests.strategies import ALL, Kind, problems
@@ -225,6 +222,6 @@ def test_every_subset_once_and_in_order(data: st.DataObject, problem: Problem) -
 
 
 def test_a_hopeless_search_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("placement.choice.NODE_LIMIT", 10)
+    monkeypatch.setattr("placement.model.site_subsets.NODE_LIMIT", 10)
     with pytest.raises(LimitError, match="more than 10 nodes"):
         list(subsets(Choice(range(10), 5)))

@@ -10,16 +10,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from placement import Diversity, Instance, Problem
-from placement.constraints import Rules
-from placement.demand import Demand
-from placement.score import TIE
-from placement.voting import (
+from placement.evaluation.score import TIE
+from placement.evaluation.voter_choice import (
     best_voters,
     best_voters_of_each,
     greedy_voters,
     greedy_waits,
     in_order_of_answer,
 )
+from placement.model.constraints import Rules
+from placement.model.demand import Demand
 from tests import reference
 from tests.strategies import ALL, NESTED, problems
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from hypothesis import given, settings
 
-from placement.feasibility import reasons_infeasible, violations
+from placement.feasibility.feasible_plans import reasons_infeasible, violations
 from placement.methods import Options, load_method, run
 from placement.plan import objective
 from placement.status import Status

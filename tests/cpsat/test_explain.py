@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
-from formulations import explain
+from formulations import minimal_conflict as explain
 from placement import Diversity, Instance, Prices, Problem, Status
-from placement.contingency import Contingency
+from placement.contingency.objective import Contingency
 from placement.errors import SolverError
-from placement.feasibility import find_feasible, reasons_infeasible
+from placement.feasibility.feasible_plans import find_feasible, reasons_infeasible
 from tests.strategies import problems
 
 
@@ -192,7 +192,7 @@ def test_ctrl_c_during_the_explanation_keeps_the_answer(monkeypatch):
     def pressed(problem):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("placement.explainers.explain", pressed)
+    monkeypatch.setattr("placement.feasibility.explain_infeasible.explain", pressed)
     problem = Problem(
         world(), replicas=3, voters=3, diversity=Diversity("country"), pinned=["ber", "fra"]
     )

@@ -10,12 +10,12 @@ import pytest
 from ortools.sat.python import cp_model
 
 import placement
-from formulations.cpsat import search
+from formulations.solvers import cpsat as search
 from placement import Diversity, Instance, Problem, Status, Termination
-from placement.configuration import Configuration
 from placement.errors import SolverError
-from placement.feasibility import find_feasible, violations
+from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.methods import Options, load_method, run
+from placement.model.configuration import Configuration
 from placement.plan import objective
 
 CP_SAT = load_method("cp-sat")

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 
 import placement
-from formulations.cpsat import method, scaling
-from formulations.cpsat import model as leader_model
-from formulations.cpsat.scaling import LIMIT, leader_costs, to_integers
-from formulations.cpsat.search import Answer, Outcome
+from formulations.cpsat import integer_costs as scaling
+from formulations.cpsat import leader_model as leader_model
+from formulations.cpsat import method
+from formulations.cpsat.integer_costs import LIMIT, leader_costs, to_integers
+from formulations.solvers.cpsat import Answer, Outcome
 from placement import Instance, Operation, Problem, Status
-from placement.configuration import Configuration, configuration_cost
 from placement.methods import Options, load_method, run
+from placement.model.configuration import Configuration, configuration_cost
 from placement.plan import objective
 from tests.strategies import problems
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement import datasets, geo
+from placement import datasets
 from placement.datasets import azure
+from placement.datasets import distance_rtt as geo
 from placement.errors import InputError, MissingDependencyError
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/latency/azure_2025-06_p50_clean.csv"

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import placement
-from placement import datasets, geo
-from placement.datasets import demand, modelled
+from placement import datasets
+from placement.datasets import day_of_demand as demand
+from placement.datasets import distance_rtt as geo
+from placement.datasets import modelled
 from placement.errors import InputError
-from placement.instance import Instance
-from placement.operations import STANDARD_OPERATIONS
+from placement.model.instance import Instance
+from placement.model.operations import STANDARD_OPERATIONS
 from placement.workloads import MIXES, Clients, mix_shares
 
 MODELLED = ("world27", "aws", "gcp")

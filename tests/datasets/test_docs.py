@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from placement import datasets
+from placement.datasets.distance_rtt import RouteModel
 from placement.errors import MissingDependencyError
-from placement.geo import RouteModel
 from placement.workloads import MIXES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/datasets.md"

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement import datasets, geo
+from placement import datasets
+from placement.datasets import distance_rtt as geo
 from placement.errors import InputError
 
 LATENCY = Path(__file__).resolve().parents[2] / "../shared/data/latency"

@@ -12,8 +12,9 @@ from zoneinfo import available_timezones
 import numpy as np
 import pytest
 
-from placement import datasets, geo
-from placement.datasets.tables import CONTINENTS, PROVIDERS, Region
+from placement import datasets
+from placement.datasets import distance_rtt as geo
+from placement.datasets.cloud_regions import CONTINENTS, PROVIDERS, Region
 from placement.errors import InputError
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data"

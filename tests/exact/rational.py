@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from formulations.exact.certificate import (
+from formulations.exact.certificate_events import (
     Beta,
     Branch,
     Certificate,
@@ -18,7 +18,7 @@ from formulations.exact.certificate import (
     Event,
     Fix,
 )
-from formulations.exact.core import Core
+from formulations.exact.reduced_problem import Core
 
 INFINITE = None
 

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.exact import engine, known
-from formulations.exact.core import Core
-from formulations.exact.engine import Limits, Report, search
+from formulations.exact import branch_and_bound as engine
+from formulations.exact import search_state as known
+from formulations.exact.branch_and_bound import Limits, Report, search
 from formulations.exact.kernel import compiled_available, open_kernel
+from formulations.exact.reduced_problem import Core
 from placement.errors import InputError, UnsupportedError
 from placement.status import Status, Termination
 from tests.exact.rational import Checker
@@ -198,7 +199,7 @@ def test_interrupt_in_a_report_keeps_what_is_known():
 
 INTERRUPTED = """
 import json, os, signal, sys, threading
-from formulations.exact.engine import Limits, search
+from formulations.exact.branch_and_bound import Limits, search
 from tests.exact.test_engine import spread_out
 
 core = spread_out(300, 300, seed=7, size=12, voters=5)
@@ -321,7 +322,7 @@ def test_fractions_have_no_granularity():
 def test_the_checker_refutes_tampered_certificates(event):
     import dataclasses
 
-    from formulations.exact.certificate import Close, LeaderProof
+    from formulations.exact.certificate_events import Close, LeaderProof
 
     core = spread_out(12, 14, seed=2, size=4, voters=3)
     certificate = search(core).certificate

@@ -7,13 +7,13 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulations.exact import engine
-from formulations.exact.engine import Limits, search
+from formulations.exact import branch_and_bound as engine
+from formulations.exact.branch_and_bound import Limits, search
 from formulations.exact.kernel import open_kernel
 from formulations.exact.method import METHOD
 from placement import Problem, load
-from placement.certificate import check_certificate
 from placement.methods import Options, run
+from placement.proof.certificate_check import check_certificate
 from placement.status import Status, Termination
 from tests.exact.rational import Checker
 from tests.exact.test_engine import each_kernel, spread_out

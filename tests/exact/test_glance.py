@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.exact import engine, known
-from formulations.exact.engine import Limits, Report, search
-from formulations.exact.glance import adapted
+from formulations.exact import branch_and_bound as engine
+from formulations.exact import search_state as known
+from formulations.exact.branch_and_bound import Limits, Report, search
 from formulations.exact.kernel import Glances, open_kernel
+from formulations.exact.quick_bound import adapted
 from placement.status import Status, Termination
 from tests.exact.rational import Checker
 from tests.exact.test_engine import each_kernel, spread_out

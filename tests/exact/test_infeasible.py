@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from formulations.exact import engine
-from formulations.exact.core import Core
-from formulations.exact.engine import search
-from formulations.exact.infeasible import no_plan
-from placement.counting import prove_no_plan
+from formulations.exact import branch_and_bound as engine
+from formulations.exact.branch_and_bound import search
+from formulations.exact.no_plan_proof import no_plan
+from formulations.exact.reduced_problem import Core
 from placement.errors import SolverError
+from placement.proof.no_plan_check import prove_no_plan
 from placement.status import Status, Termination
 from tests.exact.test_engine import each_kernel
 from tests.exact.worlds import brute_force, random_core

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulations.exact import engine, linear
-from formulations.exact.core import Core
+from formulations.exact import branch_and_bound as engine
+from formulations.exact import linear_relaxation as linear
 from formulations.exact.kernel import Proposal, _order, open_kernel
-from formulations.exact.linear import Relaxation
-from formulations.exact.linear_tree import LinearKernel
+from formulations.exact.linear_relaxation import Relaxation
+from formulations.exact.reduced_problem import Core
+from formulations.exact.relaxation_tree import LinearKernel
 from placement.status import Status
 from tests.exact.rational import Checker
 from tests.exact.worlds import brute_force

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.exact.core import Core
+from formulations.enumeration.exhaustive import METHOD as EXHAUSTIVE
 from formulations.exact.kernel import compiled_available
 from formulations.exact.method import METHOD, solve
-from formulations.exhaustive import METHOD as EXHAUSTIVE
+from formulations.exact.reduced_problem import Core
 from placement import Diversity, Problem
 from placement.methods import Options, Progress, available, run
 from placement.status import Status, Termination

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulations.exact import engine, primal
-from formulations.exact.core import Core
-from formulations.exact.primal import descents, promising, reduced_costs
+from formulations.exact import branch_and_bound as engine
+from formulations.exact import p_median_descents as primal
+from formulations.exact.p_median_descents import descents, promising, reduced_costs
+from formulations.exact.reduced_problem import Core
 from placement.status import Status
 from tests.exact.rational import Checker
 from tests.exact.test_linear import drawn, p_median

@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.exact import engine, known
-from formulations.exact.core import Core
-from formulations.exact.engine import search
+from formulations.enumeration.exhaustive import METHOD as EXHAUSTIVE
+from formulations.exact import branch_and_bound as engine
+from formulations.exact import search_state as known
+from formulations.exact.branch_and_bound import search
 from formulations.exact.kernel import Scans, compiled_available, open_kernel
 from formulations.exact.method import METHOD, Session
-from formulations.exhaustive import METHOD as EXHAUSTIVE
+from formulations.exact.reduced_problem import Core
 from placement import Diversity, Problem
-from placement.certificate import check_certificate
 from placement.methods import Options, available, run
+from placement.proof.certificate_check import check_certificate
 from placement.status import Status, Termination
 from placement.testing import random_instance
 from tests.exact.rational import Checker
@@ -271,7 +272,7 @@ def test_scanning_many_leaders_is_scanning_one_after_another(kernel, seed):
 
 
 def test_a_certificate_is_decoded_when_it_is_read_and_not_before(monkeypatch):
-    from formulations.exact import certificate
+    from formulations.exact import certificate_events as certificate
 
     decoded: list[int] = []
     decode = certificate.LeaderProof.decode

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.exact.core import Core
-from formulations.exact.engine import search
+from formulations.exact.branch_and_bound import search
 from formulations.exact.kernel import compiled_available, open_kernel
+from formulations.exact.reduced_problem import Core
 from placement.status import Status
 from tests.exact.rational import Checker
 

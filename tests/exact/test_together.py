@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.exact import together as module
-from formulations.exact.core import Core
-from formulations.exact.engine import search
-from formulations.exact.exchange import Sizes
+from formulations.exact import multi_size as module
+from formulations.exact.branch_and_bound import search
 from formulations.exact.kernel import compiled_available, open_kernel
+from formulations.exact.kernel_types import Sizes
 from formulations.exact.method import METHOD, Session
-from formulations.exact.together import Together, prove_together
+from formulations.exact.multi_size import Together, prove_together
+from formulations.exact.reduced_problem import Core
 from placement import Diversity, Problem, sweep
 from placement.methods import Options, look_ahead, run
 from placement.status import Status, Termination

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from formulations.exact.core import Core
+from formulations.exact.reduced_problem import Core
 
 STYLES = ("ties", "equal", "uniform", "tenths", "metric")
 

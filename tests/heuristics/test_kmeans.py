@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics.kmeans import kmeans, kmeans_of_each
-from heuristics.room import Room
-from heuristics.terms import terms_of, total_operations
+from heuristics.admissible_sites import Room
+from heuristics.objective_terms import terms_of, total_operations
+from heuristics.weighted_kmeans import kmeans, kmeans_of_each
 from placement import Diversity, Instance, Operation, Problem
 from tests.heuristics import paper
 from tests.strategies import ALL, problems

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 import placement
-from benchmarks.tier3_worlds import LATENCY, world
-from heuristics import best_of, local_search
+from benchmarks.harness.tier3_worlds import LATENCY, world
+from heuristics import best_of
+from heuristics.local_search import method as local_search
 from placement import Instance, Operation, Problem, Status
 from placement.methods import Options, load_method, run
 from placement.testing import random_instance
@@ -155,7 +156,7 @@ def test_ctrl_c_gives_the_best_so_far(after: int) -> None:
 
 def test_ctrl_c_within_a_descent_keeps_what_it_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     """The descent is broken off after its third step; the moves done until then are not lost."""
-    from heuristics import swaps
+    from heuristics.local_search import swap_neighbourhood as swaps
 
     problem = Problem(random_instance(3, sites=14, clients=20), replicas=5, voters=3)
     first = run(best_of.METHOD, problem, Options()).objective

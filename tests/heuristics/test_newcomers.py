@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from heuristics.newcomers import Tables, WorkedOut
-from heuristics.terms import terms_of
+from heuristics.local_search.insertion_costs import Tables, WorkedOut
+from heuristics.objective_terms import terms_of
 from placement import Problem
 from tests.strategies import ALL, problems
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from heuristics.room import Room
+from heuristics.admissible_sites import Room
 from placement import Diversity, Problem
 from placement.testing import random_instance
 from tests import reference

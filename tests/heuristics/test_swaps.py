@@ -10,16 +10,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from heuristics.bounds import leader_bounds
-from heuristics.descent import Descent
-from heuristics.growth import grown
-from heuristics.swaps import Neighbourhood, Pairs
-from heuristics.terms import terms_of
+from heuristics.local_search.greedy_starts import grown
+from heuristics.local_search.leader_bounds import leader_bounds
+from heuristics.local_search.steepest_descent import Descent
+from heuristics.local_search.swap_neighbourhood import Neighbourhood, Pairs
+from heuristics.objective_terms import terms_of
 from placement import Configuration, Diversity, Problem
-from placement.feasibility import violations
+from placement.evaluation.voter_choice import best_voters
+from placement.feasibility.feasible_plans import violations
 from placement.plan import objective
 from placement.testing import random_instance
-from placement.voting import best_voters
 from tests import reference
 from tests.heuristics.test_rules import HARD
 from tests.strategies import ALL, SIMPLE, problems

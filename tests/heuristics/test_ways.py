@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heuristics import ways
-from heuristics.descent import Descent
-from heuristics.swaps import Neighbourhood, Pairs
-from heuristics.terms import terms_of
+from heuristics.local_search import descent_cache as ways
+from heuristics.local_search.steepest_descent import Descent
+from heuristics.local_search.swap_neighbourhood import Neighbourhood, Pairs
+from heuristics.objective_terms import terms_of
 from placement import Diversity, Problem
 from placement.testing import random_instance
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from placement import InputError, Instance
-from placement.io import files as module
 from placement.io import load_instance, save_instance
-from placement.io.files import write_file
+from placement.io.formats import files as module
+from placement.io.formats.files import write_file
 from tests.io.worlds import same, small
 
 OLD = small()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from placement import InputError, Instance
 from placement.io import LongColumns, assemble, read_cloudping, read_counts, read_rtt
-from placement.io.importers import RttTable, read_long_rtt, read_square_rtt
+from placement.io.rtt_importers import RttTable, read_long_rtt, read_square_rtt
 
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/latency"
 

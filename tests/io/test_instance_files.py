@@ -14,8 +14,8 @@ from hypothesis import given
 
 from placement import InputError, Instance, Operation, Prices, load
 from placement.io import load_instance, save_instance
-from placement.io.document import Document, encode_json, jsonable, unjsonable
-from placement.io.embedded import instance_document, instance_from_document
+from placement.io.embedded_instance import instance_document, instance_from_document
+from placement.io.formats.document import Document, encode_json, jsonable, unjsonable
 from tests.io.worlds import ANY_UNITS, awkward, same, small
 
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from placement import Configuration, Diversity, InputError, Plan, Problem, Status, Termination
 from placement import datasets as bundled
-from placement.contingency import Contingency
+from placement.contingency.objective import Contingency
 from placement.errors import UnsupportedError
-from placement.feasibility import find_feasible
+from placement.feasibility.feasible_plans import find_feasible
 from placement.io import load_plan, save_instance, save_plan
-from placement.io.plan import Reference
+from placement.io.plan_file import Reference
 from placement.plan import evaluate, objective
 from tests.io.worlds import same, small
 from tests.strategies import problems

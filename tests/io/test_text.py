@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement import Diversity, Instance, Plan, Prices, Problem, Termination
-from placement.configuration import Configuration
-from placement.feasibility import find_feasible
+from placement.feasibility.feasible_plans import find_feasible
+from placement.model.configuration import Configuration
 from placement.plan import evaluate, objective
 from placement.text import WIDTH, clip, display_width, escape, instance_text, plan_text, table, wrap
 from tests.io.worlds import ANY_UNITS, awkward, small

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations import replica_sets
-from formulations.exhaustive import METHOD, count_sets
+from formulations.enumeration import replica_sets
+from formulations.enumeration.exhaustive import METHOD, count_sets
 from placement import (
     Diversity,
     Instance,
@@ -23,8 +23,8 @@ from placement import (
     Termination,
     solve,
 )
+from placement.evaluation.score import score_many
 from placement.methods import Progress, run
-from placement.score import score_many
 from tests import reference
 from tests.strategies import ALL, NESTED, SIMPLE, Kind, problems
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heuristics.fleet import Fleet, Leaders, tier1, tier2, tier2_voters
+from heuristics.overtime.fleet_tiers import Fleet, Leaders, tier1, tier2, tier2_voters
 from placement import STANDARD_OPERATIONS, Diversity, InputError, Instance, Plan, Problem, solve
-from placement.constraints import GroupRule
+from placement.model.constraints import GroupRule
 from tests.strategies import instances
 
 DECAYS = [1.0, 1.5, 4.0, math.inf]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from formulations.tier2_brute_force import METHOD as BRUTE_FORCE
-from heuristics.leader import METHOD as LEADER
+from formulations.enumeration.tier2 import METHOD as BRUTE_FORCE
+from heuristics.tier1 import METHOD as LEADER
 from heuristics.tier2 import METHOD as TIER2
 from placement import (
     Diversity,

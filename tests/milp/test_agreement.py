@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from formulations.milp.recipes import Recipe
 from placement import Status, solve
-from placement.feasibility import violations
+from placement.feasibility.feasible_plans import violations
 from tests.strategies import CROSSING, problems
 
 LEADERS = st.sampled_from(["together", "apart"])

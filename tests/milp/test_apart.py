@@ -6,12 +6,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formulations.milp import apart as apart_module
-from formulations.milp import search as search_module
-from formulations.milp.highs import Outcome, Stop, Verdict
-from formulations.milp.search import Search
+from formulations.milp import cutting_rounds as search_module
+from formulations.milp import per_leader as apart_module
+from formulations.milp.cutting_rounds import Search
+from formulations.solvers.highs import Outcome, Stop, Verdict
 from placement import Problem, Status, Termination, solve
-from placement.feasibility import find_feasible
+from placement.feasibility.feasible_plans import find_feasible
 from tests.milp.worlds import sphere
 from tests.strategies import problems
 

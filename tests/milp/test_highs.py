@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from formulations.milp import highs
-from formulations.milp.highs import Guard, Stop, Verdict, run
-from formulations.milp.model import build
-from formulations.milp.program import compile_program
+from formulations.milp.program_data import terms_of
+from formulations.milp.program_model import build
 from formulations.milp.recipes import Recipe
-from formulations.milp.terms import terms_of
+from formulations.solvers import highs
+from formulations.solvers.highs import Guard, Stop, Verdict, run
+from formulations.solvers.linear_program import compile_program
 from placement import Problem, SolverError, solve
 from tests.milp.worlds import sphere
 

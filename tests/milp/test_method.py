@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formulations.milp import search as search_module
-from formulations.milp import start as start_module
-from formulations.milp.highs import Outcome, Verdict
+from formulations.milp import cutting_rounds as search_module
+from formulations.milp import find_start as start_module
 from formulations.milp.recipes import Recipe
+from formulations.solvers.highs import Outcome, Verdict
 from placement import (
     Diversity,
     InputError,
@@ -26,7 +26,7 @@ from placement import (
     solve,
 )
 from placement.errors import LimitError
-from placement.feasibility import find_feasible, reasons_infeasible, violations
+from placement.feasibility.feasible_plans import find_feasible, reasons_infeasible, violations
 from placement.plan import objective
 from tests.milp.worlds import sphere, with_prices
 from tests.strategies import problems

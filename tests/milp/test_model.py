@@ -8,12 +8,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formulations.milp.model import build
+from formulations.milp.program_data import terms_of
+from formulations.milp.program_model import build
 from formulations.milp.recipes import Nearest, Recipe
-from formulations.milp.reductions import leader_bounds, reduce_terms, static_bound
-from formulations.milp.terms import terms_of
+from formulations.milp.reduce_program import leader_bounds, reduce_terms, static_bound
 from placement import Configuration, Instance, Operation, Problem, solve
-from placement.feasibility import reasons_infeasible, violations
+from placement.feasibility.feasible_plans import reasons_infeasible, violations
 from placement.plan import objective
 from tests.milp.worlds import sphere
 from tests.strategies import problems

@@ -9,7 +9,7 @@ import pytest
 
 import placement
 from formulations.milp.recipes import Recipe
-from placement.constraints import Diversity
+from placement.model.constraints import Diversity
 from placement.testing import random_instance
 
 

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formulations.milp import proof as proof_module
-from formulations.milp import search as search_module
-from formulations.milp.highs import Guard, run
-from formulations.milp.model import build
-from formulations.milp.proof import prove, safe_bound
+from formulations.milp import cutting_rounds as search_module
+from formulations.milp.program_data import terms_of
+from formulations.milp.program_model import build
 from formulations.milp.recipes import Recipe
-from formulations.milp.terms import terms_of
+from formulations.solvers import safe_bounds as proof_module
+from formulations.solvers.highs import Guard, run
+from formulations.solvers.safe_bounds import prove, safe_bound
 from placement import Problem, Status, solve
-from placement.feasibility import reasons_infeasible
+from placement.feasibility.feasible_plans import reasons_infeasible
 from tests.milp.worlds import sphere
 from tests.strategies import problems
 

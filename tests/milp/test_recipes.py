@@ -5,10 +5,10 @@ import math
 import pytest
 from hypothesis import assume, given, settings
 
+from formulations.milp.lp_strength import strength
 from formulations.milp.recipes import Recipe
-from formulations.milp.relaxation import strength
 from placement import Problem, solve
-from placement.feasibility import reasons_infeasible
+from placement.feasibility.feasible_plans import reasons_infeasible
 from tests.milp.worlds import sphere
 from tests.strategies import problems
 

@@ -8,11 +8,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from formulations.quorumstore.bisection import solve as bisect
-from formulations.quorumstore.covering import bill_of
-from formulations.quorumstore.covering_cpsat import CpSatCovering
-from formulations.quorumstore.covering_milp import HighsCovering
-from formulations.quorumstore.enumerate import solve as enumerate_sets
+from formulations.quorumstore.covering.cpsat import CpSatCovering
+from formulations.quorumstore.covering.milp import HighsCovering
+from formulations.quorumstore.covering.model import bill_of
+from formulations.quorumstore.covering.threshold_bisection import solve as bisect
+from formulations.quorumstore.enumeration.enumeration import solve as enumerate_sets
 from placement.quorumstore import Goal, Loss, Target, TrafficPrices, metrics
 from placement.status import Status
 from tests.quorumstore.instances import random_problem, random_rules

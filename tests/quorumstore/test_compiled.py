@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulations.quorumstore import compiled as compiled_module
-from formulations.quorumstore.compiled import CompiledSearch, compiled_available
-from formulations.quorumstore.compiled_store import CompiledStore
-from formulations.quorumstore.enumerate import Enumeration, solve
-from formulations.quorumstore.tables import SetTables
+from formulations.quorumstore.enumeration import compiled_search as compiled_module
+from formulations.quorumstore.enumeration.compiled_search import CompiledSearch, compiled_available
+from formulations.quorumstore.enumeration.compiled_store import CompiledStore
+from formulations.quorumstore.enumeration.enumeration import Enumeration, solve
+from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from placement.errors import InputError
 from placement.quorumstore import Goal, Limits, Loss, QuorumProblem, Redirect, StoreRules, Target
 from placement.status import Termination
@@ -162,8 +162,8 @@ def test_choice_of_kernel(monkeypatch):
 INTERRUPTED = """
 import json, os, signal, sys, threading
 import numpy as np
-from formulations.quorumstore.enumerate import Enumeration
-from formulations.quorumstore.tables import SetTables
+from formulations.quorumstore.enumeration.enumeration import Enumeration
+from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from placement.quorumstore import QuorumProblem, StoreRules
 
 rng = np.random.default_rng(1)

@@ -8,15 +8,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from formulations.quorumstore import bisection
-from formulations.quorumstore.bisection import solve as bisect
-from formulations.quorumstore.bisection import threshold_values
-from formulations.quorumstore.covering import covering_model, relaxed_model
-from formulations.quorumstore.covering_cpsat import CpSatCovering
-from formulations.quorumstore.covering_milp import HighsCovering
-from formulations.quorumstore.covering_reduced import Reduced, reduce_model
-from formulations.quorumstore.enumerate import solve as enumerate_sets
-from formulations.quorumstore.swaps import improved, started
+from formulations.quorumstore.covering import threshold_bisection as bisection
+from formulations.quorumstore.covering.cpsat import CpSatCovering
+from formulations.quorumstore.covering.milp import HighsCovering
+from formulations.quorumstore.covering.model import covering_model, relaxed_model
+from formulations.quorumstore.covering.reduction import Reduced, reduce_model
+from formulations.quorumstore.covering.start_by_swaps import improved, started
+from formulations.quorumstore.covering.threshold_bisection import solve as bisect
+from formulations.quorumstore.covering.threshold_bisection import threshold_values
+from formulations.quorumstore.enumeration.enumeration import solve as enumerate_sets
 from placement.quorumstore import (
     Goal,
     Limits,

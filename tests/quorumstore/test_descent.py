@@ -8,13 +8,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from formulations.quorumstore import misses as misses_module
-from formulations.quorumstore.compiled import CompiledSearch, compiled_available
-from formulations.quorumstore.compiled_store import CompiledStore
-from formulations.quorumstore.covering import scenario_rtt
-from formulations.quorumstore.descent import descend, passing
-from formulations.quorumstore.misses import Screen, Weights
-from formulations.quorumstore.tables import Geometry
+from formulations.quorumstore.covering.model import scenario_rtt
+from formulations.quorumstore.enumeration import screening as misses_module
+from formulations.quorumstore.enumeration.compiled_search import CompiledSearch, compiled_available
+from formulations.quorumstore.enumeration.compiled_store import CompiledStore
+from formulations.quorumstore.enumeration.nearest_sites import Geometry
+from formulations.quorumstore.enumeration.prefix_tree import descend, passing
+from formulations.quorumstore.enumeration.screening import Screen, Weights
 from placement.quorumstore import (
     Limits,
     Loss,

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formulations.quorumstore.bisection import solve as bisect
-from formulations.quorumstore.covering_cpsat import CpSatCovering
-from formulations.quorumstore.covering_milp import HighsCovering
-from formulations.quorumstore.enumerate import solve
-from formulations.quorumstore.envelope import tie_envelope
+from formulations.quorumstore.covering.cpsat import CpSatCovering
+from formulations.quorumstore.covering.milp import HighsCovering
+from formulations.quorumstore.covering.threshold_bisection import solve as bisect
+from formulations.quorumstore.enumeration.enumeration import solve
+from formulations.quorumstore.optimal_ties import tie_envelope
 from placement.quorumstore import QuorumProblem, Redirect, StoreRules, evaluate
 
 REGIONS = ("use", "usw2", "usw1", "euw", "sin", "tokyo", "sydney", "sae")

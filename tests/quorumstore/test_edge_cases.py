@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.quorumstore.bisection import threshold_values
-from formulations.quorumstore.enumerate import solve
-from formulations.quorumstore.envelope import tie_envelope
+from formulations.quorumstore.covering.threshold_bisection import threshold_values
+from formulations.quorumstore.enumeration.enumeration import solve
+from formulations.quorumstore.optimal_ties import tie_envelope
 from placement.errors import InputError, SolverError
 from placement.quorumstore import (
     Goal,

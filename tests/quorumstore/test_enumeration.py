@@ -9,12 +9,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from formulations.quorumstore import descent as descent_module
-from formulations.quorumstore import misses as misses_module
-from formulations.quorumstore import search as search_module
-from formulations.quorumstore.compiled import Kernel, compiled_available
-from formulations.quorumstore.enumerate import Enumeration, solve
-from formulations.quorumstore.tables import SetTables
+from formulations.quorumstore.enumeration import prefix_tree as descent_module
+from formulations.quorumstore.enumeration import screening as misses_module
+from formulations.quorumstore.enumeration import set_search as search_module
+from formulations.quorumstore.enumeration.compiled_search import Kernel, compiled_available
+from formulations.quorumstore.enumeration.enumeration import Enumeration, solve
+from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from placement.quorumstore import (
     Goal,
     Loss,

@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from formulations.quorumstore.bisection import solve as bisect
-from formulations.quorumstore.covering_cpsat import CpSatCovering
-from formulations.quorumstore.enumerate import Enumeration, solve
-from formulations.quorumstore.tables import SetTables
-from formulations.quorumstore.unreachable import explain
+from formulations.quorumstore.covering.cpsat import CpSatCovering
+from formulations.quorumstore.covering.threshold_bisection import solve as bisect
+from formulations.quorumstore.enumeration.enumeration import Enumeration, solve
+from formulations.quorumstore.enumeration.nearest_sites import SetTables
+from formulations.quorumstore.unreachable_bounds import explain
 from placement.quorumstore import (
     Goal,
     Loss,

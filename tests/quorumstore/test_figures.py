@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from formulations.quorumstore.enumerate import solve
-from formulations.quorumstore.key_rows import solve_batch
+from formulations.quorumstore.enumeration.enumeration import solve
+from formulations.quorumstore.keys.key_rows import solve_batch
 from placement.quorumstore import QuorumProblem, evaluate, metrics
 from placement.quorumstore import plan as plan_module
 from tests.quorumstore.instances import random_problem, random_rules
@@ -54,6 +54,6 @@ def test_a_key_is_evaluated_once(contingency, monkeypatch):
         return metrics(*given, **options)
 
     monkeypatch.setattr(plan_module, "metrics", counted)
-    monkeypatch.setattr("formulations.quorumstore.key_rows.metrics", counted, raising=False)
+    monkeypatch.setattr("formulations.quorumstore.keys.key_rows.metrics", counted, raising=False)
     assert solve_batch(problem, reads, writes) == expected
     assert len(seen) == 12

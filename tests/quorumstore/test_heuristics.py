@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from formulations.quorumstore.enumerate import solve
+from formulations.quorumstore.enumeration.enumeration import solve
 from heuristics.quorumstore import (
     busiest_sites,
     coverage_greedy,
@@ -18,7 +18,7 @@ from heuristics.quorumstore import (
 )
 from placement.errors import InputError
 from placement.quorumstore import Goal, Loss, QuorumProblem, StoreRules, Target, everywhere_bound
-from placement.quorumstore.neighbours import swaps
+from placement.quorumstore.set_neighbours import swaps
 from placement.status import Status, Termination
 from tests.quorumstore.instances import random_problem, random_rules
 

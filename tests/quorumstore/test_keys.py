@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from formulations.quorumstore.enumerate import solve
-from formulations.quorumstore.key_rows import canonical, row_names, solve_batch
-from formulations.quorumstore.key_tables import read_keys
-from formulations.quorumstore.keys import progress_to, solve_keys
+from formulations.quorumstore.enumeration.enumeration import solve
+from formulations.quorumstore.keys.key_rows import canonical, row_names, solve_batch
+from formulations.quorumstore.keys.key_tables import read_keys
+from formulations.quorumstore.keys.solve_keys import progress_to, solve_keys
 from placement.errors import InputError
 from placement.quorumstore import Goal, QuorumProblem, StoreRules, Target, message_prices
 from placement.status import Termination
@@ -178,7 +178,7 @@ def test_kill_minus_nine(source, tmp_path):
     code = (
         "import sys, time\n"
         "from tests.quorumstore.test_keys import store\n"
-        "from formulations.quorumstore.keys import solve_keys\n"
+        "from formulations.quorumstore.keys.solve_keys import solve_keys\n"
         "solve_keys(store(), sys.argv[1], sys.argv[2], batch=5,\n"
         "           progress=lambda state: time.sleep(0.2))\n"
     )

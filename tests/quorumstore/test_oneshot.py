@@ -6,7 +6,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from formulations.quorumstore.oneshot import (
+from formulations.quorumstore.covering.one_shot_milp import (
     assignment_model,
     radius_model,
     solve_assignment,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from formulations.quorumstore import Method, pareto_front, place
-from formulations.quorumstore.bisection import solve as bisect
-from formulations.quorumstore.covering_cpsat import CpSatCovering
+from formulations.quorumstore.covering.cpsat import CpSatCovering
+from formulations.quorumstore.covering.threshold_bisection import solve as bisect
 from placement.quorumstore import Goal, StoreRules, Target
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import every_configuration, figures

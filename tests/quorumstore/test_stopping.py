@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from formulations.quorumstore import Method, pareto_front, place
-from formulations.quorumstore import entry as entry_module
-from formulations.quorumstore.bisection import Bisection
-from formulations.quorumstore.bisection import solve as bisect
-from formulations.quorumstore.compiled import CompiledSearch
-from formulations.quorumstore.covering import Cover, CoveringModel, Demand, covering_model
-from formulations.quorumstore.covering_cpsat import CpSatCovering
-from formulations.quorumstore.covering_milp import HighsCovering
-from formulations.quorumstore.enumerate import Enumeration, solve
-from formulations.quorumstore.key_rows import solve_batch
-from formulations.quorumstore.search import Search
-from formulations.quorumstore.tables import SetTables
+from formulations.quorumstore import one_key as entry_module
+from formulations.quorumstore.covering.cpsat import CpSatCovering
+from formulations.quorumstore.covering.milp import HighsCovering
+from formulations.quorumstore.covering.model import Cover, CoveringModel, Demand, covering_model
+from formulations.quorumstore.covering.threshold_bisection import Bisection
+from formulations.quorumstore.covering.threshold_bisection import solve as bisect
+from formulations.quorumstore.enumeration.compiled_search import CompiledSearch
+from formulations.quorumstore.enumeration.enumeration import Enumeration, solve
+from formulations.quorumstore.enumeration.nearest_sites import SetTables
+from formulations.quorumstore.enumeration.set_search import Search
+from formulations.quorumstore.keys.key_rows import solve_batch
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
-from placement.instance import Instance
+from placement.model.instance import Instance
 from placement.quorumstore import (
     Goal,
     Limits,
@@ -221,7 +221,7 @@ def test_too_many_sets_are_refused():
 
 def test_many_runs(monkeypatch):
     """Prefixes grown in many small runs give the same optimum and the same ties."""
-    from formulations.quorumstore import descent
+    from formulations.quorumstore.enumeration import prefix_tree as descent
 
     problem = key(sites=9)
     whole = Enumeration(SetTables.of(problem), "numpy")

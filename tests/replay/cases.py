@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import placement
 from placement import Instance, Problem
-from placement.demand import aggregate
-from placement.replay import NOBODY, Deployments, Replay, Trace
-from placement.replay.ask import at_interval
-from placement.score import majority, score
+from placement.evaluation.score import majority, score
+from placement.model.demand import aggregate
+from placement.overtime.replay import NOBODY, Deployments, Replay, Trace
+from placement.overtime.replay.interval_plans import at_interval
 from tests.strategies import instances
 
 

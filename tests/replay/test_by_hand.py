@@ -9,7 +9,7 @@ import pytest
 
 import placement
 from placement import Instance, Problem
-from placement.replay import NOBODY, Deployments, Trace, replay, summary
+from placement.overtime.replay import NOBODY, Deployments, Trace, replay, summary
 from tests.replay.cases import READS_MOVE, two_towns
 
 

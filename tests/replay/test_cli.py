@@ -11,7 +11,7 @@ import pytest
 import placement
 from placement.cli import main
 from placement.io import save_instance
-from placement.replay import STRATEGIES
+from placement.overtime.replay import STRATEGIES
 from tests.cli.command import Run, runner
 
 ASKED = ("--replicas", "4", "--voters", "3")
@@ -148,7 +148,7 @@ def test_clients_that_are_no_cities_get_the_closest_ones(run):
 
 
 def test_ctrl_c_shows_what_is_done(run, monkeypatch):
-    import placement.replay.run as module
+    import placement.overtime.replay.run_replay as module
 
     monkeypatch.setattr(module, "BLOCK", 1)
     real, seen = module.parts_of, []

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.demand import aggregate, decay_weights
 from placement.errors import InputError
-from placement.replay import Decay, DecayedCounts, decayed
-from placement.score import score
+from placement.evaluation.score import score
+from placement.model.demand import aggregate, decay_weights
+from placement.overtime.replay import Decay, DecayedCounts, decayed
 from tests.strategies import instances
 
 FACTORS = st.one_of(st.sampled_from([1.0, 2.0, math.inf]), st.floats(1.0, 50.0))

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import placement
-from placement.constraints import Diversity
 from placement.errors import InputError, UnsupportedError
-from placement.replay import STRATEGIES, Trace, replay
+from placement.model.constraints import Diversity
+from placement.overtime.replay import STRATEGIES, Trace, replay
 from tests.replay.cases import world27
 
 
 def test_blocks_do_not_matter(monkeypatch):
     problem, trace, deployments = world27()
     whole = replay(problem, trace, deployments)
-    monkeypatch.setattr("placement.replay.run.BLOCK", 3)
+    monkeypatch.setattr("placement.overtime.replay.run_replay.BLOCK", 3)
     parts = replay(problem, trace, deployments)
     one, two = whole.to_frame(), parts.to_frame()
     for column in ("database", "interval", "strategy", "leader", "voters", "replicas"):
@@ -25,7 +25,7 @@ def test_blocks_do_not_matter(monkeypatch):
 
 def test_ctrl_c_keeps_what_is_done(monkeypatch):
     problem, trace, deployments = world27()
-    monkeypatch.setattr("placement.replay.run.BLOCK", 2)
+    monkeypatch.setattr("placement.overtime.replay.run_replay.BLOCK", 2)
 
     def stop(at: int):
         def listen(progress):
@@ -45,14 +45,14 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch):
     def at_once(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("placement.replay.run.parts_of", at_once)
+    monkeypatch.setattr("placement.overtime.replay.run_replay.parts_of", at_once)
     with pytest.raises(KeyboardInterrupt):
         replay(problem, trace, deployments)
 
 
 def test_ctrl_c_within_a_plan_ends_the_replay(monkeypatch):
     """Methods answer Ctrl-C with their best so far; the replay must not go on with that."""
-    import placement.replay.ask as module
+    import placement.overtime.replay.interval_plans as module
     from placement.status import Termination
 
     problem, trace, deployments = world27(3)

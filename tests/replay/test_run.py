@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
-from heuristics.fleet import Fleet, tier1, tier2
+from heuristics.overtime.fleet_tiers import Fleet, tier1, tier2
 from placement import Problem
-from placement.constraints import Diversity
 from placement.errors import InputError
-from placement.replay import STRATEGIES, Trace, interval_scores, replay
-from placement.replay.ask import at_interval
+from placement.model.constraints import Diversity
+from placement.overtime.replay import STRATEGIES, Trace, interval_scores, replay
+from placement.overtime.replay.interval_plans import at_interval
 from tests.replay.cases import cases, check_scores, paid
 
 CAUSAL = ("optimized", "closest-to-writes", "smallest-quorum", "average", "preferred")

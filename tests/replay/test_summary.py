@@ -10,9 +10,9 @@ import pytest
 import placement
 from placement import Instance, Problem
 from placement.errors import InputError
-from placement.replay import Deployments, Trace, replay
-from placement.replay.ranking import Recommendation, ranking_text, recommendations
-from placement.replay.summaries import gains, summary
+from placement.overtime.replay import Deployments, Trace, replay
+from placement.overtime.replay.leader_ranking import Recommendation, ranking_text, recommendations
+from placement.overtime.replay.summaries import gains, summary
 from tests.replay.cases import READS_MOVE, two_towns, world27
 
 
@@ -144,7 +144,7 @@ def test_words_of_the_ranking():
 
 def test_pictures():
     pytest.importorskip("matplotlib")
-    from placement.replay import pictures
+    from placement.overtime.replay import plots as pictures
 
     problem, trace, held = world27(3)
     result = replay(problem, trace, held)

@@ -11,8 +11,9 @@ import pytest
 
 from placement import Instance, workloads
 from placement.errors import InputError
-from placement.replay import NOBODY, Trace, frames
-from placement.replay.tables import read_deployments, read_trace
+from placement.overtime.replay import NOBODY, Trace
+from placement.overtime.replay import column_reader as frames
+from placement.overtime.replay.read_tables import read_deployments, read_trace
 
 WORLD = Instance(
     sites=("fra", "iad"),

@@ -10,8 +10,8 @@ import pytest
 import placement
 from placement import Problem
 from placement.errors import InputError
-from placement.replay import NOBODY, Deployments, Trace, replay, summary
-from placement.replay.fleets import fleet_trace, ground_of, trace_of
+from placement.overtime.replay import NOBODY, Deployments, Trace, replay, summary
+from placement.overtime.replay.generated_fleets import fleet_trace, ground_of, trace_of
 from placement.workloads import Timeline, fleet, generate
 from tests.replay.cases import world27
 

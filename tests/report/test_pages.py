@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import InputError
-from placement.io.plan import save_plan
+from placement.io.plan_file import save_plan
 from placement.report import report_html, write_report
-from placement.report.before import latency_shares
-from placement.report.charts import ticks
-from placement.report.markup import clipped, json_script, tag, text
+from placement.report.baselines import latency_shares
+from placement.report.charts.markup import clipped, json_script, tag, text
+from placement.report.charts.svg_charts import ticks
+from placement.report.map.map_view import map_view
+from placement.report.map.projection import great_circle, project, scaled_places
 from placement.report.page import table_page
-from placement.report.projection import great_circle, project, scaled_places
-from placement.report.results import FORMAT, VERSION
-from placement.report.worldmap import map_view
+from placement.report.result_file import FORMAT, VERSION
 from tests.report import worlds
 
 VOID = {"meta", "br", "hr", "input", "col", "img", "link"}
@@ -285,7 +285,7 @@ def test_empty_results(tmp_path: Path, content: bytes) -> None:
 
 def test_families_compare_like_with_like(tmp_path: Path) -> None:
     """Questions put to other methods are another table; ratios pair the same question and run."""
-    from placement.report.results import families, read_results, time_ratio
+    from placement.report.result_file import families, read_results, time_ratio
 
     rows = [
         row("exact", 3, seconds=1.0),

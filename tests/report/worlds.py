@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from placement import Configuration, Instance, Problem
-from placement.contingency import Contingency
+from placement.contingency.objective import Contingency
 from placement.plan import Plan, evaluate
 from placement.status import Termination
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formulations.exhaustive import METHOD as EXHAUSTIVE
+from formulations.enumeration.exhaustive import METHOD as EXHAUSTIVE
 from placement import Diversity, Instance, Operation, Options, Problem, Status
-from placement.demand import aggregate, decay_weights
+from placement.evaluation.score import score
 from placement.methods import run
-from placement.score import score
+from placement.model.demand import aggregate, decay_weights
 from tests.score.test_score import configurations
 from tests.strategies import SIMPLE, instances, problems
 

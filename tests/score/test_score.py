@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement import Instance, Operation, Problem
-from placement.demand import Demand, aggregate
-from placement.score import (
+from placement.evaluation.score import (
     TIE,
     closest_first,
     cutoff,
@@ -25,6 +24,7 @@ from placement.score import (
     score_many,
     score_terms,
 )
+from placement.model.demand import Demand, aggregate
 from tests import reference
 from tests.strategies import instances
 
@@ -79,7 +79,7 @@ def test_one_and_many_agree_to_the_last_bit(
     quorum = data.draw(st.integers(1, len(chosen[0][1])))
     one = [score(demand, *each, quorum) for each in chosen]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("placement.score._CHUNK", chunk)
+        patch.setattr("placement.evaluation.score._CHUNK", chunk)
         many = score_many(demand, *map(list, zip(*chosen, strict=True)), quorum)
     assert [value.hex() for value in one] == [float(value).hex() for value in many]
 

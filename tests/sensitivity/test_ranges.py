@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import placement
+from placement.analysis.next_best_plans import runner_ups
+from placement.analysis.sensitivity import demand_range, rtt_range, safe_rtt_range
 from placement.errors import InputError
 from placement.plan import objective
-from placement.runner_up import runner_ups
-from placement.sensitivity import demand_range, rtt_range, safe_rtt_range
 from placement.testing import random_instance
 
 

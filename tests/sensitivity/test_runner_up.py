@@ -5,9 +5,9 @@ import itertools
 import pytest
 
 import placement
-from formulations.exact.core import Core
+from formulations.exact.reduced_problem import Core
+from placement.analysis.next_best_plans import best_plans, runner_ups
 from placement.plan import objective
-from placement.runner_up import best_plans, runner_ups
 from placement.testing import every_configuration, random_instance, worlds
 
 

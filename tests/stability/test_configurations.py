@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.configuration_sequence import (
+from formulations.overtime.configuration_sequence import (
     best_configurations,
     configurations,
     interval_scores,
 )
 from placement import Configuration, Problem, solve
 from placement.errors import InputError, UnsupportedError
-from placement.feasibility import violations
-from placement.stability import MovePrices, changes
+from placement.feasibility.feasible_plans import violations
+from placement.overtime.moves import MovePrices, changes
 from tests import reference
 from tests.strategies import SIMPLE, instances, problems
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import placement
-from placement.io.tables import csv_bytes
+from placement.io.formats.tables import csv_bytes
 from tests.cli.command import runner
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/over-time.md"
@@ -51,7 +51,8 @@ def test_the_watch(
 
 
 def test_the_tables_are_those_of_the_results() -> None:
-    from benchmarks import stability, stability_tier3
+    from benchmarks.overtime import configuration_moves as stability_tier3
+    from benchmarks.overtime import leader_moves as stability
 
     text = PAGE.read_text(encoding="utf-8")
     document = json.loads(stability.RESULTS.read_text(encoding="utf-8"))

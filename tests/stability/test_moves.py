@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from placement import Configuration
 from placement.errors import InputError
-from placement.replay.decay import Decay, DecayedCounts
-from placement.stability import (
+from placement.overtime.decayed_counts import Decay, DecayedCounts
+from placement.overtime.moves import (
     Hysteresis,
     MovePrices,
     changes,

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.leader_sequence import best_sequence, best_sequences, work_function
+from formulations.overtime.leader_sequence import best_sequence, best_sequences, work_function
 from placement.errors import InputError
-from placement.replay.decay import Decay
-from placement.stability import Hysteresis, leader_path, path_cost
+from placement.overtime.decayed_counts import Decay
+from placement.overtime.moves import Hysteresis, leader_path, path_cost
 
 
 def cost_by_hand(scores, table, path, start):

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from placement import Configuration, Diversity, Instance, Problem
 from placement.errors import InputError
-from placement.feasibility import violations
-from placement.stability import Quorums, safe_steps, step_text, steps_between
-from placement.stability import search as search_module
-from placement.stability.guards import guards_of, spare
-from placement.stability.quorums import legal, quorums_of, resized, walk
+from placement.feasibility.feasible_plans import violations
+from placement.overtime.moves import Quorums, safe_steps, step_text, steps_between
+from placement.overtime.moves import voter_change_search as search_module
+from placement.overtime.moves.fault_guards import guards_of, spare
+from placement.overtime.moves.quorum_sizes import legal, quorums_of, resized, walk
 from tests.stability.test_moves import configurations
 
 

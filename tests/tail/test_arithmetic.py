@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.tail.arithmetic import (
+from placement.tail.distribution_arithmetic import (
     at_least,
     fft_length,
     percentile,

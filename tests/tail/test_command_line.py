@@ -83,7 +83,7 @@ def test_compare_shows_the_percentile_and_who_refuses(placement, world):
 
 def test_a_comparison_by_percentile_is_drawn_and_reported(placement, world, tmp_path):
     pytest.importorskip("matplotlib")
-    from placement.plots import plot_comparison
+    from placement.report.plots import plot_comparison
 
     made = placement(
         "compare", world, *ASK, "--percentile", 95, "--spread", 0.2, "--methods",

@@ -3,8 +3,8 @@
 import json
 import math
 
-from benchmarks.tail import BLOCK, PAGE, RESULTS
-from benchmarks.tail_tables import tables
+from benchmarks.tail.study import BLOCK, PAGE, RESULTS
+from benchmarks.tail.tables import tables
 
 
 def test_tables_are_those_of_the_results():

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
-from heuristics.tail_bound import percentile_bound
-from heuristics.tail_late import Late
-from heuristics.terms import terms_of
+from heuristics.objective_terms import terms_of
+from heuristics.tail.late_operations import Late
+from heuristics.tail.percentile_bound import percentile_bound
 from placement import Operation, Problem, Status
-from placement.configuration import Configuration
 from placement.methods import Options, load_method, run
+from placement.model.configuration import Configuration
 from placement.tail import Distributions, Percentile
 from placement.testing import every_configuration, random_instance
 from tests.strategies import ALL, problems
@@ -70,7 +70,7 @@ def test_late_share_is_what_the_evaluator_says(problem, seed, data):
     late = Late(problem, distributions)
     rank = terms_of(problem, everyone=True).rank
     near = [min(chosen.replicas, key=lambda r, c=c: rank[c, r]) for c in range(len(rank))]
-    from placement.tail.mixture import mixture
+    from placement.tail.latency_mixture import mixture
 
     reached = np.cumsum(mixture(problem, chosen, distributions))
     most = distributions.bins - 1 if distributions.overflow else 3 * distributions.bins
@@ -121,7 +121,7 @@ def test_deterministic_and_stoppable():
 
 
 def test_interrupt_gives_the_best_so_far(monkeypatch):
-    from heuristics import tail_search
+    from heuristics.tail import local_search as tail_search
 
     instance = random_instance(5, sites=9, clients=9)
     spread = Distributions.parametric(instance, variation=0.3, bins=900)
@@ -157,7 +157,7 @@ def test_horizon_too_short_is_no_proof_of_anything():
 
 def test_every_percentile_of_still_rtts_is_that_of_the_mean_model():
     """No variance: every method that takes a percentile finds what weighted sorting finds."""
-    from placement.score import operation_latency
+    from placement.evaluation.score import operation_latency
 
     for seed in range(2):
         instance = whole(random_instance(seed, sites=5, clients=4))

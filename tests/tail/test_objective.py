@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
-from formulations import tail_exhaustive
-from placement.configuration import Configuration
+from formulations.tail import exhaustive as tail_exhaustive
 from placement.errors import InputError
+from placement.evaluation.score import operation_latency, score
 from placement.methods import Options
-from placement.score import operation_latency, score
+from placement.model.configuration import Configuration
 from placement.tail import Distributions, Percentile
-from placement.tail.mixture import mixture
-from placement.tail.roles import best_roles
-from placement.tail.shapes import of_family, of_percentiles, of_samples
+from placement.tail.histograms import of_family, of_percentiles, of_samples
+from placement.tail.latency_mixture import mixture
+from placement.tail.role_choice import best_roles
 from placement.testing import every_configuration, random_instance
 from tests.tail.worlds import sampled, whole
 

@@ -10,9 +10,9 @@ import placement
 from placement import Instance
 from placement.errors import InputError, PlacementWarning, UnitsWarning
 from placement.io import read_rtt
-from placement.io.distributions import read_distributions, read_pairs
+from placement.io.rtt_distributions import read_distributions, read_pairs
 from placement.tail import Distributions, Percentile
-from placement.tail.shapes import of_percentiles, of_samples
+from placement.tail.histograms import of_percentiles, of_samples
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "latency"
 MEASURED = SHARED / "aws_cloudping_2024-04-19_percentiles.csv"

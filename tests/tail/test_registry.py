@@ -3,8 +3,8 @@
 import pytest
 
 import placement
+from placement.analysis.sensitivity import demand_range
 from placement.methods import Options, available, load_method, refusal, run
-from placement.sensitivity import demand_range
 from placement.tail import Distributions, Percentile
 from placement.testing import random_instance
 from tests.cli.command import runner

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from placement.errors import InputError
 from placement.tail import Distributions
-from placement.tail.grid import bins_for, bins_within, reach_of_family, reach_of_percentiles
-from placement.tail.shapes import (
+from placement.tail.bin_grid import bins_for, bins_within, reach_of_family, reach_of_percentiles
+from placement.tail.histograms import (
     mean_of_percentiles,
     of_family,
     of_percentiles,

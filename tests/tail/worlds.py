@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from placement import Instance, Problem
-from placement.configuration import Configuration
+from placement.model.configuration import Configuration
 from placement.tail import Distributions, Percentile
 from placement.testing import every_configuration
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from placement import Configuration, Instance, Options, Plan, Problem, Termination
-from placement.feasibility import violations
+from placement.feasibility.feasible_plans import violations
 from placement.methods import load_method
+from placement.overtime.decayed_counts import Decay
+from placement.overtime.moves import Hysteresis, MovePrices, changes
+from placement.overtime.watch.recommend import advise, initial_state
+from placement.overtime.watch.state_store import read_log
 from placement.plan import objective
-from placement.replay.decay import Decay
-from placement.stability import Hysteresis, MovePrices, changes
-from placement.watch.advice import advise, initial_state
-from placement.watch.store import read_log
 from tests.watch.worlds import Run, csv_text, demand, drop, reference, settings, world
 
 
@@ -93,7 +93,9 @@ def test_an_interrupted_search_is_no_recommendation(
 
     asked = settings(2, method="exhaustive")
     with monkeypatch.context() as patch, Run(asked, folder, tmp_path / "s.db") as run:
-        patch.setattr("placement.watch.advice.load_method", lambda _: replace(true, call=call))
+        patch.setattr(
+            "placement.overtime.watch.recommend.load_method", lambda _: replace(true, call=call)
+        )
         with pytest.raises(KeyboardInterrupt):
             run.look()
     assert 0 < len(run.shown) < 4

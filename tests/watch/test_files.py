@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from placement.errors import InputError
-from placement.io.tables import parquet_bytes
-from placement.watch.readings import interval_key
+from placement.io.formats.tables import parquet_bytes
+from placement.overtime.watch.interval_reader import interval_key
 from tests.watch.worlds import Run, csv_text, demand, drop, kinds, reference, settings, world
 
 BAD = {

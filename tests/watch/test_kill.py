@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from placement.io import save_instance
-from placement.watch import Store
-from placement.watch.store import read_log
+from placement.overtime.watch import Store
+from placement.overtime.watch.state_store import read_log
 from tests.watch.worlds import Run, csv_text, demand, drop, settings, world
 
 ROOT = Path(__file__).resolve().parents[2]

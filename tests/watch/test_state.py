@@ -10,10 +10,10 @@ import pytest
 
 from placement import Configuration, Problem
 from placement.errors import InputError, PlacementError
-from placement.replay.decay import Decay
-from placement.stability import Hysteresis, MovePrices
-from placement.watch import Store
-from placement.watch.store import read_log
+from placement.overtime.decayed_counts import Decay
+from placement.overtime.moves import Hysteresis, MovePrices
+from placement.overtime.watch import Store
+from placement.overtime.watch.state_store import read_log
 from tests.watch.worlds import Run, csv_text, demand, drop, settings, world
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement.watch.store import read_log
+from placement.overtime.watch.state_store import read_log
 from tests.watch.worlds import Run, csv_text, demand, drop, kinds, reference, settings, world
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from placement import Instance, Problem
-from placement.replay.decay import Decay
-from placement.stability import Hysteresis, MovePrices
-from placement.watch import Settings, Store, Watch, source_of
-from placement.watch.advice import advise, initial_state
-from placement.watch.readings import Columns
+from placement.overtime.decayed_counts import Decay
+from placement.overtime.moves import Hysteresis, MovePrices
+from placement.overtime.watch import Settings, Store, Watch, source_of
+from placement.overtime.watch.interval_reader import Columns
+from placement.overtime.watch.recommend import advise, initial_state
 
 Counts = npt.NDArray[np.float64]
 

@@ -18,9 +18,9 @@ import pytest
 
 import placement
 from placement import Problem
-from placement.replay import Deployments, Trace, replay
-from placement.replay.fleets import ground_of, trace_of
-from placement.replay.summaries import gains
+from placement.overtime.replay import Deployments, Trace, replay
+from placement.overtime.replay.generated_fleets import ground_of, trace_of
+from placement.overtime.replay.summaries import gains
 from placement.workloads import (
     MIXES,
     Clients,

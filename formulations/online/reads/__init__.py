@@ -9,10 +9,10 @@
 The model, its evaluator and its bound are :mod:`placement.online.reads`.
 """
 
-from formulations.online.reads.columns import solve_columns, solve_enumerated
-from formulations.online.reads.compact import solve_compact
-from formulations.online.reads.deterministic import solve_deterministic
-from formulations.online.reads.leases import solve_leases
+from formulations.online.reads.compact_program import solve_compact
+from formulations.online.reads.lease_placement import solve_leases
+from formulations.online.reads.one_quorum_each import solve_deterministic
+from formulations.online.reads.quorum_columns import solve_columns, solve_enumerated
 
 __all__ = [
     "solve_columns",

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.online.selection.options import incumbent, latest_starts
-from formulations.online.selection.prices import Prices, ascend, check_width
+from formulations.online.selection.server_time_prices import Prices, ascend, check_width
+from formulations.online.selection.start_options import incumbent, latest_starts
 from placement.checks import FloatArray, IntArray
 from placement.errors import SolverError
 from placement.online.selection import Ticks, Window

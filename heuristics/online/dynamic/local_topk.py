@@ -7,7 +7,7 @@ import numpy as np
 from placement.checks import FloatArray
 from placement.online.dynamic.plan import ReplicationPlan
 from placement.online.dynamic.problem import ReplicationProblem
-from placement.online.dynamic.votes import most_voted
+from placement.online.dynamic.read_votes import most_voted
 
 __all__ = ["local_saving", "local_topk"]
 

@@ -4,14 +4,14 @@ The paper (:mod:`placement.online.reads`) draws the majority uniformly and leave
 to the future; the others are answers to that, each with or without the coin.
 """
 
-from heuristics.online.reads.adaptive import (
+from heuristics.online.reads.adaptive_majorities import (
     C3Majority,
     LeastUtilised,
     NearestMajority,
     Resolving,
     TwoChoices,
 )
-from heuristics.online.reads.fixed import LeaseHolder, Local, UniformQuorum
+from heuristics.online.reads.paper_paths import LeaseHolder, Local, UniformQuorum
 
 __all__ = [
     "C3Majority",

@@ -1,4 +1,4 @@
-"""Types of the compiled kernel (csrc/module.c); see :mod:`heuristics.online.selection.engine`."""
+"""Types of the compiled kernel (csrc/module.c); see run_policy.py."""
 
 from typing import TypeAlias
 

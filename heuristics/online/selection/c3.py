@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
-from heuristics.online.selection.orders import Tie, check_tie, in_tie_order
+from heuristics.online.selection.tie_orders import Tie, check_tie, in_tie_order
 from placement.checks import number
 from placement.errors import InputError
 from placement.online.selection import LimiterRules, SamplePath, Servers

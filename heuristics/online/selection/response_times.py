@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from heuristics.online.selection.c3 import C3, C3Selector
-from heuristics.online.selection.orders import Tie, check_tie, in_tie_order
+from heuristics.online.selection.tie_orders import Tie, check_tie, in_tie_order
 from placement.online.selection import LimiterRules, Passive, SamplePath, Selector, Servers
 
 __all__ = ["LeastResponseTime", "TwoChoices", "WeightedResponseTime"]

@@ -4,11 +4,11 @@ Matri, Pérez, Costan, Bougé, Antoniu, "Keeping up with storage: decentralized,
 dynamic geo-replication", Future Generation Computer Systems 86 (2018).
 """
 
-from placement.online.dynamic.demand import World, make_world
 from placement.online.dynamic.evaluator import Evaluation, evaluate
-from placement.online.dynamic.geography import Geography, clustered_sites, six_sites
+from placement.online.dynamic.hot_set_demand import World, make_world
 from placement.online.dynamic.plan import ReplicationPlan
 from placement.online.dynamic.problem import ReplicationProblem
+from placement.online.dynamic.site_geography import Geography, clustered_sites, six_sites
 
 __all__ = [
     "Evaluation",

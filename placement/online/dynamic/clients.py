@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from placement.checks import BoolArray, IntArray
-from placement.online.dynamic.cluster import Cluster, Settings
-from placement.online.dynamic.demand import World
-from placement.online.dynamic.summaries import BloomSummary, ErrorCounter
+from placement.online.dynamic.bloom_summaries import BloomSummary, ErrorCounter
+from placement.online.dynamic.hot_set_demand import World
+from placement.online.dynamic.vote_servers import Cluster, Settings
 
 __all__ = ["Clients"]
 

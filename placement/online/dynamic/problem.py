@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray
 from placement.errors import InputError
-from placement.online.dynamic.geography import Geography
+from placement.online.dynamic.site_geography import Geography
 
 __all__ = ["ReplicationProblem"]
 

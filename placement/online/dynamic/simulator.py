@@ -13,11 +13,11 @@ import numpy as np
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError
 from placement.online.dynamic.clients import Clients
-from placement.online.dynamic.cluster import Cluster, Settings
-from placement.online.dynamic.demand import Generators, World
-from placement.online.dynamic.traffic import Tick, Workload, requests
-from placement.online.dynamic.votes import most_voted
-from placement.online.dynamic.writes import Forwarding, write_rtt
+from placement.online.dynamic.hot_set_demand import Generators, World
+from placement.online.dynamic.read_votes import most_voted
+from placement.online.dynamic.request_traffic import Tick, Workload, requests
+from placement.online.dynamic.vote_servers import Cluster, Settings
+from placement.online.dynamic.write_wait import Forwarding, write_rtt
 
 __all__ = ["Trace", "hot_sets", "simulate"]
 

@@ -5,32 +5,33 @@ Zhiyanan, Zhu Jianfeng, "Leader or majority: why have one when you can have both
 scalability in Raft-like consensus protocols", HotCloud 2017: send a share x of the reads to the
 lease-holder and the others to majorities without it.
 
-- closed forms: :mod:`~placement.online.reads.shares`, :mod:`~placement.online.reads.retries`;
+- closed forms: :mod:`~placement.online.reads.leader_share`,
+  :mod:`~placement.online.reads.retry_model`;
 - optimal strategies: :class:`ReadProblem`, :func:`evaluate`, :func:`lower_bound`;
 - what clients see: :mod:`~placement.online.reads.simulator`, and whether it was linearizable:
-  :mod:`~placement.online.reads.checker`.
+  :mod:`~placement.online.reads.linearizability`.
 """
 
-from placement.online.reads.bounds import (
+from placement.online.reads.cluster import Cluster, Visibility, Workload
+from placement.online.reads.lease_problem import LeasePlan, LeaseProblem, evaluate_leases
+from placement.online.reads.linearizability import History, Operation, Violation, Violations, check
+from placement.online.reads.load_bound import (
     Prices,
     cheapest_choice,
     infeasible_by,
     lower_bound,
     node_prices,
 )
-from placement.online.reads.checker import History, Operation, Violation, Violations, check
-from placement.online.reads.cluster import Cluster, Visibility, Workload
-from placement.online.reads.figures import ReadFigures, evaluate
-from placement.online.reads.laws import Bottleneck, bottleneck
-from placement.online.reads.leases import LeasePlan, LeaseProblem, evaluate_leases
-from placement.online.reads.mixture import ReadStrategy, subsets_of
+from placement.online.reads.operational_laws import Bottleneck, bottleneck
 from placement.online.reads.plan import ReadPlan
 from placement.online.reads.problem import ReadGoal, ReadProblem
-from placement.online.reads.rules import Answered, FromStrategy, ReadRule, RuleState
-from placement.online.reads.run import ReadRun
-from placement.online.reads.sample import SamplePath, draw_path, uniforms
+from placement.online.reads.quorum_mixture import ReadStrategy, subsets_of
+from placement.online.reads.quorum_systems import Grid, Listed, Quorum, QuorumSystem, Threshold
+from placement.online.reads.read_rules import Answered, FromStrategy, ReadRule, RuleState
+from placement.online.reads.run_result import ReadRun
+from placement.online.reads.sample_path import SamplePath, draw_path, uniforms
 from placement.online.reads.simulator import simulate
-from placement.online.reads.systems import Grid, Listed, Quorum, QuorumSystem, Threshold
+from placement.online.reads.strategy_evaluator import ReadFigures, evaluate
 
 __all__ = [
     "Answered",

@@ -9,7 +9,7 @@ import numpy as np
 
 from placement.checks import FloatArray, frozen, nonnegative, number
 from placement.errors import InputError
-from placement.online.reads.retries import Backoff
+from placement.online.reads.retry_model import Backoff
 
 __all__ = ["Cluster", "Visibility", "Workload"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from placement.errors import SolverError
-from placement.online.reads.figures import ReadFigures, evaluate
-from placement.online.reads.mixture import ReadStrategy
 from placement.online.reads.problem import ReadGoal, ReadProblem
+from placement.online.reads.quorum_mixture import ReadStrategy
+from placement.online.reads.strategy_evaluator import ReadFigures, evaluate
 from placement.status import OPTIMALITY_TOLERANCE, Status, relative_gap, status_of
 
 __all__ = ["ReadPlan"]

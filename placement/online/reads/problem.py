@@ -9,7 +9,7 @@ import numpy as np
 
 from placement.checks import FloatArray, frozen, nonnegative, number
 from placement.errors import InputError
-from placement.online.reads.systems import Quorum, QuorumSystem, Threshold
+from placement.online.reads.quorum_systems import Quorum, QuorumSystem, Threshold
 
 __all__ = ["ReadGoal", "ReadProblem"]
 

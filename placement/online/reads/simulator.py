@@ -22,14 +22,14 @@ from dataclasses import dataclass
 from itertools import count
 
 from placement.errors import InputError
-from placement.online.reads.checker import Operation
 from placement.online.reads.cluster import Cluster, Workload
+from placement.online.reads.linearizability import Operation
 from placement.online.reads.machines import Machine
+from placement.online.reads.quorum_systems import Quorum
+from placement.online.reads.read_rules import Answered, ReadRule
 from placement.online.reads.replicas import Entry, Replicas
-from placement.online.reads.rules import Answered, ReadRule
-from placement.online.reads.run import ReadRun
-from placement.online.reads.sample import SamplePath, draw_path, uniforms
-from placement.online.reads.systems import Quorum
+from placement.online.reads.run_result import ReadRun
+from placement.online.reads.sample_path import SamplePath, draw_path, uniforms
 
 __all__ = ["simulate"]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from placement.online.selection.limiter import LimiterRules
-from placement.online.selection.sample import SamplePath
+from placement.online.selection.rate_limiter import LimiterRules
+from placement.online.selection.sample_path import SamplePath
 
 __all__ = ["Passive", "Policy", "Selector", "Servers"]
 

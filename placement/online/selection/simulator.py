@@ -16,10 +16,10 @@ import numpy as np
 
 from placement.checks import FloatArray, IntArray
 from placement.errors import SolverError
-from placement.online.records import Latencies, RunRecord, summarise
-from placement.online.selection.limiter import Limiter
+from placement.online.run_records import Latencies, RunRecord, summarise
 from placement.online.selection.policy import Policy, Servers
-from placement.online.selection.sample import SamplePath
+from placement.online.selection.rate_limiter import Limiter
+from placement.online.selection.sample_path import SamplePath
 
 __all__ = ["Outcome", "simulate"]
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from benchmarks.online_dynamic import PAGE, RESULTS
-from benchmarks.online_dynamic_pages import page
+from benchmarks.online.dynamic.page import page
+from benchmarks.online.dynamic.study import PAGE, RESULTS
 
 
 def parts():

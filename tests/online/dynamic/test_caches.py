@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.online.dynamic.belady import most_hits
-from heuristics.online.dynamic.caches import NAMES, cache_maker
+from formulations.online.dynamic.belady_min import most_hits
+from heuristics.online.dynamic.cache_names import NAMES, cache_maker
 from placement.errors import InputError
 from placement.online import spawn_streams
 from placement.online.dynamic import Geography, make_world, six_sites
-from placement.online.dynamic.caching import accesses, simulate_caches
-from placement.online.dynamic.demand import zipf
-from placement.online.dynamic.formulas import hit_share
-from placement.online.dynamic.traffic import CAUSES, Workload
-from placement.online.dynamic.writes import Forwarding
+from placement.online.dynamic.cache_simulator import accesses, simulate_caches
+from placement.online.dynamic.hot_set_demand import zipf
+from placement.online.dynamic.request_traffic import CAUSES, Workload
+from placement.online.dynamic.sizing_formulas import hit_share
+from placement.online.dynamic.write_wait import Forwarding
 
 pytest.importorskip("cachetools")
 

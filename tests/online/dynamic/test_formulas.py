@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from heuristics.online.dynamic.votes import popular_lists, run_votes
+from heuristics.online.dynamic.vote_rounds import popular_lists, run_votes
 from placement.errors import InputError
 from placement.online import spawn_streams
 from placement.online.dynamic import make_world, six_sites
-from placement.online.dynamic.demand import zipf
-from placement.online.dynamic.formulas import (
+from placement.online.dynamic.copy_lifecycle import CopySet
+from placement.online.dynamic.hot_set_demand import zipf
+from placement.online.dynamic.simulator import hot_sets
+from placement.online.dynamic.sizing_formulas import (
     gossip_rounds,
     hit_share,
     largest_k,
@@ -16,8 +18,6 @@ from placement.online.dynamic.formulas import (
     replicas_conservative,
     replicas_exact,
 )
-from placement.online.dynamic.lifecycle import CopySet
-from placement.online.dynamic.simulator import hot_sets
 
 
 def test_published_counts():

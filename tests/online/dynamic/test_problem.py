@@ -18,8 +18,8 @@ from placement.online.dynamic import (
     make_world,
     six_sites,
 )
-from placement.online.dynamic.demand import zipf
-from placement.online.dynamic.ring import random_ring
+from placement.online.dynamic.hash_ring import random_ring
+from placement.online.dynamic.hot_set_demand import zipf
 from tests.online.dynamic.worlds import all_copies, slow_cost, small_problems
 
 

@@ -6,11 +6,11 @@ import pytest
 from placement.errors import InputError
 from placement.online import spawn_streams
 from placement.online.dynamic import Geography, evaluate, make_world, six_sites
-from placement.online.dynamic.cluster import Cluster, Settings
+from placement.online.dynamic.read_votes import most_voted, vote_rates
+from placement.online.dynamic.request_traffic import CAUSES, Workload, requests
 from placement.online.dynamic.simulator import simulate
-from placement.online.dynamic.traffic import CAUSES, Workload, requests
-from placement.online.dynamic.votes import most_voted, vote_rates
-from placement.online.dynamic.writes import Forwarding, write_rtt
+from placement.online.dynamic.vote_servers import Cluster, Settings
+from placement.online.dynamic.write_wait import Forwarding, write_rtt
 
 pytest.importorskip("rbloom")
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.errors import InputError
-from placement.online.dynamic.formulas import bloom_bits, bloom_error
-from placement.online.dynamic.merging import merge, merge_two, top
-from placement.online.dynamic.spacesaving import SpaceSaving, Summary, exact_summary
-from placement.online.dynamic.summaries import BloomSummary, ErrorCounter, spread
+from placement.online.dynamic.bloom_summaries import BloomSummary, ErrorCounter, spread
+from placement.online.dynamic.merge_summaries import merge, merge_two, top
+from placement.online.dynamic.sizing_formulas import bloom_bits, bloom_error
+from placement.online.dynamic.space_saving import SpaceSaving, Summary, exact_summary
 
 streams = st.lists(st.integers(0, 9), max_size=60)
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulations.online.dynamic.milp import solve_milp
+from formulations.online.dynamic.solve_program import solve_milp
 from heuristics.online.dynamic.local_topk import local_topk
-from heuristics.online.dynamic.votes import run_votes
+from heuristics.online.dynamic.vote_rounds import run_votes
 from placement.errors import InputError
-from placement.online.dynamic.lifecycle import CopySet
-from placement.online.dynamic.votes import Weight, most_voted, vote_rates
+from placement.online.dynamic.copy_lifecycle import CopySet
+from placement.online.dynamic.read_votes import Weight, most_voted, vote_rates
 from tests.online.dynamic.worlds import published_problem, small_problems, two_sites
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from benchmarks import online_reads, online_reads_report
+from benchmarks.online.reads import report as online_reads_report
+from benchmarks.online.reads import study as online_reads
 
 
 @pytest.mark.parametrize("suite", sorted(online_reads.SUITES))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.errors import InputError
-from placement.online.reads.retries import (
+from placement.online.reads.retry_model import (
     Backoff,
     RetryModel,
     best_first_wait,

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from placement.errors import InputError
-from placement.online.reads.shares import (
+from placement.online.reads.leader_share import (
     follower_load,
     inclusion_probability,
     leader_load,

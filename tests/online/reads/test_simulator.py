@@ -22,7 +22,7 @@ from placement.online.reads import (
 )
 from placement.online.reads.machines import Machine
 from placement.online.reads.replicas import Replicas
-from placement.online.reads.sample import draw_path
+from placement.online.reads.sample_path import draw_path
 
 X = 2 / 7
 

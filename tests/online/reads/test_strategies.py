@@ -27,7 +27,12 @@ from placement.online.reads import (
     lower_bound,
     subsets_of,
 )
-from placement.online.reads.shares import follower_load, leader_load, leader_served, uniform_share
+from placement.online.reads.leader_share import (
+    follower_load,
+    leader_load,
+    leader_served,
+    uniform_share,
+)
 from placement.status import Status
 from tests.online.reads.instances import random_problem
 

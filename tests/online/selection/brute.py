@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 
-from heuristics.online.selection.outstanding import LeastOutstanding
+from heuristics.online.selection.least_outstanding import LeastOutstanding
 from placement.online.selection import Cluster, Window, cut, draw
 
 

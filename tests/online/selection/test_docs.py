@@ -31,7 +31,7 @@ def ladder():
 
 
 def test_the_tables_are_those_of_the_results(rows, ladder):
-    from benchmarks.online_selection_report import PAGE, _page
+    from benchmarks.online.selection.report import PAGE, _page
 
     head = json.loads((RESULTS / "online_selection.json").read_text(encoding="utf-8"))
     assert PAGE.read_text(encoding="utf-8") == _page(rows, head, ladder)
@@ -66,7 +66,7 @@ def test_ratios_of_the_published_setting(rows, suite, epoch, above, below, low, 
 
 def test_means_lie_near_the_reference(rows):
     """At most one in twenty beyond one deviation between seeds, and none beyond two."""
-    from benchmarks.online_selection_reference import GRID
+    from benchmarks.online.selection.reference import GRID
 
     off = []
     for epoch, policies in GRID.items():

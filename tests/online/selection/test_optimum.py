@@ -5,14 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.online.selection import fluid, time_indexed
-from formulations.online.selection.optimum import solve
-from formulations.online.selection.options import incumbent
-from formulations.online.selection.prices import Prices, ascend, price
+from formulations.online.selection import fluid_bound as fluid
+from formulations.online.selection import time_indexed
+from formulations.online.selection.optimal_choice import solve
+from formulations.online.selection.server_time_prices import Prices, ascend, price
+from formulations.online.selection.start_options import incumbent
+from heuristics.online.selection.blind_policies import RandomChoice, RoundRobin
 from heuristics.online.selection.c3 import C3
-from heuristics.online.selection.oblivious import RandomChoice, RoundRobin
-from heuristics.online.selection.oracles import EarliestCompletion, Oracle
-from heuristics.online.selection.outstanding import LeastOutstanding
+from heuristics.online.selection.least_outstanding import LeastOutstanding
+from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from placement.errors import InputError, SolverError
 from placement.online.selection import Cluster, cut, draw, simulate
 from tests.online.selection.brute import best_assignment, best_schedule, tiny

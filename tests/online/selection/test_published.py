@@ -1,17 +1,17 @@
 """The published setting: ratios against reference values, and what the papers do not say.
 
-Full tables: `python -m benchmarks.online_selection`. Here fewer seeds and, in the ordinary
+Full tables: `python -m benchmarks.online.selection.study`. Here fewer seeds and, in the ordinary
 run, fewer reads.
 """
 
 import numpy as np
 import pytest
 
+from heuristics.online.selection.blind_policies import RoundRobin
 from heuristics.online.selection.c3 import C3
-from heuristics.online.selection.engine import compiled_available, run
-from heuristics.online.selection.oblivious import RoundRobin
-from heuristics.online.selection.oracles import EarliestCompletion, Oracle
-from heuristics.online.selection.outstanding import LeastOutstanding
+from heuristics.online.selection.least_outstanding import LeastOutstanding
+from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
+from heuristics.online.selection.run_policy import compiled_available, run
 from placement.online.selection import Cluster, draw
 
 pytestmark = pytest.mark.skipif(not compiled_available(), reason="minutes without the kernel")

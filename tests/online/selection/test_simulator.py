@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heuristics.online.selection.blind_policies import RandomChoice
 from heuristics.online.selection.c3 import C3
-from heuristics.online.selection.engine import compiled_available, described, run
-from heuristics.online.selection.oblivious import RandomChoice
-from heuristics.online.selection.oracles import EarliestCompletion, Oracle
-from heuristics.online.selection.outstanding import LeastOutstanding
+from heuristics.online.selection.least_outstanding import LeastOutstanding
+from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from heuristics.online.selection.response_times import WeightedResponseTime
+from heuristics.online.selection.run_policy import compiled_available, described, run
 from placement.errors import InputError, SolverError
 from placement.online.selection import Cluster, LimiterRules, draw, simulate
 from tests.online.selection.worlds import ALL, COMPILED, paths

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from heuristics.online.selection.dynamic_snitch import DynamicSnitch
 from heuristics.online.selection.response_times import LeastResponseTime, WeightedResponseTime
-from heuristics.online.selection.snitch import DynamicSnitch
 from placement.errors import InputError
 from placement.online.selection import Cluster, Servers, draw
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from heuristics.online.selection.blind_policies import RandomChoice, RoundRobin
 from heuristics.online.selection.c3 import C3
-from heuristics.online.selection.oblivious import RandomChoice, RoundRobin
-from heuristics.online.selection.oracles import EarliestCompletion, Oracle
-from heuristics.online.selection.outstanding import LeastOutstanding
+from heuristics.online.selection.least_outstanding import LeastOutstanding
+from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from heuristics.online.selection.response_times import (
     LeastResponseTime,
     TwoChoices,

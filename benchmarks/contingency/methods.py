@@ -1,0 +1,108 @@
+"""Four methods on the worst case of a plan with a leader: how long, and how close.
+
+    python -m benchmarks.contingency.methods [--time-limit 60]
+
+The objective is the worst of normal operation and of the loss of any one site, on `world27`: four
+replicas and three voters among its first 11 and its first 14 sites, and five among all 27. Every
+value is the evaluator's. The gap is to the best bound that any method proved for the question, and
+`own gap` to the method's own; a bound above another method's value stops the run with an error.
+CPU seconds are those of the process with all its threads.
+
+Writes results/contingency_methods.csv in the folder of the benchmarks, and the machine as .json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import placement
+from benchmarks.harness.machine import ROOT, describe
+from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.contingency.objective import Contingency
+
+__all__ = ["main", "measure"]
+
+CASES = ((11, 4), (14, 4), (27, 5))
+METHODS = ("exhaustive", "local-search", "cp-sat", "milp")
+HEADS = (
+    "sites",
+    "replicas",
+    "method",
+    "status",
+    "worst ms",
+    "gap %",
+    "own gap %",
+    "CPU s",
+    "wall s",
+)
+
+
+def measure(sites: int, replicas: int, time_limit: float) -> Iterator[tuple[object, ...]]:
+    """Yield a row of `HEADS` for each method on the first so many sites.
+
+    Raises
+    ------
+    placement.SolverError
+        When one method's bound is above another's value.
+    """
+    world = placement.load("world27")
+    problem = placement.Problem(
+        world,
+        replicas=replicas,
+        voters=3,
+        forbidden=world.sites[sites:],
+        objective=Contingency(),
+    )
+    found = []
+    for method in METHODS:
+        cpu, wall = time.process_time(), time.perf_counter()
+        plan = placement.solve(problem, method, time_limit=time_limit)
+        found.append((plan, time.process_time() - cpu, time.perf_counter() - wall))
+    bound = max(plan.bound for plan, *_ in found)
+    best = min(plan.objective for plan, *_ in found if plan.configuration is not None)
+    if bound > best * (1 + 1e-9):
+        raise placement.SolverError(f"the bound {bound!r} is above the value {best!r}")
+    for plan, cpu, wall in found:
+        row = [sites, replicas, plan.method, str(plan.status)]
+        if plan.configuration is None:
+            row += ["-", "-", "-"]
+        else:
+            value = plan.objective / problem.demand.operations
+            gap = max(0.0, 1 - bound / plan.objective)
+            row += [f"{value:.3f}", f"{100 * gap:.2f}", f"{100 * plan.gap:.2f}"]
+        yield (*row, f"{cpu:.2f}", f"{wall:.2f}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; see the module's docstring."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.contingency.methods")
+    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per method")
+    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
+    asked = parser.parse_args(arguments)
+    rows = []
+    print("  ".join(HEADS))
+    for sites, replicas in CASES:
+        for row in measure(sites, replicas, asked.time_limit):
+            rows.append(row)
+            print("  ".join(map(str, row)), flush=True)
+    with (asked.results / "contingency_methods.csv").open(
+        "w", newline="", encoding="utf-8"
+    ) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HEADS)
+        writer.writerows(rows)
+    about = {"machine": describe(), "time limit s": asked.time_limit}
+    text = json.dumps(about, indent=1, ensure_ascii=False)
+    path = asked.results / "contingency_methods.json"
+    path.write_text(text + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

@@ -1,0 +1,1 @@
+"""Studies of the exact method: speed, sweeps, kernels."""

@@ -1,0 +1,94 @@
+"""What a C compiler at installation is worth: the two kernels of method ``exact``.
+
+    python -m benchmarks.exact.kernels                      a minute of CPU time
+    python -m benchmarks.exact.kernels --sets world27 aws gcp --repeat 3
+
+The same questions to the compiled kernel and to the one in NumPy: a bundled data set, all nine
+operation mixes, three voters of five and of nine replicas. CPU time from the problem to the proven
+plan, the certificate left out, least of `--repeat` runs. Both must prove the same optimum, or the
+run stops with an error.
+
+Writes results/kernels.csv in the folder of the benchmarks, one row per question.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import placement
+from benchmarks.harness.machine import ROOT, describe, sentence
+from formulations.exact.kernel import compiled_available
+from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.workloads import MIXES
+
+HEADS = ("set", "mix", "replicas", "voters", "compiled ms", "NumPy ms", "ratio")
+
+
+def cpu_ms(problem: placement.Problem, kernel: str, repeat: int) -> tuple[placement.Plan, float]:
+    """Return the plan by a kernel, and the least CPU time of its runs in ms.
+
+    Raises
+    ------
+    placement.SolverError
+        When the optimum is not proven.
+    """
+    times = []
+    for _ in range(repeat):
+        began = time.process_time()
+        plan = placement.solve(problem, settings={"kernel": kernel, "certificate": False})
+        times.append(1000 * (time.process_time() - began))
+    if plan.status != "optimal":
+        raise placement.SolverError(f"kernel {kernel!r} left {problem.instance.name} {plan.status}")
+    return plan, min(times)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; see the module's docstring."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.exact.kernels")
+    parser.add_argument("--sets", nargs="+", default=["world27"])
+    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
+    asked = parser.parse_args(arguments)
+    if not compiled_available():
+        print("error: there is no compiled kernel here", file=sys.stderr)
+        return 1
+    first = placement.Problem(placement.load("world27"), replicas=3, voters=1)
+    for kernel in ("compiled", "numpy"):
+        cpu_ms(first, kernel, 1)  # imports
+    rows: list[tuple[object, ...]] = []
+    for name in asked.sets:
+        for mix in MIXES:
+            for size in (5, 9):
+                problem = placement.Problem(placement.load(name, mix=mix), replicas=size, voters=3)
+                best, quick = cpu_ms(problem, "compiled", asked.repeat)
+                same, slow = cpu_ms(problem, "numpy", asked.repeat)
+                if not math.isclose(best.objective, same.objective, rel_tol=1e-9):
+                    raise placement.SolverError(
+                        f"two optima: {best.objective!r}, {same.objective!r}"
+                    )
+                rows.append((name, mix, size, 3, round(quick, 2), round(slow, 1), slow / quick))
+                print(*rows[-1], file=sys.stderr, flush=True)
+    ratios = [float(str(row[-1])) for row in rows]
+    print(
+        f"NumPy over compiled, {len(rows)} questions: median {statistics.median(ratios):.0f}, "
+        f"from {min(ratios):.0f} to {max(ratios):.0f}"
+    )
+    print(sentence(describe(("numpy",))))
+    with (asked.results / "kernels.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HEADS)
+        writer.writerows(
+            (*row[:-1], f"{ratio:.1f}") for row, ratio in zip(rows, ratios, strict=True)
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

@@ -1,0 +1,424 @@
+"""How long the method ``exact`` takes to a proven optimum, on every kind of world it is made for.
+
+    python -m benchmarks.exact.speed                    all groups, three quarters of an hour
+    python -m benchmarks.exact.speed --groups small     27 to 32 sites only
+    python -m benchmarks.exact.speed --repeat 5         least of five runs for each question
+    python -m benchmarks.exact.speed --write-docs       the table of docs/methods.md from the files
+
+Every question is one call of the method, as `solve` makes it: from the problem to the plan, with
+the proof, the certificate left out (``--certificate`` keeps it). Worlds up to 48 sites are those of
+:mod:`benchmarks.harness.tier3_worlds`, measured and modelled; larger ones are modelled around the
+bundled cities. All nine operation mixes, |R| and |V| as printed. A group's line gives the median
+and the worst over its questions of the least time of each, how many were left with a larger gap
+than asked for (0.1 % in the last group, none in the others) at the time limit, and what is aimed
+at. Times are CPU times of the process, which runs on one core: on an idle machine they are wall
+times, and on a busy one they still mean something; the file has both.
+`first` is a fresh interpreter: start, imports and the first plan, for 32 sites.
+
+Prints a table and writes results/exact_speed.csv, one row per question, and exact_speed.json, what
+each group ran on; what there is of groups that were not run stays. A file row has the most memory
+that the process held while it was answered, problem included, where the system tells (Linux).
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import csv
+import math
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.exact.speed_table import note_runs, write_table
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.memory import most_memory, watch_memory
+from benchmarks.harness.tier3_worlds import demand, world
+from benchmarks.harness.timing import command
+from formulations.exact.branch_and_bound import Limits, Result, search
+from formulations.exact.kernel import compiled_available
+from formulations.exact.method import METHOD
+from formulations.exact.reduced_problem import Core
+from placement import Instance, Problem, datasets
+from placement.checks import FloatArray
+from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.datasets.distance_rtt import modelled_rtt
+from placement.methods import Options, run
+from placement.model.operations import STANDARD_OPERATIONS
+from placement.workloads import MIXES, mix_shares
+
+PMED = ROOT / "../shared/data/pmed"
+RESULTS = ROOT / "benchmarks" / "results"
+PAGE = ROOT / "docs/methods.md"
+
+Answer = Callable[[float], tuple[str, float, int]]
+"""Seconds allowed -> status, gap, nodes."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One thing to prove."""
+
+    group: str
+    name: str
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the file; `memory` in MB, NaN where the system does not tell."""
+
+    group: str
+    question: str
+    seconds: float
+    wall: float
+    status: str
+    gap: float
+    nodes: int
+    memory: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """Questions of a size, and the times aimed at: median and worst, in seconds.
+
+    `gap` is what the questions ask for; 0: a proof.
+    """
+
+    name: str
+    median: float
+    worst: float
+    limit: float
+    questions: Callable[[int], Iterator[Question]]
+    gap: float = 0.0
+
+
+def _ask(problem: Problem, certificate: bool, gap: float = 0.0) -> Answer:
+    def answer(seconds: float) -> tuple[str, float, int]:
+        options = Options(time_limit=seconds, gap_limit=gap, settings={"certificate": certificate})
+        plan = run(METHOD, problem, options)
+        return str(plan.status), plan.gap, int(plan.stats["nodes"])
+
+    return answer
+
+
+def _ask_core(core: Core) -> Answer:
+    def answer(seconds: float) -> tuple[str, float, int]:
+        result: Result = search(core, limits=Limits(seconds=seconds), certify=False)
+        gap = 0.0 if result.score == result.bound else 1 - result.bound / result.score
+        return str(result.status), gap, result.counters.nodes
+
+    return answer
+
+
+def _regional(
+    group: str, networks: Sequence[tuple[str, int]], counts: Sequence[tuple[int, int]], keep: bool
+) -> Iterator[Question]:
+    for network, sites in networks:
+        for mix in MIXES:
+            made = world(network, mix, seed=1, sites=sites)
+            if made is None:
+                print(
+                    f"{network}: its matrix is not beside the checkout, left out", file=sys.stderr
+                )
+                break
+            for replicas, voters in counts:
+                problem = Problem(made.instance, replicas=replicas, voters=voters)
+                name = f"{network} {len(made.instance.sites)} {mix} {replicas}/{voters}"
+                yield Question(group, name, _ask(problem, keep))
+
+
+@lru_cache(maxsize=1)
+def _strewn(
+    sites: int, clients: int, seed: int
+) -> tuple[FloatArray, FloatArray, np.random.Generator]:
+    """RTTs from clients and between sites, strewn around the cities, and the draws that follow."""
+    rng = np.random.default_rng([seed, sites, clients])
+    cities = np.array([(city.lat, city.lon) for city in datasets.cities()])
+
+    def places(count: int) -> FloatArray:
+        near = cities[rng.integers(len(cities), size=count)] + rng.normal(0, 2, (count, 2))
+        return np.asarray(np.column_stack([near[:, 0].clip(-80, 80), near[:, 1]]))
+
+    return *modelled_rtt(places(sites), places(clients), rng), rng
+
+
+def _scattered(sites: int, clients: int, mix: str, seed: int) -> Instance:
+    """Sites and clients strewn around the bundled cities, RTTs modelled from distance."""
+    rtt, between, draws = _strewn(sites, clients, seed)
+    rng = copy.deepcopy(draws)  # every mix on the same network
+    return Instance(
+        sites=[f"s{i}" for i in range(sites)],
+        clients=[f"c{i}" for i in range(clients)],
+        client_rtt=rtt,
+        site_rtt=between,
+        counts=demand(mix_shares(mix), clients, rng),
+        operations=STANDARD_OPERATIONS,
+        name=f"{sites} x {clients}",
+    )
+
+
+def _large(
+    group: str,
+    size: tuple[int, int],
+    counts: Sequence[tuple[int, int]],
+    keep: bool,
+    gap: float = 0.0,
+) -> Iterator[Question]:
+    for mix in MIXES:
+        instance = _scattered(*size, mix, seed=1)
+        for replicas, voters in counts:
+            problem = Problem(instance, replicas=replicas, voters=voters)
+            name = f"{size[0]} x {size[1]} {mix} {replicas}/{voters}"
+            yield Question(group, name, _ask(problem, keep, gap))
+
+
+def _p_median(rtt: FloatArray, weight: FloatArray, size: int) -> Core:
+    zero = np.zeros(len(rtt))
+    between = np.zeros((rtt.shape[1], rtt.shape[1]))
+    return Core.of_arrays(rtt, between, (weight, zero, zero, 0.0), replicas=(size, size), voters=1)
+
+
+def _library(group: str) -> Iterator[Question]:
+    """OR-Library (Beasley 1985); all-pairs shortest paths are not timed."""
+    if not PMED.exists():
+        print("the OR-Library instances are not beside the checkout, left out", file=sys.stderr)
+        return
+    for number in range(1, 41):  # as many of the forty as are there
+        if not (path := PMED / f"pmed{number}.txt").exists():
+            continue
+        lines = path.read_text(encoding="ascii").splitlines()
+        rows = [list(map(int, line.split())) for line in lines if line.strip()]
+        nodes, _, size = rows[0]
+        distance = np.full((nodes, nodes), np.inf)
+        np.fill_diagonal(distance, 0)
+        for i, j, cost in rows[1:]:
+            distance[i - 1, j - 1] = distance[j - 1, i - 1] = cost
+        for k in range(nodes):
+            np.minimum(distance, distance[:, k : k + 1] + distance[k], out=distance)
+        core = _p_median(distance, np.ones(nodes), size)
+        yield Question(group, f"pmed{number} n={nodes} p={size}", _ask_core(core))
+
+
+LIBRARY_SIZES = [
+    *(
+        (n, p)
+        for n in (100, 200, 300, 400, 500, 600)
+        for p in (5, 10, n // 10, n // 5, round(n / 3))
+    ),
+    *((700, p) for p in (5, 10, 70, 140)),
+    *((n, p) for n in (800, 900) for p in (5, 10, n // 10)),
+]
+"""n and p of pmed1 to pmed40."""
+
+
+def _drawn(group: str) -> Iterator[Question]:
+    """Forty networks drawn by the rule of the OR-Library's, with its sizes.
+
+    n²/50 edges between random nodes, a random tree among them, whole lengths from 1 to 100.
+    """
+    for number, (nodes, size) in enumerate(LIBRARY_SIZES, start=1):
+        rng = np.random.default_rng([1985, number])
+        edges = nodes * nodes // 50
+        tree = [(int(rng.integers(0, i)), i) for i in range(1, nodes)]
+        others = rng.integers(0, nodes, (max(0, edges - len(tree)), 2))
+        distance = np.full((nodes, nodes), np.inf)
+        for i, j in [*tree, *((int(i), int(j)) for i, j in others)]:
+            distance[i, j] = distance[j, i] = float(rng.integers(1, 101))
+        np.fill_diagonal(distance, 0)
+        for k in range(nodes):
+            np.minimum(distance, distance[:, k : k + 1] + distance[k], out=distance)
+        core = _p_median(distance, np.ones(nodes), size)
+        yield Question(group, f"drawn {number} n={nodes} p={size}", _ask_core(core))
+
+
+def _plane(group: str, sites: int, clients: int, sizes: Sequence[int]) -> Iterator[Question]:
+    """Points in a square; whole distances and unit weights where sites are the clients."""
+    rng = np.random.default_rng(sites + clients)
+    points = 1000 * rng.random((sites, 2))
+    homes = points if sites == clients else 1000 * rng.random((clients, 2))
+    distance = np.sqrt((homes[:, :1] - points[:, 0]) ** 2 + (homes[:, 1:] - points[:, 1]) ** 2)
+    weight = np.ones(clients)
+    if sites == clients:
+        distance = np.floor(distance)
+    else:
+        weight = rng.lognormal(0, 1, clients)
+    for size in sizes:
+        core = _p_median(distance, weight, size)
+        yield Question(group, f"plane {sites} x {clients} p={size}", _ask_core(core))
+
+
+TENTH = 0.001
+"""A gap of 0.1 %."""
+
+SMALL = [(3, 1), (3, 3), (5, 3), (7, 5), (9, 1), (9, 5), (13, 7)]
+
+
+def groups(keep: bool) -> tuple[Group, ...]:
+    """Return all groups; `keep` asks for the certificate."""
+    small = [("modelled", 27), ("modelled", 32), ("aws-2025", 27), ("aws-2025", 32)]
+    return (
+        Group("small", 0.002, 0.05, 60, lambda _: _regional("small", small, SMALL, keep)),
+        Group(
+            "medium",
+            0.01,
+            0.3,
+            60,
+            lambda _: _regional("medium", [("azure-2025", 48)], SMALL, keep),
+        ),
+        Group(
+            "100 x 200",
+            0.1,
+            2,
+            60,
+            lambda _: _large("100 x 200", (100, 200), [(5, 3), (9, 5)], keep),
+        ),
+        Group(
+            "200 x 400",
+            0.5,
+            10,
+            120,
+            lambda _: _large("200 x 400", (200, 400), [(5, 3), (9, 5)], keep),
+        ),
+        Group("500 x 500", 30, 30, 120, lambda _: _large("500 x 500", (500, 500), [(9, 5)], keep)),
+        Group("p-median", 0.2, 5, 60, lambda _: _library("p-median")),
+        Group("p-median drawn", 0.125, 5, 60, lambda _: _drawn("p-median drawn")),
+        Group("p-median 900", 0.5, 5, 60, lambda _: _plane("p-median 900", 900, 900, (5,))),
+        Group(
+            "p-median large",
+            300,
+            300,
+            300,
+            lambda _: _plane("p-median large", 1000, 5000, (5, 10)),
+        ),
+        Group(
+            "1000 x 5000",
+            300,
+            300,
+            300,
+            lambda _: _large("1000 x 5000", (1000, 5000), [(5, 3)], keep),
+        ),
+        Group(
+            "1000 x 5000, 9",
+            300,
+            300,
+            300,
+            lambda _: _large("1000 x 5000, 9", (1000, 5000), [(9, 5)], keep, TENTH),
+            TENTH,
+        ),
+    )
+
+
+FIRST = """
+import numpy as np
+import placement
+
+draw = np.random.default_rng(0)
+place = draw.normal(size=(32, 3))
+rtt = np.linalg.norm(place[:, None] - place, axis=2) * 60.0
+names = tuple(f"s{i}" for i in range(32))
+counts = draw.integers(1, 10_000, (32, 5))
+world = placement.Instance(names, names, rtt, rtt, counts)
+assert placement.solve(placement.Problem(world, replicas=5, voters=3)).status == "optimal"
+"""
+
+
+def measure(group: Group, repeat: int) -> Iterator[Row]:
+    """Prove every question of a group, `repeat` times each; the least time counts."""
+    for question in group.questions(repeat):
+        seconds, walls = [], []
+        watched = watch_memory()
+        for _ in range(repeat):
+            started, clock = time.process_time(), time.perf_counter()
+            status, gap, nodes = question.answer(group.limit)
+            seconds.append(time.process_time() - started)
+            walls.append(time.perf_counter() - clock)
+            if seconds[-1] > 5:
+                break
+        memory = most_memory() if watched else math.nan
+        yield Row(group.name, question.name, min(seconds), min(walls), status, gap, nodes, memory)
+
+
+HEAD = ["group", "question", "cpu_s", "wall_s", "status", "gap", "nodes", "memory_mb"]
+
+
+def _write(path: Path, rows: Sequence[Row]) -> None:
+    """Write the rows, and keep those that the file has of groups that were not run."""
+    new = {row.group for row in rows}
+    kept: list[list[str]] = []
+    if path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            kept = [line for line in csv.reader(file) if line[0] not in {*new, HEAD[0]}]
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(HEAD)
+        writer.writerows(kept)
+        writer.writerows(
+            [
+                row.group,
+                row.question,
+                f"{row.seconds:.6f}",
+                f"{row.wall:.6f}",
+                row.status,
+                f"{row.gap:.3g}",
+                str(row.nodes),
+                f"{row.memory:.0f}",
+            ]
+            for row in rows
+        )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the benchmark and return the exit code: 1 when something was left unproven."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.exact.speed", description=__doc__)
+    every = groups(keep=False)
+    parser.add_argument("--groups", nargs="+", choices=[group.name for group in every])
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--certificate", action="store_true")
+    parser.add_argument("--write-docs", action="store_true", help="only the table, from the files")
+    arguments = parser.parse_args(argv)
+    if arguments.write_docs:
+        write_table(PAGE, RESULTS / "exact_speed.csv", RESULTS / "exact_speed.json")
+        return 0
+    left = 0
+    kernel = "compiled" if compiled_available() else "NumPy"
+    print(f"kernel: {kernel}; CPU times in ms; aimed at: median, worst")
+    print(f"{'group':<16}{'questions':>10}{'unproven':>10}{'median':>10}{'worst':>11}   aimed at")
+    for group in groups(arguments.certificate):
+        if arguments.groups and group.name not in arguments.groups:
+            continue
+        found = list(measure(group, arguments.repeat))
+        if not found:
+            continue
+        times = sorted(1e3 * row.seconds for row in found)
+        open_ones = sum(row.status != "optimal" and row.gap > group.gap for row in found)
+        left += open_ones
+        print(
+            f"{group.name:<16}{len(found):>10}{open_ones:>10}{statistics.median(times):>10.2f}"
+            f"{times[-1]:>11.1f}   {1e3 * group.median:g}, {1e3 * group.worst:g}"
+            f"   worst: {max(found, key=lambda row: row.seconds).question}",
+            flush=True,
+        )
+        _write(RESULTS / "exact_speed.csv", found)
+        note_runs(RESULTS / "exact_speed.json", [group.name], arguments.repeat, None)
+    if not arguments.groups:
+        try:
+            first = command([sys.executable, "-c", FIRST], runs=5)
+        except subprocess.CalledProcessError as error:
+            print(error.stderr.decode(), file=sys.stderr)
+            return 1
+        print(f"first plan in a fresh interpreter: {1e3 * first.least:.0f} ms, aimed at: 500")
+        note_runs(RESULTS / "exact_speed.json", [], arguments.repeat, first.least)
+    return int(left > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

@@ -1,0 +1,131 @@
+"""The table of docs/methods.md that shows what :mod:`benchmarks.exact.speed` measured."""
+
+from __future__ import annotations
+
+import csv
+import json
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from benchmarks.harness.doc_pages import put_between
+from benchmarks.harness.machine import describe, sentence
+
+__all__ = ["BEGIN", "END", "FIRST", "GROUPS", "note_runs", "table", "write_table"]
+
+BEGIN = "<!-- begin exact_speed.csv -->\n"
+END = "<!-- end -->"
+
+GROUPS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "small": ("27 to 32 sites, modelled and measured (AWS)", "2 ms, 50 ms"),
+        "medium": ("48 sites, measured (Azure)", "10 ms, 300 ms"),
+        "100 x 200": ("100 sites × 200 clients", "0.1 s, 2 s"),
+        "200 x 400": ("200 sites × 400 clients", "0.5 s, 10 s"),
+        "500 x 500": ("500 sites × 500 clients, \\|R\\| = 9", "worst 30 s"),
+        "p-median": ("OR-Library pmed1 to pmed10", ""),
+        "p-median drawn": ("40 networks drawn like pmed1 to pmed40", "5 s together"),
+        "p-median 900": ("p-median, 900 × 900, p = 5", "0.2 s"),
+        "p-median large": ("p-median, 1,000 × 5,000, p = 5 and 10", "300 s"),
+        "1000 x 5000": ("1,000 sites × 5,000 clients, \\|R\\| = 5", "300 s"),
+        "1000 x 5000, 9": ("the same, \\|R\\| = 9, to a gap of 0.1 %", "300 s"),
+    }
+)
+"""Group of the file -> what it is, and the median and worst time aimed at."""
+
+LARGEST = "1000 x 5000"
+"""Group whose memory the table tells."""
+
+FIRST = "first plan"
+"""Key of the first plan of a fresh interpreter in the file of runs."""
+
+
+def note_runs(path: Path, groups: Iterable[str], repeat: int, first: float | None) -> None:
+    """Note in a JSON file what some groups ran on, beside what is there of others.
+
+    Parameters
+    ----------
+    path
+        The file.
+    groups
+        Groups that were run just now.
+    repeat
+        Runs of each question.
+    first
+        Seconds from the start of a fresh interpreter to its first plan; None: not measured.
+    """
+    runs = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    machine = describe()
+    for group in groups:
+        runs[group] = {"repeat": repeat, "machine": machine}
+    if first is not None:
+        runs[FIRST] = {"seconds": round(first, 3), "machine": machine}
+    path.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
+
+
+def _time(seconds: float) -> str:
+    """Three significant digits at most, in ms below a second."""
+    if seconds < 1:
+        return f"{1e3 * seconds:.2g} ms" if seconds < 0.1 else f"{1e3 * seconds:.0f} ms"
+    return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def _percent(gap: float) -> str:
+    """Three significant digits."""
+    return f"{100 * gap:.3g} %"
+
+
+def table(rows: Iterable[Mapping[str, str]], runs: Mapping[str, Mapping[str, object]]) -> str:
+    """Return the rows as a Markdown table, a line per group, and what they ran on."""
+    groups: dict[str, list[Mapping[str, str]]] = defaultdict(list)
+    for row in rows:
+        groups[row["group"]].append(row)
+    lines = [
+        "| sites × clients | questions | proven | largest gap | median | worst | together | aim "
+        "| the worst |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for group, (what, aim) in GROUPS.items():
+        found = groups.get(group)
+        if not found:
+            continue
+        times = [float(row["cpu_s"]) for row in found]
+        worst = max(found, key=lambda row: float(row["cpu_s"]))
+        cells = (
+            what,
+            str(len(found)),
+            str(sum(row["status"] == "optimal" for row in found)),
+            _percent(max(float(row["gap"]) * (row["status"] != "optimal") for row in found)),
+            _time(statistics.median(times)),
+            _time(max(times)),
+            _time(sum(times)),
+            aim,
+            f"{worst['question']}, {int(worst['nodes']):,} nodes" if len(found) > 1 else "",
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    lines.append("")
+    memory = [float(row["memory_mb"]) for row in groups.get(LARGEST, ())]
+    if memory:
+        lines.append(f"Most memory at {GROUPS[LARGEST][0]}: {max(memory):,.0f} MB.")
+    first = runs.get(FIRST)
+    if first is not None:
+        lines.append(
+            f"First plan of a fresh interpreter, 32 sites, imports included: {first['seconds']} s"
+            " of wall time (aim: 0.5 s)."
+        )
+    machines: dict[str, list[str]] = defaultdict(list)
+    for group, run in runs.items():
+        machine = run["machine"]
+        if isinstance(machine, Mapping):
+            machines[sentence(machine)].append(group)
+    lines += [f"{'; '.join(names)}: {machine}." for machine, names in machines.items()]
+    return "\n".join(lines)
+
+
+def write_table(page: Path, results: Path, runs: Path) -> None:
+    """Put the table between its marks on a page."""
+    with results.open(newline="", encoding="utf-8") as file:
+        shown = table(list(csv.DictReader(file)), json.loads(runs.read_text(encoding="utf-8")))
+    put_between(page, BEGIN, END, shown)

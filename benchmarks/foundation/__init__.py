@@ -1,0 +1,1 @@
+"""Study: tiers 1 and 2 on the bundled data sets."""

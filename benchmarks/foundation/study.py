@@ -1,0 +1,327 @@
+"""Speed of the foundation: exhaustive search, tiers 1 and 2 for a fleet, start-up.
+
+    python -m benchmarks.foundation.study [--runs 7] [--seed 0] [--write-docs]
+
+Prints a table, writes benchmarks/results/foundation.json, and with --write-docs the page
+docs/benchmarks/foundation.md. Every answer that is timed is also checked: exhaustive search against
+the evaluator on every replica set (vectorised differently) where that is affordable and against the
+exact engine elsewhere, the fleet against one solved problem per sampled database.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+import placement
+from benchmarks.harness import machine
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.timing import Timing, command, repeat
+from formulations.exact.method import METHOD as EXACT
+from heuristics.overtime.fleet_tiers import Fleet, tier1, tier2
+from placement import STANDARD_OPERATIONS, Diversity, Instance, Options, Plan, Problem
+from placement.checks import FloatArray
+from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.evaluation.score import score_many
+from placement.methods import run
+from placement.model.constraints import GroupRule
+
+__all__ = ["Row", "main", "measure"]
+
+RESULTS = ROOT / "benchmarks" / "results" / "foundation.json"
+PAGE = ROOT / "docs" / "benchmarks" / "foundation.md"
+DATABASES, INTERVALS, SITES = 1000, 48, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: what was timed, its size, the times, and what they should be.
+
+    `target` is in seconds, None where none is set.
+    """
+
+    what: str
+    size: str
+    timing: Timing
+    target: float | None
+    note: str = ""
+
+
+def measure(runs: int, seed: int) -> Iterator[Row]:
+    """Yield the rows of the table as they are measured."""
+    yield from _exhaustive(runs, seed)
+    yield from _fleet(runs, seed)
+    yield from _start_up(max(runs, 10))
+
+
+def _exhaustive(runs: int, seed: int) -> Iterator[Row]:
+    spread = placement.load("world27")
+    home = _clients_at_sites(spread, seed)
+    cases: list[tuple[str, Instance, dict[str, object], float | None]] = [
+        ("clients = sites", home, {"replicas": 5, "voters": 3}, 0.2),
+        ("clients = sites", home, {"replicas": 7, "voters": 3}, 2.0),
+        ("60 clients", spread, {"replicas": 5, "voters": 3}, 0.2),
+        ("60 clients", spread, {"replicas": 7, "voters": 3}, 2.0),
+        ("60 clients", spread, {"replicas": 7, "voters": 5, "survive": "country"}, None),
+        (
+            "60 clients, crossing levels",
+            spread,
+            {
+                "replicas": 5,
+                "voters": 3,
+                "diversity": [Diversity("provider", cap=1), Diversity("continent", cap=1)],
+            },
+            None,
+        ),
+    ]
+    for label, instance, asked, target in cases:
+        problem = Problem(instance, **asked)  # type: ignore[arg-type]  # one table of cases
+        plans: list[Plan] = []
+        timing = repeat(_solver(problem, plans), runs)
+        sets = math.comb(len(instance.sites), problem.rules.replicas_max)
+        words = f"|R| = {asked['replicas']}, |V| = {asked['voters']}"
+        words += f", survive {asked['survive']}" if "survive" in asked else ""
+        yield Row(
+            f"exhaustive, 27 sites, {label}",
+            f"{words}: {sets:,} sets",
+            timing,
+            target,
+            _verify(problem, plans[-1]),
+        )
+
+
+def _solver(problem: Problem, plans: list[Plan]) -> Callable[[], None]:
+    def call() -> None:
+        plans.append(placement.solve(problem, "exhaustive"))
+
+    return call
+
+
+def _verify(problem: Problem, plan: Plan) -> str:
+    """Check an optimum by other means; SystemExit when they disagree."""
+    rules = problem.rules
+    if rules.replicas_max <= 5 and not rules.groups:
+        least = math.inf
+        sets = itertools.combinations(range(len(rules.may_hold)), rules.replicas_max)
+        while block := list(itertools.islice(sets, 20_000)):
+            rows = np.array(block)
+            for leader in rows.T:  # all replicas vote: the wait of the best voters
+                values = score_many(problem.demand, leader, rows, rows, rules.quorum)
+                least = min(least, float(values.min()))
+        said = "every set scored by the evaluator"
+    else:
+        least = run(EXACT, problem, Options()).objective
+        said = "method exact"
+    if not math.isclose(least, plan.objective, rel_tol=1e-9):
+        raise SystemExit(f"{problem!r}: {plan.objective!r} by exhaustive, {least!r} by {said}")
+    return f"optimum confirmed by {said}"
+
+
+def _clients_at_sites(instance: Instance, seed: int) -> Instance:
+    """The same sites, one client in each, 1 ms away; log-normal demand of all five operations."""
+    rng = np.random.default_rng(seed)
+    size = len(instance.sites)
+    volume = rng.lognormal(6, 1.2, (size, 1)) * rng.dirichlet(np.ones(5), size)
+    return instance.replace(
+        clients=instance.sites,
+        client_coordinates=instance.site_coordinates,
+        client_rtt=instance.site_rtt + np.eye(size),
+        counts=volume,
+        operations=STANDARD_OPERATIONS,
+        intervals=(),
+    )
+
+
+def _fleet(runs: int, seed: int) -> Iterator[Row]:
+    rng = np.random.default_rng(seed)
+    instance, counts = _fleet_world(rng)
+    coefficients = np.array([o.coefficients for o in STANDARD_OPERATIONS])
+    size = f"{DATABASES:,} databases × {INTERVALS} intervals × {SITES} sites"
+    everywhere = np.ones((DATABASES, SITES), dtype=bool)
+    mixed = np.zeros_like(everywhere)
+    for row in mixed:
+        row[rng.choice(SITES, rng.integers(5, SITES + 1), replace=False)] = True
+    voters = rng.choice([3, 5], DATABASES)
+    caps = (Diversity("country", cap=1), Diversity("continent", cap=2))
+    rules = Problem(instance, replicas=SITES, voters=5, diversity=caps).rules.groups
+    for label, replicas in (("60 replicas each", everywhere), ("5 to 60 replicas", mixed)):
+        fleet = Fleet(instance.client_rtt, instance.site_rtt, counts, coefficients, replicas)
+        leaders = tier1(fleet, replicas, decay=2.0)
+        _sample(instance, fleet, leaders.score, leaders.leader, rng)
+        yield Row(
+            f"tier 1, {label}",
+            f"{size}, every replica votes",
+            repeat(_tier1(fleet), runs),
+            1.0,
+            "20 databases confirmed by method leader",
+        )
+        for words, groups, rule in (("", (), ()), (", caps on two levels", rules, caps)):
+            leaders = tier2(fleet, voters, rules=groups, decay=2.0)
+            _sample(instance, fleet, leaders.score, leaders.leader, rng, voters, rule)
+            yield Row(
+                f"tier 2, {label}{words}",
+                f"{size}, 3 or 5 voters",
+                repeat(_tier2(fleet, voters, groups), runs),
+                1.0,
+                "20 databases confirmed by method tier2",
+            )
+
+
+def _tier1(fleet: Fleet) -> Callable[[], object]:
+    return lambda: tier1(fleet, fleet.replicas, decay=2.0)
+
+
+def _tier2(fleet: Fleet, voters: np.ndarray, groups: tuple[GroupRule, ...]) -> Callable[[], object]:
+    return lambda: tier2(fleet, voters, rules=groups, decay=2.0)
+
+
+def _fleet_world(rng: np.random.Generator) -> tuple[Instance, FloatArray]:
+    """Sixty sites on a plane with clients in them, and counts of every database and interval."""
+    at = rng.uniform(0, 200, (SITES, 2))
+    between = np.linalg.norm(at[:, None] - at, axis=-1)
+    mixes = rng.dirichlet(np.ones(5), DATABASES)[:, None, None, :]
+    where = rng.dirichlet(np.full(SITES, 0.2), DATABASES)[:, None, :, None]
+    hour = 1 + 0.8 * np.sin(np.linspace(0, 2 * np.pi, INTERVALS))[:, None, None]
+    counts = rng.poisson(20_000 * mixes * where * hour).astype(float)
+    instance = Instance(
+        sites=tuple(f"s{i}" for i in range(SITES)),
+        clients=tuple(f"k{i}" for i in range(SITES)),
+        client_rtt=between + np.eye(SITES),
+        site_rtt=between,
+        counts=counts[0],
+        domains={
+            "country": tuple(f"country {i // 4}" for i in range(SITES)),
+            "continent": tuple(f"continent {i // 20}" for i in range(SITES)),
+        },
+    )
+    return instance, counts
+
+
+def _sample(
+    instance: Instance,
+    fleet: Fleet,
+    score: FloatArray,
+    leader: np.ndarray,
+    rng: np.random.Generator,
+    voters: np.ndarray | None = None,
+    rule: tuple[Diversity, ...] = (),
+) -> None:
+    """Check twenty databases against the single-problem methods; SystemExit when they disagree."""
+    for database in rng.choice(DATABASES, 20, replace=False).tolist():
+        held = [instance.sites[s] for s in np.nonzero(fleet.replicas[database])[0]]
+        problem = Problem(
+            instance.replace(counts=fleet.counts[database], intervals=()),
+            replicas=held,
+            voters=held if voters is None else int(voters[database]),
+            diversity=rule,
+            decay=2.0,
+        )
+        plan = placement.solve(problem, "leader" if voters is None else "tier2")
+        mine = int(leader[database, -1])
+        found = math.inf if not plan.found else plan.score
+        named = None if mine < 0 else instance.sites[mine]
+        close = found == score[database, -1] or math.isclose(
+            found, score[database, -1], rel_tol=1e-12
+        )
+        if named != plan.leader or not close:
+            raise SystemExit(f"database {database}: {named} in the fleet, {plan.leader} alone")
+
+
+def _start_up(runs: int) -> Iterator[Row]:
+    bare = command([sys.executable, "-c", "pass"], runs)
+    yield Row("python -c pass", "an interpreter that does nothing", bare, None)
+    yield Row(
+        "import placement",
+        "whole process, interpreter included",
+        command([sys.executable, "-c", "import placement"], runs),
+        0.15,
+    )
+    program = shutil.which("placement", path=str(Path(sys.executable).parent))
+    if program is None:
+        raise SystemExit("the console script 'placement' is not installed beside this Python")
+    yield Row("placement --help", "whole process", command([program, "--help"], runs), 0.3)
+
+
+def _table(rows: Sequence[Row]) -> str:
+    """Return the rows as a Markdown table."""
+    lines = [
+        "| what | size | least | median | processor | runs | target | check |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        target = "" if row.target is None else f"< {row.target:g} s"
+        # The sizes of sets are written with bars, which would end a cell.
+        size = row.size.replace("|", "\\|")
+        lines.append(
+            f"| {row.what} | {size} | {row.timing.least:.3f} s | {row.timing.median:.3f} s "
+            f"| {row.timing.cpu:.3f} s | {row.timing.runs} | {target} | {row.note} |"
+        )
+    return "\n".join(lines)
+
+
+def _page(rows: Sequence[Row], seed: int, described: dict[str, object]) -> str:
+    return f"""# Speed of the foundation
+
+Generated by `python -m benchmarks.foundation.study --write-docs` (seed {seed}); do not edit.
+
+{_table(rows)}
+
+Measured on {machine.sentence(described)}.
+
+- Times are wall times of whole calls (`placement.solve`, `tier1`, `tier2`, or a process), after one
+  call that does not count; *processor* is the median processor time of all threads, which other
+  work on the machine hardly changes. The load average is that of the last minute before the end:
+  above the number of cores, others were waiting too, and wall times say little.
+- *exhaustive* evaluates every replica set with every leader in it; under rules for voters, the
+  leaders that a bound does not exclude get their voters one by one. `world27` is the bundled data
+  set (27 sites, 60 clients, 48 intervals); "clients = sites" puts one client in each site, with
+  log-normal demand of all five operations, so that no client can be left out.
+- *tier 1* and *tier 2* give, for every database and every interval, the best leader for the demand
+  up to that interval (decay 2) and the score of every other leader; counts of five operations in
+  double precision, {DATABASES * INTERVALS * SITES * 5 * 8 / 1e6:.0f} MB in all.
+- A target is met when the median is below it.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; 0 when every target is met by the median, else 1."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--runs", type=int, default=7, help="timed runs per row (default 7)")
+    parser.add_argument("--seed", type=int, default=0, help="of the generated demand (default 0)")
+    parser.add_argument("--write-docs", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    options = parser.parse_args(arguments)
+    rows = []
+    for row in measure(options.runs, options.seed):
+        rows.append(row)
+        print(f"{row.what}: {row.timing.median:.3f} s", file=sys.stderr)
+    described = machine.describe(["numpy"])
+    print(_table(rows))
+    print(f"\n{machine.sentence(described)}")
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    document = {
+        "benchmark": "foundation",
+        "seed": options.seed,
+        "machine": described,
+        "rows": [asdict(row) for row in rows],
+    }
+    RESULTS.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    if options.write_docs:
+        PAGE.parent.mkdir(parents=True, exist_ok=True)
+        PAGE.write_text(_page(rows, options.seed, described), encoding="utf-8")
+    missed = [row.what for row in rows if row.target and row.timing.median > row.target]
+    if missed:
+        print("targets missed: " + "; ".join(missed), file=sys.stderr)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

@@ -1,0 +1,1 @@
+"""The harness that the studies share: cells, processes, result rows, tables, machine."""

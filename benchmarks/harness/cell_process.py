@@ -1,0 +1,211 @@
+"""One cell in a process of its own: ``python -m benchmarks.harness.cell_process``.
+
+The process reads the cell and writes its row.
+
+A script is run in place of that, its output untouched.
+
+The cell comes as one JSON line on standard input, the row goes as one JSON line to standard output;
+whatever a solver prints goes to standard error. Standard input stays open as long as the parent
+lives: when it closes, the parent was killed and this process ends too.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmarks.harness.cells import Limits, SolveCell
+    from placement.methods import Method, Options
+    from placement.plan import Plan
+    from placement.problem import Problem
+
+__all__ = ["main", "solve_cell"]
+
+_MIB = 1 << 20
+
+
+def main() -> int:
+    """Read a cell, obey its limits, write its row."""
+    line = sys.stdin.readline()
+    data: dict[str, Any] = json.loads(line)
+    limits = data["limits"]
+    _limit(limits["memory"], limits["wall"], limits["threads"])
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if data["kind"] == "script":
+        return _script(data["module"], data["arguments"])
+    out = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    row = _row(data)
+    os.write(out, json.dumps(row, allow_nan=False).encode() + b"\n")
+    return 0
+
+
+def _script(module: str, arguments: Sequence[str]) -> int:
+    """Run a module as a program, here: under the limits, and ending with the parent."""
+    import runpy
+
+    sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - for the rest of the process
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    return 0
+
+
+def _limit(memory: int, wall: float, threads: int) -> None:
+    """Cap the address space, and the processor time as a second guard beside the parent's clock."""
+    resource.setrlimit(resource.RLIMIT_AS, (memory * _MIB, memory * _MIB))
+    seconds = math.ceil(wall * max(threads, 1)) + 5
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 4096):
+        pass
+    os._exit(1)
+
+
+def _row(data: Mapping[str, Any]) -> dict[str, object]:
+    from benchmarks.harness.cells import SolveCell, cell_from_json
+    from placement.errors import InputError, LimitError, SolverError, UnsupportedError
+
+    cell = cell_from_json(data)
+    assert isinstance(cell, SolveCell)  # scripts went another way
+    try:
+        return {"outcome": "ok", **solve_cell(cell), **_usage()}
+    except MemoryError:
+        outcome, reason = "memory", f"needs more than {cell.limits.memory} MiB"
+    except UnsupportedError as error:
+        outcome, reason = "refused", str(error)
+    except LimitError as error:
+        outcome, reason = "refused", str(error)
+    except (InputError, ImportError) as error:
+        outcome, reason = "missing", str(error)
+    except SolverError as error:
+        outcome, reason = "wrong", str(error)
+    except Exception as error:  # a defect of a method is a row, not the end of the run
+        traceback.print_exc()
+        outcome = "memory" if "bad_alloc" in str(error) else "error"
+        reason = f"{type(error).__name__}: {error}"
+    return {"outcome": outcome, "reason": reason, **_usage()}
+
+
+def _usage() -> dict[str, object]:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "peak_mb": round(used.ru_maxrss / (1 if sys.platform == "darwin" else 1024), 1),
+        "cpu_seconds": round(used.ru_utime + used.ru_stime, 4),
+    }
+
+
+def solve_cell(cell: SolveCell) -> dict[str, object]:
+    """Build the world, put the question, run the method, and return the numbers of its row.
+
+    The world is built and the method's module imported before the clock starts. The first run is
+    timed apart (it pays for what the method imports when it runs); a quick method is run again.
+
+    Raises
+    ------
+    PlacementError
+        As the method does.
+    """
+    from benchmarks.harness.cells import problem_of
+    from benchmarks.peers import find_method
+    from placement.errors import InputError, UnsupportedError
+    from placement.methods import Options, run
+
+    method = find_method(cell.method)
+    instance = cell.world.build(cell.seed)
+    try:
+        problem = problem_of(cell, instance)
+    except InputError as error:
+        raise UnsupportedError(f"the question contradicts itself: {error}") from error
+    _ = problem.rules, problem.demand
+    options = Options(
+        time_limit=cell.limits.time,
+        seed=cell.seed,
+        threads=cell.limits.threads,
+        settings=dict(cell.settings),
+    )
+    before = calibrate()
+    started = time.perf_counter()
+    plan = run(method, problem, options)
+    first = time.perf_counter() - started
+    repeats, same = _again(method, problem, options, plan, cell.limits)
+    return {
+        "status": plan.status.value,
+        "termination": plan.termination.value,
+        "objective": _finite(plan.objective),
+        "score": _finite(plan.score),
+        "mean_latency_ms": _finite(plan.mean_latency),
+        "bound": _finite(plan.bound),
+        "seconds": sorted(repeats)[len(repeats) // 2] if repeats else first,
+        "seconds_first": first,
+        "seconds_again": repeats,
+        "calibration_seconds": min(before, calibrate()),
+        "same_again": same,
+        "leader": plan.leader,
+        "voters": list(plan.voters),
+        "replicas": list(plan.replicas),
+        "reasons": list(plan.reasons),
+        "notes": list(plan.notes),
+        "sites": len(problem.instance.sites),
+        "clients": len(problem.instance.clients),
+        "exact": method.exact,
+    }
+
+
+def _again(
+    method: Method, problem: Problem, options: Options, plan: Plan, limits: Limits
+) -> tuple[list[float], bool]:
+    """Run a quick method again; return the seconds of each and whether the value was the same."""
+    from placement.methods import run
+
+    seconds: list[float] = []
+    same = True
+    while (
+        len(seconds) < limits.repeats
+        and sum(seconds) < limits.again
+        and plan.seconds < (limits.again / 2)
+    ):
+        started = time.perf_counter()
+        other = run(method, problem, options)
+        seconds.append(time.perf_counter() - started)
+        same = same and other.objective == plan.objective
+    return seconds, same
+
+
+def calibrate() -> float:
+    """Return the seconds of a fixed piece of work: sums, sorts and a loop, as methods do them.
+
+    With it one can tell a slower machine from a slower reference method.
+    """
+    import numpy as np
+
+    values = np.random.default_rng(0).random((200, 200))
+    best = math.inf
+    for _ in range(3):
+        started = time.perf_counter()
+        for _ in range(5):
+            order = np.argsort(values, axis=1)
+            total = float((values @ values).sum()) + float(order.sum())
+        for i in range(20_000):
+            total += i % 7
+        best = min(best, time.perf_counter() - started)
+    return best
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""What a benchmark ran on: hardware, versions, commit. Figures without these mean nothing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import placement
+
+__all__ = ["commit", "describe", "sentence"]
+
+ROOT = Path(__file__).resolve().parents[2]
+SOLVERS = ("numpy", "highspy", "ortools", "pyomo")
+
+
+def describe(packages: Iterable[str] = SOLVERS) -> dict[str, object]:
+    """Describe this machine as a JSON-like mapping.
+
+    Parameters
+    ----------
+    packages
+        Distributions whose versions matter to the benchmark; those not installed are left out.
+
+    Returns
+    -------
+    dict
+        cpu, cores (usable by this process), load (processes that wanted one in the last minute),
+        memory_gb, system, python, versions, commit.
+    """
+    versions = {"replica-placement": placement.__version__}
+    for package in packages:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return {
+        "cpu": _cpu(),
+        "cores": _cores(),
+        "load": _load(),
+        "memory_gb": _memory_gb(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "versions": versions,
+        "commit": commit(),
+    }
+
+
+def sentence(machine: Mapping[str, object]) -> str:
+    """Put the description of a machine into one sentence, for tables and documents."""
+    versions = machine["versions"]
+    listed = (
+        ", ".join(f"{name} {number}" for name, number in versions.items())
+        if isinstance(versions, Mapping)
+        else str(versions)
+    )
+    memory = f", {machine['memory_gb']} GB" if machine["memory_gb"] else ""
+    load = "" if machine.get("load") is None else f" (load average {machine['load']})"
+    return (
+        f"{machine['cpu']}, {machine['cores']} cores{load}{memory}, {machine['system']}, "
+        f"{machine['python']}, {listed}, commit {machine['commit']}"
+    )
+
+
+def commit() -> str:
+    """Return the commit of the checkout, with "+" after it when files differ; else "unknown"."""
+    try:
+        head = _git("rev-parse", "--short=12", "HEAD")
+        changed = _git("status", "--porcelain", "--untracked-files=no")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head + ("+" if changed else "")
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS and Windows
+        return os.cpu_count() or 1
+
+
+def _load() -> float | None:
+    try:
+        return round(os.getloadavg()[0], 1)
+    except (AttributeError, OSError):  # not on Windows
+        return None
+
+
+def _cpu() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or platform.machine()
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found.group(1).strip() if found else platform.machine()
+
+
+def _memory_gb() -> int | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
+    except (AttributeError, ValueError, OSError):
+        return None

@@ -1,0 +1,274 @@
+"""The suites, as data: which worlds are put to which methods, under which limits."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from benchmarks.harness.cells import Cell, Failures, Limits, ScriptCell, SolveCell
+from benchmarks.harness.suite_worlds import DRAWN, World
+
+__all__ = ["EXACT", "HEURISTICS", "SUITES", "Grid", "Suite"]
+
+EXACT = ("exact", "milp", "cp-sat")
+"""Methods that prove optimality on worlds of tens of sites."""
+
+HEURISTICS = ("local-search", "best-of", "kq", "qk")
+"""Methods of the source paper, and the local search."""
+
+BASELINES = (
+    "best-mean",
+    "best-cov",
+    "nearest-centroid",
+    "most-writes",
+    "max-diversity",
+    "p-median-first",
+    "closest-to-writes",
+    "smallest-quorum",
+)
+"""Rules that people use today."""
+
+
+_DEFAULT = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Every combination of its axes; combinations with more voters than replicas are left out.
+
+    Attributes
+    ----------
+    methods
+        Put to each question one after the other, so that what disturbs the machine for a while
+        disturbs them alike.
+    settings
+        Of the methods, by method.
+    """
+
+    worlds: tuple[World, ...]
+    methods: tuple[str, ...]
+    replicas: tuple[int, ...]
+    voters: tuple[int, ...]
+    failures: tuple[Failures, ...] = (Failures.NONE,)
+    seeds: tuple[int, ...] = (0,)
+    limits: Limits = _DEFAULT
+    settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+
+    def cells(self) -> Iterator[SolveCell]:
+        """Yield the cells, question by question."""
+        for world, replicas, voters, failures, seed in itertools.product(
+            self.worlds, self.replicas, self.voters, self.failures, self.seeds
+        ):
+            if voters > replicas or (world.sites is not None and replicas > world.sites):
+                continue
+            for method in self.methods:
+                yield SolveCell(
+                    world,
+                    replicas,
+                    voters,
+                    failures,
+                    method,
+                    seed,
+                    self.limits,
+                    self.settings.get(method, {}),
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A named set of cells.
+
+    Attributes
+    ----------
+    name, purpose
+        For people.
+    reference
+        The method whose time on the same question, in the same run, is the unit of time in a
+        comparison of two runs.
+    grids, scripts
+        What is run.
+    """
+
+    name: str
+    purpose: str
+    reference: str
+    grids: tuple[Grid, ...] = ()
+    scripts: tuple[ScriptCell, ...] = ()
+
+    def cells(self) -> tuple[Cell, ...]:
+        """Return every cell once, in the order in which they are run."""
+        cells: dict[str, Cell] = {}
+        for grid in self.grids:
+            for cell in grid.cells():
+                cells.setdefault(cell.key, cell)
+        for script in self.scripts:
+            cells.setdefault(script.key, script)
+        return tuple(cells.values())
+
+
+_WORLD27, _AWS, _GCP, _AZURE = (World(name) for name in ("world27", "aws", "gcp", "azure"))
+
+_QUICK = Limits(time=5.0, wall=20.0, memory=2048, repeats=5, again=0.3)
+
+_SMOKE = Suite(
+    name="smoke",
+    purpose="every kind of cell once, in about a minute; run by `make smoke` and in CI",
+    reference="best-of",
+    grids=(
+        Grid((_WORLD27,), ("best-of", "exact", "local-search", "kq", "qk", "milp"), (5,), (3,),
+             (Failures.NONE, Failures.REGION), limits=_QUICK),
+        Grid((_WORLD27,), ("best-of", "exact", "local-search"), (5,), (3,),
+             (Failures.CONTINENT, Failures.N_1), limits=_QUICK),
+        Grid((World("world27", mix="ledger"), _AWS), ("best-of", "exact", "local-search"),
+             (7,), (5,), limits=_QUICK),
+        Grid((World(DRAWN, sites=60, clients=120),), ("best-of", "exact"), (5,), (3,),
+             limits=_QUICK),
+        Grid((World("world27", sites=8),), ("best-of", "exhaustive", "exact", "cp-sat"),
+             (3,), (3,), (Failures.NONE, Failures.N_1), limits=_QUICK),
+    ),
+)  # fmt: skip
+
+_GAP = Suite(
+    name="gap",
+    purpose="every method on every bundled data set, |R| from 3 to 13, all failure constraints",
+    reference="best-of",
+    grids=(
+        Grid(
+            (_WORLD27, _AWS, _GCP, _AZURE),
+            ("best-of", "exact", "local-search", "kq", "qk", *BASELINES),
+            (3, 5, 7, 9, 11, 13),
+            (3, 5),
+            (Failures.NONE, Failures.REGION, Failures.CONTINENT),
+            limits=Limits(time=60.0, wall=150.0),
+        ),
+        Grid(  # the others minimise the mean only, the reference too: it stays to be seen to say so
+            (_WORLD27, _AWS, _GCP, _AZURE),
+            ("best-of", "exact", "local-search"),
+            (3, 5, 7, 9, 11, 13),
+            (3, 5),
+            (Failures.N_1,),
+            limits=Limits(time=60.0, wall=150.0),
+        ),
+        Grid(
+            (_WORLD27, _AWS, _GCP, _AZURE),
+            ("best-of", "exact", "milp", "cp-sat"),
+            (3, 7, 13),
+            (3,),
+            (Failures.NONE, Failures.REGION),
+            limits=Limits(time=60.0, wall=150.0),
+        ),
+        Grid(
+            tuple(
+                World("world27", mix=mix)
+                for mix in ("cache", "oltp", "sessions", "configuration", "ledger", "logging",
+                            "ycsb-a", "ycsb-b")
+            ),
+            ("best-of", "exact", "local-search", "kq", "qk"),
+            (3, 5, 7),
+            (3,),
+            seeds=(0, 1),
+            limits=Limits(time=60.0, wall=150.0),
+        ),
+    ),
+)  # fmt: skip
+
+_SCALE = Suite(
+    name="scale",
+    purpose="10 to 1,000 sites by the methods able to take them",
+    reference="best-of",
+    grids=(
+        Grid(
+            tuple(World(DRAWN, sites=n, clients=2 * n) for n in (10, 20, 50)),
+            ("best-of", "exact", "local-search", "kq", "qk", "milp", "cp-sat"),
+            (5, 9),
+            (3,),
+            seeds=(0, 1, 2),
+            limits=Limits(time=60.0, wall=150.0, repeats=3),
+        ),
+        Grid(
+            tuple(World(DRAWN, sites=n, clients=2 * n) for n in (100, 200)),
+            ("best-of", "exact", "local-search", "kq", "qk", "milp"),
+            (5, 9),
+            (3,),
+            seeds=(0, 1, 2),
+            limits=Limits(time=60.0, wall=180.0, repeats=3),
+        ),
+        Grid(
+            tuple(World(DRAWN, sites=n, clients=n) for n in (500, 1000)),
+            ("best-of", "exact", "local-search", "kq", "qk"),
+            (5, 9),
+            (3,),
+            limits=Limits(time=120.0, wall=300.0, memory=8192, repeats=1),
+        ),
+    ),
+)
+
+_PAPER = Suite(
+    name="paper",
+    purpose="the figures of the source papers, by the scripts that make them",
+    reference="",
+    scripts=(
+        ScriptCell("benchmarks.paper_tier3.study"),
+        ScriptCell("benchmarks.overtime.replay"),
+        ScriptCell("benchmarks.contingency.study"),
+    ),
+)
+
+_PEER_LIMITS = Limits(time=60.0, wall=120.0, repeats=3)
+
+_PEERS = Suite(
+    name="peers",
+    purpose="the same questions through what a user would pick instead",
+    reference="exact",
+    grids=(
+        # p-median: weak reads only, one voter
+        Grid(
+            tuple(World(name, demand="reads") for name in ("world27", "azure", "aws", "gcp"))
+            + tuple(World(DRAWN, sites=n, clients=n, demand="reads") for n in (100, 200, 400)),
+            ("exact", "peer/pbp-pmedian", "peer/spopt"),
+            (5, 9),
+            (1,),
+            limits=_PEER_LIMITS,
+        ),
+        # majority commits, every replica votes: as many sites as quoracle can take
+        Grid(
+            tuple(World("world27", sites=n) for n in (6, 8, 10, 12)),
+            ("exact", "peer/quoracle"),
+            (3, 5),
+            (3, 5),
+            limits=_PEER_LIMITS,
+        ),
+        # the whole problem
+        Grid(
+            (_WORLD27, _AWS, _GCP, _AZURE),
+            ("exact", "milp", "peer/monolithic-milp"),
+            (3, 5, 9),
+            (3,),
+            (Failures.NONE, Failures.REGION),
+            limits=_PEER_LIMITS,
+        ),
+    ),
+)
+
+_AGREEMENT = Suite(
+    name="agreement",
+    purpose="four exact methods against each other on every bundled data set; hours",
+    reference="exact",
+    grids=(
+        Grid(
+            (_WORLD27, _AZURE, _AWS, _GCP),
+            ("exact", "exhaustive", "cp-sat", "milp"),
+            (3, 4, 5, 6, 7),
+            (1, 3, 5),
+            limits=Limits(time=900.0, wall=1200.0, memory=8192, repeats=1),
+            settings={"exhaustive": {"limit": 100_000_000}},
+        ),
+    ),
+)
+
+SUITES: Mapping[str, Suite] = MappingProxyType(
+    {suite.name: suite for suite in (_SMOKE, _GAP, _SCALE, _PAPER, _PEERS, _AGREEMENT)}
+)
+"""All suites by name."""

@@ -1,0 +1,191 @@
+"""Worlds for the tier 3 benchmarks: 27 sites with measured or modelled RTTs, all nine mixes.
+
+A world has its sites as clients. Demand per client is log-normal (sigma 1.2, so that the heaviest
+tenth of the clients issues about half of the operations); the operation mix of each client is drawn
+around one of the nine mixes of :mod:`placement.workloads.mixes`. Everything follows from a seed.
+
+Measured matrices are read from the data folder beside the checkout and never copied; without it the
+measured worlds are left out and the benchmarks say so.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.harness.machine import ROOT
+from placement import Instance, datasets
+from placement.checks import FloatArray
+from placement.datasets.distance_rtt import modelled_rtt
+from placement.model.operations import STANDARD_OPERATIONS
+from placement.workloads import CONCENTRATION, MIXES, mix_shares
+
+__all__ = [
+    "LATENCY",
+    "MATRICES",
+    "NETWORKS",
+    "World",
+    "demand",
+    "instance_on",
+    "measured_network",
+    "modelled_network",
+    "world",
+    "worlds",
+]
+
+LATENCY = ROOT / "../shared/data/latency"
+"""Where the measured matrices are, when they are there."""
+
+MATRICES = {
+    "aws-2025": "aws_cloudping_2025-05_p50.csv",
+    "azure-2025": "azure_2025-06_p50_clean.csv",
+    "aws-2024": "aws_cloudping_2024-04_p50.csv",
+    "gcp-2019": "gcp_fantoch_2019-09_avg.csv",
+}
+"""Measured matrices by name; the two smaller ones have 21 and 20 regions."""
+
+NETWORKS = ("modelled", *MATRICES)
+"""All networks."""
+
+SITES = 27
+SIGMA = 1.2
+OPERATIONS = 1e6
+
+
+@dataclass(frozen=True)
+class World:
+    """An instance and how it came about."""
+
+    network: str
+    mix: str
+    seed: int
+    instance: Instance
+
+
+def measured_network(
+    name: str, rng: np.random.Generator, sites: int = SITES
+) -> tuple[tuple[str, ...], FloatArray] | None:
+    """Read a measured matrix and take `sites` of its regions; None when the file is absent.
+
+    Returns
+    -------
+    tuple of str, ndarray
+        Region names and RTTs in ms, shape (n, n), with the intra-region figure on the diagonal.
+    """
+    path = LATENCY / MATRICES[name]
+    if not path.exists():
+        return None
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.reader(file) if row]
+    names = rows[0][1:]
+    matrix = np.array([[float(cell) if cell else np.nan for cell in row[1:]] for row in rows[1:]])
+    matrix = np.where(np.isnan(matrix), matrix.T, matrix)
+    if np.isnan(matrix[~np.eye(len(matrix), dtype=bool)]).any():
+        raise ValueError(f"{path.name}: a pair is missing in both directions")
+    matrix[np.isnan(matrix)] = 1.0  # an unmeasured diagonal: about 1 ms within a region
+    keep = np.sort(rng.permutation(len(names))[:sites])
+    return tuple(names[i] for i in keep), matrix[np.ix_(keep, keep)]
+
+
+def modelled_network(
+    rng: np.random.Generator, sites: int = SITES
+) -> tuple[tuple[str, ...], FloatArray]:
+    """Take `sites` regions of the bundled clouds and model their RTTs from distance.
+
+    Returns
+    -------
+    tuple of str, ndarray
+        As :func:`measured_network`, with 1 ms on the diagonal.
+    """
+    regions = [
+        region for provider in ("aws", "gcp", "azure") for region in datasets.regions(provider)
+    ]
+    keep = sorted(rng.permutation(len(regions))[:sites].tolist())
+    points = np.array([(regions[i].lat, regions[i].lon) for i in keep])
+    _, rtt = modelled_rtt(points, points[:1], rng)
+    np.fill_diagonal(rtt, 1.0)
+    return tuple(regions[i].id for i in keep), rtt
+
+
+def demand(shares: FloatArray, clients: int, rng: np.random.Generator) -> FloatArray:
+    """Draw counts, shape (clients, operations): log-normal weights, each client near the shares.
+
+    Parameters
+    ----------
+    shares
+        Share of each standard operation, shape (5,), summing to 1. A client's own shares come from
+        Dirichlet(100 · shares); an operation without a share is issued by nobody.
+    clients
+        How many.
+    rng
+        Source of all draws.
+    """
+    weight = np.exp(SIGMA * rng.standard_normal(clients))
+    present = shares > 0
+    drawn = np.zeros((clients, len(shares)))
+    drawn[:, present] = rng.dirichlet(CONCENTRATION * shares[present], size=clients)
+    return np.asarray(np.round(OPERATIONS * weight[:, np.newaxis] / weight.sum() * drawn))
+
+
+def instance_on(
+    network: str, shares: FloatArray, rng: np.random.Generator, name: str, sites: int = SITES
+) -> Instance | None:
+    """Build an instance on a network; None when its matrix is absent.
+
+    Parameters
+    ----------
+    network
+        ``modelled`` or a key of :data:`MATRICES`.
+    shares
+        Share of each standard operation, shape (5,).
+    rng
+        Source of the choice of sites, of the modelled RTTs and of the demand.
+    name
+        Of the instance.
+    sites
+        How many sites, at most.
+    """
+    if network == "modelled":
+        names, client_rtt = modelled_network(rng, sites)
+    else:
+        found = measured_network(network, rng, sites)
+        if found is None:
+            return None
+        names, client_rtt = found
+    site_rtt = client_rtt.copy()
+    np.fill_diagonal(site_rtt, 0.0)
+    return Instance(
+        sites=names,
+        clients=names,
+        client_rtt=client_rtt,
+        site_rtt=site_rtt,
+        counts=demand(shares, len(names), rng),
+        operations=STANDARD_OPERATIONS,
+        name=name,
+    )
+
+
+def world(network: str, mix: str, seed: int, sites: int = SITES) -> World | None:
+    """Build the world of a network, a mix (a key of ``MIXES``) and a seed; None: no matrix."""
+    numbers = [seed, sorted(MIXES).index(mix), NETWORKS.index(network)]
+    rng = np.random.default_rng(numbers)
+    name = f"{network}, {mix}, seed {seed}"
+    instance = instance_on(network, mix_shares(mix), rng, name, sites)
+    return None if instance is None else World(network, mix, seed, instance)
+
+
+def worlds(
+    seeds: Sequence[int],
+    networks: Sequence[str] = ("modelled", "aws-2025", "azure-2025"),
+    mixes: Sequence[str] = tuple(MIXES),
+) -> Iterator[World]:
+    """Yield every combination of seed, network and mix whose matrix is there."""
+    for seed in seeds:
+        for network in networks:
+            for mix in mixes:
+                found = world(network, mix, seed)
+                if found is not None:
+                    yield found

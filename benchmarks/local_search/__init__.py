@@ -1,0 +1,1 @@
+"""Study: gap and run time of local search."""

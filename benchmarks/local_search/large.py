@@ -1,0 +1,102 @@
+"""Where `local-search` misses: more sites, many replicas, mostly relayed reads.
+
+    python -m benchmarks.local_search.large [--patience 3 8]
+
+Worlds of :mod:`benchmarks.harness.tier3_worlds` with up to 48 sites, which are their own clients:
+modelled, and measured Azure and AWS regions (48, 48 and 32 sites); the three mixes in which reads
+go from the nearest replica to the leader, eleven and thirteen replicas, three and five voters. The
+optimum is that of method ``exact``; a problem not proven in `--time-limit` seconds is left out and
+counted.
+
+Writes results/local_search_large.csv in the folder of the benchmarks, one row per problem and
+patience, and a summary with the machine as .json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import placement
+from benchmarks.harness.machine import ROOT, describe
+from benchmarks.harness.tier3_worlds import world
+from placement.cli.broken_pipe import until_the_reader_leaves
+
+__all__ = ["main"]
+
+NETWORKS = ("modelled", "azure-2025", "aws-2025")
+SITES = 48
+MIXES = ("oltp", "social", "ledger")
+SIZES = ((11, 3), (11, 5), (13, 3), (13, 5))
+HEADS = ("network", "mix", "seed", "replicas", "voters", "patience", "gap %", "CPU ms")
+EQUAL = 1e-9
+
+
+def questions(seeds: int) -> Iterator[tuple[tuple[object, ...], placement.Problem]]:
+    """Yield the problems with what names them."""
+    for network, mix, seed in itertools.product(NETWORKS, MIXES, range(seeds)):
+        drawn = world(network, mix, seed, SITES)
+        if drawn is None:
+            continue  # the measured matrix is not there
+        for replicas, voters in SIZES:
+            about = (network, mix, seed, replicas, voters)
+            yield about, placement.Problem(drawn.instance, replicas=replicas, voters=voters)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; see the module's docstring."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.local_search.large")
+    parser.add_argument("--patience", type=int, nargs="+", default=[3, 8])
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--time-limit", type=float, default=120.0, help="seconds for the optimum")
+    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
+    asked = parser.parse_args(arguments)
+    rows: list[tuple[object, ...]] = []
+    gaps: dict[int, list[float]] = {patience: [] for patience in asked.patience}
+    unproven = 0
+    for about, problem in questions(asked.seeds):
+        best = placement.solve(problem, time_limit=asked.time_limit)
+        if best.status != "optimal":
+            unproven += 1
+            continue
+        for patience in asked.patience:
+            began = time.process_time()
+            plan = placement.solve(problem, "local-search", settings={"patience": patience})
+            spent = 1000 * (time.process_time() - began)
+            gap = plan.objective / best.objective - 1
+            gaps[patience].append(gap)
+            rows.append((*about, patience, f"{100 * max(gap, 0.0):.5f}", f"{spent:.0f}"))
+        print("  ".join(map(str, rows[-1])), file=sys.stderr, flush=True)
+    summary = [
+        {
+            "patience": patience,
+            "problems": len(found),
+            "missed": sum(gap > EQUAL for gap in found),
+            "least gap % of the missed": round(
+                min((100 * g for g in found if g > EQUAL), default=0.0), 5
+            ),
+            "worst gap %": round(max((100 * g for g in found), default=0.0), 5),
+        }
+        for patience, found in gaps.items()
+    ]
+    for line in summary:
+        print(line)
+    about_run = {"machine": describe(), "seeds": asked.seeds, "not proven": unproven}
+    with (asked.results / "local_search_large.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HEADS)
+        writer.writerows(rows)
+    text = json.dumps(about_run | {"table": summary}, indent=1, ensure_ascii=False)
+    path = asked.results / "local_search_large.json"
+    path.write_text(text + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

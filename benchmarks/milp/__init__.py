@@ -1,0 +1,1 @@
+"""Study: how strong the linear relaxations of the two MILPs are."""

@@ -1,0 +1,228 @@
+"""How strong and how large the recipes of the mixed-integer program are, and what that is worth.
+
+    python -m benchmarks.milp.strength                     the bundled worlds, about ten minutes
+    python -m benchmarks.milp.strength --sets aws --mixes ledger --replicas 5 --voters 3
+    python -m benchmarks.milp.strength --skip-solve        sizes and LP bounds only
+    python -m benchmarks.milp.strength --sets globe60 --mixes oltp --recipes per-client chain \
+        --time-limit 300 --output benchmarks/results --name milp_strength_globe60
+
+`globeN` is a generated world of N sites that are their own clients, seed 1.
+
+For every data set, operation mix and recipe, once for the whole program and once reduced by the
+plan of `local-search`: variables, rows, non-zeros, LP bound as a share of the optimum, seconds to
+build, for the LP, and to the proven optimum (or the gap at the time limit). The optimum is that of
+method `milp` with its default recipe; every recipe that ends must agree with it, or the run stops
+with an error.
+
+Prints a table and the peak memory of the process, and writes results/milp_strength.csv, the same
+table as .md, and the machine and the peak memory as .json. Timings are single runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import json
+import math
+import resource
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import placement
+from benchmarks.harness.machine import describe
+from formulations.milp.lp_strength import strength
+from formulations.milp.recipes import Recipe
+from placement import Instance, Plan, Problem, Status
+from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.workloads.mixes import mix_shares
+
+HEADINGS = (
+    "set",
+    "mix",
+    "recipe",
+    "reduced",
+    "variables",
+    "binaries",
+    "rows",
+    "non-zeros",
+    "LP / optimum",
+    "build s",
+    "LP s",
+    "solve s",
+    "nodes",
+    "result",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table, in the order of `HEADINGS`."""
+
+    data_set: str
+    mix: str
+    recipe: str
+    reduced: str
+    variables: int
+    binaries: int
+    rows: int
+    nonzeros: int
+    lp_share: str
+    build: str
+    lp: str
+    solve: str
+    nodes: int | str
+    result: str
+
+
+def measure(
+    name: str, mix: str, problem: Problem, recipes: Sequence[Recipe], time_limit: float, solve: bool
+) -> Iterator[Row]:
+    """Yield one row per recipe, with and without reductions.
+
+    Raises
+    ------
+    placement.SolverError
+        When two recipes prove different optima.
+    """
+    heuristic = placement.solve(problem, "local-search")
+    best = placement.solve(problem, "milp", time_limit=time_limit)
+    for recipe in recipes:
+        for reduced in (False, True):
+            cutoff = heuristic.objective if reduced else None
+            size = strength(problem, recipe, cutoff=cutoff, time_limit=time_limit)
+            solved = _solve(problem, recipe, reduced, time_limit) if solve else None
+            if solved is not None:
+                _compare(best, solved)
+            share = size.bound / best.objective
+            yield Row(
+                data_set=name,
+                mix=mix,
+                recipe=recipe.value,
+                reduced="yes" if reduced else "no",
+                variables=size.variables,
+                binaries=size.binaries,
+                rows=size.rows,
+                nonzeros=size.nonzeros,
+                lp_share=f"{share:.4f}" if math.isfinite(share) else "-",
+                build=f"{size.build_seconds:.2f}",
+                lp=f"{size.lp_seconds:.2f}",
+                solve="-" if solved is None else f"{_number(solved, 'solve_seconds'):.2f}",
+                nodes="-" if solved is None else int(_number(solved, "nodes")),
+                result=_result(solved),
+            )
+
+
+def _solve(problem: Problem, recipe: Recipe, reduced: bool, time_limit: float) -> Plan:
+    return placement.solve(
+        problem,
+        "milp",
+        time_limit=time_limit,
+        settings={"recipe": recipe.value, "reduce": reduced, "leaders": "together"},
+    )
+
+
+def _compare(best: Plan, plan: Plan) -> None:
+    proven = best.status is Status.OPTIMAL and plan.status is Status.OPTIMAL
+    if proven and not math.isclose(best.objective, plan.objective, rel_tol=1e-9):
+        raise placement.SolverError(
+            f"two recipes prove different optima: {best.objective!r} and {plan.objective!r}"
+        )
+
+
+def _number(plan: Plan, name: str) -> float:
+    return float(plan.stats.get(name, 0))
+
+
+def _result(plan: Plan | None) -> str:
+    if plan is None:
+        return "-"
+    if plan.status is Status.OPTIMAL:
+        return "optimal"
+    return f"gap {100 * plan.gap:.2g} %"
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Return the table as Markdown."""
+    lines = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
+    lines += ["| " + " | ".join(map(str, dataclasses.astuple(row))) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def world(name: str, mix: str) -> Instance:
+    """Return a bundled data set, or for `globeN` N random sites on a globe.
+
+    RTTs of `globeN`: 1 ms per 100 km of great circle, times 1.6, plus a gamma-distributed detour.
+    """
+    if not name.startswith("globe"):
+        return placement.load(name, mix=mix)
+    count = int(name.removeprefix("globe"))
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(count, 3))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    kilometres = 6371 * np.arccos(np.clip(points @ points.T, -1, 1))
+    rtt = 1.6 * kilometres / 100 + rng.gamma(2, 4, (count, count))
+    rtt = (rtt + rtt.T) / 2
+    between, local = rtt.copy(), rtt.copy()
+    np.fill_diagonal(between, 0.0)
+    np.fill_diagonal(local, 0.8)
+    weights = 1e6 * (rng.pareto(1.2, count) + 0.1)
+    return Instance(
+        sites=tuple(f"s{i}" for i in range(count)),
+        clients=tuple(f"c{i}" for i in range(count)),
+        client_rtt=local,
+        site_rtt=between,
+        counts=weights[:, np.newaxis] * mix_shares(mix),
+        name=name,
+    )
+
+
+def save(rows: Sequence[Row], about: dict[str, object], folder: Path, name: str) -> None:
+    """Write rows as CSV and Markdown, and what they were made on as JSON."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HEADINGS)
+        writer.writerows(dataclasses.astuple(row) for row in rows)
+    (folder / f"{name}.md").write_text(markdown(rows), encoding="utf-8")
+    text = json.dumps(about, indent=1, ensure_ascii=False)
+    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; see the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", nargs="+", default=["world27", "aws"], help="data sets")
+    parser.add_argument("--mixes", nargs="+", default=["oltp", "ledger"], help="operation mixes")
+    names = [recipe.value for recipe in Recipe]
+    parser.add_argument("--recipes", nargs="+", default=names, choices=names)
+    parser.add_argument("--replicas", type=int, default=5)
+    parser.add_argument("--voters", type=int, default=3)
+    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per solve")
+    parser.add_argument("--skip-solve", action="store_true", help="sizes and LP bounds only")
+    parser.add_argument("--output", type=Path, default=Path("results"), help="folder for the files")
+    parser.add_argument("--name", default="milp_strength", help="of the files, without an ending")
+    chosen = parser.parse_args(arguments)
+    rows: list[Row] = []
+    print("  ".join(HEADINGS))
+    for name in chosen.sets:
+        for mix in chosen.mixes:
+            problem = Problem(world(name, mix), replicas=chosen.replicas, voters=chosen.voters)
+            recipes = [Recipe(value) for value in chosen.recipes]
+            solve = not chosen.skip_solve
+            for row in measure(name, mix, problem, recipes, chosen.time_limit, solve):
+                rows.append(row)
+                print("  ".join(map(str, dataclasses.astuple(row))), flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak resident memory {peak:.0f} MiB")
+    about = {"machine": describe(), "time limit s": chosen.time_limit, "peak MiB": round(peak)}
+    save(rows, about, chosen.output, chosen.name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

@@ -1,0 +1,1 @@
+"""Studies of the systems that decide at run time."""

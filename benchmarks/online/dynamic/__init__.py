@@ -1,0 +1,1 @@
+"""Study: dynamic replication by votes."""

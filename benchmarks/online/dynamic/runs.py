@@ -1,0 +1,147 @@
+"""The runs of the benchmark of dynamic replication: Figures 3 to 7 of Matri et al., scaled down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.online.dynamic.tables import world_of
+from formulations.online.dynamic.belady_min import most_hits
+from heuristics.online.dynamic.cache_names import NAMES, cache_maker
+from placement.checks import FloatArray, IntArray
+from placement.online import RunRecord, spawn_streams, summarise
+from placement.online.dynamic import World, six_sites
+from placement.online.dynamic.cache_simulator import accesses, simulate_caches
+from placement.online.dynamic.request_traffic import CAUSES, Workload
+from placement.online.dynamic.simulator import Trace, simulate
+from placement.online.dynamic.sizing_formulas import replicas_conservative, replicas_exact
+from placement.online.dynamic.vote_servers import Settings
+from placement.online.dynamic.write_wait import Forwarding
+
+__all__ = [
+    "KEYS",
+    "K",
+    "drops",
+    "grace_sweep",
+    "latency_runs",
+    "mechanism",
+    "memory_runs",
+    "votes_and_match",
+]
+
+KEYS, K = 40_000, 480
+
+
+def mechanism(seed: int, seconds: float = 400.0, rate: float = 3000.0) -> Trace:
+    """Figures 3 to 5: read-only, one restart every 30 s, all twelve generators."""
+    world = world_of(six_sites(), KEYS, 0.0, seed)
+    return simulate(world, Workload(seconds=seconds, rate=rate), Settings(k=K), seed)
+
+
+def drops(trace: Trace) -> list[float]:
+    """Share of what was identified that each restart takes away."""
+    result = []
+    for restart in trace.restarts:
+        here = int(np.searchsorted(trace.time, restart))
+        result.append(1 - float(trace.identified[here] / trace.identified[here - 1]))
+    return result
+
+
+def latency_runs(
+    seed: int, seconds: float = 300.0, rate: float = 400.0
+) -> Iterator[dict[str, Any]]:
+    """Yield Figures 6 and 7: policies at 95/5 and 50/50, the same requests for all."""
+    world = world_of(six_sites(), KEYS, 0.0, seed)
+    for share in (0.05, 0.5):
+        workload = Workload(seconds=seconds, rate=rate, write_share=share)
+        rng = spawn_streams(seed, CAUSES)["policy"]
+        yield from votes_and_match(world, workload, seed)
+        none = simulate_caches(world, workload, None, K, seed, forwarding=Forwarding.ALL)
+        yield _row("none", share, seed, none.reads, none.time, none.read_ms, none.write_ms)
+        for name in NAMES:
+            found = simulate_caches(world, workload, cache_maker(name, rng), K, seed)
+            row = _row(name, share, seed, found.reads, found.time, found.read_ms, found.write_ms)
+            yield {**row, "copies": K, "hits": found.hits}
+        streams = accesses(world, workload, seed)
+        best = sum(most_hits(each.events, K // 16) for each in streams)
+        reads = sum(int((each.events >= 0).sum()) for each in streams)
+        own = float(np.diag(world.geography.rtt).mean())
+        yield {"policy": "Belady", "write_share": share, "hits": best / reads, "local_ms": own}
+
+
+def votes_and_match(world: World, workload: Workload, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield votes, and ARC with as many places as the copies that votes have held at each site."""
+    rng = spawn_streams(seed, CAUSES)["policy"]
+    share = workload.write_share
+    votes = simulate(world, workload, Settings(k=K), seed)
+    row = _row("votes", share, seed, votes.reads, votes.time, votes.read_ms, votes.write_ms)
+    held = float(votes.active[votes.time >= 60].mean())
+    yield {**row, "copies": held}
+    room = 16 * round(held / 16)
+    found = simulate_caches(world, workload, cache_maker("ARC", rng), room, seed)
+    row = _row("ARC, equal", share, seed, found.reads, found.time, found.read_ms, found.write_ms)
+    yield {**row, "copies": room, "hits": found.hits}
+
+
+def _row(
+    policy: str,
+    share: float,
+    seed: int,
+    reads: tuple[FloatArray, IntArray],
+    time: FloatArray,
+    read_ms: FloatArray,
+    write_ms: FloatArray,
+) -> dict[str, Any]:
+    late = time >= 60  # every policy has warmed up
+    record = RunRecord(
+        "dynamic", policy, {"write_share": share, "keys": KEYS, "k": K}, seed,
+        summarise(np.repeat(*reads)),
+    )  # fmt: skip
+    return {
+        "policy": policy,
+        "write_share": share,
+        "read_ms": float(np.nanmean(read_ms[late])),
+        "write_ms": float(np.nanmean(write_ms[late])),
+        "record": record.to_json(),
+        "series": (time, read_ms),
+    }
+
+
+def memory_runs(seed: int) -> Iterator[dict[str, Any]]:
+    """Yield what counting errors since the last refresh costs against a memory of 1000 requests."""
+    world = world_of(six_sites(), KEYS, 0.0, seed)
+    workload = Workload(seconds=300, rate=1000)
+    for memory in (None, 1000.0):
+        trace = simulate(world, workload, Settings(k=K, memory=memory), seed)
+        late = trace.time >= 60
+        yield {
+            "memory": memory,
+            "false_negative": float(trace.false_negative[late].mean()),
+            "false_positive": float(trace.false_positive[late].mean()),
+            "refreshes": trace.refreshes,
+            "read_ms": float(trace.read_ms[late].mean()),
+        }
+
+
+def grace_sweep(seed: int) -> Iterator[dict[str, Any]]:
+    """Yield active copies for g = 1 to 5, and what both formulas make of the turnover at g = 1."""
+    world = world_of(six_sites(), KEYS, 0.0, seed)
+    workload = Workload(seconds=200, rate=1000)
+    turnover = 0.0
+    for grace in (1, 2, 3, 4, 5):
+        trace = simulate(world, workload, Settings(k=K, grace=grace), seed)
+        late = trace.time >= 100
+        lists = len(trace.recall)
+        if grace == 1:
+            # Every copy created replaces one, once the first list is there.
+            turnover = (trace.created / 6 - K) / (lists - 1) / K
+        yield {
+            "grace": grace,
+            "active": float(trace.active[late].mean()),
+            "created": trace.created,
+            "exact": replicas_exact(K, turnover, grace),
+            "conservative": replicas_conservative(K, turnover, grace),
+            "read_ms": float(trace.read_ms[late].mean()),
+        }

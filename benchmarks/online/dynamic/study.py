@@ -1,0 +1,178 @@
+"""Dynamic replication by votes: placements against the optimum, sketches, and Figures 3 to 7.
+
+    python -m benchmarks.online.dynamic.study [--seeds 5] [--parts table recall …] [--write-docs]
+
+Writes benchmarks/results/online_dynamic.json (and the series of the figures beside it as CSV), and
+with --write-docs the page docs/benchmarks/online_dynamic.md and the pictures in docs/figures. Parts
+that are not run keep what the file has. Everything is measured in simulated milliseconds of network
+time except for processor times, which say so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import machine
+from benchmarks.harness.machine import ROOT
+from benchmarks.online.dynamic import runs as runs
+from benchmarks.online.dynamic import tables as tables
+from benchmarks.online.dynamic.page import page
+from benchmarks.online.dynamic.pictures import pictures
+from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.online.dynamic.simulator import Trace
+
+__all__ = ["main"]
+
+RESULTS = ROOT / "benchmarks" / "results" / "online_dynamic.json"
+MECHANISM = ROOT / "benchmarks" / "results" / "online_dynamic_mechanism.csv"
+LATENCY = ROOT / "benchmarks" / "results" / "online_dynamic_latency.csv"
+PAGE = ROOT / "docs" / "benchmarks" / "online_dynamic.md"
+FIGURES = ROOT / "docs" / "figures"
+
+
+def _mechanism(seeds: Sequence[int]) -> list[dict[str, Any]]:
+    rows = []
+    for seed in seeds[:1]:
+        trace = runs.mechanism(seed)
+        late = trace.time >= 60
+        rows.append(
+            {
+                "seed": seed,
+                "drops": runs.drops(trace),
+                "identified": float(trace.identified[late].mean()),
+                "identified_best": float(trace.identified_best[late].mean()),
+                "recall": float(trace.recall[4:].mean()),
+                "active": float(trace.active[late].mean()),
+                "least_active": float(trace.active[trace.time >= 12].min()),
+                "correct": float(trace.correct[late].mean()),
+                "false_negative": float(trace.false_negative[late].mean()),
+                "false_negative_peak": float(trace.false_negative[late].max()),
+                "false_positive": float(trace.false_positive[late].mean()),
+                "refreshes": trace.refreshes,
+            }
+        )
+        if seed == seeds[0]:
+            series = _series(trace)
+            _write_series(MECHANISM, list(series), list(series.values()))
+        print(f"mechanism, seed {seed}: recall {rows[-1]['recall']:.3f}", file=sys.stderr)
+    return rows
+
+
+def _series(trace: Trace) -> dict[str, Sequence[float]]:
+    """Columns of a trace, one row per second."""
+    columns = {
+        "time": trace.time,
+        "identified": trace.identified,
+        "identified_best": trace.identified_best,
+        "active": trace.active,
+        "correct": trace.correct,
+        "false_positive": trace.false_positive,
+        "false_negative": trace.false_negative,
+        "read_ms": trace.read_ms,
+    }
+    return {name: values[::2].tolist() for name, values in columns.items()}
+
+
+def _write_series(path: Path, names: Sequence[str], columns: Sequence[Sequence[float]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(names)
+        for row in zip(*columns, strict=True):
+            writer.writerow(["" if np.isnan(value) else f"{value:.5g}" for value in row])
+
+
+def _latency(seeds: Sequence[int]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    series: dict[str, Sequence[float]] = {}
+    for seed in seeds[:2]:
+        for row in runs.latency_runs(seed):
+            found = row.pop("series", None)
+            if found is not None and row["write_share"] == 0.05 and seed == seeds[0]:
+                # Means over 2 s: at 400 requests per second and generator the rest is noise.
+                series.setdefault("time", found[0][::4].tolist())
+                series[row["policy"]] = np.nanmean(found[1].reshape(-1, 4), axis=1).tolist()
+            if "record" in row:
+                row["record"] = json.loads(row["record"])
+            rows.append({"seed": seed, **row})
+            print(f"latency, seed {seed}: {row['policy']}", file=sys.stderr)
+    _write_series(LATENCY, list(series), list(series.values()))
+    return rows
+
+
+def _each(of: Callable[[Sequence[int]], Any]) -> Callable[[Sequence[int]], list[dict[str, Any]]]:
+    def run(seeds: Sequence[int]) -> list[dict[str, Any]]:
+        rows = []
+        for row in of(seeds):
+            rows.append(row)
+            words = {key: value for key, value in row.items() if not isinstance(value, dict)}
+            print(json.dumps(words), file=sys.stderr)
+        return rows
+
+    return run
+
+
+PARTS: dict[str, Callable[[Sequence[int]], Any]] = {
+    "table": _each(tables.table),
+    "independent": _each(lambda seeds: tables.table(seeds, independent=True)),
+    "scale": _each(lambda seeds: tables.scale()),
+    "recall": _each(lambda seeds: tables.recall(seeds[0])),
+    "turnover": _each(lambda seeds: tables.turnover(seeds[0])),
+    "predictions": lambda seeds: tables.predictions(),
+    "gap": _each(tables.gap_factors),
+    "mechanism": _mechanism,
+    "grace": _each(lambda seeds: runs.grace_sweep(seeds[0])),
+    "memory": _each(lambda seeds: runs.memory_runs(seeds[0])),
+    "latency": _latency,
+}
+
+
+def _stored() -> dict[str, Any]:
+    """What earlier runs have found."""
+    if not RESULTS.exists():
+        return {"benchmark": "online_dynamic", "parts": {}}
+    document: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return document
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the parts asked for; Ctrl-C keeps the parts that were finished."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--seeds", type=int, default=5, help="seeds 1 to this (default 5)")
+    parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--write-docs", action="store_true", help="write the page and the pictures")
+    options = parser.parse_args(arguments)
+    seeds = range(1, options.seeds + 1)
+    code = 0
+    for part in options.parts:
+        try:
+            rows = PARTS[part](seeds)
+        except KeyboardInterrupt:
+            print(f"stopped in {part}; the parts before it are kept", file=sys.stderr)
+            code = 130
+            break
+        packages = ("numpy", "highspy", "rbloom", "cachetools")
+        document = _stored()  # read again: parts may be run side by side
+        document["parts"][part] = {
+            "seeds": options.seeds,
+            "machine": machine.describe(packages),
+            "rows": rows,
+        }
+        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        RESULTS.write_text(text, encoding="utf-8")
+    if options.write_docs:
+        document = _stored()
+        PAGE.write_text(page(document), encoding="utf-8")
+        pictures(document, MECHANISM, LATENCY, FIGURES)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

@@ -1,0 +1,1 @@
+"""Study: reads from the leader or a majority."""

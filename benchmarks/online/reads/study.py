@@ -1,0 +1,339 @@
+"""Lease-holder or majority: the figures of the slides on common random numbers, and the optimum.
+
+    python -m benchmarks.online.reads.study run [--only SUITE …] [--operations N] [--seeds N]
+    python -m benchmarks.online.reads.study report [--write-docs]
+
+`run` simulates and writes benchmarks/results/online_reads.csv, one row per run, and the machine
+beside it (.json); Ctrl-C keeps what there is. `report` prints the tables, ours beside what the
+source reports, and with --write-docs makes docs/benchmarks/online-reads.md and its figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness import machine
+from benchmarks.harness.machine import ROOT
+from formulations.online.reads import solve_compact
+from heuristics.online.reads import (
+    C3Majority,
+    LeaseHolder,
+    LeastUtilised,
+    Local,
+    NearestMajority,
+    Resolving,
+    TwoChoices,
+    UniformQuorum,
+)
+from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.io.formats.files import write_file
+from placement.online.reads import (
+    Cluster,
+    FromStrategy,
+    ReadGoal,
+    ReadProblem,
+    ReadRule,
+    ReadStrategy,
+    Visibility,
+    Workload,
+    simulate,
+)
+
+__all__ = ["COLUMNS", "RESULTS", "SUITES", "WORLDS", "Cell", "Row", "cells", "main", "read_rows"]
+
+RESULTS = ROOT / "benchmarks" / "results" / "online_reads.csv"
+X = 2 / 7
+CLIENTS = (10, 30, 50, 70, 100)
+READS = (0.3, 0.5, 0.7, 0.9, 0.95, 0.99)
+SHARES = (0.0, 0.1, 0.2, X, 0.4, 0.5)
+HOT = (0.01, 0.03, 0.1)
+LIVES = (0.0, 100.0, 500.0)
+LAGS = (0.0, 1.0, 5.0)
+GATEWAYS = (0.9, 0.5, 0.3)
+FOUR: tuple[tuple[ReadRule, bool], ...] = (
+    (LeaseHolder(), False),
+    (Local(), False),
+    (UniformQuorum(X), False),
+    (UniformQuorum(X), True),
+)
+SKEWED = (0.1, 0.4, 0.3, 0.1, 0.1)
+LINE = np.array([0.0, 0.5, 1.0, 3.0, 4.0])
+WORLDS = {
+    "one room": Cluster(),
+    "a line": Cluster(rtt=np.abs(LINE[:, None] - LINE) + 0.2),
+}
+"""For the comparison of rules: gateways carry 10, 40, 30, 10, 10 % of the load, node 0 leads."""
+
+Row = dict[str, str]
+COLUMNS = (
+    "suite",
+    "world",
+    "rule",
+    "strong",
+    "clients",
+    "read_share",
+    "hot_fraction",
+    "visibility",
+    "apply_lag_ms",
+    "intent_ms",
+    "gateway_ms",
+    "seed",
+    "operations",
+    "throughput",
+    "read_ms",
+    "read_p99_ms",
+    "write_ms",
+    "write_p99_ms",
+    "attempts",
+    "reads",
+    "stale",
+    "backwards",
+    "cpu_s",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One run to be made."""
+
+    suite: str
+    rule: ReadRule
+    strong: bool = False
+    cluster: Cluster = field(default_factory=Cluster)
+    workload: Workload = field(default_factory=Workload)
+    world: str = "one room"
+
+    def run(self, seed: int, operations: int) -> Row:
+        """Simulate and return the row."""
+        began = time.process_time()
+        found = simulate(
+            self.cluster,
+            self.workload,
+            self.rule,
+            strong=self.strong,
+            operations=operations,
+            seed=seed,
+        )
+        wrong = found.violations
+        row: dict[str, object] = {
+            "suite": self.suite,
+            "world": self.world,
+            "rule": self.rule.name,
+            "strong": int(self.strong),
+            "clients": self.workload.clients,
+            "read_share": self.workload.read_share,
+            "hot_fraction": self.workload.hot_fraction,
+            "visibility": self.cluster.visibility,
+            "apply_lag_ms": self.cluster.apply_lag_ms,
+            "intent_ms": self.cluster.intent_ms,
+            "gateway_ms": self.cluster.gateway_ms,
+            "seed": seed,
+            "operations": operations,
+            "throughput": f"{found.throughput:.1f}",
+            "read_ms": f"{found.read_latency.mean:.4f}",
+            "read_p99_ms": f"{found.read_latency.p99:.4f}",
+            "write_ms": f"{found.write_latency.mean:.4f}",
+            "write_p99_ms": f"{found.write_latency.p99:.4f}",
+            "attempts": f"{found.mean_attempts:.5f}",
+            "reads": wrong.reads,
+            "stale": wrong.stale,
+            "backwards": wrong.backwards,
+            "cpu_s": f"{time.process_time() - began:.2f}",
+        }
+        return {column: str(row[column]) for column in COLUMNS}
+
+
+def clients() -> Iterator[Cell]:
+    """Scaling clients, uniform 95/5."""
+    for count in CLIENTS:
+        for rule, strong in FOUR:
+            yield Cell("clients", rule, strong, workload=Workload(clients=count))
+
+
+def reads() -> Iterator[Cell]:
+    """Varying the share of reads, 70 clients."""
+    for share in READS:
+        for rule, strong in FOUR:
+            yield Cell("reads", rule, strong, workload=Workload(read_share=share))
+
+
+def coin() -> Iterator[Cell]:
+    """Varying the share x of lease-holder reads, 70 clients, 95/5."""
+    for share in SHARES:
+        for strong in (False, True):
+            yield Cell("coin", UniformQuorum(share), strong)
+
+
+def hot() -> Iterator[Cell]:
+    """80 % of the requests on few keys; followers see the log, so that strong reads are right."""
+    for fraction in HOT:
+        workload = Workload(hot_share=0.8, hot_fraction=fraction)
+        for rule, strong in FOUR:
+            for life in LIVES if strong else (0.0,):
+                cluster = Cluster(visibility=Visibility.LOG, intent_ms=life)
+                yield Cell("hot", rule, strong, cluster, workload)
+
+
+def consistency() -> Iterator[Cell]:
+    """What clients see on 200 contended keys, 30 clients, 80/20."""
+    workload = Workload(clients=30, keys=200, read_share=0.8)
+    for visibility in Visibility:
+        for lag in LAGS:
+            for rule, strong in FOUR:
+                cluster = Cluster(visibility=visibility, apply_lag_ms=lag)
+                yield Cell("consistency", rule, strong, cluster, workload)
+
+
+def gateway() -> Iterator[Cell]:
+    """The gateway's work as the free parameter, 70 clients, 95/5."""
+    for work in GATEWAYS:
+        for rule, strong in FOUR:
+            yield Cell("gateway", rule, strong, Cluster(gateway_ms=work))
+
+
+def rules() -> Iterator[Cell]:
+    """Ways to choose the majority, under load and not, against optimal strategies."""
+    for world, cluster in WORLDS.items():
+        for count in (20, 70):
+            workload = Workload(clients=count, gateways=SKEWED)
+            for rule in contestants(cluster, workload):
+                yield Cell("rules", rule, False, cluster, workload, world)
+
+
+def question(
+    cluster: Cluster, workload: Workload, shares: Sequence[float], rate: float
+) -> ReadProblem:
+    """The reads of a cluster as a problem, at `rate` operations per ms.
+
+    Everything that is no read is base load: the gateways' work, which follows `shares`, and writes.
+    """
+    part = np.asarray(shares, dtype=np.float64) / np.sum(shares)
+    follower = np.full(cluster.nodes, cluster.append_ms)
+    follower[cluster.leader] = 4 * cluster.write_ms
+    base = cluster.gateway_ms * part + (1 - workload.read_share) * follower
+    return ReadProblem(
+        cluster.rtts,
+        rate * workload.read_share * part,
+        cluster.leader,
+        capacity=np.full(cluster.nodes, cluster.cores / cluster.read_ms),
+        base=rate * base / cluster.cores,
+    )
+
+
+def contestants(cluster: Cluster, workload: Workload) -> Iterator[ReadRule]:
+    """The rules, and the proven optima for the load that the cluster reaches at least."""
+    yield LeaseHolder()
+    yield Local()
+    for share in (0.0, X):
+        yield UniformQuorum(share)
+        yield NearestMajority(cluster.rtts, share)
+        yield LeastUtilised(share)
+        yield TwoChoices(share)
+        yield C3Majority(share)
+    shares = workload.gateway_shares(cluster.nodes)
+    # The rate (operations per ms) is about what the better rules reach here, and only sets how much
+    # the queueing goal fears load.
+    rate = min(14.0, 0.3 * workload.clients)
+    whole = question(cluster, workload, shares.tolist(), rate)
+
+    def least_load(counts: Sequence[int]) -> ReadStrategy:
+        asked = question(cluster, workload, [float(count) for count in counts], rate)
+        strategy = solve_compact(asked, ReadGoal.least_load()).strategy
+        assert strategy is not None  # no limits: there is always one
+        return strategy
+
+    first = ReadStrategy.coin(whole, X)
+    for name, goal in (
+        ("optimum: least load", ReadGoal.least_load()),
+        (
+            "optimum: latency and queueing",
+            ReadGoal(latency_weight=1.0, queue_weight=1.0 / (rate * workload.read_share)),
+        ),
+    ):
+        plan = solve_compact(whole, goal)
+        assert plan.strategy is not None
+        yield FromStrategy(plan.strategy, name)
+    yield Resolving(least_load, first, 100.0, "least load, solved every 100 ms")
+
+
+SUITES = {
+    "clients": clients,
+    "reads": reads,
+    "coin": coin,
+    "hot": hot,
+    "consistency": consistency,
+    "gateway": gateway,
+    "rules": rules,
+}
+
+
+def cells(only: Sequence[str]) -> list[Cell]:
+    """All cells of the named suites, or of all."""
+    return [cell for name in only or SUITES for cell in SUITES[name]()]
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Rows of a file of results."""
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def run(only: Sequence[str], operations: int, seeds: int) -> int:
+    """Simulate; suites that are not run keep the rows they have."""
+    planned = cells(only)
+    kept = read_rows(RESULTS) if only and RESULTS.exists() else []
+    rows = [row for row in kept if row["suite"] not in only]
+    began = time.perf_counter()
+    total = len(planned) * seeds
+    try:
+        for number, (cell, seed) in enumerate((c, s) for c in planned for s in range(seeds)):
+            rows.append(cell.run(seed, operations))
+            print(
+                f"{number + 1}/{total} · {time.perf_counter() - began:.0f} s · {cell.suite} · "
+                f"{cell.rule.name}",
+                file=sys.stderr,
+            )
+    except KeyboardInterrupt:
+        print("interrupted: what there is is written", file=sys.stderr)
+    lines = [",".join(COLUMNS), *(",".join(_quoted(row[c]) for c in COLUMNS) for row in rows)]
+    write_file(RESULTS, ("\n".join(lines) + "\n").encode(), force=True)
+    head = {"machine": machine.describe(), "operations": operations, "seeds": seeds}
+    write_file(
+        RESULTS.with_suffix(".json"), (json.dumps(head, indent=1) + "\n").encode(), force=True
+    )
+    return 0
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if "," in value else value
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    running = verbs.add_parser("run")
+    running.add_argument("--only", nargs="*", default=[], choices=sorted(SUITES))
+    running.add_argument("--operations", type=int, default=25_000)
+    running.add_argument("--seeds", type=int, default=2)
+    reporting = verbs.add_parser("report")
+    reporting.add_argument("--write-docs", action="store_true")
+    options = parser.parse_args(arguments)
+    if options.verb == "run":
+        return run(options.only, options.operations, options.seeds)
+    from benchmarks.online.reads.report import report
+
+    return report(write_docs=options.write_docs)
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

@@ -1,0 +1,1 @@
+"""Study: replica selection (C3 and its rivals)."""

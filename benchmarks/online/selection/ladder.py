@@ -1,0 +1,135 @@
+"""Replica selection: policies against proven bounds, on windows and at full size.
+
+    python -m benchmarks.online.selection.ladder [--windows 20] [--seconds 20]
+
+Full size: the published setting for 2 s (140,000 reads), one path per epoch length; the fluid
+programme, the bound that its duals prove, and every policy on the same path. Windows: 15 reads of a
+smaller, warm system; CP-SAT optima in any order and first come, first served, the price bound, and
+every policy. Writes benchmarks/results/online_selection_ladder.json after every part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness import machine
+from formulations.online.selection import fluid_bound as fluid
+from formulations.online.selection import time_indexed
+from formulations.online.selection.optimal_choice import solve
+from heuristics.online.selection.blind_policies import RoundRobin
+from heuristics.online.selection.c3 import C3
+from heuristics.online.selection.least_outstanding import LeastOutstanding
+from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
+from heuristics.online.selection.run_policy import run
+from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.online.selection import Cluster, Policy, cut, draw
+
+__all__ = ["RESULTS", "full_size", "main", "window"]
+
+RESULTS = Path(__file__).resolve().parent / "results" / "online_selection_ladder.json"
+EPOCHS = (10, 50, 100, 200, 300, 500)
+READS, SEED, BIN_MS = 140_000, 1, 5
+POLICIES: tuple[Policy, ...] = (
+    EarliestCompletion(future=True),
+    EarliestCompletion(),
+    Oracle(),
+    C3(limiter=None),
+    LeastOutstanding(),
+    RoundRobin(limiter=None),
+)
+SMALL = Cluster(5, 1, 3, 3, utilisation=0.8, epoch_ms=50.0, requests=400)
+FIRST, COUNT = 300, 15
+
+
+def full_size(epoch_ms: float) -> dict[str, object]:
+    """Bound one path of the published setting; run every policy on it, with and without copies."""
+    path = draw(Cluster(epoch_ms=epoch_ms, requests=READS), SEED).on_grid()
+    plain = dataclasses.replace(path, shadowed=np.zeros(path.size, dtype=bool))
+    floor = fluid.bound(cut(path, Oracle(), 0, path.size), width=BIN_MS * 128)
+    row: dict[str, object] = {
+        "epoch_ms": epoch_ms,
+        "reads": READS,
+        "seed": SEED,
+        "fluid": floor.value,
+        "bound": floor.bound,
+        "wall_s": round(floor.wall_s, 1),
+    }
+    for policy in POLICIES:
+        row[policy.name] = run(path, policy).latencies().mean
+        row[policy.name + ", no copies"] = run(plain, policy).latencies().mean
+    return row
+
+
+def window(seed: int, seconds: float) -> dict[str, object]:
+    """Solve one window of a warm run exactly, bound it, and let every policy decide it."""
+    cell = cut(draw(SMALL, seed), C3(limiter=None), FIRST, COUNT)
+    free = solve(cell, "any", seconds=seconds)
+    queued = solve(cell, "fcfs", seconds=seconds)
+    priced = time_indexed.bound(cell, width=32)
+    row: dict[str, object] = {
+        "seed": seed,
+        "time-indexed": priced.dual,
+        "prices": priced.bound,
+        "any": free.value,
+        "any bound": free.bound,
+        "any proven": free.proven,
+        "fcfs": queued.value,
+        "fcfs bound": queued.bound,
+        "fcfs proven": queued.proven,
+        "any wall_s": round(free.wall_s, 1),
+        "fcfs wall_s": round(queued.wall_s, 1),
+    }
+    for policy in POLICIES:
+        row[policy.name] = float(cell.play(policy).mean())
+    return row
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run both parts; Ctrl-C keeps what there is."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--windows", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each CP-SAT search")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    options = parser.parse_args(arguments)
+    document: dict[str, object] = {"benchmark": "online_selection_ladder"}
+    full: list[dict[str, object]] = []
+    small: list[dict[str, object]] = []
+    document |= {"seconds": options.seconds, "full size": full, "windows": small}
+    began = time.process_time()
+    stopped = False
+
+    def save() -> None:
+        document["cpu_s"] = round(time.process_time() - began, 1)
+        document["machine"] = machine.describe(["numpy", "scipy", "ortools"])
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        fresh = options.output.with_suffix(".json.tmp")
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(options.output)
+
+    try:
+        for epoch in EPOCHS:
+            full.append(full_size(float(epoch)))
+            print(f"T = {epoch} ms: bound {full[-1]['bound']:.3f} ms", file=sys.stderr)
+            save()
+        for seed in range(options.windows):
+            small.append(window(seed, options.seconds))
+            print(f"window {seed}: {small[-1]['any']:.3f} ms", file=sys.stderr)
+            save()
+    except KeyboardInterrupt:
+        stopped = True
+        print("stopped; what there is so far is kept", file=sys.stderr)
+        save()
+    return 130 if stopped else 0
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

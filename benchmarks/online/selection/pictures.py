@@ -1,0 +1,72 @@
+"""The p99 of replica selection against the time between two draws of the speeds, as a picture."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.harness.machine import ROOT
+from benchmarks.online.selection.study import Row
+from placement.report.charts.palette import METHODS
+
+__all__ = ["EPOCHS", "draw_epochs"]
+
+EPOCHS = ROOT / "docs/figures/online-selection-epochs.png"
+
+_POLICIES = ("RR", "LOR", "C3", "ORA")
+_MARKS = "vs^D"
+_PANELS = (
+    ("settings", 150, 0.45, 1.0, "150 clients, utilisation 0.45"),
+    ("grid", 150, 0.70, 1.0, "150 clients, utilisation 0.70"),
+    ("skew", 150, 0.70, 0.2, "20 % of 150 clients make 80 % of demand, 0.70"),
+    ("settings", 300, 0.45, 1.0, "300 clients, utilisation 0.45"),
+    ("settings", 300, 0.70, 1.0, "300 clients, utilisation 0.70"),
+    ("skew", 150, 0.70, 0.02, "2 % of 150 clients make 95 % of demand, 0.70"),
+)
+
+
+def draw_epochs(rows: Sequence[Row], path: Path = EPOCHS) -> None:
+    """Draw mean and range over the seeds of the p99, a panel per setting."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(2, 3, figsize=(12, 7), sharey=True, layout="constrained")
+    for axes, (suite, clients, load, heavy, title) in zip(panels.flat, _PANELS, strict=True):
+        here = [
+            row
+            for row in rows
+            if row["suite"] == suite
+            and int(row["clients"]) == clients
+            and (float(row["utilisation"]), float(row["heavy_clients"])) == (load, heavy)
+        ]
+        for number, (policy, mark) in enumerate(zip(_POLICIES, _MARKS, strict=True)):
+            mine = [row for row in here if row["policy"] == policy]
+            times = sorted({float(row["epoch_ms"]) for row in mine})
+            values = [
+                [float(row["p99"]) for row in mine if float(row["epoch_ms"]) == time]
+                for time in times
+            ]
+            means = [statistics.fmean(some) for some in values]
+            if times:
+                colour = METHODS[number]
+                axes.plot(times, means, marker=mark, color=colour, label=policy)
+                low, high = [min(some) for some in values], [max(some) for some in values]
+                axes.fill_between(times, low, high, color=colour, alpha=0.15, lw=0)
+        axes.set(xscale="log", yscale="log", title=title)
+        axes.title.set_fontsize(10)
+        axes.set_xticks([10, 50, 100, 200, 500], ["10", "50", "100", "200", "500"])
+        axes.set_xlim(8, 620)
+        axes.set_yticks([10, 30, 100, 300, 1000], ["10", "30", "100", "300", "1,000"])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8)
+    for axes in panels[1]:
+        axes.set_xlabel("T, ms between two draws of the speeds")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("p99 of reads, ms")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)

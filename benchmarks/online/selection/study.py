@@ -1,0 +1,275 @@
+"""Replica selection: the published simulation on common random numbers, and what moves its results.
+
+    python -m benchmarks.online.selection.study run [--only SUITE …] [--requests N]
+    python -m benchmarks.online.selection.study report [--write-docs]
+
+`run` simulates and writes benchmarks/results/online_selection.csv, one row per run, and the machine
+beside it (.json); Ctrl-C keeps what there is. `report` prints the tables, ours beside the reference
+values of an earlier independent implementation, and with --write-docs makes
+docs/benchmarks/online-selection.md and its figure from the same file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.harness import machine
+from benchmarks.harness.machine import ROOT
+from heuristics.online.selection.blind_policies import RandomChoice, RoundRobin
+from heuristics.online.selection.c3 import C3
+from heuristics.online.selection.dynamic_snitch import DynamicSnitch
+from heuristics.online.selection.least_outstanding import LeastOutstanding
+from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
+from heuristics.online.selection.response_times import (
+    LeastResponseTime,
+    TwoChoices,
+    WeightedResponseTime,
+)
+from heuristics.online.selection.run_policy import run
+from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.online.selection import Cluster, LimiterRules, Policy, draw
+
+__all__ = ["COLUMNS", "RESULTS", "SUITES", "Cell", "Row", "cells", "main", "read_rows"]
+
+RESULTS = ROOT / "benchmarks" / "results" / "online_selection.csv"
+EPOCHS = (10, 50, 100, 200, 300, 500)
+
+ECTF, ECT = EarliestCompletion(future=True, tie="ring"), EarliestCompletion(tie="ring")
+ORA, ORAF = Oracle(tie="ring"), Oracle(in_flight=True, tie="ring")
+PAPER_C3, LOR, RR = C3(tie="ring"), LeastOutstanding(tie="ring"), RoundRobin()
+FIVE: tuple[Policy, ...] = (ECTF, ORA, PAPER_C3, LOR, RR)
+FOUR: tuple[Policy, ...] = (ORA, PAPER_C3, LOR, RR)
+OTHERS: tuple[Policy, ...] = (ORAF, ECT, TwoChoices(), LeastResponseTime(), RandomChoice())
+
+HALF = Cluster(arrivals="grid", requests=300_000)
+"""For what has no reference: half of the reads, T = 100 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One run to be made: a policy on the path of a cluster and seed; `label` names variants."""
+
+    suite: str
+    cluster: Cluster
+    seed: int
+    policy: Policy
+    label: str
+    warm_up_ms: float = 0.0
+
+
+def cells(suite: str) -> Iterator[Cell]:
+    """Yield the runs of a suite, path by path."""
+    yield from SUITES[suite]()
+
+
+def _paths(clusters: Sequence[Cluster], seeds: int) -> Iterator[tuple[Cluster, int]]:
+    for cluster in clusters:
+        for seed in range(1, seeds + 1):
+            yield cluster, seed
+
+
+def _published(suite: str) -> Iterator[Cell]:
+    """The published setting: 150 clients, utilisation 0.7; "grid" drops the first 2000 ms."""
+    grid = suite == "grid"
+    clusters = [Cluster(epoch_ms=t, arrivals="grid" if grid else "poisson") for t in EPOCHS]
+    for cluster, seed in _paths(clusters, 10):
+        for policy in (*FIVE, *OTHERS) if grid else (*FIVE, ECT):
+            yield Cell(suite, cluster, seed, policy, policy.name, 2000.0 if grid else 0.0)
+
+
+def _settings() -> Iterator[Cell]:
+    clusters = [
+        Cluster(clients=clients, utilisation=load, epoch_ms=t, arrivals="grid")
+        for clients, load in ((150, 0.45), (300, 0.7), (300, 0.45))
+        for t in (10, 100, 500)
+    ]
+    for cluster, seed in _paths(clusters, 3):
+        for policy in FOUR:
+            yield Cell("settings", cluster, seed, policy, policy.name, 2000.0)
+
+
+def _skew() -> Iterator[Cell]:
+    clusters = [
+        replace(HALF, epoch_ms=t, heavy_clients=few, heavy_demand=much)
+        for few, much in ((0.5, 0.8), (0.2, 0.8), (0.02, 0.95))
+        for t in (100, 500)
+    ]
+    variants: list[tuple[Policy, str]] = [
+        (ORA, "ORA"),
+        (PAPER_C3, "C3"),
+        (C3(tie="ring", limiter=None), "C3, no limiter"),
+        (C3(tie="ring", limiter=None, weight=10.0), "C3, no limiter, w = 10"),
+        (LOR, "LOR"),
+    ]
+    for cluster, seed in _paths(clusters, 3):
+        for policy, label in variants:
+            yield Cell("skew", cluster, seed, policy, label, 2000.0)
+
+
+def _ablation() -> Iterator[Cell]:
+    variants: list[tuple[Policy, str]] = [(PAPER_C3, "C3"), (C3(), "C3, random ties")]
+    variants += [(C3(tie="ring", exponent=b), f"C3, b = {b:g}") for b in (1.0, 2.0, 4.0)]
+    variants += [(C3(tie="ring", weight=w), f"C3, w = {w:g}") for w in (0.0, 1.0, 10.0, 50.0)]
+    variants += [
+        (C3(tie="ring", limiter=None), "C3, no limiter"),
+        (LOR, "LOR"),
+        (LeastOutstanding(), "LOR, random ties"),
+    ]
+    slow: list[tuple[Policy, str]] = [(WeightedResponseTime(), "WRT"), (DynamicSnitch(), "DS")]
+    for cluster, seed in _paths([HALF], 5):
+        extra = slow if seed <= 2 else []  # these run in Python only
+        for policy, label in [*variants, *extra]:
+            yield Cell("ablation", cluster, seed, policy, label, 2000.0)
+
+
+def _limiter() -> Iterator[Cell]:
+    strict = LimiterRules(wake="strict")
+    variants: list[tuple[Policy, str]] = [
+        (PAPER_C3, "C3"),
+        (C3(tie="ring", limiter=strict), "C3, strict wake"),
+        (C3(tie="ring", limiter=None), "C3, no limiter"),
+        (LOR, "LOR"),
+        (RR, "RR"),
+        (RoundRobin(limiter=None), "RR, no limiter"),
+    ]
+    clusters = [replace(HALF, clients=n) for n in (5, 10, 20, 50)]
+    for cluster, seed in _paths(clusters, 3):
+        for policy, label in variants:
+            yield Cell("limiter", cluster, seed, policy, label, 2000.0)
+
+
+SUITES = {
+    "grid": lambda: _published("grid"),
+    "poisson": lambda: _published("poisson"),
+    "settings": _settings,
+    "skew": _skew,
+    "ablation": _ablation,
+    "limiter": _limiter,
+}
+"""Name of each suite -> its runs."""
+
+COLUMNS = (
+    "suite",
+    "clients",
+    "utilisation",
+    "epoch_ms",
+    "heavy_clients",
+    "heavy_demand",
+    "policy",
+    "seed",
+    "n",
+    "mean",
+    "p50",
+    "p95",
+    "p99",
+    "p999",
+    "throughput",
+    "tries",
+    "refused",
+)
+Row = dict[str, str]
+
+
+def _measure(suite: str, requests: int | None) -> Iterator[Row]:
+    path = None
+    for cell in cells(suite):
+        cluster = cell.cluster
+        if requests is not None:
+            cluster = replace(cluster, requests=requests)
+        if path is None or (path.cluster, path.seed) != (cluster, cell.seed):
+            path = draw(cluster, cell.seed)
+        outcome = run(path, cell.policy)
+        found = outcome.latencies(cell.warm_up_ms)
+        values: tuple[object, ...] = (
+            suite,
+            cluster.clients,
+            cluster.utilisation,
+            cluster.epoch_ms,
+            cluster.heavy_clients,
+            cluster.heavy_demand,
+            cell.label,
+            cell.seed,
+            found.n,
+            *(f"{v:.4f}" for v in (found.mean, found.p50, found.p95, found.p99, found.p999)),
+            f"{outcome.throughput:.1f}",
+            outcome.tries,
+            outcome.refused,
+        )
+        yield {name: str(value) for name, value in zip(COLUMNS, values, strict=True)}
+
+
+def read_rows(path: Path = RESULTS) -> list[Row]:
+    """Read the rows of a file of results."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _write(rows: Sequence[Row], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".csv.tmp")
+    with fresh.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    fresh.replace(path)
+
+
+def _run(suites: Sequence[str], requests: int | None, path: Path) -> int:
+    kept = [row for row in read_rows(path) if row["suite"] not in suites] if path.exists() else []
+    rows: list[Row] = []
+    stopped = False
+    began, busy = time.perf_counter(), time.process_time()
+    try:
+        for suite in suites:
+            for row in _measure(suite, requests):
+                rows.append(row)
+                print(f"\r{suite}: {len(rows)} runs", end="", file=sys.stderr)
+            print(file=sys.stderr)
+            _write([*kept, *rows], path)
+    except KeyboardInterrupt:
+        stopped = True
+        print("\nstopped; what there is so far is kept", file=sys.stderr)
+    _write([*kept, *rows], path)
+    head = {
+        "benchmark": "online_selection",
+        "suites": list(suites),
+        "runs": len(rows),
+        "stopped": stopped,
+        "requests": requests or "as the suites say",
+        "wall_s": round(time.perf_counter() - began, 1),
+        "cpu_s": round(time.process_time() - busy, 1),
+        "machine": machine.describe(["numpy"]),
+    }
+    path.with_suffix(".json").write_text(
+        json.dumps(head, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    return 130 if stopped else 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run or report; 0 when all went well."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    runs = verbs.add_parser("run", help="simulate")
+    runs.add_argument("--only", nargs="+", choices=list(SUITES), default=list(SUITES))
+    runs.add_argument("--requests", type=int, help="instead of 600,000")
+    runs.add_argument("--output", type=Path, default=RESULTS, help="a .csv")
+    reports = verbs.add_parser("report", help="make tables of the results")
+    reports.add_argument("--write-docs", action="store_true")
+    options = parser.parse_args(arguments)
+    if options.verb == "run":
+        return _run(options.only, options.requests, options.output)
+    from benchmarks.online.selection.report import report
+
+    return report(write_docs=options.write_docs)
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

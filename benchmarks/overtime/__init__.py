@@ -1,0 +1,1 @@
+"""Studies of decisions over time: replay, leader moves, configuration moves."""

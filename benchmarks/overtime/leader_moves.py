@@ -1,0 +1,260 @@
+"""What moves of the leader bring when they have a price: online rules against the optimum.
+
+    python -m benchmarks.overtime.leader_moves            # results, and the tables on stdout
+
+A fleet of all tenant classes, two weeks of half hours. Every database has 7 replicas, the best for
+its first week, and 5 voters that go with whoever leads (tier 2). What is chosen is chosen on the
+first week; everything is measured on the second: what a rule pays, scores and moves, above what
+the best sequence of leaders in hindsight pays (:mod:`formulations.overtime.leader_sequence`).
+Prices are given as the seconds that a change of leader stops the service for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+import numpy as np
+
+import placement
+from benchmarks.harness import machine
+from benchmarks.harness.machine import ROOT
+from formulations.overtime.leader_sequence import best_sequences, work_function
+from heuristics.overtime.fleet_tiers import Fleet, tier2
+from placement import STANDARD_OPERATIONS, Instance, Problem
+from placement.checks import FloatArray, IntArray
+from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.evaluation.score import first_best
+from placement.overtime.decayed_counts import Decay
+from placement.overtime.moves import Hysteresis, leader_path, outage_price, path_cost
+from placement.overtime.replay.generated_fleets import ground_of
+from placement.workloads import TENANTS, Clients, Database, Timeline, fleet, generate
+
+__all__ = ["main"]
+
+RESULTS = ROOT / "benchmarks/results/stability.json"
+INTERVAL_SECONDS = 1800.0
+WEEK = 7 * 48
+REPLICAS, VOTERS = 7, 5
+OUTAGES = (0.0, 1.0, 5.0, 10.0, 30.0)
+"""Seconds without a leader per move: 0, 0.28, 6.9, 27.8, 250 ms of an interval's mean latency."""
+HORIZONS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
+DECAYS = (1.0, 1.02, 1.1, 1.5, 2.0, np.inf)
+REFERENCE = 10.0
+
+Paths = dict[str, IntArray]
+
+
+def scores_of(
+    instance: Instance,
+    clients: Clients,
+    databases: Sequence[Database],
+    timeline: Timeline,
+    seed: int,
+) -> tuple[FloatArray, FloatArray]:
+    """True scores of every leader, (databases, intervals, sites), and operations per interval."""
+    coefficients = np.array([operation.coefficients for operation in STANDARD_OPERATIONS])
+    scores, operations, done = [], [], 0
+    for block in generate(databases, clients, timeline, seed=seed):
+        counts = block.counts.astype(np.float64)
+        held = np.zeros((len(counts), len(instance.sites)), dtype=bool)
+        for row, issued in zip(held, counts, strict=True):
+            first = issued[:WEEK].sum(axis=0)
+            problem = Problem(
+                instance.replace(counts=first, intervals=()), replicas=REPLICAS, voters=VOTERS
+            )
+            chosen = placement.solve(problem).configuration
+            assert chosen is not None
+            row[list(chosen.replicas)] = True
+        group = Fleet(instance.client_rtt, instance.site_rtt, counts, coefficients, held)
+        scores.append(tier2(group, VOTERS, decay=np.inf).scores)
+        operations.append(counts.sum(axis=(1, 2, 3)) / counts.shape[1])
+        print(f"{done + len(counts)} of {len(databases)} databases", file=sys.stderr)
+        done += len(counts)
+    return np.concatenate(scores), np.concatenate(operations)
+
+
+def rule_paths(
+    scores: FloatArray, price: FloatArray, horizons: Sequence[float] = HORIZONS
+) -> dict[tuple[float, float], IntArray]:
+    """Leaders of intervals 2 … T by the rule, for every decay and horizon."""
+    return {
+        (tau, horizon): leader_path(scores, price, Hysteresis(horizon), Decay(tau))
+        for tau in DECAYS
+        for horizon in horizons
+    }
+
+
+def follow_work(scores: FloatArray, price: FloatArray) -> IntArray:
+    """Leaders of intervals 2 … T that follow the work function (Borodin, Linial, Saks 1992)."""
+    values = work_function(scores[:, :-1], price)
+    here = first_best(values[:, 0])
+    path = np.empty(values.shape[:2], dtype=np.intp)
+    for step in range(values.shape[1]):
+        away = np.arange(scores.shape[-1]) != here[:, np.newaxis]
+        least = values[:, step] + np.where(away, price[:, np.newaxis], 0.0)
+        stay = np.take_along_axis(least, here[:, np.newaxis], axis=-1)[:, 0]
+        here = np.where(stay <= least.min(axis=-1) * (1 + 1e-12), here, first_best(least))
+        path[:, step] = here
+    return path
+
+
+def measured(
+    scores: FloatArray, price: FloatArray, price_ms: float
+) -> tuple[dict[str, Mapping[str, object]], dict[str, FloatArray]]:
+    """Rows by strategy, and the gap to the optimum of every database by strategy."""
+    first, second = scores[:, :WEEK], scores[:, WEEK:]
+    best = best_sequences(second, price)
+    optimum = best.cost.total
+    always = leader_path(scores, price, Hysteresis(np.inf), Decay(np.inf))[:, WEEK - 1 :]
+    damped = leader_path(scores, price, Hysteresis(np.inf), Decay(2.0))[:, WEEK - 1 :]
+    kept = first_best(first.sum(axis=1))[:, np.newaxis]
+    static = first_best(second.sum(axis=1))[:, np.newaxis]
+    paths: Paths = {
+        "optimum in hindsight": best.path,
+        "best static leader in hindsight": np.broadcast_to(static, best.path.shape),
+        "never move: best leader of week 1": np.broadcast_to(kept, best.path.shape),
+        "always move: best of the last interval": always,
+        "decay 2, any gain moves": damped,
+        "work function": follow_work(scores, price)[:, WEEK - 1 :],
+    }
+    # horizon and decay are chosen on the first week, by what the rule pays there on average
+    grid = rule_paths(scores, price)
+    paid = {}
+    for key, path in grid.items():
+        cost = path_cost(first[:, 1:], price, path[:, : WEEK - 1]).total
+        paid[key] = float((cost / best_sequences(first[:, 1:], price).cost.total).mean())
+    chosen = min(paid, key=lambda key: (paid[key], key))
+    paths["hysteresis, chosen on week 1"] = grid[chosen][:, WEEK - 1 :]
+    rows: dict[str, Mapping[str, object]] = {}
+    gaps: dict[str, FloatArray] = {}
+    days = second.shape[1] / 48
+    for name, path in paths.items():
+        cost = path_cost(second, price, path)
+        if (cost.total < optimum * (1 - 1e-9)).any():
+            raise SystemExit(f"{name} pays less than the optimum")
+        gap = 100 * (cost.total / optimum - 1)
+        gaps[name] = gap
+        rows[name] = {
+            "price_ms": price_ms,
+            "gap_percent_mean": round(float(gap.mean()), 4),
+            "gap_percent_p95": round(float(np.percentile(gap, 95)), 4),
+            "gap_percent_worst": round(float(gap.max()), 4),
+            "moves_per_day": round(float(cost.moves.mean() / days), 4),
+            "moving_percent": round(float(100 * (cost.moving / cost.total).mean()), 4),
+        }
+    rows["hysteresis, chosen on week 1"] = {
+        **rows["hysteresis, chosen on week 1"],
+        "decay": chosen[0] if np.isfinite(chosen[0]) else "inf",
+        "horizon": chosen[1],
+    }
+    return rows, gaps
+
+
+def horizons(scores: FloatArray, price: FloatArray) -> list[dict[str, object]]:
+    """Mean gap of the rule on the second week for every decay and horizon."""
+    second = scores[:, WEEK:]
+    optimum = best_sequences(second, price).cost.total
+    rows = []
+    for (tau, horizon), path in rule_paths(scores, price).items():
+        cost = path_cost(second, price, path[:, WEEK - 1 :])
+        rows.append(
+            {
+                "decay": tau if np.isfinite(tau) else "inf",
+                "horizon": horizon,
+                "gap_percent_mean": round(float((100 * (cost.total / optimum - 1)).mean()), 4),
+                "moves_per_day": round(float(cost.moves.mean() / (second.shape[1] / 48)), 4),
+            }
+        )
+    return rows
+
+
+def by_class(
+    databases: Sequence[Database], gaps: Mapping[str, FloatArray]
+) -> list[dict[str, object]]:
+    """Mean gaps by whose clock a database follows and where its clients are."""
+    rows: list[dict[str, object]] = []
+    kinds = [(TENANTS[each.kind], each.footprint) for each in databases]
+    for kind in sorted(set(kinds)):
+        among = np.array([each == kind for each in kinds])
+        rows.append(
+            {
+                "clock": kind[0],
+                "footprint": kind[1],
+                "databases": int(among.sum()),
+                **{name: round(float(gap[among].mean()), 4) for name, gap in gaps.items()},
+            }
+        )
+    return rows
+
+
+def tables(document: Mapping[str, object]) -> str:
+    """Return the results as Markdown tables, as they stand in the page on time."""
+    prices, classes, grid = (document[key] for key in ("prices", "classes", "grid"))
+    assert isinstance(prices, list)
+    assert isinstance(classes, list)
+    assert isinstance(grid, list)
+    lines = [
+        "| rule | " + " | ".join(f"{each['outage_seconds']:g} s" for each in prices) + " |",
+        "|---" * (1 + len(prices)) + "|",
+    ]
+    for name in prices[0]["rows"]:
+        rows = [each["rows"][name] for each in prices]
+        cells = [f"{row['gap_percent_mean']:.2f} % ({row['moves_per_day']:.1f})" for row in rows]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    names = [name for name in classes[0] if name not in ("clock", "footprint", "databases")]
+    shown = [name for name in names if name != "optimum in hindsight"]
+    lines += ["", "| clock, clients | databases | " + " | ".join(shown) + " |"]
+    lines.append("|---" * (2 + len(shown)) + "|")
+    for row in classes:
+        cells = [f"{row[name]:.2f} %" for name in shown]
+        head = f"| {row['clock']}, {row['footprint']} | {row['databases']} | "
+        lines.append(head + " | ".join(cells) + " |")
+    lines += ["", "| decay τ | " + " | ".join(f"H = {h:g}" for h in HORIZONS) + " |"]
+    lines.append("|---" * (1 + len(HORIZONS)) + "|")
+    for tau in DECAYS:
+        key = tau if np.isfinite(tau) else "inf"
+        cells = [f"{row['gap_percent_mean']:.2f} %" for row in grid if row["decay"] == key]
+        lines.append(f"| {key} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--databases", type=int, default=400, help="size of the fleet")
+    parser.add_argument("--seed", type=int, default=7, help="of the fleet and its demand")
+    options = parser.parse_args(arguments)
+    instance = placement.load("world27")
+    clients = ground_of(instance).clients  # a city each, in the order of the instance
+    timeline = Timeline.of_day(date(2026, 3, 2), intervals=2 * WEEK)
+    databases = fleet(clients, options.databases, seed=options.seed, timeline=timeline)
+    scores, operations = scores_of(instance, clients, databases, timeline, options.seed)
+    prices, classes, grid = [], [], []
+    for outage in OUTAGES:
+        ms = outage_price(outage, INTERVAL_SECONDS)
+        rows, gaps = measured(scores, ms * operations, ms)
+        prices.append({"outage_seconds": outage, "price_ms": ms, "rows": rows})
+        if outage == REFERENCE:
+            classes = by_class(databases, gaps)
+            grid = horizons(scores, ms * operations)
+        print(f"price of {outage:g} s done", file=sys.stderr)
+    document = {
+        "benchmark": "stability",
+        "databases": options.databases,
+        "seed": options.seed,
+        "machine": machine.describe(["numpy"]),
+        "prices": prices,
+        "classes": classes,
+        "grid": grid,
+    }
+    RESULTS.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(tables(document))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

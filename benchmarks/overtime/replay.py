@@ -1,0 +1,105 @@
+"""Replays over generated demand: what moving is worth, strategies, tiers, memory, speed, figures.
+
+    python -m benchmarks.overtime.replay                    everything: some minutes of processor
+    time python -m benchmarks.overtime.replay --quick            fewer databases; prints, writes
+    nothing python -m benchmarks.overtime.replay --only fleets      a part; the others keep what
+    they had
+
+Writes ``benchmarks/results/replay.json``, the pictures ``docs/figures/replay-*.png`` and the page
+``docs/benchmarks/replay.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from typing import cast
+
+from benchmarks.harness import machine
+from benchmarks.harness.machine import ROOT
+from benchmarks.overtime.replay_experiments import fleets, memory, moving, speed, tier3
+from benchmarks.overtime.replay_figures import FIGURES, PAPER, Drawn, figure_1
+from benchmarks.overtime.replay_page import page, table
+from placement.cli.broken_pipe import until_the_reader_leaves
+
+RESULTS = ROOT / "benchmarks/results/replay.json"
+PICTURES = ROOT / "docs/figures"
+PAGE = ROOT / "docs/benchmarks/replay.md"
+PARTS = ("moving", "fleets", "memory", "tier3", "figures", "speed")
+
+Document = dict[str, object]
+
+
+def _measure(part: str, seed: int, quick: bool, drawn: dict[int, Drawn]) -> Document:
+    """Run a part; its tables by name."""
+    if part == "moving":
+        return {"moving": moving(seed, days=2 if quick else 7)}
+    if part == "fleets":
+        rows, replays = fleets(seed, 60 if quick else 1000)
+        drawn[1] = figure_1(replays)
+        return {"fleets": rows, "figure 1": drawn[1].numbers}
+    if part == "memory":
+        return {"memory": memory(seed, 40 if quick else 400)}
+    if part == "tier3":
+        databases = 4 if quick else 48
+        lines, seconds, result = tier3(seed, databases)
+        return {
+            "tier3": lines,
+            "tier3 databases": databases,
+            "tier3 cpu_seconds": round(seconds, 1),
+            "tier3 proven share": result.proven,
+        }
+    if part == "figures":
+        for number, draw in FIGURES.items():
+            drawn[number] = draw(seed)
+        return {f"figure {number}": each.numbers for number, each in drawn.items() if number != 1}
+    return {"speed": speed(seed, 100 if quick else 1000)}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.overtime.replay")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--quick", action="store_true", help="small, and writes nothing")
+    parser.add_argument("--page", action="store_true", help="write the page from the results only")
+    asked = parser.parse_args(arguments)
+    document: Document = {}
+    if RESULTS.exists() and not asked.quick:
+        document = json.loads(RESULTS.read_text(encoding="utf-8"))
+    drawn: dict[int, Drawn] = {}
+    for part in () if asked.page else asked.only:
+        started = time.process_time()
+        found = _measure(part, asked.seed, asked.quick, drawn)
+        document.update(found)
+        for name, value in found.items():
+            if isinstance(value, list):
+                print(f"{name}\n{table(cast('list[Document]', value))}\n")
+            else:
+                print(f"{name}: {json.dumps(value)}\n")
+        print(f"{part}: {time.process_time() - started:.0f} s of processor", file=sys.stderr)
+    if asked.quick:
+        return 0
+    if not asked.page:
+        document.update(
+            {"benchmark": "replay", "seed": asked.seed, "paper": PAPER, "machine": _machine()}
+        )
+        RESULTS.write_text(
+            json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+            encoding="utf-8",
+        )
+        for number, each in drawn.items():
+            each.figure.savefig(PICTURES / f"replay-figure-{number}.png", dpi=110)
+    PAGE.write_text(page(document), encoding="utf-8")
+    return 0
+
+
+def _machine() -> dict[str, object]:
+    return machine.describe(["numpy", "pandas", "pyarrow"])
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

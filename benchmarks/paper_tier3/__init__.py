@@ -1,0 +1,1 @@
+"""Study: the tier-3 figures of the source paper."""

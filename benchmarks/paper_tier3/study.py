@@ -1,0 +1,363 @@
+"""Figures 8 to 11 of Sharov et al., PVLDB 8(12), 2015, section 6.4, on worlds anyone can build.
+
+    python -m benchmarks.paper_tier3.study [--seeds 4] [--only 8 9 10 11] [--results DIR] [--figures
+    DIR]
+
+The paper's databases are private, so that only shapes can be compared: how close KQ, QK and the
+better of them come to the optimum, which of the two wins where, and how fast more replicas stop
+helping. Ours are 27-site worlds with measured and modelled RTTs
+(:mod:`benchmarks.harness.tier3_worlds`); the optimum is that of method ``exact``, proven for every
+problem (a problem without proof would be counted and named).
+
+Written: one CSV row per problem and method, a JSON summary with the machine, and one picture per
+figure. Ratios are means over problems, as in the paper.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness import machine
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.tier3_worlds import NETWORKS, instance_on, worlds
+from placement import Problem
+from placement.checks import FloatArray
+from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.methods import Options, load_method, run
+from placement.model.instance import Instance
+from placement.status import Status
+from placement.workloads import mix_shares
+
+__all__ = ["Row", "figure_8", "figure_9", "figure_10", "figure_11", "main"]
+
+METHODS = ("kq", "qk", "best-of", "local-search")
+READ_HEAVY = ("cache", "social", "configuration")
+USED = ("modelled", "aws-2025", "azure-2025")
+BUCKETS = tuple(range(5, 100, 10))
+"""Midpoints of the buckets of a share, per cent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One method on one problem.
+
+    `x` is what the figure has on its axis: |R| (8, 11), the share of transactions (9) or of weak
+    reads (10) in per cent. `optimum` is what `objective` is held against: that of the problem, or
+    for figure 11 that of 13 replicas.
+    """
+
+    figure: int
+    network: str
+    workload: str
+    seed: int
+    replicas: int
+    voters: int
+    x: float
+    method: str = ""
+    objective: float = math.nan
+    optimum: float = math.nan
+    proven: bool = False
+    seconds: float = math.nan
+
+
+def solved(problem: Problem, about: Row) -> Iterator[Row]:
+    """Yield a row for each method on a problem, beside the proven optimum.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    about
+        What figure, network, workload, seed, size and x it belongs to.
+    """
+    best = run(load_method("exact"), problem, Options(time_limit=120.0))
+    about = dataclasses.replace(
+        about,
+        method="exact",
+        objective=best.objective,
+        optimum=best.objective,
+        proven=best.status is Status.OPTIMAL,
+        seconds=best.seconds,
+    )
+    yield about
+    for name in METHODS:
+        plan = run(load_method(name), problem, Options())
+        yield dataclasses.replace(
+            about, method=name, objective=plan.objective, seconds=plan.seconds
+        )
+
+
+def figure_8(seeds: Sequence[int]) -> Iterator[Row]:
+    """Gap by |R|: |V| = 3 with |R| 3 to 7 as in the paper, and |V| = 5 with |R| 5 to 9."""
+    for world in worlds(seeds, USED):
+        for voters, sizes in ((3, range(3, 8)), (5, range(5, 10))):
+            for size in sizes:
+                problem = Problem(world.instance, replicas=size, voters=voters)
+                yield from solved(
+                    problem, Row(8, world.network, world.mix, world.seed, size, voters, size)
+                )
+
+
+def _by_share(
+    figure: int, seeds: Sequence[int], base: str, raised: tuple[int, ...]
+) -> Iterator[Row]:
+    """Raise the share of some operations bucket by bucket, |V| = 5 and |R| = 7."""
+    shares = mix_shares(base)
+    inside = np.zeros(5, dtype=bool)
+    inside[list(raised)] = True
+    up = np.where(inside, shares, 0) / shares[inside].sum()
+    down = np.where(inside, 0, shares) / shares[~inside].sum()
+    for network in USED:
+        for bucket in BUCKETS:
+            for seed in seeds:
+                rng = np.random.default_rng([figure, bucket, seed, NETWORKS.index(network)])
+                share = (bucket + rng.uniform(-5, 5)) / 100
+                mix = share * up + (1 - share) * down
+                name = f"{network}, {base} at {bucket} %"
+                instance = instance_on(network, mix, rng, name)
+                if instance is not None:
+                    problem = Problem(instance, replicas=7, voters=5)
+                    x = 100 * issued(instance, raised)
+                    yield from solved(problem, Row(figure, network, base, seed, 7, 5, x))
+
+
+def issued(instance: Instance, operations: Sequence[int]) -> float:
+    """Share of some operations among all that an instance issues."""
+    counts: FloatArray = instance.counts.sum(axis=(0, 1))
+    return float(counts[list(operations)].sum() / counts.sum())
+
+
+def figure_9(seeds: Sequence[int]) -> Iterator[Row]:
+    """QK against KQ by the share of transactions; what is left is the read mix of `social`."""
+    yield from _by_share(9, seeds, "social", (3, 4))
+
+
+def figure_10(seeds: Sequence[int]) -> Iterator[Row]:
+    """KQ against QK by the share of weak reads; what is left is the mix of `sessions`."""
+    yield from _by_share(10, seeds, "sessions", (0,))
+
+
+def figure_11(seeds: Sequence[int]) -> Iterator[Row]:
+    """Slowdown by |R| from 4 to 13, |V| = 3, against the optimum with 13 replicas."""
+    for world in worlds(seeds, USED, READ_HEAVY):
+        rows: list[Row] = []
+        for size in range(4, 14):
+            problem = Problem(world.instance, replicas=size, voters=3)
+            about = Row(11, world.network, world.mix, world.seed, size, 3, size)
+            rows.extend(solved(problem, about))
+        last = next(r for r in rows if r.method == "exact" and r.replicas == 13)
+        yield from (
+            dataclasses.replace(r, optimum=last.optimum, proven=r.proven and last.proven)
+            for r in rows
+        )
+
+
+FIGURES: dict[int, Callable[[Sequence[int]], Iterator[Row]]] = {
+    8: figure_8,
+    9: figure_9,
+    10: figure_10,
+    11: figure_11,
+}
+
+PAPER = {
+    8: "Best(QK, KQ) within 5 % of the optimum from |R| = 5 on; KQ at least as good as QK at 6, 7; "
+    "the databases are mostly read-heavy",
+    9: "QK wins as the share of transactions grows: over 80 % better above 60 % transactions",
+    10: "KQ wins as the share of weak reads grows: up to 23 % better",
+    11: "both heuristics flatten; at |R| = 11 within 13.5 % of the optimum with 13 replicas",
+}
+
+
+# --- summaries
+
+
+def values(rows: Sequence[Row], method: str, **where: object) -> FloatArray:
+    """Optimum over objective of a method, in per cent, on the problems that match."""
+    keep = [
+        row
+        for row in rows
+        if row.method == method
+        and all(dataclasses.asdict(row)[key] == value for key, value in where.items())
+    ]
+    return np.array([100 * row.optimum / row.objective for row in keep])
+
+
+def summary_8(rows: Sequence[Row]) -> list[dict[str, object]]:
+    """Mean of optimum over objective by |V|, |R| and method: all mixes, and the read-heavy ones."""
+    table: list[dict[str, object]] = []
+    read_heavy = [row for row in rows if row.workload in READ_HEAVY]
+    for voters, size in sorted({(row.voters, row.replicas) for row in rows}):
+        for label, chosen in (("all nine mixes", rows), ("read-heavy mixes", read_heavy)):
+            line: dict[str, object] = {"voters": voters, "replicas": size, "databases": label}
+            for method in METHODS:
+                found = values(chosen, method, voters=voters, replicas=size)
+                line[method] = round(float(found.mean()), 2) if found.size else None
+            table.append(line)
+    return table
+
+
+def summary_share(rows: Sequence[Row]) -> list[dict[str, object]]:
+    """Mean speed-up of QK over KQ and of KQ over QK, in per cent, by bucket of the share."""
+    table: list[dict[str, object]] = []
+    for bucket in BUCKETS:
+        inside = [row for row in rows if abs(row.x - bucket) <= 5]
+        kq = np.array([row.objective for row in inside if row.method == "kq"])
+        qk = np.array([row.objective for row in inside if row.method == "qk"])
+        if kq.size:
+            table.append(
+                {
+                    "share": f"{bucket - 5} to {bucket + 5} %",
+                    "problems": int(kq.size),
+                    "qk over kq": round(float((100 * (kq / qk - 1)).mean()), 2),
+                    "kq over qk": round(float((100 * (qk / kq - 1)).mean()), 2),
+                }
+            )
+    return table
+
+
+def summary_11(rows: Sequence[Row]) -> list[dict[str, object]]:
+    """Mean slowdown in per cent against the optimum with 13 replicas."""
+    table: list[dict[str, object]] = []
+    for size in sorted({row.replicas for row in rows}):
+        line: dict[str, object] = {"replicas": size}
+        for method in (*METHODS, "exact"):
+            slow = [
+                100 * (row.objective / row.optimum - 1)
+                for row in rows
+                if row.method == method and row.replicas == size
+            ]
+            line[method] = round(float(np.mean(slow)), 2)
+        table.append(line)
+    return table
+
+
+SUMMARIES: dict[int, Callable[[Sequence[Row]], list[dict[str, object]]]] = {
+    8: summary_8,
+    9: summary_share,
+    10: summary_share,
+    11: summary_11,
+}
+
+
+def text(table: Sequence[dict[str, object]]) -> str:
+    """Aligned plain-text table."""
+    heads = list(table[0])
+    cells = [heads, *([str(line[head]) for head in heads] for line in table)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in cells
+    )
+
+
+# --- pictures
+
+
+def draw(figure: int, table: Sequence[dict[str, object]], path: Path) -> None:
+    """Draw one figure from its summary; needs matplotlib."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    canvas, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    if figure == 8:
+        styles = {"kq": "s", "qk": "^", "best-of": "o", "local-search": "x"}
+        for voters, dash in ((3, "-"), (5, "--")):
+            lines = [
+                line
+                for line in table
+                if line["voters"] == voters and line["databases"] == "all nine mixes"
+            ]
+            for method, marker in styles.items():
+                axes.plot(
+                    [line["replicas"] for line in lines],
+                    [line[method] for line in lines],
+                    marker + dash,
+                    label=f"{method}, |V| = {voters}",
+                )
+        axes.set(xlabel="replicas |R|", ylabel="optimum in per cent of the score")
+    elif figure == 11:
+        for method, marker in (("kq", "s-"), ("qk", "^-"), ("exact", "o-")):
+            axes.plot(
+                [line["replicas"] for line in table],
+                [line[method] for line in table],
+                marker,
+                label=method,
+            )
+        axes.set(xlabel="replicas |R|", ylabel="slower than the optimum with 13, per cent")
+    else:
+        what, label = {
+            9: ("qk over kq", "transactions"),
+            10: ("kq over qk", "weak reads"),
+        }[figure]
+        axes.bar([str(line["share"]) for line in table], [float(str(line[what])) for line in table])
+        axes.tick_params(axis="x", rotation=45)
+        axes.axhline(0, color="black", linewidth=0.8)
+        winner, other = what.upper().split(" OVER ")
+        axes.set(xlabel=f"share of {label}", ylabel=f"{other} slower than {winner}, per cent")
+    if figure in (8, 11):
+        axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.set_title(f"After Figure {figure} of Sharov et al. 2015", fontsize="medium")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    canvas.savefig(path, dpi=120)
+    plt.close(canvas)
+
+
+def write_csv(rows: Sequence[Row], path: Path) -> None:
+    """Write one line per problem and method."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [field.name for field in dataclasses.fields(Row)])
+        writer.writeheader()
+        writer.writerows(dataclasses.asdict(row) for row in rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; return the exit code, 1 when an optimum was not proven."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.paper_tier3.study")
+    parser.add_argument("--seeds", type=int, default=4, help="worlds per network and workload")
+    parser.add_argument("--only", type=int, nargs="+", choices=sorted(FIGURES), default=[*FIGURES])
+    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks/results")
+    parser.add_argument("--figures", type=Path, default=ROOT / "docs/figures")
+    asked = parser.parse_args(arguments)
+    summary: dict[str, object] = {"machine": machine.describe(), "seeds": asked.seeds}
+    everything: list[Row] = []
+    for figure in asked.only:
+        started = time.perf_counter()
+        rows = list(FIGURES[figure](range(asked.seeds)))
+        everything.extend(rows)
+        table = SUMMARIES[figure](rows)
+        draw(figure, table, asked.figures / f"tier3_figure_{figure}.png")
+        problems = sum(row.method == "exact" for row in rows)
+        open_ = sum(row.method == "exact" and not row.proven for row in rows)
+        summary[f"figure {figure}"] = {
+            "paper": PAPER[figure],
+            "problems": problems,
+            "not proven": open_,
+            "networks": sorted({row.network for row in rows}),
+            "table": table,
+        }
+        print(f"Figure {figure}. The paper: {PAPER[figure]}.")
+        print(f"Ours, {problems} problems, {open_} without a proven optimum:")
+        print(text(table), end="\n\n")
+        print(f"figure {figure}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
+    write_csv(everything, asked.results / "paper_tier3.csv")
+    path = asked.results / "paper_tier3.json"
+    path.write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return int(any(not row.proven for row in everything))
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

@@ -1,0 +1,1 @@
+"""Study: run time of quorum-store placement."""

@@ -1,0 +1,1 @@
+"""Study: how well modelled RTTs stand for measured ones."""

@@ -1,0 +1,123 @@
+"""How well RTTs modelled from distance agree with measured ones.
+
+    python -m benchmarks.rtt_model.study                  prints the table of docs/datasets.md
+    python -m benchmarks.rtt_model.study --draws 100
+
+Three measured matrices (``../shared/data/latency``, read and never copied): AWS regions and Azure
+regions of 2025, Google Cloud regions of 2019. On the coordinates of each,
+`placement.datasets.distance_rtt` draws RTTs; a line gives the mean over the draws of the median
+relative error over the pairs of sites, the share of ordered triples (i, j, k) with RTT(i, k) >
+RTT(i, j) + RTT(j, k), and the 10th, 50th and 90th percentile of RTT over the time of light in
+fibre, for pairs more than 30 km apart.
+
+Writes results/rtt_model.json in the folder of the benchmarks. Seeds are 0 to draws − 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness.machine import ROOT, describe
+from placement.checks import FloatArray
+from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.datasets import distance_rtt as geo
+from placement.errors import InputError
+
+__all__ = ["measured", "table"]
+
+LATENCY = ROOT.parent / "shared" / "data" / "latency"
+NETWORKS = {
+    "AWS 2025": "aws_cloudping_2025-05_p50",
+    "Azure 2025": "azure_2025-06_p50_clean",
+    "Google Cloud 2019": "gcp_fantoch_2019-09_avg",
+}
+APART_KM = 30.0
+
+
+def measured(name: str) -> tuple[FloatArray, FloatArray]:
+    """Read coordinates and RTTs in ms; a pair missing one way takes the other.
+
+    Returns
+    -------
+    tuple of ndarray
+        (latitude, longitude) per site, shape (sites, 2), and RTTs, shape (sites, sites).
+
+    Raises
+    ------
+    InputError
+        When the file is not there.
+    """
+    path = LATENCY / f"{name}.csv"
+    if not path.is_file():
+        raise InputError("no such file", source=str(path), expected="the measured latencies")
+    with path.with_suffix(".sites.csv").open(encoding="utf-8", newline="") as file:
+        places = {row["site"]: (row["lat"], row["lon"]) for row in csv.DictReader(file)}
+    with path.open(encoding="utf-8", newline="") as file:
+        cells = {row.pop("site"): row for row in csv.DictReader(file)}
+    rtt = np.array([[float(cells[a][b] or "nan") for b in places] for a in places])
+    points = np.array(list(places.values()), dtype=np.float64)
+    return points, np.where(np.isnan(rtt), rtt.T, rtt)
+
+
+def _shape(rtt: FloatArray, km: FloatArray) -> list[float]:
+    """Share of broken triangles, and three percentiles of the inflation over light in fibre."""
+    far = km > APART_KM
+    inflation = rtt[far] / (km[far] * geo.FIBRE_MS_PER_1000_KM / 1000)
+    closed = rtt.copy()
+    np.fill_diagonal(closed, 0.0)
+    return [geo.triangle_violations(closed), *np.quantile(inflation, [0.1, 0.5, 0.9]).tolist()]
+
+
+def table(draws: int) -> list[dict[str, object]]:
+    """Return two lines per network: as measured, and as modelled on its regions."""
+    heads = ("broken triangles %", "inflation p10", "median", "p90")
+    result: list[dict[str, object]] = []
+    for network, name in NETWORKS.items():
+        points, rtt = measured(name)
+        km = geo.great_circle_km(points, points)
+        pairs = ~np.eye(len(points), dtype=bool)
+        found = []
+        for seed in range(draws):
+            _, drawn = geo.modelled_rtt(points, points[:0], np.random.default_rng(seed))
+            error = np.median(np.abs(drawn[pairs] / rtt[pairs] - 1))
+            found.append([100 * float(error), *_shape(drawn, km)])
+        own = _shape(rtt, km)
+        mean = np.mean(found, axis=0)
+        for label, error_percent, numbers in (
+            (f"{network}, measured", None, own),
+            ("modelled on its regions", round(float(mean[0]), 1), mean[1:].tolist()),
+        ):
+            rounded = [round(100 * numbers[0], 1), *(round(n, 2) for n in numbers[1:])]
+            line: dict[str, object] = {"network": label, "median error %": error_percent}
+            result.append(line | dict(zip(heads, rounded, strict=True)))
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table and write it; see the module's docstring."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.rtt_model.study")
+    parser.add_argument("--draws", type=int, default=30)
+    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
+    asked = parser.parse_args(arguments)
+    try:
+        lines = table(asked.draws)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    for line in lines:
+        print("  ".join(f"{'–' if value is None else value}" for value in line.values()))
+    about = {"machine": describe(("numpy",)), "draws": asked.draws, "table": lines}
+    text = json.dumps(about, indent=1, ensure_ascii=False)
+    (asked.results / "rtt_model.json").write_text(text + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

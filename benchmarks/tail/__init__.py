@@ -1,0 +1,1 @@
+"""Study: percentiles of the latency."""

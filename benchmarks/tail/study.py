@@ -1,0 +1,301 @@
+"""Tail latency: speed, how good the local search is, and what a percentile changes.
+
+    python -m benchmarks.tail.study [--seeds 1] [--runs 7] [--part NAME …] [--write-docs] [--show]
+
+Four parts, each a table of docs/tail.md, which --write-docs fills in:
+
+* speed: tier 1 with five voters and 60 clients, the evaluator alone, tier 2, and the local search;
+* gaps: `local-search` against `exhaustive`, four of eight sites and five of eleven;
+* leaders: the leader of least mean latency against that of the least percentile, five replicas that
+  all vote, every mix, 20 times as many seeds;
+* plans: the proven plan of least mean latency against that of `local-search` for p99.
+
+Times are processor times, which other work on the machine hardly changes. Writes
+benchmarks/results/tail.json; --show measures nothing and shows what stands there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+import placement
+from benchmarks.harness import machine
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.timing import repeat
+from benchmarks.tail.tables import tables
+from benchmarks.tail.worlds import NETWORKS, world
+from placement import Options, Problem
+from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.evaluation.objective import MEAN_LATENCY, score_of
+from placement.methods import load_method, run
+from placement.model.configuration import Configuration
+from placement.status import Status
+from placement.tail import Distributions, Percentile
+from placement.tail.bin_grid import bins_for, reach_of_family
+from placement.tail.distribution_arithmetic import percentile
+from placement.tail.latency_mixture import mixture
+from placement.workloads import MIXES
+
+__all__ = ["BLOCK", "PAGE", "RESULTS", "main"]
+
+RESULTS = ROOT / "benchmarks" / "results" / "tail.json"
+PAGE = ROOT / "docs" / "tail.md"
+BLOCK = re.compile(r"(<!-- begin (\w+) of tail\.json -->\n).*?(<!-- end -->)", re.DOTALL)
+PARTS = ("speed", "leaders", "gaps", "plans")
+PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9)
+FIVE = Configuration.of(0, (0, 3, 6, 9, 12), (0, 3, 6, 9, 12))
+TARGET = 100.0  # ms
+GAPS = ((8, 4, (50.0, 99.0), 1), (11, 5, (99.0,), 3))  # sites, replicas, percents, every nth mix
+MORE = 20  # seeds of the part about leaders, per seed of the others
+
+Row = dict[str, object]
+
+
+# --- speed -------------------------------------------------------------------------------------
+
+
+def speed(runs: int) -> Iterator[Row]:
+    """Processor seconds of each step; the instance is world27: 27 sites, 60 clients, all reads."""
+    instance = placement.load("world27")
+    rtts = [*instance.client_rtt.ravel().tolist(), *instance.site_rtt.ravel().tolist()]
+    for spread in (0.1, 0.3):
+        reaches = [reach_of_family(rtt, spread, "lognormal") for rtt in rtts]
+        bins = bins_for(instance, reaches, 1.0)
+        timing = repeat(
+            lambda s=spread, b=bins: Distributions.parametric(instance, variation=s, bins=b), 3
+        )
+        yield _timed(f"distributions, {27 * 87:,} pairs", spread, bins, timing.cpu, 3, None)
+        given = Distributions.parametric(instance, variation=spread, bins=bins)
+        free = Problem(instance, replicas=5, voters=3, objective=Percentile(99, given))
+        some = [instance.sites[i] for i in range(0, 27, 3)]
+        one = free.replace(replicas=some[:5], voters=some[:5])
+        two = free.replace(replicas=some, voters=5)
+        for what, problem, method, times, target in (
+            ("evaluator, one configuration", one, None, runs, None),
+            ("tier 1, 5 voters × 60 clients", one, "leader", runs, TARGET),
+            ("tier 2, 5 of 9 vote", two, "tier2", runs, None),
+            ("tier 3, local search, 5 of 27, 3 vote", free, "local-search", 1, None),
+        ):
+            timing = repeat(lambda p=problem, m=method: _answer(p, m), times)
+            yield _timed(what, spread, bins, timing.cpu, times, target)
+
+
+def _answer(problem: Problem, method: str | None) -> float:
+    """Evaluate or solve a question that nobody has asked yet: objectives remember their values."""
+    goal = problem.objective
+    assert isinstance(goal, Percentile)
+    fresh = problem.replace(objective=Percentile(goal.percent, goal.distributions))
+    if method is None:
+        return fresh.objective.value(fresh, FIVE)
+    return _solved(fresh, method).objective
+
+
+def _timed(what: str, spread: float, bins: int, cpu: float, runs: int, target: float | None) -> Row:
+    return {
+        "what": what, "spread": spread, "bins": bins, "cpu_ms": 1000 * cpu, "runs": runs,
+        "target": target,
+    }  # fmt: skip
+
+
+def _solved(problem: Problem, method: str) -> placement.Plan:
+    plan = run(load_method(method), problem, Options())
+    if not plan.found:
+        raise SystemExit(f"{method} found nothing for {problem!r}")
+    return plan
+
+
+# --- how good the local search is ----------------------------------------------------------------
+
+
+def gaps(seeds: int) -> Iterator[Row]:
+    """`local-search`, and the mean's best plan, against the proven least percentile."""
+    for (sites, replicas, percents, every), network in itertools.product(GAPS, NETWORKS):
+        for mix, seed in itertools.product(sorted(MIXES)[::every], range(seeds)):
+            found = world(network, mix, seed, sites=sites, clients=12)
+            if found is None:
+                continue
+            instance, given = found
+            free = Problem(instance, replicas=replicas, voters=3)
+            mean = _solved(free, "exact")
+            for percent in percents:
+                goal = Percentile(percent, given)
+                problem = free.replace(objective=goal)
+                best, plan = _solved(problem, "exhaustive"), _solved(problem, "local-search")
+                if best.status is not Status.OPTIMAL or plan.bound > best.objective:
+                    raise SystemExit(f"{problem!r}: no optimum, or a bound above it")
+                yield {
+                    "network": network,
+                    "sites": sites,
+                    "mix": mix,
+                    "seed": seed,
+                    "percent": percent,
+                    "best_ms": best.objective,
+                    "found_ms": plan.objective,
+                    "bound_ms": plan.bound,
+                    "mean_plan_ms": goal.value(problem, _configuration(mean)),
+                }
+
+
+def _configuration(plan: placement.Plan) -> Configuration:
+    assert plan.configuration is not None
+    return plan.configuration
+
+
+# --- what a percentile changes -------------------------------------------------------------------
+
+
+def leaders(seeds: int) -> Iterator[Row]:
+    """Tier 1: least mean against least percentile, five replicas that all vote."""
+    for network in NETWORKS:
+        for mix in sorted(MIXES):
+            for seed in range(seeds):
+                found = world(network, mix, seed, sites=5)
+                if found is None:
+                    continue
+                instance, given = found
+                problem = Problem(
+                    instance, replicas=list(instance.sites), voters=list(instance.sites)
+                )
+                everyone = tuple(range(5))
+                means, values = [], []
+                for leader in everyone:
+                    chosen = Configuration.of(leader, everyone, everyone)
+                    means.append(score_of(problem, chosen) / problem.demand.operations)
+                    latency = mixture(problem, chosen, given)
+                    values.append(
+                        [
+                            percentile(latency, p / 100, horizon=given.bins) * given.width
+                            for p in PERCENTS
+                        ]
+                    )
+                by_mean = int(np.argmin(means))
+                # ties of the percentile go to the lower mean
+                by_tail = [
+                    min(everyone, key=lambda ell, k=k: (values[ell][k], means[ell]))
+                    for k in range(len(PERCENTS))
+                ]
+                yield {
+                    "network": network,
+                    "mix": mix,
+                    "seed": seed,
+                    "percents": PERCENTS,
+                    "mean_leader_ms": values[by_mean],
+                    "tail_leader_ms": [values[ell][k] for k, ell in enumerate(by_tail)],
+                    "mean_leader_mean_ms": means[by_mean],
+                    "tail_leader_mean_ms": [means[ell] for ell in by_tail],
+                }
+
+
+def plans(seeds: int) -> Iterator[Row]:
+    """Tier 3: the proven least mean against the local search for p99, five replicas, three vote."""
+    for network in NETWORKS:
+        for mix in sorted(MIXES):
+            for seed in range(seeds):
+                found = world(network, mix, seed)
+                if found is None:
+                    continue
+                instance, given = found
+                goal = Percentile(99, given)
+                problem = Problem(instance, replicas=5, voters=3, objective=goal)
+                mean = _solved(problem.replace(objective=MEAN_LATENCY), "exact")
+                tail = _solved(problem, "local-search")
+                yield {
+                    "network": network,
+                    "mix": mix,
+                    "seed": seed,
+                    "mean_plan_ms": goal.value(problem, _configuration(mean)),
+                    "tail_plan_ms": tail.objective,
+                    "bound_ms": tail.bound,
+                    "mean_plan_mean_ms": mean.mean_latency,
+                    "tail_plan_mean_ms": tail.mean_latency,
+                    "same_leader": mean.leader == tail.leader,
+                }
+
+
+def _collect(rows: Iterator[Row], name: str) -> list[Row]:
+    found = []
+    for row in rows:
+        found.append(row)
+        if sys.stderr.isatty():
+            print(f"{name}: {len(found)}", end="\r", file=sys.stderr)
+    print(f"{name}: {len(found)} rows", file=sys.stderr)
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; 0 when the target is met, else 1."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--seeds", type=int, default=1, help="worlds per network and mix (1)")
+    parser.add_argument("--runs", type=int, default=7, help="timed runs per row (default 7)")
+    parser.add_argument("--write-docs", action="store_true", help="fill in docs/tail.md")
+    parser.add_argument("--part", action="append", choices=PARTS, help="only this part")
+    parser.add_argument("--show", action="store_true", help="measure nothing")
+    options = parser.parse_args(arguments)
+    for part in () if options.show else options.part or PARTS:
+        _measure(part, options.seeds, options.runs)
+    document = json.loads(RESULTS.read_text(encoding="utf-8"))
+    shown = tables(document)
+    for name, table in shown.items():
+        print(f"{name}\n\n{table}\n")
+    if options.write_docs:
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(BLOCK.sub(lambda m: f"{m[1]}{shown[m[2]]}\n{m[3]}", page), encoding="utf-8")
+    timed = document.get("speed", [])
+    late = [row for row in timed if row["target"] and row["cpu_ms"] > row["target"]]
+    for row in late:
+        print(f"target missed: {row}", file=sys.stderr)
+    return 1 if late else 0
+
+
+def _measure(part: str, seeds: int, runs: int) -> None:
+    """Run one part and put its rows into the file of results, in place of those that are there."""
+    rows = {
+        "speed": lambda: speed(runs),
+        "leaders": lambda: leaders(MORE * seeds),
+        "gaps": lambda: gaps(seeds),
+        "plans": lambda: plans(seeds),
+    }[part]
+    found = _collect(rows(), part)
+    document: dict[str, object] = {"benchmark": "tail", "machines": {}}
+    if RESULTS.exists():
+        document |= json.loads(RESULTS.read_text(encoding="utf-8"))
+    machines = document["machines"]
+    assert isinstance(machines, dict)
+    machines[part] = {**machine.describe(["numpy"]), "seeds": seeds}
+    document[part] = _rounded(found)
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(_text(document), encoding="utf-8")
+
+
+def _rounded(value: object) -> object:
+    """Round all numbers to a microsecond, so that the file stays small."""
+    if isinstance(value, float):
+        return round(value, 3)
+    if isinstance(value, (list, tuple)):
+        return [_rounded(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return value
+
+
+def _text(document: dict[str, object]) -> str:
+    """JSON with one row per line, so that the file stays readable and small."""
+    parts = []
+    for key, value in document.items():
+        if isinstance(value, list):
+            lines = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in value)
+            parts.append(f" {json.dumps(key)}: [\n  {lines}\n ]")
+        else:
+            parts.append(f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+if __name__ == "__main__":
+    sys.exit(until_the_reader_leaves(main))

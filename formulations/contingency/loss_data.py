@@ -1,0 +1,76 @@
+"""What a loss leaves of the data of the mixed-integer program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.milp.program_data import Terms, client_rows, flow_classes
+from placement.contingency.objective import Contingency
+from placement.evaluation.losses import Loss, demand_after
+from placement.model.demand import Demand
+from placement.problem import Problem
+
+__all__ = ["LossTerms", "terms_after"]
+
+
+@dataclass(frozen=True, eq=False)
+class LossTerms(Terms):
+    """The terms of Eq. 1 after a loss: as :class:`Terms`, on the sites that survive.
+
+    Attributes
+    ----------
+    loss
+        What is lost.
+    after
+        Demand afterwards: with moved clients where clients move, else that of the problem.
+    """
+
+    loss: Loss
+    after: Demand
+
+    @property
+    def demand(self) -> Demand:
+        """Demand after the loss."""
+        return self.after
+
+
+def terms_after(problem: Problem, contingency: Contingency, loss: Loss) -> LossTerms:
+    """Collect the data of one loss's copy of the program.
+
+    At least m voters survive in every configuration of interest, hence at least m replicas, and at
+    least |R| − |F|: a client never needs the sites farther than all but that many. Any voter may
+    lead afterwards, and the m-th smallest wait has m − 1 before it. O(K·C·S log S + S² log S).
+    """
+    rules = problem.rules
+    demand = problem.demand
+    if contingency.clients_move:
+        demand = demand_after(problem, loss.sites)
+    alive = np.ones(len(rules.may_hold), dtype=bool)
+    alive[list(loss.sites)] = False
+    holders = np.nonzero(rules.may_hold & alive)[0]
+    voters = np.nonzero(rules.may_vote & alive)[0]
+    lost = int((rules.may_hold & ~alive).sum())
+    least = max(1, rules.quorum, rules.replicas_min - lost)
+    keep = max(1, len(holders) - least + 1)
+    clients = client_rows(demand, holders, keep, rules.must_hold, voters)
+    radii: dict[tuple[int, int], tuple[float, ...]] = {}
+    if rules.quorum > 1 and len(voters) >= rules.quorum:
+        for k in np.nonzero(demand.quorum > 0)[0].tolist():
+            for leader in voters.tolist():
+                waits = np.sort(demand.site_rtt[k, leader, voters])
+                radii[k, leader] = tuple(np.unique(waits[rules.quorum - 1 :]).tolist())
+    direct = np.einsum("kc,kcs->s", demand.direct, demand.client_rtt)
+    return LossTerms(
+        problem=problem,
+        holders=tuple(holders.tolist()),
+        voters=tuple(voters.tolist()),
+        leaders=tuple(voters.tolist()),
+        clients=tuple(clients),
+        classes=flow_classes(clients),
+        radii=radii,
+        direct={int(leader): float(direct[leader]) for leader in voters},
+        loss=loss,
+        after=demand,
+    )

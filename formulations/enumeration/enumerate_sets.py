@@ -1,0 +1,121 @@
+"""Enumeration of replica sets for objectives that do not share work between them.
+
+The loop behind method ``exhaustive`` for contingencies and percentiles: blocks of replica sets, the
+best of each, limits, progress and Ctrl-C. (For the mean latency
+:mod:`formulations.enumeration.exhaustive` shares the nearest replicas between sets instead.)
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from placement.checks import IntArray
+from placement.errors import LimitError
+from placement.evaluation.breakdown import objective
+from placement.evaluation.score import TIE
+from placement.methods import Options, Progress
+from placement.model.configuration import Configuration
+from placement.plan import Plan
+from placement.problem import Problem
+from placement.status import Termination
+
+__all__ = ["Found", "better", "enumerate_sets"]
+
+Found = tuple[float, float, Configuration]
+"""Value, second criterion, configuration."""
+
+
+def better(one: Found, other: Found) -> bool:
+    """Whether `one` has the smaller value or, of values that tie, the smaller second criterion."""
+    if one[0] < other[0] * (1 - TIE):
+        return True
+    return one[0] <= other[0] * (1 + TIE) and one[1] < other[1] * (1 - TIE)
+
+
+def enumerate_sets(
+    problem: Problem,
+    options: Options,
+    look: Callable[[IntArray], Found | None],
+    *,
+    block: int,
+    instead: str,
+    stats: Callable[[], Mapping[str, float | int | str]] = dict,
+) -> Plan:
+    """Return the best configuration over all replica sets, proven when all were looked at.
+
+    Parameters
+    ----------
+    problem, options
+        The question, and what bounds the work; the setting ``limit`` is the most sets to look at.
+    look
+        Replica sets of one size, shape (sets, size), rows ascending -> the best configuration among
+        them, or None.
+    block
+        How many sets `look` gets at a time.
+    instead
+        What to use when there are too many sets, in words.
+    stats
+        More numbers for the plan, asked for at the end.
+
+    Raises
+    ------
+    LimitError
+        When there are more replica sets than the setting ``limit``.
+    """
+    rules = problem.rules
+    pinned = np.nonzero(rules.must_hold)[0].tolist()
+    free = np.nonzero(rules.may_hold & ~rules.must_hold)[0].tolist()
+    sizes = range(max(rules.replicas_min, len(pinned)), rules.replicas_max + 1)
+    total = sum(math.comb(len(free), size - len(pinned)) for size in sizes)
+    limit = int(str(options.settings["limit"]))
+    if total > limit:
+        raise LimitError(
+            f"{total:,} replica sets are more than the limit of {limit:,}; use {instead}, or "
+            "raise the setting 'limit'"
+        )
+    best: Found | None = None
+    termination = Termination.FINISHED
+    done = 0
+    started = time.perf_counter()
+    try:
+        for size in sizes:
+            for sets in _blocks(free, pinned, size, block):
+                found = look(sets)
+                if found is not None and (best is None or better(found, best)):
+                    best = found
+                done += len(sets)
+                seconds = time.perf_counter() - started
+                incumbent = math.inf if best is None else best[0]
+                options.report(Progress(seconds, incumbent, -math.inf, done, total))
+                if options.time_limit is not None and seconds > options.time_limit and done < total:
+                    raise TimeoutError
+    except TimeoutError:
+        termination = Termination.TIME_LIMIT
+    except KeyboardInterrupt:
+        termination = Termination.INTERRUPTED
+    finished = termination is Termination.FINISHED
+    if best is None and finished:
+        return Plan.infeasible(
+            problem,
+            method="exhaustive",
+            reasons=(f"none of the {total:,} replica sets has a plan that obeys all rules",),
+        )
+    return Plan.of(
+        problem,
+        None if best is None else best[2],
+        method="exhaustive",
+        bound=objective(problem, best[2]) if best is not None and finished else -math.inf,
+        termination=termination,
+        stats={"sets": done, "of": total, **stats()},
+    )
+
+
+def _blocks(free: list[int], pinned: list[int], size: int, rows: int) -> Iterator[IntArray]:
+    sets = itertools.combinations(free, size - len(pinned))
+    while chunk := list(itertools.islice(sets, rows)):
+        yield np.sort(np.array([[*pinned, *more] for more in chunk], dtype=np.intp), axis=1)

@@ -1,0 +1,319 @@
+r"""The bound of the engine, and the certificate that re-proves it without the search.
+
+The problem of one leader
+-------------------------
+Fix a leader ℓ. With A, B, G, D of Eq. 1, c ranks sites by (d(c, ·), site order), written j ≺_c k,
+and
+
+    w_cj = A_c d(c, j) + B_c d(j, ℓ)          what c costs when j is its nearest replica
+    K_ℓ  = Σ_c G_c d(c, ℓ)                    over *all* clients
+    price_j                                   price of a replica at j under ℓ (0 without prices)
+
+the objective of (ℓ, V, R) is  K_ℓ + Σ_{j ∈ R} price_j + Σ_c w_c,near(c) + D q_ℓ(V).  Only *active*
+clients (A_c > 0 or B_c > 0) appear below; the others contribute to K_ℓ alone.
+
+When B = G = D = 0 and prices do not depend on the leader, one proof serves all of them: it is
+stored under the leader ``null``, and there w_cj = A_c d(c, j), K = 0, no quorum term, and price_j =
+row 0.
+
+A state
+-------
+A state (I, O) says that the sites of I hold replicas and those of O do not. The state a leader
+starts with is I = {ℓ} ∪ must_hold, O = the sites that may not hold. All other sites are free, F.
+For a client c let f(c) be its ≺_c-first site of I (there is none when I is empty), and N(c) the
+free sites j ≺_c f(c): only they and f(c) can be its nearest replica.
+
+The bound of a state
+--------------------
+For any numbers u_c (one per active client) and β_cj >= 0 (few are not 0; those of sites not free
+are ignored), with P_cj = Σ { β_ci : i ∈ N(c), i ≺_c j } and T_c = Σ { β_ci : i ∈ N(c) },
+
+    L(I, O, u, β) = K_ℓ + Σ_{j ∈ I} price_j
+                  + Σ_c [ min(u_c, w_c,f(c) + T_c) − T_c ]        (just u_c − T_c without an f(c))
+                  + Z(ρ)
+    ρ_j           = price_j + Σ_{c: j ∈ N(c)} [ β_cj + min(0, w_cj + P_cj − u_c) ]        for j free
+
+is a lower bound on the objective of every configuration that agrees with the state. *Why:* u
+dualises Σ_j x_cj = 1 (each client has one nearest replica; x_cj <= y_j), β dualises the
+closest-assignment rows Σ_{k: j ≺_c k} x_ck + y_j <= 1 (Wagner and Falkson 1975); what is left
+separates into Z. Without β this is the bound of Narula, Ogbu and Samuelsson (1977) for the p-median
+problem.
+
+Z(ρ), the inner problem, is a lower bound of min Σ_{j ∈ Y} ρ_j + D q over the sets Y ⊆ F with
+n_min <= |I| + |Y| <= n_max, n_min = max(replicas_min, voters), for which voters V ⊆ I ∪ Y with
+radius q exist. For a radius r let S(r) be the sites with d(ℓ, ·) <= r (ℓ itself at 0). Then
+
+    Z(ρ) = min over the distinct radii r of  D r + max( E_r, C, W )
+
+    E_r  cheapest Y (size as above) such that I ∪ Y contains m voters within S(r)
+    C    cheapest Y (size as above) such that I ∪ Y obeys the caps on replicas
+    W    cheapest Y (size as above) such that I ∪ Y contains v voters
+
+where "contains k voters within S" means: with M = {ℓ} ∪ must_vote (M = must_vote under ``null``),
+at least k sites of (I ∪ Y) ∩ S, the sites of M ∩ S among them, may vote and together with the rest
+of M keep every voter cap; and k − |M ∩ S| must not exceed v − |M|. A term that is impossible is +∞;
+when M itself breaks a cap or |M| > v, so is Z. Under ``null``, and when D = 0 or m = 1, only r = 0
+is used and E_0 is left out. Where no caps and no restriction on voters exist, E_r alone is exact.
+
+Each of the three is a minimum-weight basis of a matroid (for E and W the elongation of a laminar
+matroid), so one greedy pass over F by ascending ρ finds it. Let `low` and `high` be the fewest and
+most sites still to add, max(0, n_min − |I|) and n_max − |I|.
+
+- C: take a site when its caps have room, and fewer than `low` are taken, or ρ < 0 and fewer than
+  `high`. Impossible when fewer than `low` were taken, or I itself breaks a cap.
+- E and W, with k and S: admit M, then, one by one, the sites of I ∩ S that may vote and for which
+  every voter cap still has room. need = max(0, k − number admitted within S). In the pass a site
+  is taken as a *voter* while voters are needed, when it lies in S, may vote, and every cap has room
+  beside those admitted; otherwise as a *filler*, when fewer than low − need fillers are taken, or
+  ρ < 0 and fewer than high − need. Impossible when high < need, or voters or fillers are missing.
+
+The certificate
+---------------
+A claim "no configuration has an objective below `bound`", and for every leader that may lead one
+proof: a list of events, read in order with a current state (I, O) and current β (0 at first).
+
+===============================  ==============================================================
+["beta", [[j, i, value], …]]     β := these values (i counts active clients), all others 0
+["fix", u, out, in]              for j in `out`: L(I + j, O, u, β) proves the claim;
+                                 for j in `in`: L(I, O + j, u', β) does, where
+                                 u'_c = max(0, u_c − β_cj) if j ∈ N(c), else u_c.
+                                 All are checked at the state before the event; then
+                                 O := O + out and I := I + in.
+["close", u]                     L(I, O, u, β) proves the claim for this state: done with it
+["enumerate"]                    every configuration that agrees with the state is evaluated;
+                                 none is below the claim: done with it
+["branch", j]                    first a proof of (I + j, O) with the current β follows, up to
+                                 and including the event that is done with it; then this list
+                                 goes on with the state (I, O + j) and the β of the branch
+===============================  ==============================================================
+
+The list ends with the event that is done with the leader's start state. A value x *proves the
+claim* when x >= `bound`, or, when the granularity g is positive (then every objective is a multiple
+of g), when x > `bound` − g. All numbers are doubles and mean exactly what they are; a checker that
+computes in rationals needs no tolerance. The engine computes in doubles and subtracts from every
+bound a rigorous allowance for rounding, so each event holds exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.model.configuration import Configuration
+
+__all__ = [
+    "Beta",
+    "Branch",
+    "Certificate",
+    "Close",
+    "Enumerate",
+    "Event",
+    "Fix",
+    "LeaderProof",
+    "close_event",
+]
+
+FORMAT = "replica-placement/bound/1"
+"""Name and version of the format."""
+
+_FIX, _CLOSE, _ENUMERATE, _BRANCH, _BETA = 1, 2, 3, 4, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Beta:
+    """New closest-assignment multipliers: (site, active client, value)."""
+
+    entries: tuple[tuple[int, int, float], ...]
+
+    def to_json(self) -> list[object]:
+        """Return the event as a list."""
+        return ["beta", [list(entry) for entry in self.entries]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Sites proved to be out, or in, of everything better than the claim."""
+
+    u: tuple[float, ...]
+    out: tuple[int, ...]
+    kept: tuple[int, ...]
+
+    def to_json(self) -> list[object]:
+        """Return the event as a list."""
+        return ["fix", list(self.u), list(self.out), list(self.kept)]
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """The bound at these multipliers proves the claim for the state."""
+
+    u: tuple[float, ...]
+
+    def to_json(self) -> list[object]:
+        """Return the event as a list."""
+        return ["close", list(self.u)]
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerate:
+    """The state is proved by evaluating its configurations."""
+
+    def to_json(self) -> list[object]:
+        """Return the event as a list."""
+        return ["enumerate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """First everything with a replica at `site`, then everything without."""
+
+    site: int
+
+    def to_json(self) -> list[object]:
+        """Return the event as a list."""
+        return ["branch", self.site]
+
+
+Event = Beta | Fix | Close | Enumerate | Branch
+
+
+def close_event(u: FloatArray) -> FloatArray:
+    """Return the flat form of :class:`Close`, as the kernels record it."""
+    return np.concatenate([[float(_CLOSE), 0.0], u])
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderProof:
+    """Events of one leader; leader −1 in the program is ``null`` in the file."""
+
+    leader: int
+    events: tuple[Event, ...]
+
+    @classmethod
+    def decode(cls, leader: int, flat: FloatArray, clients: int) -> LeaderProof:
+        """Read the flat list of numbers that a kernel recorded.
+
+        Parameters
+        ----------
+        leader
+            Site index, or −1.
+        flat
+            Numbers as recorded.
+        clients
+            Number of active clients.
+        """
+        return cls(leader, tuple(_events(flat, clients)))
+
+    def to_json(self) -> dict[str, object]:
+        """Return the proof as JSON-like data."""
+        return {
+            "leader": None if self.leader < 0 else self.leader,
+            "events": [event.to_json() for event in self.events],
+        }
+
+
+def _events(flat: FloatArray, clients: int) -> Iterator[Event]:
+    at = 0
+
+    def numbers(count: int) -> list[float]:
+        nonlocal at
+        chunk: list[float] = flat[at : at + count].tolist()
+        at += count
+        return chunk
+
+    def sites() -> tuple[int, ...]:
+        (count,) = numbers(1)
+        return tuple(map(int, numbers(int(count))))
+
+    while at < len(flat):
+        kind, value = numbers(2)
+        if kind == _FIX:
+            yield Fix(tuple(numbers(clients)), sites(), sites())
+        elif kind == _CLOSE:
+            yield Close(tuple(numbers(clients)))
+        elif kind == _ENUMERATE:
+            yield Enumerate()
+        elif kind == _BRANCH:
+            yield Branch(int(value))
+        elif kind == _BETA:
+            entries = (numbers(3) for _ in range(int(value)))
+            yield Beta(tuple((int(j), int(c), x) for j, c, x in entries))
+        else:
+            raise AssertionError(f"a kernel recorded an unknown event {kind}")
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What re-proves an optimum; see the module.
+
+    Attributes
+    ----------
+    configuration
+        The incumbent.
+    score
+        Its objective by the shared evaluator.
+    bound
+        The claim.
+    granularity
+        g of the claim; 0: none.
+    clients
+        Indices of the active clients, in the order in which u and β count them.
+    leaders
+        One proof per leader that may lead (or one for all).
+    """
+
+    configuration: Configuration
+    score: float
+    bound: float
+    granularity: float
+    clients: tuple[int, ...]
+    leaders: tuple[LeaderProof, ...]
+
+    @classmethod
+    def decode(
+        cls,
+        configuration: Configuration,
+        score: float,
+        bound: float,
+        granularity: float,
+        clients: Sequence[int],
+        recorded: Mapping[int, tuple[FloatArray, FloatArray]],
+    ) -> Certificate:
+        """Read what the kernels recorded of each leader.
+
+        Parameters
+        ----------
+        configuration, score, bound, granularity, clients
+            As the attributes.
+        recorded
+            Events and last multipliers by leader; no events: the multipliers close it, by a later
+            incumbent perhaps.
+        """
+        return cls(
+            configuration=configuration,
+            score=score,
+            bound=bound,
+            granularity=granularity,
+            clients=tuple(clients),
+            leaders=tuple(
+                LeaderProof.decode(leader, events if len(events) else close_event(u), len(clients))
+                for leader, (events, u) in recorded.items()
+            ),
+        )
+
+    def to_json(self) -> Mapping[str, object]:
+        """Return the certificate as JSON-like data; site and client numbers are indices."""
+        return {
+            "format": FORMAT,
+            "leader": self.configuration.leader,
+            "voters": list(self.configuration.voters),
+            "replicas": list(self.configuration.replicas),
+            "score": self.score,
+            "bound": self.bound,
+            "granularity": self.granularity,
+            "clients": list(self.clients),
+            "proofs": [proof.to_json() for proof in self.leaders],
+        }

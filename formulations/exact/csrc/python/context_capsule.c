@@ -1,0 +1,47 @@
+#include "context_capsule.h"
+#include <time.h>
+
+context *context_of(PyObject *capsule)
+{
+    return PyCapsule_GetPointer(capsule, NAME);
+}
+
+/* Called by the kernel between evaluations: signals pending, or the deadline passed? */
+static int pause_now(void *pointer)
+{
+    context *x = pointer;
+    struct timespec now;
+    int raised;
+    PyEval_RestoreThread((PyThreadState *)x->thread);
+    raised = PyErr_CheckSignals() != 0;
+    x->thread = PyEval_SaveThread();
+    if (raised) {
+        x->raised = 1;
+        return 1;
+    }
+    timespec_get(&now, TIME_UTC);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec > x->deadline;
+}
+
+void enter(context *x, double seconds)
+{
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    x->deadline = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec + seconds;
+    x->pause = pause_now;
+    x->paused = x->raised = 0;
+    x->thread = PyEval_SaveThread();
+}
+
+/* 0 when a signal handler raised or memory ran out (the exception is set). */
+int leave(context *x)
+{
+    PyEval_RestoreThread((PyThreadState *)x->thread);
+    if (x->raised)
+        return 0;
+    if (x->stop || x->record.failed) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    return 1;
+}

@@ -1,0 +1,320 @@
+"""The linear relaxation of the p-median problem, for its multipliers.
+
+Where no leader matters (weak reads only) the best Lagrangean bound equals the bound of the linear
+relaxation, but subgradient steps come close to it slowly when there are many replicas. Then the
+relaxation itself is cheaper, in the form with one variable per client (Cornuéjols, Nemhauser and
+Wolsey 1980; Duran-Mateluna, Ales and Elloumi, EJOR 308, 2023, call it compact Benders):
+
+    min  Σ_r price_r y_r + Σ_c θ_c
+         θ_c + Σ_{r: w_cr < t} (t − w_cr) y_r >= t       for every client c and every cost t = w_cs
+         θ_c >= min_r w_cr,   n_min <= Σ_r y_r <= n_max,   caps on y,   0 <= y <= 1
+
+Rows are made as they are violated. The first come from the multipliers of a short subgradient
+descent: for client c the cost just above u_c. A few rounds of the dual simplex of HiGHS then end
+at the optimum, and its duals π give back multipliers,
+
+    u_c = Σ_t π_ct t + (1 − Σ_t π_ct) min_r w_cr
+
+for which, because min(0, ·) is concave, the Lagrangean bound is at least that of the relaxation.
+
+Nothing here needs to be right for a proof to be right: any multipliers give a valid bound, which
+the kernel computes anew, and a set of sites is only a proposal for the evaluator. A failure of the
+solver therefore costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from formulations.exact.reduced_problem import Core
+from placement.checks import BoolArray, FloatArray, IntArray
+
+__all__ = ["Relaxation", "Round"]
+
+_SLICE = 0.25
+"""Seconds that HiGHS runs before Python looks at the clock and at Ctrl-C; each further slice of one
+programme is twice as long, because the simplex loses some of its way when it is stopped."""
+
+_VIOLATED = 1e-7
+"""Relative violation from which a row is added."""
+
+_ROWS = 2000.0
+"""Rows from which a pivot costs more for each of them, in proportion to their number: measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round of row generation leaves behind.
+
+    Attributes
+    ----------
+    multipliers
+        u of the active clients, shape (clients,).
+    share
+        y, shape (sites,).
+    replicas
+        The sites of largest y that obey the caps, ascending.
+    value
+        Optimum of the rows so far, in ms times operations, as HiGHS has it: for people.
+    final
+        Whether no row is violated any more.
+    """
+
+    multipliers: FloatArray
+    share: FloatArray
+    replicas: tuple[int, ...]
+    value: float
+    final: bool
+
+
+@dataclass(eq=False)
+class Relaxation:
+    """The relaxation of a core whose leader does not matter.
+
+    Parameters
+    ----------
+    core
+        The problem.
+    keep
+        Sites that may hold a replica in the relaxation, shape (sites,); at least one.
+
+    Notes
+    -----
+    Costs are divided by the largest, so that the tolerances of HiGHS fit. Memory: three matrices of
+    clients × kept sites. A round costs one linear programme and O(clients · kept sites).
+    """
+
+    core: Core
+    keep: BoolArray
+    _solver: Any = field(init=False)
+    _sites: IntArray = field(init=False)
+    _scale: float = field(init=False)
+    _cost: FloatArray = field(init=False)
+    _order: IntArray = field(init=False)
+    _made: set[tuple[int, int]] = field(init=False, default_factory=set)
+    _rows: list[tuple[int, int]] = field(init=False, default_factory=list)
+    _fixed_rows: int = field(init=False, default=0)
+    pivots: float = field(init=False, default=0.0)
+    """Pivots of the simplex so far, each counted once per row, and more when there are many."""
+
+    def __post_init__(self) -> None:
+        core, rules = self.core, self.core.rules
+        self._sites = np.nonzero(self.keep | rules.must_hold)[0]
+        near = core.demand.near[0][core.active]
+        cost = near[:, np.newaxis] * core.client_rtt[np.ix_(core.active, self._sites)]
+        self._scale = float(cost.max()) or 1.0
+        cost /= self._scale
+        self._order = np.argsort(cost, axis=1, kind="stable")
+        self._cost = np.take_along_axis(cost, self._order, axis=1)
+        self._solver = self._model()
+
+    @staticmethod
+    def suits(core: Core) -> bool:
+        """Whether the relaxation describes the problem: nothing depends on the leader."""
+        return not core.leader_matters and core.clients > 0 and len(core.active) > 0
+
+    def _model(self) -> Any:
+        """Return HiGHS with columns y, θ and the rows that are not generated."""
+        import highspy
+
+        rules, sites, clients = self.core.rules, self._sites, len(self._cost)
+        price = np.zeros(len(sites)) if self.core.price is None else self.core.price[0, sites]
+        must = rules.must_hold[sites].astype(np.float64)
+        rows: list[tuple[float, float, IntArray]] = [
+            (rules.replicas_min, rules.replicas_max, np.arange(len(sites)))
+        ]
+        for group in rules.of("replicas"):
+            if group.cap is not None:
+                labels = group.labels[sites]
+                rows += [
+                    (-np.inf, group.cap, np.nonzero(labels == one)[0]) for one in np.unique(labels)
+                ]
+        self._fixed_rows = len(rows)
+        model = highspy.HighsLp()
+        model.num_col_ = len(sites) + clients
+        model.num_row_ = len(rows)
+        model.col_cost_ = np.concatenate([price / self._scale, np.ones(clients)])
+        model.col_lower_ = np.concatenate([must, self._cost[:, 0]])
+        model.col_upper_ = np.concatenate([np.ones(len(sites)), np.full(clients, np.inf)])
+        model.row_lower_ = np.array([low for low, _, _ in rows], dtype=np.float64)
+        model.row_upper_ = np.array([high for _, high, _ in rows], dtype=np.float64)
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_ = np.cumsum([0, *(len(columns) for _, _, columns in rows)])
+        model.a_matrix_.index_ = np.concatenate([columns for _, _, columns in rows])
+        model.a_matrix_.value_ = np.ones(sum(len(columns) for _, _, columns in rows))
+        solver = highspy.Highs()
+        for name, value in (("output_flag", False), ("presolve", "off"), ("solver", "simplex")):
+            solver.setOptionValue(name, value)
+        solver.passModel(model)
+        return solver
+
+    def seed(self, multipliers: FloatArray) -> None:
+        """Make the first rows, from multipliers of shape (clients,)."""
+        scaled = multipliers / self._scale
+        level = (self._cost < scaled[:, np.newaxis]).sum(axis=1)
+        clients, first = np.arange(len(self._cost)), np.maximum(level, 1)
+        self._add(clients, first)
+        self._add(clients, np.maximum(level - 1, 1))
+        self._start(first)
+
+    def _start(self, level: IntArray) -> None:
+        """Start the simplex where the Lagrangean bound stands when u_c is the cost at `level`.
+
+        Its duals are the basis in which every θ_c is held up by that row, and sites of least
+        reduced cost hold replicas; from nothing the simplex would take a pivot for each client at
+        least to get there.
+        """
+        import highspy
+
+        state, size = highspy.HighsBasisStatus, self.core.rules.replicas_min
+        width, clients = len(self._sites), np.arange(len(self._cost))
+        if not 0 < size <= width:
+            return
+        u = self._cost[clients, np.minimum(level, width - 1)]
+        saving = np.minimum(self._cost - u[:, np.newaxis], 0.0)
+        reduced = np.bincount(self._order.ravel(), saving.ravel(), width)
+        if self.core.price is not None:
+            reduced += self.core.price[0, self._sites] / self._scale
+        must = self.core.rules.must_hold[self._sites]
+        held = np.lexsort((reduced, ~must))[:size]
+        columns = [state.kLower] * (width + len(clients))
+        for site in held[:-1].tolist():
+            columns[site] = state.kLower if must[site] else state.kUpper
+        columns[held[-1]] = state.kBasic
+        rows = [state.kLower] + [state.kBasic] * (self._fixed_rows - 1)
+        for client, rank in self._rows:
+            tight = rank == level[client]
+            rows.append(state.kLower if tight else state.kBasic)
+            if tight:
+                columns[width + client] = state.kBasic
+        basis = highspy.HighsBasis()
+        basis.col_status, basis.row_status, basis.valid = columns, rows, True
+        self._solver.setBasis(basis)
+
+    def restrict(self, held: Sequence[int], free: IntArray) -> None:
+        """Ask about the part of the problem with replicas at `held` and none but at `free`."""
+        low = np.isin(self._sites, held).astype(np.float64)
+        high = np.maximum(low, np.isin(self._sites, free))
+        columns = np.arange(len(self._sites), dtype=np.int32)
+        self._solver.changeColsBounds(len(columns), columns, low, high)
+
+    def rounds(self, deadline: float) -> Iterator[Round]:
+        """Solve, add what is violated, and repeat; each round's multipliers are usable.
+
+        No round begins after `deadline`, a time.perf_counter(). Nothing is yielded where the part
+        asked about has no solution.
+        """
+        clients = np.arange(len(self._cost))
+        while self._solve(deadline):
+            solution = self._solver.getSolution()
+            value = float(self._solver.getInfo().objective_function_value)
+            y = np.array(solution.col_value[: len(self._sites)])
+            theta = np.array(solution.col_value[len(self._sites) :])
+            violated, at = self._violated(y, theta)
+            added = self._add(clients[violated], at[violated])
+            share = np.zeros(self.core.sites)
+            share[self._sites] = y
+            yield Round(
+                multipliers=self._scale * self._multipliers(np.array(solution.row_dual)),
+                share=share,
+                replicas=self._rounded(y),
+                value=self._scale * value,
+                final=not added,
+            )
+            if not added:
+                return
+
+    def _solve(self, deadline: float) -> bool:
+        """Run HiGHS slice by slice; False when time is up or it fails."""
+        import highspy
+
+        span = _SLICE
+        while time.perf_counter() < deadline:
+            left = deadline - time.perf_counter()
+            # the limit counts all the time this object has run
+            limit = self._solver.getRunTime() + min(span, max(left, 0.0))
+            self._solver.setOptionValue("time_limit", limit)
+            span *= 2
+            self._solver.run()
+            pivots = self._solver.getInfo().simplex_iteration_count
+            rows = float(self._fixed_rows + len(self._rows))
+            self.pivots += max(pivots, 1) * rows * (1.0 + rows / _ROWS)
+            status = self._solver.getModelStatus()
+            if status == highspy.HighsModelStatus.kOptimal:
+                return True
+            if status != highspy.HighsModelStatus.kTimeLimit:
+                return False
+        return False
+
+    def _add(self, clients: IntArray, level: IntArray) -> int:
+        """Add the rows with t = the cost of rank `level` for each client; return how many."""
+        width = len(self._sites)
+        starts, columns, values, sides = [], [], [], []
+        entries = 0
+        for client, rank in zip(clients.tolist(), level.tolist(), strict=True):
+            if not 0 < rank < width or (client, rank) in self._made:
+                continue
+            self._made.add((client, rank))
+            self._rows.append((client, rank))
+            side = self._cost[client, rank]
+            saving = side - self._cost[client, :rank]
+            saves = saving > 0
+            starts.append(entries)
+            columns.append(np.append(self._order[client, :rank][saves], width + client))
+            values.append(np.append(saving[saves], 1.0))
+            sides.append(side)
+            entries += int(saves.sum()) + 1
+        if starts:
+            self._solver.addRows(
+                len(starts),
+                np.array(sides),
+                np.full(len(starts), np.inf),
+                entries,
+                np.array(starts, dtype=np.int32),
+                np.concatenate(columns).astype(np.int32),
+                np.concatenate(values),
+            )
+        return len(starts)
+
+    def _violated(self, y: FloatArray, theta: FloatArray) -> tuple[BoolArray, IntArray]:
+        """Return the clients whose deepest row is violated, and its rank for all clients.
+
+        Along a client's order the row of the site that completes Σ y = 1 is the deepest.
+        """
+        share = y[self._order]
+        before = np.cumsum(share, axis=1) < 1.0 - 1e-9
+        rank = np.minimum(before.sum(axis=1), len(self._sites) - 1)
+        inside = np.where(before, share, 0.0)
+        side = np.take_along_axis(self._cost, rank[:, np.newaxis], axis=1)[:, 0]
+        cost = (inside * self._cost).sum(axis=1) + side * (1.0 - inside.sum(axis=1))
+        return cost > theta + _VIOLATED * (1.0 + np.abs(cost)), rank
+
+    def _multipliers(self, duals: FloatArray) -> FloatArray:
+        duals = duals[self._fixed_rows :]
+        client, rank = np.array(self._rows[: len(duals)], dtype=np.intp).reshape(-1, 2).T
+        weight = np.bincount(client, duals, len(self._cost))
+        result = np.bincount(client, duals * self._cost[client, rank], len(self._cost))
+        return np.asarray(result + (1.0 - weight) * self._cost[:, 0])
+
+    def _rounded(self, y: FloatArray) -> tuple[int, ...]:
+        """Sites by descending y, those that must be there first, as far as the caps have room."""
+        rules = self.core.rules
+        groups = [group for group in rules.of("replicas") if group.cap is not None]
+        chosen: list[int] = []
+        for place in np.lexsort((-y, ~rules.must_hold[self._sites])).tolist():
+            site = int(self._sites[place])
+            if len(chosen) == rules.replicas_max:
+                break
+            if len(chosen) >= rules.replicas_min and y[place] < 0.5:
+                break
+            if all(
+                sum(group.labels[one] == group.labels[site] for one in chosen) < (group.cap or 0)
+                for group in groups
+            ):
+                chosen.append(site)
+        return tuple(sorted(chosen))

@@ -1,0 +1,245 @@
+"""The inner problem Z(ρ) of :mod:`formulations.exact.certificate_events`, for the NumPy kernel.
+
+For one quorum radius it is a minimum-weight basis of a matroid, found greedily; the minimum over
+the radii is exact without caps, and the largest of three relaxations with them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.exact.reduced_problem import Core
+from placement.checks import FloatArray, IntArray
+
+__all__ = ["Answer", "Inner", "Selection"]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """One greedy basis.
+
+    Attributes
+    ----------
+    value
+        Sum of its reduced costs.
+    chosen
+        Free sites selected.
+    top, least_left
+        Largest reduced cost selected, smallest left out (−∞ and +∞ when there is none).
+    """
+
+    value: float
+    chosen: tuple[int, ...]
+    top: float
+    least_left: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The relaxations of one radius: price of the radius, and a basis for each."""
+
+    price: float
+    parts: tuple[Selection, ...]
+
+    @property
+    def value(self) -> float:
+        """Lower bound of everything with this radius."""
+        return self.price + max(part.value for part in self.parts)
+
+    @property
+    def chosen(self) -> tuple[int, ...]:
+        """Free sites of the binding relaxation."""
+        return max(self.parts, key=lambda part: part.value).chosen
+
+
+class _Caps:
+    """Counts of chosen sites per label, and whether one more fits."""
+
+    def __init__(self, caps: Sequence[tuple[list[int], int]]) -> None:
+        self.caps = caps
+        self.counts: list[dict[int, int]] = [{} for _ in caps]
+
+    def add(self, site: int) -> bool:
+        pairs = [
+            (count, labels[site], cap)
+            for count, (labels, cap) in zip(self.counts, self.caps, strict=True)
+        ]
+        if any(count.get(label, 0) >= cap for count, label, cap in pairs):
+            return False
+        for count, label, _ in pairs:
+            count[label] = count.get(label, 0) + 1
+        return True
+
+    def add_all(self, sites: Iterable[int]) -> bool:
+        return all(self.add(site) for site in sites)
+
+
+class Inner:
+    """Solves the inner problem of one leader.
+
+    Parameters
+    ----------
+    core
+        The problem.
+    leader
+        Site index, or −1 when no leader matters.
+    """
+
+    def __init__(self, core: Core, leader: int) -> None:
+        rules = core.rules
+        self.rules, self.leader = rules, leader
+        self.least = max(rules.replicas_min, rules.voters)
+        self.voter_caps = [(g.labels.tolist(), g.cap) for g in rules.of("voters") if g.cap]
+        self.replica_caps = [(g.labels.tolist(), g.cap) for g in rules.of("replicas") if g.cap]
+        self.given = set(np.nonzero(rules.must_vote)[0].tolist()) | ({leader} - {-1})
+        self.may_vote = rules.may_vote.tolist()
+        self.weight = core.quorum_weight if leader >= 0 and rules.quorum > 1 else 0.0
+        self.distance: list[float] = core.site_rtt[leader].tolist() if leader >= 0 else []
+        order = (
+            np.argsort(core.site_rtt[leader], kind="stable") if leader >= 0 else np.zeros(0, int)
+        )
+        self.near_order: list[int] = order.tolist()
+        self.simple = (
+            not self.voter_caps
+            and not self.replica_caps
+            and bool(rules.may_vote.all())
+            and not rules.must_vote.any()
+        )
+
+    def sizes(self, held: int, free: int) -> tuple[int, int]:
+        """Fewest and most sites still to be chosen."""
+        return max(0, self.least - held), min(self.rules.replicas_max - held, free)
+
+    def solve(self, held: Sequence[int], free: IntArray, rho: FloatArray) -> list[Answer]:
+        """Return the answers of all radii that can be best, or contain something nearly as good.
+
+        Parameters
+        ----------
+        held
+            Sites of the state that hold replicas.
+        free
+            Free sites.
+        rho
+            Their reduced costs.
+
+        Returns
+        -------
+        list of Answer
+            Empty when the state is infeasible; the least value among them is Z(ρ).
+        """
+        low, high = self.sizes(len(held), len(free))
+        if high < 0 or low > high:
+            return []
+        order = np.argsort(rho, kind="stable")
+        ranked = list(zip(rho[order].tolist(), free[order].tolist(), strict=True))
+        common: tuple[Selection, ...] = ()
+        if not self.simple:
+            capped = self._capped(held, ranked, low, high)
+            voting = self._voting(held, ranked, low, high, self.rules.voters, None)
+            if capped is None or voting is None:
+                return []
+            common = (capped, voting)
+        if self.weight == 0:
+            if not common:
+                plain = _greedy(ranked, low, high)
+                return [] if plain is None else [Answer(0.0, (plain,))]
+            return [Answer(0.0, common)]
+        answers = []
+        loose = _greedy(ranked, low, high)
+        inside: set[int] = set()
+        at = 0
+        while at < len(self.near_order):
+            radius = self.distance[self.near_order[at]]
+            while at < len(self.near_order) and self.distance[self.near_order[at]] == radius:
+                inside.add(self.near_order[at])
+                at += 1
+            selection = self._voting(held, ranked, low, high, self.rules.quorum, inside)
+            if selection is None:
+                continue
+            answers.append(Answer(self.weight * radius, (*common, selection)))
+            if self.simple and loose is not None and selection.chosen == loose.chosen:
+                break
+        return answers
+
+    def _capped(
+        self, held: Sequence[int], ranked: list[tuple[float, int]], low: int, high: int
+    ) -> Selection | None:
+        caps = _Caps(self.replica_caps)
+        if not caps.add_all(held):
+            return None
+        chosen: list[int] = []
+        value, top, left = 0.0, -math.inf, math.inf
+        for key, site in ranked:
+            wanted = len(chosen) < low or (key < 0 and len(chosen) < high)
+            if wanted and caps.add(site):
+                chosen.append(site)
+                value, top = value + key, max(top, key)
+            else:
+                left = min(left, key)
+        return Selection(value, tuple(chosen), top, left) if len(chosen) >= low else None
+
+    def _voting(
+        self,
+        held: Sequence[int],
+        ranked: list[tuple[float, int]],
+        low: int,
+        high: int,
+        wanted: int,
+        inside: set[int] | None,
+    ) -> Selection | None:
+        """Cheapest sites with `wanted` voters among `inside` (None: anywhere)."""
+        given = self.given if inside is None else self.given & inside
+        if wanted - len(given) > self.rules.voters - len(self.given):
+            return None
+        caps = _Caps(self.voter_caps)
+        if not caps.add_all(sorted(self.given)):
+            return None
+        need = wanted - len(given)
+        for site in held:
+            if (
+                site not in self.given
+                and self.may_vote[site]
+                and (inside is None or site in inside)
+                and caps.add(site)
+            ):
+                need -= 1
+        need = max(0, need)
+        other_low, other_high, others = max(0, low - need), high - need, 0
+        if other_high < 0:
+            return None
+        chosen: list[int] = []
+        value, top, left = 0.0, -math.inf, math.inf
+        for key, site in ranked:
+            votes = need > 0 and self.may_vote[site] and (inside is None or site in inside)
+            if votes and caps.add(site):
+                need -= 1
+            elif others < other_low or (key < 0 and others < other_high):
+                others += 1
+            else:
+                left = min(left, key)
+                continue
+            chosen.append(site)
+            value, top = value + key, max(top, key)
+        if need > 0 or others < other_low:
+            return None
+        return Selection(value, tuple(chosen), top, left)
+
+
+def _greedy(ranked: list[tuple[float, int]], low: int, high: int) -> Selection | None:
+    """Cheapest sites of the right number, nothing else asked."""
+    size = low
+    while size < high and ranked[size][0] < 0:
+        size += 1
+    if size > len(ranked):
+        return None
+    keys = [key for key, _ in ranked]
+    return Selection(
+        float(sum(keys[:size])),
+        tuple(site for _, site in ranked[:size]),
+        keys[size - 1] if size else -math.inf,
+        keys[size] if size < len(keys) else math.inf,
+    )

@@ -1,0 +1,350 @@
+"""What the engine works on: the demand and the rules of one problem, with one price per replica.
+
+The engine takes problems with one scenario, caps on nested levels, and no budget; everything else
+it is asked for, :mod:`formulations.exact.method` hands on.  Scores and voters come from the shared
+evaluator (:mod:`placement.evaluation.score`, :mod:`placement.evaluation.voter_choice`), nowhere
+else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.errors import UnsupportedError
+from placement.evaluation.score import majority, score
+from placement.evaluation.voter_choice import best_voters
+from placement.model.configuration import Configuration, site_costs
+from placement.model.constraints import GroupRule, Role, Rules
+from placement.model.demand import Demand
+from placement.problem import Problem
+
+__all__ = ["Core"]
+
+_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+
+_SHARED = (
+    "active",
+    "direct",
+    "leaders",
+    "floors",
+    "_least_wait",
+    "leader_matters",
+    "granularity",
+)
+"""Cached properties that do not depend on |R|."""
+
+_WHOLE_LIMIT = 2.0**52
+"""Whole numbers below it, and their sums, are exact in doubles."""
+
+
+def _over_clients(weights: FloatArray, rtt: FloatArray) -> FloatArray:
+    """Σ_c weights[c]·rtt[c, s] for every site, shape (sites,).
+
+    Without BLAS, whose threads go on spinning when they are done: at 900 × 900 that was a fifth of
+    the CPU time of a search.
+    """
+    if not weights.any():
+        return np.zeros(rtt.shape[1])
+    return np.asarray(np.einsum("c,cs->s", weights, rtt))
+
+
+@dataclass(frozen=True, eq=False)
+class Core:
+    """One placement problem as the engine sees it.
+
+    Parameters
+    ----------
+    demand
+        RTTs and weights of Eq. 1; exactly one scenario.
+    rules
+        Who may and must hold, vote and lead; caps on nested levels.
+    price
+        What a replica at r adds to the objective under leader ℓ, in ms times operations, shape
+        (sites, sites), row = leader, >= 0; None: nothing.
+
+    Raises
+    ------
+    UnsupportedError
+        For several scenarios, a budget, crossing levels or a least number of domains.
+    """
+
+    demand: Demand
+    rules: Rules
+    price: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        reason = Core.refuses(self.demand, self.rules)
+        if reason is not None:
+            raise UnsupportedError(f"the engine cannot take this problem: {reason}")
+
+    @staticmethod
+    def refuses(demand: Demand, rules: Rules) -> str | None:
+        """Return why the engine cannot take a problem, or None."""
+        if demand.scenarios != 1:
+            return "RTTs vary by interval"
+        if rules.budget is not None:
+            return "there is a budget"
+        for role in ("voters", "replicas"):
+            nested = rules.nested_voter_caps if role == "voters" else rules.nested_replica_caps
+            if not nested:
+                return f"the rules for {role} are not caps on nested levels"
+        return None
+
+    @classmethod
+    def of(cls, problem: Problem) -> Core:
+        """Build the core of a problem; see the class for what cannot be taken."""
+        rules, price = problem.rules, None
+        if rules.cost_weight:
+            size = len(rules.may_hold)
+            rows = [site_costs(problem.instance, leader) for leader in range(size)]
+            price = rules.cost_weight * np.array([row for row in rows if row is not None])
+        return cls(problem.demand, rules, price)
+
+    @classmethod
+    def of_arrays(
+        cls,
+        client_rtt: npt.ArrayLike,
+        site_rtt: npt.ArrayLike,
+        weights: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, float],
+        *,
+        replicas: tuple[int, int],
+        voters: int,
+        quorum: int | None = None,
+        may_hold: npt.ArrayLike | None = None,
+        must_hold: npt.ArrayLike | None = None,
+        may_vote: npt.ArrayLike | None = None,
+        must_vote: npt.ArrayLike | None = None,
+        may_lead: npt.ArrayLike | None = None,
+        caps: Sequence[tuple[Role, npt.ArrayLike, int]] = (),
+        price: npt.ArrayLike | None = None,
+    ) -> Core:
+        """Build one from bare arrays (benchmarks and tests; nothing is validated here).
+
+        Parameters
+        ----------
+        client_rtt, site_rtt
+            ms, shapes (clients, sites) and (sites, sites), zero diagonal of the latter.
+        weights
+            A, B, G of Eq. 1, each of shape (clients,), and D.
+        replicas
+            Inclusive range of |R|.
+        voters, quorum
+            |V| and m; None: a majority.
+        may_hold, must_hold, may_vote, must_vote, may_lead
+            Boolean, shape (sites,); None: no restriction.
+        caps
+            (role, label of each site, most chosen sites per label).
+        price
+            As the class.
+        """
+        near, relay, direct = (np.atleast_2d(np.asarray(w, dtype=np.float64)) for w in weights[:3])
+        rtt = np.ascontiguousarray(client_rtt, dtype=np.float64)
+        clients, sites = rtt.shape
+
+        def flags(given: npt.ArrayLike | None, default: bool) -> BoolArray:
+            return np.full(sites, default) if given is None else np.array(given, dtype=np.bool_)
+
+        hold, hold_must = flags(may_hold, True), flags(must_hold, False)
+        vote, vote_must = flags(may_vote, True) & hold, flags(must_vote, False)
+        groups = []
+        for role, labels, limit in caps:
+            names, codes = np.unique(np.asarray(labels), return_inverse=True)
+            groups.append(
+                GroupRule(role, "level", codes, tuple(map(str, names)), limit, None, "a cap")
+            )
+        rules = Rules(
+            replicas_min=max(replicas[0], voters),
+            replicas_max=replicas[1],
+            voters=voters,
+            quorum=majority(voters) if quorum is None else quorum,
+            may_hold=hold,
+            must_hold=hold_must | vote_must,
+            may_vote=vote,
+            must_vote=vote_must,
+            may_lead=flags(may_lead, True) & vote,
+            groups=tuple(groups),
+        )
+        demand = Demand(
+            client_rtt=rtt[np.newaxis],
+            site_rtt=np.ascontiguousarray(site_rtt, dtype=np.float64)[np.newaxis],
+            counts=np.ones((1, clients, 1)),
+            coefficients=np.zeros((1, 4)),
+            near=near,
+            relay=relay,
+            direct=direct,
+            quorum=np.array([weights[3]], dtype=np.float64),
+            operations=float(clients),
+        )
+        return cls(
+            demand, rules, None if price is None else np.array(price, dtype=np.float64, order="C")
+        )
+
+    @property
+    def clients(self) -> int:
+        """Number of clients."""
+        return int(self.demand.client_rtt.shape[1])
+
+    @property
+    def sites(self) -> int:
+        """Number of sites."""
+        return int(self.demand.client_rtt.shape[2])
+
+    @property
+    def client_rtt(self) -> FloatArray:
+        """d(c, r), ms, shape (clients, sites)."""
+        rtt: FloatArray = self.demand.client_rtt[0]
+        return rtt
+
+    @property
+    def site_rtt(self) -> FloatArray:
+        """d(r, s), ms, shape (sites, sites), row = the side that waits."""
+        rtt: FloatArray = self.demand.site_rtt[0]
+        return rtt
+
+    @property
+    def quorum_weight(self) -> float:
+        """D of Eq. 1."""
+        return float(self.demand.quorum[0])
+
+    @cached_property
+    def active(self) -> IntArray:
+        """Clients whose nearest replica matters (A or B positive), ascending."""
+        return np.nonzero((self.demand.near[0] > 0) | (self.demand.relay[0] > 0))[0]
+
+    @cached_property
+    def direct(self) -> FloatArray:
+        """Σ_c G_c d(c, ℓ) for every leader ℓ, shape (sites,)."""
+        return _over_clients(self.demand.direct[0], self.client_rtt)
+
+    @cached_property
+    def leaders(self) -> IntArray:
+        """Leaders by direct demand + quorum + relayed demand as if it came from the clients.
+
+        Nearly their order by what they can reach; −1 alone when no leader matters.
+        """
+        if not self.leader_matters:
+            return np.array([-1])
+        guess = self.direct + self.quorum_weight * self._least_wait
+        guess = guess + _over_clients(self.demand.relay[0], self.client_rtt)
+        order = np.argsort(guess, kind="stable")
+        return np.asarray(order[self.rules.may_lead[order]])
+
+    @cached_property
+    def floors(self) -> FloatArray:
+        """Direct demand, quorum, and everyone at its closest site: bounds of `leaders`."""
+        may_hold = self.rules.may_hold
+        if not may_hold.any():
+            return np.full(len(self.leaders), np.inf)
+        rtt = self.client_rtt if may_hold.all() else self.client_rtt[:, may_hold]
+        floors = np.full(len(self.leaders), float(self.demand.near[0] @ rtt.min(axis=1)))
+        if self.leader_matters:
+            floors += (self.direct + self.quorum_weight * self._least_wait)[self.leaders]
+        return np.asarray(floors * (1.0 - _ROUNDING * (self.clients + 16)))
+
+    @cached_property
+    def _least_wait(self) -> FloatArray:
+        """q_ℓ if every site voted, shape (sites,)."""
+        place = self.rules.quorum - 1
+        return np.asarray(np.partition(self.site_rtt, place, axis=1)[:, place])
+
+    def alike(self, other: Core) -> bool:
+        """Whether another problem differs in the number of replicas at most.
+
+        Only one with the very same demand is looked at, as problems on one instance have it.
+        """
+        mine, its = self.rules, other.rules
+        if self.demand is not other.demand or len(mine.groups) != len(its.groups):
+            return False
+        pairs = (
+            (mine.may_hold, its.may_hold),
+            (mine.must_hold, its.must_hold),
+            (mine.may_vote, its.may_vote),
+            (mine.must_vote, its.must_vote),
+            (mine.may_lead, its.may_lead),
+            *((a.labels, b.labels) for a, b in zip(mine.groups, its.groups, strict=True)),
+        )
+        if (mine.voters, mine.quorum) != (its.voters, its.quorum):
+            return False
+        if [(g.role, g.cap) for g in mine.groups] != [(g.role, g.cap) for g in its.groups]:
+            return False
+        if self.price is None or other.price is None:
+            same = self.price is other.price
+        else:
+            same = np.array_equal(self.price, other.price)
+        return same and all(a is b or a.tobytes() == b.tobytes() for a, b in pairs)
+
+    def take_over(self, other: Core) -> None:
+        """Take what another problem, :meth:`alike`, has worked out: none depends on |R|."""
+        for name in _SHARED:
+            if name in other.__dict__:
+                self.__dict__[name] = other.__dict__[name]
+
+    @cached_property
+    def leader_matters(self) -> bool:
+        """Whether any term of the objective depends on the leader.
+
+        When none does (B = G = D = 0: the p-median problem) one search serves all leaders.
+        """
+        demand = self.demand
+        if demand.quorum.any() or demand.relay.any() or demand.direct.any():
+            return True
+        return self.price is not None and bool((self.price != self.price[0]).any())
+
+    @cached_property
+    def granularity(self) -> float:
+        """1.0 when every score is a whole number and exact in doubles; else 0.
+
+        Then a bound above score − 1 already proves the score.
+        """
+        demand = self.demand
+        # small samples first: on real data they settle it
+        for array in (
+            demand.near,
+            demand.relay,
+            demand.direct,
+            demand.quorum,
+            self.client_rtt[:1],
+            self.site_rtt,
+            self.client_rtt,
+            self.price,
+        ):
+            if array is not None and not bool((array == np.floor(array)).all()):
+                return 0.0
+        longest = float(max(self.client_rtt.max(), self.site_rtt.max()))
+        weight = float(demand.near.sum() + demand.relay.sum() + demand.direct.sum())
+        total = (weight + 2 * float(demand.quorum.sum())) * (longest + 1)
+        if self.price is not None:
+            total += float(self.price.max()) * self.sites
+        return 1.0 if total * 4 < _WHOLE_LIMIT else 0.0
+
+    def score(self, configuration: Configuration) -> float:
+        """Objective of a configuration: Eq. 1 by the shared evaluator, plus prices."""
+        total = score(
+            self.demand,
+            configuration.leader,
+            configuration.voters,
+            configuration.replicas,
+            self.rules.quorum,
+        )
+        if self.price is not None:
+            total += float(self.price[configuration.leader, list(configuration.replicas)].sum())
+        return float(total)
+
+    def configuration(self, leader: int, replicas: Sequence[int]) -> Configuration | None:
+        """Replicas and leader with their best voters; None when there are none.
+
+        A negative leader stands for "any": the first replica that can lead is taken.
+        """
+        chosen = sorted(int(r) for r in replicas)
+        for candidate in chosen if leader < 0 else [leader]:
+            if self.rules.may_lead[candidate]:
+                voters = best_voters(self.demand, self.rules, candidate, chosen)
+                if voters is not None:
+                    return Configuration.of(candidate, voters, chosen)
+        return None

@@ -1,0 +1,86 @@
+"""A tree whose bounds come from the linear relaxation: the p-median problem with many replicas.
+
+It is the tree of :mod:`formulations.exact.numpy_kernel`, with the same fixing, the same events and
+the same care for rounding. Only where the multipliers come from differs: not from subgradient
+steps but from the duals of :mod:`formulations.exact.linear_relaxation`, restricted to the state.
+One such bound costs a linear programme (the dual simplex goes on from the parent's basis) and is
+the best that multipliers can give, so that trees stay small where the subgradient's do not. The
+site to branch on is the one whose share in the relaxation is nearest to one half.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from formulations.exact.linear_relaxation import Relaxation
+from formulations.exact.numpy_frame import Frame, KnownLeader
+from formulations.exact.numpy_kernel import NumpyKernel
+from formulations.exact.reduced_problem import Core
+from placement.checks import BoolArray, FloatArray
+
+__all__ = ["LinearKernel"]
+
+_ROUNDS = 12
+"""Most linear programmes for one bound; the root may have as many as it needs."""
+
+_PIVOT = 30.0
+"""Work of a pivot of the simplex, per row."""
+
+
+class LinearKernel(NumpyKernel):
+    """See :class:`formulations.exact.kernel.Kernel`; for cores whose leader does not matter.
+
+    Parameters
+    ----------
+    core
+        The problem.
+    keep
+        Sites that the relaxation may use, shape (sites,); at least one.
+    """
+
+    def __init__(self, core: Core, keep: BoolArray) -> None:
+        super().__init__(core)
+        self._relaxation = Relaxation(core, keep)
+
+    def seed(self, multipliers: FloatArray) -> None:
+        """Make the first rows of the relaxation."""
+        self._relaxation.seed(multipliers)
+
+    def _work(self) -> float:
+        return super()._work() + _PIVOT * self._relaxation.pivots
+
+    def run(self, work: float, seconds: float) -> bool:
+        """Work on the open tree: True when it is finished."""
+        end = time.perf_counter() + seconds
+        enough = self._work() + work
+        while self._stack and self._work() < enough and time.perf_counter() < end:
+            self._visit(end)
+        return not self._stack
+
+    def _improve(self, known: KnownLeader, frame: Frame, steps: int, deadline: float) -> float:
+        """Take the best multipliers of the rounds of the relaxation, or the frame's own."""
+        value = self._evaluate(known, frame, frame.u)
+        best = value.bound - value.error
+        if best >= self._cutoff or not value.answers:
+            return best
+        self._relaxation.restrict(frame.held, frame.free)
+        for number, found in enumerate(self._relaxation.rounds(deadline), start=1):
+            u = np.clip(found.multipliers, 0.0, frame.fixed_cost)
+            value = self._evaluate(known, frame, u)
+            frame.frequency = found.share
+            self._offer(known, list(found.replicas))
+            if value.bound - value.error > best:
+                best, frame.u = value.bound - value.error, u
+            if best >= self._cutoff or (number >= _ROUNDS and not frame.root):
+                break
+        return best
+
+    def _descend(self, known: KnownLeader, replicas: list[int], limit: int) -> list[int]:
+        """Rounding finds the sets here; swaps in NumPy would cost more than the bounds."""
+        return replicas
+
+    def _branching_site(self, frame: Frame) -> int:
+        """Return the free site whose share is nearest to one half."""
+        return int(frame.free[np.abs(frame.frequency[frame.free] - 0.5).argmin()])

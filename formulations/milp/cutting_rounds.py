@@ -1,0 +1,421 @@
+"""The search: rounds of HiGHS, each checked by the evaluator, until the bound proves the plan.
+
+**What is claimed.** The score is the evaluator's. The bound is HiGHS's dual bound, lowered by what
+its tolerances allow (`slack`), in a program scaled so that this is far below a relative 1e-9:
+
+* an LP optimum is dual feasible to 1e-7 per column, which costs at most 1e-7 times the sum of all
+  variables (`Milp.mass`);
+* HiGHS prunes what is better than its incumbent by less than its feasibility tolerance, 1e-6;
+* coefficients are rounded: a few units in the last place of the largest, times the mass.
+
+With the objective scaled to a million or more this comes to some 1e-10 of the optimum. It is a
+statement about tolerances: cuts, fixings and pruning inside HiGHS are floating point, and it keeps
+no record of them. With the setting ``proof=safe`` its bound is not used at all: the optimum it
+found is proven again by :mod:`formulations.solvers.safe_bounds`, whose bounds hold in exact
+arithmetic.
+
+**What is checked.** Binaries are rounded, the configuration rebuilt, its constraints tested and its
+score evaluated; a difference of more than a relative 1e-6 from HiGHS's objective is a SolverError.
+"Infeasible" is believed only when something else says so too, and "optimal" only with a bound that
+meets the score; where HiGHS's own does not, :mod:`formulations.solvers.safe_bounds` decides.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from formulations.milp.close_on_safe_bounds import close
+from formulations.milp.program_data import Terms
+from formulations.milp.program_model import Milp, build, mass_of
+from formulations.milp.recipes import Recipe
+from formulations.milp.reduce_program import reduce_terms, static_bound
+from formulations.solvers.highs import Guard, Outcome, Stop, Verdict, run
+from formulations.solvers.linear_program import Program
+from placement.errors import LimitError, SolverError
+from placement.evaluation.voter_choice import best_voters
+from placement.feasibility.feasible_plans import violations
+from placement.methods import Options, Progress
+from placement.model.configuration import Configuration
+from placement.plan import objective
+from placement.problem import Problem
+from placement.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
+
+__all__ = ["AGREEMENT", "Search", "choose", "scale_for", "slack"]
+
+AGREEMENT = 1e-6
+"""Largest relative difference between HiGHS's objective and the evaluator's that is tolerated."""
+
+_DUAL_TOLERANCE = 1e-7
+_MIP_TOLERANCE = 1e-6
+_TARGET = 1e6
+_MOST_FLOWS = 400_000
+"""Flow variables beyond which `choose` takes the aggregated ones: some 2 GB in Pyomo and HiGHS."""
+
+_ROUNDS = 20
+"""Rounds after which the best so far is returned: each cuts off a plan or tightens the scale."""
+
+_TERMINATION = {
+    Stop.TIME: Termination.TIME_LIMIT,
+    Stop.GAP: Termination.GAP_LIMIT,
+    Stop.INTERRUPTED: Termination.INTERRUPTED,
+}
+
+
+def choose(terms: Terms) -> Recipe:
+    """Return the strong recipe with flows per client unless that would be too large a program.
+
+    Flows per client close most of the gap, and after reductions there are few of them: leaders and
+    servers that a good plan rules out have none. Without a good plan their number is |C||S|².
+    """
+    leaders = len(terms.leaders)
+    flows = sum(len(row.serving) * leaders for row in terms.clients if row.relay > 0)
+    return Recipe.PER_CLIENT if flows <= _MOST_FLOWS else Recipe.CHAIN
+
+
+def scale_for(value: float, mass: float) -> float:
+    """Factor on the objective that puts `value` high enough above the solver's tolerances."""
+    return _TARGET * max(1.0, mass / 5000) / value if value > 0 else 1.0
+
+
+def slack(milp: Milp, program: Program) -> float:
+    """What HiGHS's tolerances may have added to its bound, in units of the program."""
+    largest = float(np.abs(program.cost).max(initial=0.0))
+    rounding = 4 * float(np.finfo(float).eps) * largest
+    return 2 * _MIP_TOLERANCE + (_DUAL_TOLERANCE + rounding) * milp.mass
+
+
+@dataclass
+class Search:
+    """State of one search for the optimum of a problem.
+
+    Attributes
+    ----------
+    problem, options
+        The question, and how to go about it.
+    recipe
+        The formulation; None: `choose` decides, program by program.
+    terms
+        Data of the program, before reductions.
+    reduce
+        Whether to leave out what the best configuration makes too expensive.
+    safe
+        Whether the bound must come from :mod:`formulations.solvers.safe_bounds` instead of from
+        HiGHS.
+    deadline
+        time.perf_counter() at which to stop.
+    best, value
+        Best configuration so far and its objective.
+    bound
+        Proven lower bound so far.
+    infeasible
+        Whether HiGHS found no configuration, with and without presolve.
+    termination
+        Why the search ended.
+    rest
+        Proven lower bound on what other searches are responsible for, see
+        :mod:`formulations.milp.per_leader`; +∞ when this one is alone.
+    """
+
+    problem: Problem
+    options: Options
+    recipe: Recipe | None
+    terms: Terms
+    reduce: bool
+    safe: bool
+    began: float
+    deadline: float
+    best: Configuration | None = None
+    value: float = math.inf
+    bound: float = -math.inf
+    infeasible: bool = False
+    termination: Termination = Termination.FINISHED
+    rest: float = math.inf
+    notes: list[str] = field(default_factory=list)
+    stats: dict[str, float | int | str] = field(default_factory=dict)
+
+    def offer(self, configuration: Configuration) -> None:
+        """Take a feasible configuration if it is the best so far, with its best voters."""
+        value = objective(self.problem, configuration)
+        try:
+            voters = best_voters(
+                self.problem.demand,
+                self.problem.rules,
+                configuration.leader,
+                configuration.replicas,
+            )
+        except LimitError:
+            voters = None
+        if voters is not None:
+            # Same wait, but the voters every method names; RTTs that vary may even gain by it.
+            named = dataclasses.replace(configuration, voters=voters)
+            if objective(self.problem, named) <= value:
+                configuration, value = named, objective(self.problem, named)
+        if value < self.value or self.best is None:
+            self.best, self.value = configuration, value
+
+    @property
+    def proven(self) -> bool:
+        """Whether the bound proves the best configuration optimal."""
+        return (
+            self.best is not None and relative_gap(self.value, self.bound) <= OPTIMALITY_TOLERANCE
+        )
+
+    def report(self, incumbent: float = math.inf, bound: float = -math.inf) -> None:
+        """Pass progress on, in units of the problem."""
+        self.options.report(
+            Progress(
+                time.perf_counter() - self.began,
+                min(self.value, incumbent),
+                min(self.rest, max(self.bound, min(bound, self.value))),
+            )
+        )
+
+    @property
+    def settled(self) -> bool:
+        """Whether the best configuration is proven, or as near to it as was asked for."""
+        if self.best is None:
+            return False
+        return self.proven or relative_gap(self.value, self.bound) <= self.options.gap_limit
+
+    @property
+    def _holds_best(self) -> bool:
+        """Whether the best configuration is one of those that this search is about."""
+        return self.best is not None and self.best.leader in self.terms.leaders
+
+    def relax(self) -> None:
+        """Raise the bound to that of the LP relaxation, by duals that are safe in rounding.
+
+        Needs a configuration: what is bounded are those that are not worse.
+        """
+        self._raise_bound(static_bound(self.terms))
+        if not self._enough() and self._in_time():
+            self._prove(most=1)
+
+    def _in_time(self) -> bool:
+        if time.perf_counter() >= self.deadline:
+            self.termination = Termination.TIME_LIMIT
+            return False
+        return True
+
+    def go(self) -> None:
+        """Run rounds until the best configuration is proven, nothing is feasible, or time is up."""
+        self._raise_bound(static_bound(self.terms))
+        for _ in range(_ROUNDS):
+            if self._enough():
+                return
+            milp, program = self._build()
+            if not self._in_time():
+                return
+            if self._solve(milp, program):
+                return
+        self.termination = Termination.WORK_LIMIT
+
+    def _raise_bound(self, bound: float) -> None:
+        if not math.isnan(bound):
+            self.bound = max(self.bound, bound)
+
+    def _enough(self) -> bool:
+        """Whether what is known suffices: a proof, or the gap that was asked for."""
+        if self.settled and not self.proven:
+            self.termination = Termination.GAP_LIMIT
+        return self.settled
+
+    def _build(self) -> tuple[Milp, Program]:
+        began = time.perf_counter()
+        terms = self.terms
+        if self.reduce and self.best is not None:
+            terms = reduce_terms(terms, self.value)
+        # Without a configuration any scale will do; a later round takes the right one.
+        typical = self.value if self.best is not None else max(self.bound, 1.0)
+        recipe = choose(terms) if self.recipe is None else self.recipe
+        milp = build(terms, recipe.rows, scale_for(typical, mass_of(terms, recipe.rows)))
+        program = milp.program()
+        seconds = time.perf_counter() - began
+        self._count("build_seconds", seconds)
+        self._count("programs", 1)
+        if len(program.value) >= int(self.stats.get("nonzeros", 0)):  # of several, the largest
+            self.stats.update(
+                recipe=recipe.value,
+                variables=len(program.columns),
+                binaries=int(program.integer.sum()),
+                rows=len(program.row_lower),
+                nonzeros=len(program.value),
+            )
+        return milp, program
+
+    def _solve(self, milp: Milp, program: Program) -> bool:
+        """Run HiGHS on one program, cutting off what the evaluator refutes; whether all is said."""
+        for _ in range(_ROUNDS):
+            outcome = self._run(milp, program)
+            if outcome.verdict is Verdict.INFEASIBLE:
+                outcome = self._run(milp, program, presolve=False)
+                if outcome.verdict is Verdict.INFEASIBLE:
+                    elsewhere = self.best is not None and not self._holds_best
+                    return self._prove() if self.safe and elsewhere else self._nothing_feasible()
+                if outcome.values is not None:
+                    self.notes.append("HiGHS's presolve called a feasible program infeasible")
+            lowered = (outcome.bound - slack(milp, program)) / milp.scale
+            if outcome.stop is Stop.ENOUGH:
+                if self.safe:
+                    return self._prove()
+                self._raise_bound(min(lowered, self.value))
+                return self._enough()
+            if self.safe:
+                lowered = -math.inf
+            elif outcome.values is not None:
+                self.stats["slack"] = slack(milp, program) / max(abs(outcome.objective), 1e-300)
+            if outcome.values is None:
+                self._raise_bound(lowered)
+                return self._stopped(outcome)
+            configuration = milp.configuration(program, outcome.values)
+            broken = violations(self.problem, configuration)
+            if broken and self._over_budget_only(configuration):
+                # Over budget by less than HiGHS's tolerance on a row.
+                milp.forbid(configuration)
+                program = milp.program()
+                if outcome.verdict is Verdict.OPTIMAL:
+                    self._raise_bound(lowered)
+                    continue
+                return self._stopped(outcome)
+            if broken:
+                raise SolverError("HiGHS's solution breaks the problem: " + "; ".join(broken))
+            self._check(outcome, milp, configuration)
+            self.offer(configuration)
+            if self._holds_best and lowered > self.value * (1 + AGREEMENT):
+                raise SolverError(
+                    f"HiGHS claims the bound {lowered!r}, but a configuration with the objective "
+                    f"{self.value!r} is known"
+                )
+            self._raise_bound(min(lowered, self.value))
+            if outcome.verdict is Verdict.STOPPED:
+                return self._stopped(outcome)
+            if self.safe:
+                return self._prove()
+            if self.proven:
+                return True
+            if self._worth_another_round(milp):
+                return False
+            # HiGHS has been seen to say "optimal" with its own bound a per cent below its solution.
+            self.notes.append(
+                f"HiGHS said optimal with the bound {outcome.bound / milp.scale!r}, which proves a "
+                f"gap of {relative_gap(self.value, self.bound):.1e} only; proven on safe LP bounds"
+            )
+            return self._prove()
+        return False
+
+    def _prove(self, most: int | None = None) -> bool:
+        """Prove the best configuration on safe bounds; whether that ends the search.
+
+        With no more than `most` LPs the bound rises as far as they take it.
+        """
+        milp, program = self._build()
+        began = time.perf_counter()
+        closing = close(
+            self.problem,
+            milp,
+            program,
+            self.value,
+            deadline=self.deadline,
+            report=lambda bound: self.report(bound=bound),
+            most=most,
+        )
+        seconds = time.perf_counter() - began
+        if most is None:
+            self._count("proof_seconds", seconds)
+            self._count("proof_nodes", closing.nodes)
+        else:
+            self._count("solve_seconds", seconds)
+            self._count("relaxations", closing.nodes)
+        self._raise_bound(closing.bound)
+        for configuration in closing.better:
+            self.offer(configuration)
+        if closing.termination is not None and (
+            most is None or closing.termination is not Termination.WORK_LIMIT
+        ):
+            self.termination = closing.termination
+        return not closing.better
+
+    def _run(self, milp: Milp, program: Program, *, presolve: bool = True) -> Outcome:
+        start = None
+        if self.best is not None and self._holds_best:
+            start = milp.values(program, self.best)
+        scale, allowance = milp.scale, slack(milp, program)
+
+        def pass_on(incumbent: float, bound: float) -> None:
+            self.report(incumbent / scale, (bound - allowance) / scale)
+
+        outcome = run(
+            program,
+            Guard(
+                self.deadline,
+                self.options.gap_limit,
+                enough=self.value * (1 - self.options.gap_limit) * scale + allowance,
+                report=pass_on,
+            ),
+            threads=self.options.threads,
+            seed=self.options.seed,
+            start=start,
+            presolve=presolve,
+        )
+        for name, amount in (
+            ("solve_seconds", outcome.seconds),
+            ("nodes", outcome.nodes),
+            ("simplex_iterations", outcome.iterations),
+        ):
+            self._count(name, amount)
+        if outcome.abandoned:
+            self.notes.append("HiGHS did not stop when it was told to and was left behind")
+        return outcome
+
+    def _count(self, name: str, amount: float) -> None:
+        before = self.stats.get(name, 0)
+        self.stats[name] = amount if isinstance(before, str) else before + amount
+
+    def _stopped(self, outcome: Outcome) -> bool:
+        if outcome.stop is not None:
+            self.termination = _TERMINATION[outcome.stop]
+        return True
+
+    def _nothing_feasible(self) -> bool:
+        if self.best is not None and not self._holds_best:
+            # Nothing here is as good as what is known elsewhere.
+            self._raise_bound(self.value)
+            return True
+        if self.best is not None:
+            raise SolverError(
+                "HiGHS calls a program infeasible, with presolve and without, for which a feasible "
+                "configuration is known"
+            )
+        self.infeasible = True
+        return True
+
+    def _check(self, outcome: Outcome, milp: Milp, configuration: Configuration) -> None:
+        """Raise SolverError unless HiGHS and the evaluator agree on a configuration's objective."""
+        value = objective(self.problem, configuration)
+        claimed = outcome.objective / milp.scale
+        if outcome.verdict is Verdict.OPTIMAL and not math.isclose(
+            claimed, value, rel_tol=AGREEMENT, abs_tol=AGREEMENT / milp.scale
+        ):
+            raise SolverError(
+                f"HiGHS claims the objective {claimed!r} for a configuration that the evaluator "
+                f"puts at {value!r}"
+            )
+
+    def _over_budget_only(self, configuration: Configuration) -> bool:
+        rules = self.problem.rules
+        if rules.budget is None:
+            return False
+        free = self.problem.replace(budget=None)
+        return not violations(free, configuration)
+
+    def _worth_another_round(self, milp: Milp) -> bool:
+        """Whether the scale came from a much worse plan, so that a new one tightens the bound."""
+        if self.value == 0:
+            return False
+        finer = scale_for(self.value, milp.mass)
+        return finer > 1.5 * milp.scale

@@ -1,0 +1,94 @@
+"""A configuration to start from: the caller's, a heuristic's, or any feasible one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from placement.errors import LimitError, SolverError, UnsupportedError
+from placement.feasibility.feasible_plans import find_feasible
+from placement.methods import Options, available, load_method
+from placement.methods import run as run_method
+from placement.model.configuration import Configuration
+from placement.problem import Problem
+from placement.status import Termination
+
+__all__ = ["HEURISTICS", "Start", "find_start"]
+
+HEURISTICS = ("local-search", "best-of")
+"""Methods asked for a start, the first that is registered and can take the problem."""
+
+_SHARE = 0.1
+"""Share of the time limit that a heuristic may use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where the search begins.
+
+    Attributes
+    ----------
+    configuration
+        Feasible; None when there is none, or none was found.
+    origin
+        Who gave it.
+    impossible
+        Whether a complete search proved that no configuration is feasible.
+    interrupted
+        Whether Ctrl-C ended the heuristic.
+    notes
+        Heuristics that failed: a defect of theirs costs a start, not the proof.
+    """
+
+    configuration: Configuration | None
+    origin: str
+    impossible: bool = False
+    interrupted: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def find_start(problem: Problem, options: Options, heuristic: str) -> Start:
+    """Return the best start at hand.
+
+    Parameters
+    ----------
+    problem, options
+        Of the method.
+    heuristic
+        "auto": the first of `HEURISTICS` that can; "none": any feasible configuration; else the
+        name of a registered method.
+
+    Notes ----- Methods are reached by name through the registry; none of them is imported here. A
+    heuristic that finds nothing proves nothing: then placement.feasibility.feasible_plans searches
+    completely, and gives up on combinations that are hopeless for it.
+    """
+    if options.start is not None:
+        return Start(options.start, "given")
+    names = HEURISTICS if heuristic == "auto" else () if heuristic == "none" else (heuristic,)
+    registered = set(available())
+    limit = None if options.time_limit is None else _SHARE * options.time_limit
+    notes: list[str] = []
+    for name in names:
+        if heuristic == "auto" and name not in registered:
+            continue
+        try:
+            plan = run_method(
+                load_method(name), problem, Options(time_limit=limit, seed=options.seed)
+            )
+        except (UnsupportedError, LimitError):
+            continue
+        except SolverError as error:
+            notes.append(f"no start from {name!r}: {error}")
+            continue
+        if plan.configuration is not None:
+            return Start(
+                plan.configuration,
+                name,
+                interrupted=plan.termination is Termination.INTERRUPTED,
+                notes=tuple(notes),
+            )
+    try:
+        found = find_feasible(problem)
+    except LimitError:
+        return Start(None, "none found", notes=tuple(notes))
+    origin = "feasibility search" if found else "none"
+    return Start(found, origin, impossible=found is None, notes=tuple(notes))

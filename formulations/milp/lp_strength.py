@@ -1,0 +1,97 @@
+"""How strong and how large a recipe is: its LP bound and its size."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+from formulations.milp.cutting_rounds import scale_for
+from formulations.milp.program_data import terms_of
+from formulations.milp.program_model import build, mass_of
+from formulations.milp.recipes import Recipe
+from formulations.milp.reduce_program import reduce_terms
+from formulations.solvers.highs import Guard, Verdict, run
+from placement.problem import Problem
+
+__all__ = ["Strength", "strength"]
+
+
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """Size and LP bound of a recipe on a problem.
+
+    Attributes
+    ----------
+    recipe
+        Which.
+    bound
+        Optimum of the LP relaxation in units of the objective, to HiGHS's tolerances; +∞ when the
+        relaxation is infeasible, −∞ when it was not solved in time.
+    variables, binaries, rows, nonzeros
+        Size before HiGHS's presolve.
+    build_seconds, lp_seconds
+        Wall time of building the program and of solving its relaxation.
+    """
+
+    recipe: Recipe
+    bound: float
+    variables: int
+    binaries: int
+    rows: int
+    nonzeros: int
+    build_seconds: float
+    lp_seconds: float
+
+
+def strength(
+    problem: Problem,
+    recipe: Recipe,
+    *,
+    cutoff: float | None = None,
+    time_limit: float = math.inf,
+) -> Strength:
+    """Build a recipe and solve its LP relaxation.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    recipe
+        The formulation.
+    cutoff
+        Objective of a known configuration, to reduce the program with; None: the whole program.
+    time_limit
+        Seconds for the LP.
+
+    Raises
+    ------
+    SolverError
+        When HiGHS fails.
+    """
+    began = time.perf_counter()
+    terms = terms_of(problem)
+    if cutoff is not None:
+        terms = reduce_terms(terms, cutoff)
+    # Any feasible order of magnitude will do for the scale of an LP.
+    typical = cutoff if cutoff else max(1.0, *terms.direct.values())
+    milp = build(terms, recipe.rows, scale_for(typical, mass_of(terms, recipe.rows)))
+    program = milp.program()
+    built = time.perf_counter()
+    outcome = run(program, Guard(deadline=built + time_limit), relaxed=True)
+    if outcome.verdict is Verdict.INFEASIBLE:
+        bound = math.inf
+    elif outcome.verdict is Verdict.OPTIMAL:
+        bound = outcome.objective / milp.scale
+    else:
+        bound = -math.inf
+    return Strength(
+        recipe=recipe,
+        bound=bound,
+        variables=len(program.columns),
+        binaries=int(program.integer.sum()),
+        rows=len(program.row_lower),
+        nonzeros=len(program.value),
+        build_seconds=built - began,
+        lp_seconds=outcome.seconds,
+    )

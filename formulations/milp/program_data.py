@@ -1,0 +1,264 @@
+"""The data of the program: who may hold, vote and lead, who can serve whom, which radii can occur.
+
+Index sets are cut down to what a feasible configuration can use; each cut is exact and says why.
+:mod:`formulations.milp.reduce_program` cuts further with the objective of a known configuration.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import BoolArray, FloatArray
+from placement.evaluation.score import closest_first
+from placement.model.configuration import site_costs
+from placement.model.demand import Demand
+from placement.problem import Problem
+
+__all__ = [
+    "Client",
+    "FlowClass",
+    "Terms",
+    "client_rows",
+    "flow_classes",
+    "guarded",
+    "terms_of",
+]
+
+_CLASS_RATIO = 1e6
+"""Largest ratio of weights within a flow class: HiGHS drops matrix entries below 1e-9."""
+
+
+@dataclass(frozen=True, eq=False)
+class Client:
+    """A client in one scenario that has operations at, or by way of, its nearest replica.
+
+    Attributes
+    ----------
+    scenario, client
+        k and c.
+    near, relay
+        A and B of Eq. 1, weighted counts of round trips.
+    order
+        Sites that can matter to it, closest first in its strict order.
+    serving
+        Those of `order` that may serve it in a plan worth finding, in the same order.
+    guarded
+        Sites r of `order` for which "nobody farther than r serves while r is open" must be said.
+    """
+
+    scenario: int
+    client: int
+    near: float
+    relay: float
+    order: tuple[int, ...]
+    serving: tuple[int, ...]
+    guarded: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class FlowClass:
+    """Clients of one scenario whose forwarded weights B_c lie within a factor of a million.
+
+    Attributes
+    ----------
+    scenario
+        k.
+    members
+        Positions in `Terms.clients`.
+    weight
+        Σ B_c over the members.
+    """
+
+    scenario: int
+    members: tuple[int, ...]
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Everything the rows and the objective are made of, on site indices and unscaled.
+
+    Attributes
+    ----------
+    problem
+        The question.
+    holders, voters, leaders
+        Sites that may hold a replica, vote, lead; ascending.
+    clients
+        See :class:`Client`.
+    classes
+        Forwarding clients by magnitude.
+    radii
+        (scenario, leader) -> distinct quorum waits that can occur in ms, ascending. Scenarios
+        without transactions, and quorums of one (which cost nothing), have no entries.
+    direct
+        Leader -> Σ_kc G d(c, ℓ), ms times operations.
+    """
+
+    problem: Problem
+    holders: tuple[int, ...]
+    voters: tuple[int, ...]
+    leaders: tuple[int, ...]
+    clients: tuple[Client, ...]
+    classes: tuple[FlowClass, ...]
+    radii: Mapping[tuple[int, int], tuple[float, ...]]
+    direct: Mapping[int, float]
+
+    @property
+    def demand(self) -> Demand:
+        """Demand of the problem."""
+        return self.problem.demand
+
+    def leader_price(self, leader: int) -> FloatArray:
+        """Price of a replica at every site under a leader, shape (sites,); zeros without prices."""
+        costs = site_costs(self.problem.instance, leader)
+        return np.zeros(len(self.problem.instance.sites)) if costs is None else costs
+
+    @property
+    def transfer_matters(self) -> bool:
+        """Whether cost counts and depends on who leads."""
+        prices, rules = self.problem.instance.prices, self.problem.rules
+        return (
+            prices is not None
+            and prices.transfer is not None
+            and bool(prices.transfer.any())
+            and prices.written_gb > 0
+            and (rules.budget is not None or rules.cost_weight > 0)
+        )
+
+
+def terms_of(problem: Problem) -> Terms:
+    """Collect the data of the program.
+
+    Notes
+    -----
+    A client never needs the n − 1 sites farthest from it when n replicas are held at least: one of
+    the others is closer.
+
+    The m-th smallest of v waits out of the voters' candidates has m − 1 of them before it and v − m
+    after it, which bounds its rank, and so the radii, on both sides.
+
+    O(K·C·S log S + L·S log S).
+    """
+    rules, demand = problem.rules, problem.demand
+    holders = np.nonzero(rules.may_hold)[0]
+    voters = np.nonzero(rules.may_vote)[0]
+    leaders = np.nonzero(rules.may_lead)[0]
+    if rules.must_vote.sum() == rules.voters:  # the leader is one of the voters
+        leaders = leaders[rules.must_vote[leaders]]
+    keep = max(1, len(holders) - rules.replicas_min + 1)
+    clients = client_rows(demand, holders, keep, rules.must_hold, leaders)
+    radii: dict[tuple[int, int], tuple[float, ...]] = {}
+    if rules.quorum > 1:
+        last = len(voters) - rules.voters + rules.quorum
+        for k in np.nonzero(demand.quorum > 0)[0].tolist():
+            for leader in leaders.tolist():
+                waits = np.sort(demand.site_rtt[k, leader, voters])
+                possible = np.unique(waits[rules.quorum - 1 : last])
+                radii[k, leader] = tuple(possible.tolist())
+    direct = np.einsum("kc,kcs->s", demand.direct, demand.client_rtt)
+    return Terms(
+        problem=problem,
+        holders=tuple(holders.tolist()),
+        voters=tuple(voters.tolist()),
+        leaders=tuple(leaders.tolist()),
+        clients=tuple(clients),
+        classes=flow_classes(clients),
+        radii=radii,
+        direct={int(leader): float(direct[leader]) for leader in leaders},
+    )
+
+
+def client_rows(
+    demand: Demand,
+    holders: npt.NDArray[np.integer],
+    keep: int,
+    pinned: BoolArray,
+    leaders: npt.NDArray[np.integer],
+) -> list[Client]:
+    """List the clients with operations at, or by way of, their nearest replica.
+
+    A client's list of sites ends at its nearest pinned replica, which it would never pass by.
+
+    Parameters
+    ----------
+    demand
+        What they ask.
+    holders
+        Sites that may hold a replica.
+    keep
+        How many of the closest holders can matter to a client.
+    pinned
+        Sites that hold a replica in any case, shape (sites,).
+    leaders
+        Sites that may lead.
+
+    Notes
+    -----
+    O(K·C·S log S).
+    """
+    clients: list[Client] = []
+    for k in range(demand.scenarios if len(holders) else 0):
+        ranked = closest_first(demand.client_rtt[k][:, holders])
+        for c in np.nonzero((demand.near[k] > 0) | (demand.relay[k] > 0))[0]:
+            order = holders[ranked[c]][:keep]
+            pins = np.nonzero(pinned[order])[0]
+            if len(pins):
+                order = order[: pins[0] + 1]
+            sites = tuple(order.tolist())
+            near, relay = float(demand.near[k, c]), float(demand.relay[k, c])
+            row = Client(k, int(c), near, relay, sites, sites, ())
+            clients.append(replace(row, guarded=guarded(row, demand, leaders)))
+    return clients
+
+
+def flow_classes(clients: list[Client]) -> tuple[FlowClass, ...]:
+    """Group forwarding clients by scenario and magnitude of B, largest first."""
+    classes = []
+    for k in sorted({client.scenario for client in clients}):
+        forwarding = [i for i, row in enumerate(clients) if row.scenario == k and row.relay > 0]
+        forwarding.sort(key=lambda i: -clients[i].relay)
+        group: list[int] = []
+        for i in forwarding:
+            if group and clients[group[0]].relay > _CLASS_RATIO * clients[i].relay:
+                classes.append(_flow_class(k, group, clients))
+                group = []
+            group.append(i)
+        if group:
+            classes.append(_flow_class(k, group, clients))
+    return tuple(classes)
+
+
+def _flow_class(k: int, group: list[int], clients: list[Client]) -> FlowClass:
+    return FlowClass(k, tuple(group), math.fsum(clients[i].relay for i in group))
+
+
+def guarded(client: Client, demand: Demand, leaders: npt.NDArray[np.integer]) -> tuple[int, ...]:
+    """Sites whose closest-assignment row is not implied by the objective.
+
+    The row of r says that nothing farther than r serves c while r is open. It is implied when being
+    served by r costs no more than by any farther s, whoever leads:
+
+        A d(c,r) + B d(r,ℓ) ≤ A d(c,s) + B d(s,ℓ)      for all s ≻_c r that may serve, all ℓ.
+
+    For then what a solution (even a fractional one) serves from s beyond what the row allows can
+    be moved to r at no cost, because z_cr ≤ x_r leaves room as long as the row is violated.
+    Clients that forward nothing need no rows at all.
+    """
+    if client.relay == 0 or len(client.order) < 2:
+        return ()
+    order = np.array(client.order, dtype=np.intp)
+    cost = (
+        client.near * demand.client_rtt[client.scenario, client.client, order][:, np.newaxis]
+        + client.relay * demand.site_rtt[client.scenario][np.ix_(order, leaders)]
+    )
+    serving = np.isin(order, np.array(client.serving, dtype=np.intp))
+    farther = np.where(serving[:, np.newaxis], cost, np.inf)
+    cheapest_after = np.minimum.accumulate(farther[::-1], axis=0)[::-1]
+    implied = (cost[:-1] <= cheapest_after[1:]).all(axis=1)
+    return tuple(order[:-1][~implied].tolist())

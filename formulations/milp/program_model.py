@@ -1,0 +1,127 @@
+"""The program put together, and the way back from a solution to a configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from formulations.milp.constraints import (
+    add_budget,
+    add_counts,
+    add_diversity,
+    add_leader_prices,
+    add_roles,
+)
+from formulations.milp.latency_rows import add_forwarding, add_nearest, add_quorum
+from formulations.milp.objective_rows import objective
+from formulations.milp.program_data import Terms
+from formulations.milp.recipes import Nearest, Rows
+from formulations.milp.variables import Affine, Variables, assign, declare
+from formulations.solvers.linear_program import Program, compile_program, values_of
+from placement.checks import FloatArray
+from placement.model.configuration import Configuration
+
+__all__ = ["Milp", "build", "mass_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Milp:
+    """A built program.
+
+    Attributes
+    ----------
+    model
+        The Pyomo ConcreteModel: readable, printable, open to further rows.
+    variables
+        Its decision variables by name.
+    scale
+        Objective of the program over objective of the problem.
+    mass
+        See :func:`mass_of`.
+    """
+
+    model: Any
+    variables: Variables
+    scale: float
+    mass: float
+
+    def program(self) -> Program:
+        """Return the arrays of the model as it is now."""
+        return compile_program(self.model)
+
+    def values(self, program: Program, configuration: Configuration) -> FloatArray:
+        """Return the columns' values at a configuration."""
+        assign(self.variables, configuration)
+        return values_of(program)
+
+    def configuration(self, program: Program, x: FloatArray) -> Configuration:
+        """Read the configuration off a solution: binaries rounded, the leader by its largest y."""
+        value = {id(var): float(x[j]) for j, var in enumerate(program.columns)}
+        chosen = [
+            [site for site, var in container.items() if value[id(var)] > 0.5]
+            for container in (self.variables.x, self.variables.v)
+        ]
+        y = {site: value[id(var)] for site, var in self.variables.y.items()}
+        return Configuration.of(max(y, key=lambda site: y[site]), chosen[1], chosen[0])
+
+    def forbid(self, configuration: Configuration) -> None:
+        """Cut off the leader with any superset of the replicas: y_ℓ + Σ_{r ∈ R} x_r ≤ |R|.
+
+        For configurations over budget: prices are non-negative, so that more replicas under the
+        same leader are over budget as well. O(|R|).
+        """
+        members = [self.variables.x[r] for r in configuration.replicas]
+        leader = self.variables.y[configuration.leader]
+        row = Affine.of([*members, leader]).expression()
+        self.model.forbidden.add(row <= len(members))
+
+
+def mass_of(terms: Terms, rows: Rows) -> float:
+    """Upper bound on the sum of all variables of a recipe, which is what dual tolerances multiply.
+
+    If no reduced cost is below −ε, the optimum of the exact LP is at least the computed one less ε
+    times this sum.
+    """
+    rules, scenarios = terms.problem.rules, terms.demand.scenarios
+    chain = rows.nearest is Nearest.CHAIN
+    served = sum(len(row.serving) if chain else 1 for row in terms.clients)
+    radii = sum(len(waits) for waits in terms.radii.values())
+    domains = sum(len(group.names) for group in rules.groups)
+    flows = len(terms.clients) + len(terms.classes)
+    roles = 2 * rules.replicas_max + 2 * rules.voters + 1 + (rules.quorum + 1) * scenarios
+    return float(served + flows + radii + domains + roles)
+
+
+def build(terms: Terms, rows: Rows, scale: float = 1.0) -> Milp:
+    """Build the Pyomo model of a recipe.
+
+    Parameters
+    ----------
+    terms
+        The data, possibly reduced.
+    rows
+        The recipe.
+    scale
+        Factor on the objective.
+
+    Notes
+    -----
+    |S| = |C| = 60 gives some ten thousand columns and rows; see docs/formulations.md for sizes.
+    """
+    import pyomo.environ as pyo
+
+    model = pyo.ConcreteModel("replica placement")
+    variables = declare(model, terms, rows)
+    add_roles(model, variables)
+    add_counts(model, variables)
+    add_diversity(model, variables)
+    add_leader_prices(model, variables)
+    add_budget(model, variables)
+    add_nearest(model, variables)
+    add_forwarding(model, variables)
+    add_quorum(model, variables)
+    model.forbidden = pyo.ConstraintList()
+    model.objective = pyo.Objective(
+        expr=objective(variables, scale).expression(), sense=pyo.minimize
+    )
+    return Milp(model, variables, scale, mass_of(terms, rows))

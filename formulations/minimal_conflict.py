@@ -1,0 +1,380 @@
+"""Why there is no plan: a smallest set of constraints that contradict each other, in words.
+
+Every constraint that a user wrote (each pinned or forbidden site, each diversity rule, the survival
+goal, the least and the most replicas, the budget, …) is guarded by a literal of its own in a CP-SAT
+model of what is feasible. Assuming all literals, the solver names a sufficient set of assumptions
+for infeasibility; a deletion filter (Chinneck and Dravnieks, ORSA J. Computing 3(2), 1991, for
+linear programs) then drops whatever is not needed. The result is confirmed by
+:func:`placement.feasibility.feasible_plans.find_feasible`, a complete search that shares nothing
+with CP-SAT: the set has no plan, and without any one of its members there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from formulations.cpsat.constraints import budget_terms, diversity
+from formulations.solvers.cpsat import new_solver
+from placement.errors import LimitError, SolverError
+from placement.evaluation.objective import MEAN_LATENCY
+from placement.feasibility.feasible_plans import find_feasible
+from placement.model.configuration import Configuration
+from placement.model.constraints import GroupRule
+from placement.problem import Problem
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+
+__all__ = ["Constraint", "Kind", "conflict", "constraints_of", "explain", "keeping"]
+
+
+class Kind(Enum):
+    """What a constraint is, in the words that introduce it."""
+
+    FORBIDDEN = "forbidden"
+    NON_VOTER = "without a vote"
+    REPLICAS = "the replicas are exactly"
+    LEAST = "at least {} replicas"
+    MOST = "at most {} replicas"
+    VOTERS = "the voters are exactly"
+    PINNED = "pinned"
+    PINNED_VOTER = "pinned voter"
+    LEADER = "leader"
+    LEADERS = "led from one of"
+    RULE = "diversity"
+    SURVIVE = "survive"
+    OBJECTIVE = "the objective:"
+    BUDGET = "a budget of"
+
+
+_PER_SITE = (Kind.FORBIDDEN, Kind.NON_VOTER, Kind.PINNED, Kind.PINNED_VOTER)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """One thing that a user asked for, and that could be given up.
+
+    Attributes
+    ----------
+    kind
+        What it is.
+    words
+        What people are told; of a constraint on one site, its name.
+    index
+        Position among the problem's diversity rules; -1 for everything else.
+    """
+
+    kind: Kind
+    words: str
+    index: int = -1
+
+
+def explain(problem: Problem) -> tuple[str, ...]:
+    """Return why an infeasible problem has no plan, in one sentence.
+
+    Returns
+    -------
+    tuple of str
+        Empty when the constraints have a plan and only the objective (one with conditions of its
+        own, such as surviving losses) rejects it.
+
+    Raises
+    ------
+    SolverError
+        When there is a plan: whoever said "infeasible" was wrong.
+    """
+    found, confirmed, plan = conflict(problem)
+    if plan is not None:
+        if problem.objective.kind != MEAN_LATENCY.kind:
+            return ()
+        raise SolverError(f"no plan is said to exist, but here is one: {plan}")
+    voters = problem.rules.voters
+    whom = f"{voters} voter{'' if voters == 1 else 's'}"
+    if not found:
+        return (f"no choice of {whom} among the sites that may be chosen makes a plan",)
+    parts = _words(found)
+    if len(parts) == 1:
+        sentence = f"with {whom}, this alone has no plan: {parts[0]}"
+    else:
+        sentence = (
+            f"with {whom}, these {len(parts)} together have no plan, but without any one of them "
+            f"there is one: {'; '.join(parts)}"
+        )
+    if not confirmed:
+        sentence += " (by CP-SAT alone: the complete search that should confirm it gave up)"
+    return (sentence,)
+
+
+def conflict(problem: Problem) -> tuple[tuple[Constraint, ...], bool, Configuration | None]:
+    """Return constraints that together have no plan, none of which can be left out.
+
+    Returns
+    -------
+    constraints
+        A minimal set; empty when what can't be given up is infeasible by itself.
+    confirmed
+        Whether the complete search confirmed it; False when that search gave up.
+    plan
+        A configuration that obeys all constraints, if there is one after all.
+
+    Notes
+    -----
+    At most two feasibility searches per constraint. Which minimal set is found, of several, depends
+    on their order: what comes first in :func:`constraints_of` is given up first.
+    """
+    everything = constraints_of(problem)
+    guarded = _Guarded(problem, everything)
+    core = _without_needless(guarded.core(), lambda kept: guarded.core(kept) is None)
+    try:
+        plan = find_feasible(keeping(problem, core))
+        if plan is not None:
+            return (), True, plan
+        # CP-SAT rounds prices, so that the last word on what is needed is the complete search's.
+        core = _without_needless(
+            core, lambda kept: find_feasible(keeping(problem, kept)) is not None
+        )
+    except LimitError:
+        return core, False, None
+    return core, True, None
+
+
+def _without_needless(
+    core: Sequence[Constraint] | None, has_plan: Callable[[Sequence[Constraint]], bool]
+) -> tuple[Constraint, ...]:
+    """Drop, one after another, every constraint without which there is still no plan."""
+    kept = list(core or ())
+    for constraint in tuple(kept):
+        fewer = [other for other in kept if other != constraint]
+        if not has_plan(fewer):
+            kept = fewer
+    return tuple(kept)
+
+
+def constraints_of(problem: Problem) -> tuple[Constraint, ...]:
+    """List what a user asked for and could give up; the number of voters stands.
+
+    A site that lacks a label which a rule needs can't be set free: it stays forbidden (or without a
+    vote) whatever is given up.
+    """
+    rules, instance = problem.rules, problem.instance
+    hold_stays, vote_stays = _unlabelled(problem)
+    found = [Constraint(Kind.FORBIDDEN, s) for s in problem.forbidden if s not in hold_stays]
+    found += [Constraint(Kind.NON_VOTER, s) for s in problem.non_voters if s not in vote_stays]
+    if _named(problem.replicas):
+        found.append(_listed(Kind.REPLICAS, problem.replicas))
+    else:
+        pins = {*problem.pinned, *problem.pinned_voters, problem.leader} - {None}
+        if rules.replicas_min > max(rules.voters, len(pins)):  # else implied by those
+            found.append(Constraint(Kind.LEAST, Kind.LEAST.value.format(rules.replicas_min)))
+        if rules.replicas_max < len(instance.sites):
+            found.append(Constraint(Kind.MOST, Kind.MOST.value.format(rules.replicas_max)))
+    if _named(problem.voters):
+        found.append(_listed(Kind.VOTERS, problem.voters))
+    found += [Constraint(Kind.PINNED, site) for site in problem.pinned]
+    found += [Constraint(Kind.PINNED_VOTER, site) for site in problem.pinned_voters]
+    if problem.leader is not None:
+        found.append(_listed(Kind.LEADER, [problem.leader]))
+    if problem.leaders is not None:
+        found.append(_listed(Kind.LEADERS, problem.leaders))
+    count = len(problem.diversity)
+    found += [Constraint(Kind.RULE, rules.groups[i].why, i) for i in range(count)]
+    if len(rules.groups) > count + (problem.survive is not None):
+        words = f"{Kind.OBJECTIVE.value} {problem.objective.describe()}"
+        found.append(Constraint(Kind.OBJECTIVE, words))
+    if problem.survive is not None:
+        found.append(Constraint(Kind.SURVIVE, rules.groups[-1].why))
+    if problem.budget is not None:
+        currency = instance.prices.currency if instance.prices else ""
+        words = f"{Kind.BUDGET.value} {problem.budget:g} {currency}".strip()
+        found.append(Constraint(Kind.BUDGET, words))
+    return tuple(found)
+
+
+def keeping(problem: Problem, kept: Iterable[Constraint]) -> Problem:
+    """Return the same question with only some of its constraints."""
+    kept = tuple(kept)
+    kinds = {constraint.kind for constraint in kept}
+    positions = {constraint.index for constraint in kept}
+    rules = problem.rules
+    hold_stays, vote_stays = _unlabelled(problem)
+
+    def sites(kind: Kind) -> set[str]:
+        return {constraint.words for constraint in kept if constraint.kind is kind}
+
+    counts = (
+        rules.replicas_min if Kind.LEAST in kinds else 1,
+        rules.replicas_max if Kind.MOST in kinds else len(problem.instance.sites),
+    )
+    return problem.replace(
+        replicas=problem.replicas if Kind.REPLICAS in kinds else counts,
+        voters=problem.voters if Kind.VOTERS in kinds else rules.voters,
+        quorum=rules.quorum,
+        forbidden=sorted(sites(Kind.FORBIDDEN) | hold_stays),
+        non_voters=sorted(sites(Kind.NON_VOTER) | vote_stays),
+        pinned=sorted(sites(Kind.PINNED)),
+        pinned_voters=sorted(sites(Kind.PINNED_VOTER)),
+        leader=problem.leader if Kind.LEADER in kinds else None,
+        leaders=problem.leaders if Kind.LEADERS in kinds else None,
+        diversity=[rule for i, rule in enumerate(problem.diversity) if i in positions],
+        survive=problem.survive if Kind.SURVIVE in kinds else None,
+        objective=problem.objective if Kind.OBJECTIVE in kinds else MEAN_LATENCY,
+        budget=problem.budget if Kind.BUDGET in kinds else None,
+    )
+
+
+def _named(value: object) -> bool:
+    """Whether replicas or voters are given by name."""
+    return isinstance(value, tuple) and any(isinstance(item, str) for item in value)
+
+
+def _listed(kind: Kind, names: object) -> Constraint:
+    assert isinstance(names, (tuple, list))
+    return Constraint(kind, f"{kind.value} {', '.join(map(str, names))}")
+
+
+def _unlabelled(problem: Problem) -> tuple[set[str], set[str]]:
+    """Sites that may not hold a replica (not vote) and lack a label that a rule would need."""
+    rules, instance = problem.rules, problem.instance
+    stays: dict[str, set[str]] = {"replicas": set(), "voters": set()}
+    for group in rules.groups:
+        free = rules.may_vote if group.role == "voters" else rules.may_hold
+        for site, label in enumerate(instance.labels(group.level)):
+            if label is None and not free[site]:
+                stays[group.role].add(instance.sites[site])
+    return stays["replicas"], stays["voters"]
+
+
+def _words(found: Iterable[Constraint]) -> list[str]:
+    """One phrase per constraint, with those on single sites of one kind put together."""
+    parts: list[str] = []
+    names: dict[Kind, list[str]] = {}
+    for constraint in found:
+        if constraint.kind in _PER_SITE:
+            names.setdefault(constraint.kind, []).append(constraint.words)
+        else:
+            parts.append(constraint.words)
+    for kind, sites in names.items():
+        plural = "s" if kind is Kind.PINNED_VOTER and len(sites) > 1 else ""
+        parts.append(f"{kind.value}{plural} {', '.join(sites)}")
+    return parts
+
+
+class _Guarded:
+    """What is feasible, with a literal in front of every constraint that could be given up."""
+
+    def __init__(self, problem: Problem, constraints: Sequence[Constraint]) -> None:
+        from ortools.sat.python import cp_model
+
+        self.problem = problem
+        self.model = cp_model.CpModel()
+        count = len(problem.instance.sites)
+        self.replica = [self.model.new_bool_var(f"replica{s}") for s in range(count)]
+        self.voter = [self.model.new_bool_var(f"voter{s}") for s in range(count)]
+        self.leader = [self.model.new_bool_var(f"leader{s}") for s in range(count)]
+        self._structure()
+        self.guards: dict[Constraint, cp_model.IntVar] = {}
+        for number, constraint in enumerate(constraints):
+            guard = self.model.new_bool_var(f"guard{number}")
+            self.guards[constraint] = guard
+            self._add(constraint, guard)
+
+    def core(self, kept: Sequence[Constraint] | None = None) -> tuple[Constraint, ...] | None:
+        """Assume some constraints (None: all) and return enough of them for infeasibility.
+
+        Returns
+        -------
+        tuple or None
+            None when they have a plan; when all are assumed and have one, all of them, for the
+            complete search to decide.
+        """
+        from ortools.sat.python import cp_model
+
+        assumed = list(self.guards) if kept is None else list(kept)
+        self.model.clear_assumptions()
+        self.model.add_assumptions([self.guards[constraint] for constraint in assumed])
+        solver = new_solver(seconds=None, seed=0, threads=1)
+        if solver.solve(self.model) != cp_model.INFEASIBLE:
+            return tuple(assumed) if kept is None else None
+        named = set(solver.sufficient_assumptions_for_infeasibility())
+        return tuple(c for c in assumed if self.guards[c].index in named)
+
+    def _structure(self) -> None:
+        """ℓ ∈ V ⊆ R and |V| = v, which are never given up, and sites that can't be set free."""
+        from ortools.sat.python import cp_model
+
+        self.model.add_exactly_one(self.leader)
+        for replica, voter, leader in zip(self.replica, self.voter, self.leader, strict=True):
+            self.model.add_implication(leader, voter)
+            self.model.add_implication(voter, replica)
+        votes = cp_model.LinearExpr.sum(self.voter)
+        self.model.add(votes == self.problem.rules.voters)
+        for names, literals in zip(
+            _unlabelled(self.problem), (self.replica, self.voter), strict=True
+        ):
+            for site in self._indices(names):
+                self.model.add_bool_and([~literals[site]])
+
+    def _indices(self, names: Iterable[str]) -> list[int]:
+        return [int(s) for s in self.problem.instance.site_indices(sorted(names))]
+
+    def _add(self, constraint: Constraint, guard: cp_model.IntVar) -> None:
+        from ortools.sat.python import cp_model
+
+        problem, rules, model = self.problem, self.problem.rules, self.model
+        held = cp_model.LinearExpr.sum(self.replica)
+        literals: list[cp_model.IntVar] = []
+        match constraint.kind:
+            case Kind.FORBIDDEN:
+                literals = [~self.replica[s] for s in self._indices([constraint.words])]
+            case Kind.NON_VOTER:
+                literals = [~self.voter[s] for s in self._indices([constraint.words])]
+            case Kind.PINNED:
+                literals = [self.replica[s] for s in self._indices([constraint.words])]
+            case Kind.PINNED_VOTER:
+                literals = [self.voter[s] for s in self._indices([constraint.words])]
+            case Kind.REPLICAS:
+                literals = _exactly(self.replica, self._indices(map(str, problem.replicas)))  # type: ignore[arg-type]  # by name: a tuple of str
+            case Kind.VOTERS:
+                literals = _exactly(self.voter, self._indices(map(str, problem.voters)))  # type: ignore[arg-type]  # by name: a tuple of str
+            case Kind.LEADER:
+                literals = [self.leader[s] for s in self._indices([str(problem.leader)])]
+            case Kind.LEADERS:
+                candidates = set(self._indices(problem.leaders or ()))
+                literals = [~one for s, one in enumerate(self.leader) if s not in candidates]
+            case Kind.LEAST:
+                model.add(held >= rules.replicas_min).only_enforce_if(guard)
+            case Kind.MOST:
+                model.add(held <= rules.replicas_max).only_enforce_if(guard)
+            case Kind.RULE | Kind.SURVIVE | Kind.OBJECTIVE:
+                for group in _groups_of(problem, constraint):
+                    chosen = self.voter if group.role == "voters" else self.replica
+                    diversity(model, dict(enumerate(chosen)), group, guard)
+            case Kind.BUDGET:
+                for site, leader in enumerate(self.leader):
+                    terms = budget_terms(problem, site)
+                    assert terms is not None  # the constraint is a budget
+                    prices, budget = terms
+                    cost = cp_model.LinearExpr.weighted_sum(self.replica, prices)
+                    model.add(cost <= budget).only_enforce_if([guard, leader])
+        for literal in literals:
+            model.add_implication(guard, literal)
+
+
+def _groups_of(problem: Problem, constraint: Constraint) -> tuple[GroupRule, ...]:
+    """Rules on site indices that a constraint stands for: the user's, the objective's, survival."""
+    groups, own = problem.rules.groups, len(problem.diversity)
+    if constraint.kind is Kind.RULE:
+        return (groups[constraint.index],)
+    if constraint.kind is Kind.SURVIVE:
+        return (groups[-1],)
+    return groups[own:] if problem.survive is None else groups[own:-1]
+
+
+def _exactly(literals: Sequence[cp_model.IntVar], sites: Iterable[int]) -> list[cp_model.IntVar]:
+    chosen = np.isin(np.arange(len(literals)), list(sites))
+    return [one if inside else ~one for one, inside in zip(literals, chosen, strict=True)]

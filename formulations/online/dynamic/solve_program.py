@@ -1,0 +1,150 @@
+"""Solving G1 and G2 with HiGHS; what is claimed rests on safe bounds and the evaluator."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.online.dynamic.copy_model import CopyModel
+from formulations.online.dynamic.telescoped_program import build_telescoped
+from formulations.solvers.highs import Guard, Outcome, Verdict, load_relaxed, run
+from formulations.solvers.safe_bounds import prove, safe_bound
+from placement.checks import FloatArray
+from placement.errors import SolverError
+from placement.online.dynamic.evaluator import base_cost, evaluate
+from placement.online.dynamic.plan import ReplicationPlan
+from placement.online.dynamic.problem import ReplicationProblem
+from placement.status import OPTIMALITY_TOLERANCE
+
+__all__ = ["TOLERANCE", "Relaxation", "check_objective", "relax", "solve_milp"]
+
+TOLERANCE = 1e-6
+"""Largest difference between HiGHS's objective and the evaluator's, relative to the cost without
+copies."""
+
+Build = Callable[[ReplicationProblem], CopyModel]
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """The linear relaxation of a program.
+
+    Attributes
+    ----------
+    value
+        Its optimum as HiGHS says, in units of cost.
+    bound
+        Safe lower bound on it, from its duals by weak duality in checked arithmetic.
+    copies
+        y, shape (sites, objects), perhaps fractional.
+    """
+
+    value: float
+    bound: float
+    copies: FloatArray
+
+    @property
+    def integral(self) -> bool:
+        """Whether y is whole to 1e-6."""
+        return bool(np.abs(self.copies - np.rint(self.copies)).max(initial=0.0) < 1e-6)
+
+
+def relax(model: CopyModel) -> Relaxation:
+    """Solve the linear relaxation."""
+    import highspy
+
+    program = model.program
+    if not len(program.cost):
+        value = program.offset / model.scale
+        return Relaxation(value, value, model.values(np.zeros(1)))
+    solver = load_relaxed(program)
+    solver.run()
+    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        raise SolverError(f"HiGHS ended an LP with {solver.getModelStatus()}")
+    solution = solver.getSolution()
+    values = np.array(solution.col_value, dtype=np.float64)
+    duals = np.array(solution.row_dual, dtype=np.float64)
+    bound = safe_bound(program, program.lower, program.upper, duals)
+    return Relaxation(
+        program.objective(values) / model.scale, bound / model.scale, model.values(values)
+    )
+
+
+def check_objective(outcome: Outcome, scale: float, cost: float, base: float) -> None:
+    """Hold HiGHS's objective against the evaluator's cost, to TOLERANCE of the cost without copies.
+
+    An incumbent of a run that was stopped may leave savings unclaimed, so that it costs less than
+    HiGHS says; never more.
+
+    Raises
+    ------
+    SolverError
+        When the two differ otherwise.
+    """
+    more = cost - outcome.objective / scale
+    less = outcome.verdict is Verdict.OPTIMAL and -more > TOLERANCE * base
+    if more > TOLERANCE * base or less:
+        raise SolverError(
+            f"HiGHS's objective {outcome.objective / scale!r} is not the cost {cost!r}"
+        )
+
+
+def solve_milp(
+    problem: ReplicationProblem, build: Build = build_telescoped, *, time_limit: float = math.inf
+) -> ReplicationPlan:
+    """Solve a problem with one of the programs, and prove the answer.
+
+    The bound is the safe bound of the relaxation; where that does not reach the cost, branch and
+    bound on safe bounds closes the rest (:mod:`formulations.solvers.safe_bounds`). HiGHS's own
+    bound is not used.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    build
+        ``build_telescoped`` (G2) or ``build_assignment`` (G1).
+    time_limit
+        Seconds; the best copies so far, with the bound so far, when they have passed, or at
+        Ctrl-C.
+
+    Raises
+    ------
+    SolverError
+        When HiGHS's objective is not the evaluator's.
+    """
+    deadline = time.perf_counter() + time_limit
+    model = build(problem)
+    method = f"milp ({build.__name__.removeprefix('build_')})"
+    if not len(model.program.cost):
+        empty = base_cost(problem)
+        return ReplicationPlan.of(problem, problem.none, method, bound=empty)
+    relaxed = relax(model)
+    outcome = run(model.program, Guard(deadline=deadline))
+    if outcome.verdict is Verdict.INFEASIBLE:
+        raise SolverError("HiGHS calls a program infeasible that no copies at all satisfy")
+    notes = [f"linear relaxation {relaxed.value:.9g}, safe bound {relaxed.bound:.9g}"]
+    if outcome.values is None:
+        copies = problem.none
+        notes.append("nothing found in time: no copies")
+    else:
+        copies = model.copies(outcome.values)
+        check_objective(outcome, model.scale, evaluate(problem, copies).cost, base_cost(problem))
+    cost = evaluate(problem, copies).cost
+    bound = max(relaxed.bound, 0.0)  # rounding down may have gone below 0, which no cost does
+    target = cost * (1 - OPTIMALITY_TOLERANCE / 2)
+    if outcome.verdict is Verdict.STOPPED:
+        notes.append(f"stopped: {outcome.stop}")
+    elif bound < target:
+
+        def judge(values: FloatArray) -> bool:
+            return bool(evaluate(problem, model.copies(values)).cost >= target)
+
+        proof = prove(model.program, target * model.scale, judge, deadline=deadline)
+        bound = max(bound, proof.bound / model.scale * (1 - 1e-15))
+        notes.append(f"proven on safe bounds, {proof.nodes} nodes, {proof.open} left open")
+    return ReplicationPlan.of(problem, copies, method, bound=bound, notes=tuple(notes))

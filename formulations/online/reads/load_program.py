@@ -1,0 +1,353 @@
+"""The linear programme around a description of strategies: loads, limits, objective, prices.
+
+How a strategy is written (enumerated, compact, generated columns) is the caller's: columns x >= 0
+with the time they add to the mean latency and the reads they put on nodes, and rows among them.
+Here the rest is built. Sets: scenarios k, nodes v. Variables: x, ρ_kv, t_k, n_kv.
+
+    min  Σ_k load_weight·w_k·t_k + latency_weight·Σ_j a_j x_j + Σ_kv queue_weight·w_k·n_kv
+    ρ_kv − volume_k/capacity_v·Σ_j visits_vj x_j  = base_kv
+    t_k − ρ_kv                                   >= 0             prices π_kv
+    n_kv − f'(r)·ρ_kv                            >= f(r) − r·f'(r)   for tangents r,  f = ρ/(1 − ρ)
+    Σ_j a_j x_j                                  <= latency_budget   price μ
+    t_k <= load_limit
+
+HiGHS works with absolute tolerances, so that loads are handed over in units of the largest possible
+one and the objective in units of its largest coefficient; prices are turned back.
+
+A tangent lies below the convex f, so that the programme is a relaxation, and its duals are good
+prices for :func:`placement.online.reads.lower_bound`, which is what proves.
+
+When nothing obeys the limits, the same programme with both limits raised by e (in units of the
+largest possible load and in parts of the budget) and objective e gives prices that refute them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from formulations.solvers.highs import load_relaxed
+from formulations.solvers.linear_program import Program
+from placement.checks import BoolArray, FloatArray
+from placement.errors import SolverError
+from placement.online.reads import (
+    Prices,
+    ReadGoal,
+    ReadPlan,
+    ReadProblem,
+    ReadStrategy,
+    evaluate,
+    infeasible_by,
+    lower_bound,
+)
+from placement.online.reads.strategy_evaluator import TOLERANCE
+from placement.status import relative_gap
+
+__all__ = ["Answer", "Master", "optimise"]
+
+_FIRST_TANGENTS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
+_SATURATED = 1.0 - 1e-6
+"""With a queueing term no node is used more than this; f is a million there."""
+
+_LP_TOLERANCE = 1e-10
+"""The least HiGHS takes; prices at its default of 1e-7 leave gaps of some 1e-9."""
+
+_REFUTED = 1e-12
+"""Limits count as refuted when the prices exceed them by this, in parts of the largest possible
+load and of the budget; they are sums of some hundred terms, off by 1e-14."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Values of the columns x, shape (columns,), and the prices; `excess` is e where it exists."""
+
+    values: FloatArray
+    prices: Prices
+    excess: float = 0.0
+
+
+@dataclass(eq=False)
+class Master:
+    """Columns and rows of one way to write strategies; grows, never shrinks."""
+
+    problem: ReadProblem
+    latency: list[float] = field(default_factory=list)
+    visits: list[Mapping[int, float]] = field(default_factory=list)
+    rows: list[tuple[dict[int, float], float, float]] = field(default_factory=list)
+    tangents: list[tuple[int, int, float]] = field(default_factory=list)
+
+    def column(self, latency: float, visits: Mapping[int, float]) -> int:
+        """Add x_j with its a_j in ms and its reads per node; return j."""
+        self.latency.append(latency)
+        self.visits.append(visits)
+        return len(self.latency) - 1
+
+    def row(self, terms: dict[int, float], low: float, high: float) -> int:
+        """Add low <= Σ terms·x <= high; return its number."""
+        self.rows.append((terms, low, high))
+        return len(self.rows) - 1
+
+    def add_tangents(self, load: FloatArray) -> bool:
+        """Add a tangent of f at every load; False when all were there."""
+        known = {(k, v): set[float]() for k, v in np.ndindex(load.shape)}
+        for k, v, point in self.tangents:
+            known[k, v].add(point)
+        before = len(self.tangents)
+        for k, v in np.ndindex(load.shape):
+            point = min(float(load[k, v]), _SATURATED)
+            if all(abs(point - other) > 1e-13 for other in known[k, v]):
+                self.tangents.append((k, v, point))
+        return len(self.tangents) > before
+
+    def solve(self, goal: ReadGoal, *, elastic: bool = False) -> Answer | None:
+        """Solve with HiGHS; None when it says that nothing obeys the limits.
+
+        Raises
+        ------
+        SolverError
+            When HiGHS ends in any other way than optimal or infeasible.
+        """
+        import highspy
+
+        layout = _Layout(self, goal, elastic)
+        solver = load_relaxed(layout.program())
+        for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+            solver.setOptionValue(name, _LP_TOLERANCE)
+        solver.run()
+        status = solver.getModelStatus()
+        if status == highspy.HighsModelStatus.kInfeasible and not elastic:
+            return None
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise SolverError(f"HiGHS ended with {solver.modelStatusToString(status)!r}")
+        solution = solver.getSolution()
+        values = np.array(solution.col_value, dtype=np.float64)
+        return layout.answer(values, np.array(solution.row_dual, dtype=np.float64))
+
+
+class _Layout:
+    """Where columns and rows of the whole programme stand: x, ρ, t, n, e; own rows first."""
+
+    def __init__(self, master: Master, goal: ReadGoal, elastic: bool) -> None:
+        self.master, self.goal, self.elastic = master, goal, elastic
+        problem = master.problem
+        self.scenarios, self.nodes = len(problem.volumes), problem.nodes
+        size = self.scenarios * self.nodes
+        self.load0 = len(master.latency)
+        self.peak0 = self.load0 + size
+        self.queue0 = self.peak0 + self.scenarios
+        self.queued = goal.queue_weight > 0 and not elastic
+        self.excess = self.queue0 + (size if self.queued else 0)
+        self.columns = self.excess + 1
+        most = problem.base_load.max(axis=1) + problem.volumes * float(
+            problem.reads.sum() / problem.capacities.min()
+        )
+        self.unit = float(most.max()) or 1.0
+        limit = min(goal.load_limit, _SATURATED) if goal.queue_weight > 0 else goal.load_limit
+        self.price = 1.0
+        self.lines: list[tuple[dict[int, float], float, float]] = [*master.rows]
+        self._balance()
+        self.peak_row = len(self.lines)
+        for k in range(self.scenarios):
+            for v in range(self.nodes):
+                self.lines.append(({self.peak0 + k: 1.0, self._load(k, v): -1.0}, 0.0, math.inf))
+        self.tangent_row = len(self.lines)
+        if self.queued:
+            for k, v, point in master.tangents:
+                slope = 1.0 / (1.0 - point) ** 2
+                low = point / (1.0 - point) - point * slope
+                queue = self.queue0 + k * self.nodes + v
+                terms = {queue: 1.0, self._load(k, v): -slope * self.unit}
+                self.lines.append((terms, low, math.inf))
+        self.budget_row = len(self.lines)
+        if math.isfinite(goal.latency_budget):
+            terms = {j: a for j, a in enumerate(master.latency) if a}
+            terms[self.excess] = -(goal.latency_budget or 1.0)
+            self.lines.append((terms, -math.inf, goal.latency_budget))
+        if math.isfinite(limit):
+            for k in range(self.scenarios):
+                terms = {self.peak0 + k: 1.0, self.excess: -1.0}
+                self.lines.append((terms, -math.inf, limit / self.unit))
+
+    def _load(self, k: int, v: int) -> int:
+        return self.load0 + k * self.nodes + v
+
+    def _balance(self) -> None:
+        problem = self.master.problem
+        on: list[dict[int, float]] = [{} for _ in range(self.nodes)]
+        for j, visits in enumerate(self.master.visits):
+            for v, rate in visits.items():
+                on[v][j] = rate
+        for k in range(self.scenarios):
+            for v in range(self.nodes):
+                factor = float(problem.volumes[k] / problem.capacities[v]) / self.unit
+                terms = {j: -factor * rate for j, rate in on[v].items() if rate and factor}
+                terms[self._load(k, v)] = 1.0
+                base = float(problem.base_load[k, v]) / self.unit
+                self.lines.append((terms, base, base))
+
+    def program(self) -> Program:
+        """The arrays."""
+        goal, problem = self.goal, self.master.problem
+        cost = np.zeros(self.columns)
+        upper = np.full(self.columns, np.inf)
+        if self.elastic:
+            cost[self.excess] = 1.0
+        else:
+            upper[self.excess] = 0.0
+            cost[: self.load0] = goal.latency_weight * np.array(self.master.latency)
+            weights = goal.load_weight * problem.scenario_weights
+            cost[self.peak0 : self.queue0] = weights * self.unit
+            if self.queued:
+                weights = goal.queue_weight * problem.scenario_weights
+                cost[self.queue0 : self.excess] = np.repeat(weights, self.nodes)
+            self.price = float(cost.max()) or 1.0
+            cost /= self.price
+        counts = [len(terms) for terms, _, _ in self.lines]
+        integer: BoolArray = np.zeros(self.columns, dtype=bool)
+        return Program(
+            cost=cost,
+            offset=0.0,
+            lower=np.zeros(self.columns),
+            upper=upper,
+            integer=integer,
+            start=np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
+            index=np.array([j for terms, _, _ in self.lines for j in terms], dtype=np.intp),
+            value=np.array([a for terms, _, _ in self.lines for a in terms.values()]),
+            row_lower=np.array([low for _, low, _ in self.lines]),
+            row_upper=np.array([high for _, _, high in self.lines]),
+            columns=(),
+        )
+
+    def answer(self, values: FloatArray, duals: FloatArray) -> Answer:
+        """Read values and prices."""
+        shape = (self.scenarios, self.nodes)
+        size = self.scenarios * self.nodes
+        duals = duals * self.price
+        peak = duals[self.peak_row : self.peak_row + size].reshape(shape) / self.unit
+        queue = np.zeros(shape)
+        if self.queued:
+            for (k, v, point), dual in zip(
+                self.master.tangents, duals[self.tangent_row : self.budget_row], strict=True
+            ):
+                queue[k, v] += max(0.0, float(dual)) / (1.0 - point) ** 2
+        finite = math.isfinite(self.goal.latency_budget)
+        latency = max(0.0, -float(duals[self.budget_row])) if finite else 0.0
+        prices = Prices(np.maximum(peak, 0.0), queue, latency)
+        return Answer(values[: self.load0], prices, float(values[self.excess]))
+
+
+def optimise(
+    master: Master,
+    goal: ReadGoal,
+    *,
+    method: str,
+    strategy_of: Callable[[FloatArray], ReadStrategy],
+    extend: Callable[[Prices, float], bool],
+    most_rounds: int = 2000,
+) -> ReadPlan:
+    """Solve, evaluate, bound; add columns and tangents until value and bound meet.
+
+    Parameters
+    ----------
+    master
+        Columns and rows to begin with.
+    strategy_of
+        Turns values of x into a strategy.
+    extend
+        Adds columns that are worth it at some prices (the second argument: price of a ms of mean
+        latency); False when there is none. Programmes with all their columns return False.
+
+    Returns
+    -------
+    Optimal, or infeasible with limits refuted by prices; feasible when the rounds ran out.
+
+    Raises
+    ------
+    SolverError
+        When HiGHS fails, or calls infeasible what the prices do not refute.
+    """
+    problem = master.problem
+    if goal.queue_weight > 0:
+        shape = problem.base_load.shape
+        for point in _FIRST_TANGENTS:
+            master.add_tangents(np.full(shape, point))
+    best, value, bound = None, math.inf, 0.0  # no term of the objective is negative
+    rounds = 0
+    for rounds in range(1, most_rounds + 1):  # noqa: B007  the number is told below
+        answer = master.solve(goal)
+        if answer is None:
+            answer = master.solve(goal, elastic=True)
+            assert answer is not None  # elastic programmes have solutions, or raise
+            limit = min(goal.load_limit, 1.0) if goal.queue_weight > 0 else goal.load_limit
+            refuted = infeasible_by(
+                problem, dataclasses.replace(goal, load_limit=limit), answer.prices
+            )
+            if refuted > _REFUTED:
+                alone = functools.partial(
+                    optimise, master, method=method, strategy_of=strategy_of, extend=extend
+                )
+                reasons = _reasons(problem, dataclasses.replace(goal, load_limit=limit), alone)
+                return ReadPlan.of(
+                    problem, goal, None, method=method, bound=math.inf, notes=reasons
+                )
+            if extend(answer.prices, answer.prices.latency):
+                continue
+            # A limit at the very edge of what is possible: within the tolerance of the evaluator.
+            excess, answer = answer.excess, master.solve(_eased(goal))
+            if answer is None:
+                raise SolverError(
+                    f"HiGHS finds nothing within the limits of {goal}, but the prices do not "
+                    f"refute them (excess {excess:.3g})"
+                )
+        strategy = strategy_of(answer.values)
+        figures = evaluate(problem, strategy)
+        reached = figures.objective(goal)
+        if reached < value and not figures.broken(goal):
+            best, value = strategy, reached
+        bound = max(bound, lower_bound(problem, goal, answer.prices))
+        if relative_gap(value, bound) <= 1e-10:
+            break
+        grew = extend(answer.prices, goal.latency_weight + answer.prices.latency)
+        if goal.queue_weight > 0:
+            grew = master.add_tangents(figures.load) or grew
+        if not grew:
+            break
+    if best is None:
+        raise SolverError(f"{method}: no strategy within the limits came out of {rounds} rounds")
+    note = f"{rounds} linear programmes, {len(master.latency)} columns in the last"
+    return ReadPlan.of(problem, goal, best, method=method, bound=min(bound, value), notes=[note])
+
+
+def _reasons(
+    problem: ReadProblem, goal: ReadGoal, solve: Callable[[ReadGoal], ReadPlan]
+) -> list[str]:
+    """Which limit nothing obeys even alone, with the least that is possible; or that they clash."""
+    found = []
+    if math.isfinite(goal.load_limit) and len(problem.volumes) == 1:
+        least = solve(ReadGoal.least_load()).bound
+        if least > goal.load_limit:
+            found.append(
+                f"the busiest node is used at least {least:.6g}, the limit is {goal.load_limit:.6g}"
+            )
+    if math.isfinite(goal.latency_budget):
+        least = solve(ReadGoal.least_latency()).bound
+        if least > goal.latency_budget:
+            found.append(
+                f"the mean latency is at least {least:.6g} ms, the budget is "
+                f"{goal.latency_budget:.6g} ms"
+            )
+    return found or ["no strategy obeys all limits at once"]
+
+
+def _eased(goal: ReadGoal) -> ReadGoal:
+    """The goal with its limits raised by half of what the evaluator tolerates."""
+    return dataclasses.replace(
+        goal,
+        load_limit=goal.load_limit * (1.0 + TOLERANCE / 2),
+        latency_budget=goal.latency_budget * (1.0 + TOLERANCE / 2),
+    )

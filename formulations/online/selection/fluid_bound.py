@@ -1,0 +1,192 @@
+"""The fluid linear programme: a floor for the mean latency of 10^5 reads and more.
+
+Reads of the same group are alike and of mean work w̄; time is cut into bins of `width` ticks. x_gsk
+is how much of group g starts on server s in bin k, B_gk what is left waiting at its end:
+
+    min  Σ w̄·f_sk·x_gsk + width·Σ W_gk
+    B_gk = B_g,k−1 + arrivals_gk − Σ_s x_gsk >= 0
+    W_gk >= B_gk − arrivals_gk,  W_gk >= 0                (these waited all bin long)
+    Σ_g w̄·f_sk·x_gsk <= c·width                            (servers, per bin)
+
+The value of the programme is a floor for large numbers only: works differ, and service that starts
+late in a fast bin may run past it. What is proven is the bound of its capacity duals as prices
+(:mod:`.prices`), for the reads as they are.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.online.selection.server_time_prices import Prices, ascend, check_width, price
+from formulations.online.selection.start_options import incumbent
+from placement.checks import FloatArray, IntArray
+from placement.errors import SolverError
+from placement.online.selection import Window
+
+__all__ = ["Fluid", "bound"]
+
+_GOLDEN = (5**0.5 - 1) / 2
+_NARROWINGS = 5
+_DRAIN = 1.25
+"""Bins are laid out for this many times the span of the arrivals."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fluid:
+    """What the programme says and what is proven.
+
+    Attributes
+    ----------
+    bound
+        Proven lower bound on the mean flow time in ms, for every order and any idling.
+    value
+        Optimum of the programme in ms: no bound, but where bounds go as reads become many.
+    prices
+        Those that give the bound.
+    bounds
+        The bound after each ascent step, ms; the first is that of the duals, times the factor in
+        [0, 1] that makes it largest.
+    wall_s
+        Seconds.
+    """
+
+    bound: float
+    value: float
+    prices: Prices
+    bounds: tuple[float, ...]
+    wall_s: float
+
+
+def bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
+    """Solve the programme with HiGHS and prove a bound from its duals.
+
+    Parameters
+    ----------
+    window
+        The reads; for a whole path, cut at 0.
+    width
+        Ticks per bin; must divide the epoch.
+    steps
+        Ascent steps on the prices; the duals of a large programme are hard to improve.
+
+    Raises
+    ------
+    InputError
+        When the width does not divide the epoch.
+    SolverError
+        When HiGHS fails.
+
+    Notes
+    -----
+    (replication + 2)·groups·bins columns.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    check_width(width, window, "bins")
+    began = time.perf_counter()
+    cluster = window.path.cluster
+    servers, copies = cluster.servers, cluster.replication
+    first = int(window.release[0]) // width
+    last = int(window.release[-1] + window.delay)
+    bins = int((last - first * width) * _DRAIN) // width + 2
+    group = window.path.group[window.first :]
+    arrivals = np.zeros((servers, bins))
+    np.add.at(arrivals, (group, (window.release + window.delay) // width - first), 1.0)
+    work = float(window.work.mean())
+    begin = (first + np.arange(bins)) * width
+    service = work * window.factor(np.arange(servers)[:, np.newaxis], begin).astype(np.float64)
+    room = cluster.slots * float(width) - _fixed(window, width, first, bins)
+
+    # Columns: x[g, copy, k], then B[g, k], then W[g, k].
+    g, copy, k = (a.ravel() for a in np.indices((servers, copies, bins)))
+    where = cluster.groups[g, copy]
+    cells = servers * bins
+    backlog, waiting = len(g) + np.arange(cells), len(g) + cells + np.arange(cells)
+    cost = np.concatenate([service[where, k], np.zeros(cells), np.full(cells, float(width))])
+    # What never starts still pays its quickest service, so that leaving it waiting is not free.
+    cost[backlog.reshape(servers, bins)[:, -1]] = work * float(window.factors.min())
+    here = np.arange(cells)
+    later = here[here % bins > 0]
+    balance = _matrix(
+        [
+            (g * bins + k, np.arange(len(g)), 1.0),
+            (here, backlog, 1.0),
+            (later, backlog[later - 1], -1.0),
+        ]
+    )
+    limits = _matrix(
+        [
+            (where * bins + k, np.arange(len(g)), service[where, k]),
+            (cells + here, backlog, 1.0),
+            (cells + here, waiting, -1.0),
+        ]
+    )
+    shape = (cells, len(cost)), (2 * cells, len(cost))
+    solved = linprog(
+        cost,
+        A_ub=csr_array(limits, shape=shape[1]),
+        b_ub=np.concatenate([room.ravel(), arrivals.ravel()]),
+        A_eq=csr_array(balance, shape=shape[0]),
+        b_eq=arrivals.ravel(),
+        method="highs",
+    )
+    if solved.status != 0:
+        raise SolverError(f"HiGHS did not solve the fluid programme: {solved.message}")
+    dual = np.maximum(0.0, -solved.ineqlin.marginals[:cells]).reshape(servers, bins)
+    value = np.concatenate([np.zeros((servers, first)), dual], axis=1)
+    in_ms = 1 / window.size / window.ticks_per_ms
+    target = incumbent(window)[2] * in_ms
+    risen = ascend(window, _scaled(window, Prices(width, value)), target, steps)
+    return Fluid(
+        risen.best.bound,
+        float(solved.fun) * in_ms + 2 * window.delay / window.ticks_per_ms,
+        risen.prices,
+        risen.bounds,
+        time.perf_counter() - began,
+    )
+
+
+def _scaled(window: Window, prices: Prices) -> Prices:
+    """Return the prices times the factor in [0, 1] of best bound, by golden section.
+
+    The bound is concave in the prices. Where servers are overloaded for long, the duals of alike
+    reads are too high for reads that differ, and a fraction of them proves more.
+    """
+
+    def at(factor: float) -> float:
+        return price(window, Prices(prices.width, factor * prices.value)).bound
+
+    known = {0.0: at(0.0), 1.0: at(1.0)}
+    low, high = 0.0, 1.0
+    for _ in range(_NARROWINGS):
+        inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
+        for factor in inner:
+            if factor not in known:
+                known[factor] = at(factor)
+        if known[inner[0]] < known[inner[1]]:
+            low = inner[0]
+        else:
+            high = inner[1]
+    best = max(known, key=known.__getitem__)
+    return Prices(prices.width, best * prices.value)
+
+
+def _matrix(
+    parts: list[tuple[IntArray, IntArray, FloatArray | float]],
+) -> tuple[FloatArray, tuple[IntArray, IntArray]]:
+    rows, columns, values = zip(*parts, strict=True)
+    filled = [np.broadcast_to(v, r.shape) for v, r in zip(values, rows, strict=True)]
+    return np.concatenate(filled), (np.concatenate(rows), np.concatenate(columns))
+
+
+def _fixed(window: Window, width: int, first: int, bins: int) -> FloatArray:
+    """Ticks of fixed intervals in every bin."""
+    used = np.zeros((window.path.cluster.servers, bins))
+    for server, start, end in window.fixed.tolist():
+        low = np.arange(bins) * width + first * width
+        used[server] += np.clip(np.minimum(end, low + width) - np.maximum(start, low), 0, None)
+    return used

@@ -1,0 +1,311 @@
+"""The optimal replica choice for the reads of a window, by CP-SAT, with a proven bound.
+
+Sets and data: reads r with release a_r and work e_r, replicas E_r, slots c, one-way delay l; a read
+that starts on s in a segment of factor f takes e_r·f. Options o = (r, s, segment) with a window of
+starts. Variables: x_o ∈ {0, 1}; S_r, the start of service.
+
+    min  Σ_r (S_r + Σ_{o of r} d_o·x_o + l − a_r)
+    Σ_{o of r} x_o = 1;   x_o ⇒ earliest_o <= S_r <= latest_o
+    at any time at most c of the chosen intervals [S_r, S_r + d_o), fixed ones included, on a server
+    first come, first served (order="fcfs" only): r before r' in arrival order, both on s
+        ⇒ S_r <= S_r', and no read starts before one that was sent earlier
+
+Order "any" admits every order and any idling: its bound holds for every policy that does not
+interrupt service, those that hold reads back included. Order "fcfs" is the best that choosing
+replicas can do at servers that serve first come, first served. While speeds do not change inside
+the window it is exact; when they do, the model may idle a server until it is faster, which real
+servers do not, so that it is a relaxation: its bound holds and the plan is what the simulator says
+of the same choices.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from formulations.online.selection.start_options import Option, incumbent, latest_starts, options
+from formulations.solvers.cpsat import Answer, Outcome, new_solver, run_solver
+from placement.checks import FloatArray
+from placement.errors import InputError, SolverError
+from placement.online.run_records import RunRecord, summarise
+from placement.online.selection import Window
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+
+__all__ = ["Optimum", "Order", "solve"]
+
+Order = Literal["any", "fcfs"]
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """What was found and what was proven.
+
+    Attributes
+    ----------
+    window, order, quantile
+        The question; `quantile` is None for the mean.
+    flow
+        Flow times in ms of the plan, by the simulator ("fcfs") or by the referee of schedules
+        ("any"); shape (N,).
+    servers
+        Who serves each read, shape (N,).
+    bound
+        Proven lower bound in ms on the mean flow time (or on the quantile).
+    proven
+        Whether the plan meets the bound, up to half a tick per read.
+    status
+        Of the solver: "optimal" or "stopped".
+    wall_s
+        Seconds.
+    """
+
+    window: Window
+    order: Order
+    quantile: float | None
+    flow: FloatArray
+    servers: np.ndarray
+    bound: float
+    proven: bool
+    status: str
+    wall_s: float
+
+    @property
+    def value(self) -> float:
+        """Mean flow time of the plan in ms, or its quantile: the ⌈q·N⌉-th smallest."""
+        if self.quantile is None:
+            return float(self.flow.mean())
+        return float(np.sort(self.flow)[_needed(self.quantile, len(self.flow)) - 1])
+
+    def record(self) -> RunRecord:
+        """Return it as the record of a run."""
+        params: dict[str, object] = {"first": self.window.first, "reads": self.window.size}
+        return RunRecord(
+            "selection",
+            f"optimum, order {self.order}",
+            params,
+            self.window.path.seed,
+            summarise(self.flow),
+            lower_bound=self.bound,
+            bound_kind="CP-SAT" if self.quantile is None else f"CP-SAT, quantile {self.quantile}",
+            solver_status=self.status,
+            wall_s=self.wall_s,
+        )
+
+
+def solve(
+    window: Window,
+    order: Order = "any",
+    *,
+    quantile: float | None = None,
+    seconds: float | None = 60.0,
+    seed: int = 0,
+    threads: int = 1,
+) -> Optimum:
+    """Minimise the mean flow time of a window's reads, or a quantile of it.
+
+    Parameters
+    ----------
+    window
+        The reads.
+    order
+        "any" or "fcfs"; see above.
+    quantile
+        q in (0, 1]: minimise the ⌈q·N⌉-th smallest flow time instead of the mean.
+    seconds, seed, threads
+        Of the search; Ctrl-C keeps what there is.
+
+    Raises
+    ------
+    InputError
+        For another order, or a quantile out of range.
+    SolverError
+        When CP-SAT fails, or the referee refutes its plan.
+
+    Notes
+    -----
+    Proofs of the mean close up to some twenty reads; beyond, take the bound of
+    :func:`formulations.online.selection.time_indexed.bound`.
+    """
+    if order not in get_args(Order):
+        raise InputError(
+            "unknown order", field="order", value=order, expected=" or ".join(get_args(Order))
+        )
+    if quantile is not None and not 0 < quantile <= 1:
+        raise InputError(
+            "out of range", field="quantile", value=quantile, expected="a number in (0, 1]"
+        )
+    began = time.perf_counter()
+    model = _Model(window, order, quantile)
+    solver = new_solver(seconds=seconds, seed=seed, threads=threads)
+    answer = run_solver(solver, model.model, seconds=seconds)
+    servers, starts = model.plan(answer)
+    bound = model.bound(answer)
+    flow = window.assign(servers) if order == "fcfs" else window.schedule(servers, starts)
+    slack = 0.5 / window.ticks_per_ms
+    found = Optimum(
+        window,
+        order,
+        quantile,
+        flow,
+        servers,
+        bound,
+        False,
+        answer.outcome.value,
+        time.perf_counter() - began,
+    )
+    if found.value < bound - slack / window.size:
+        raise SolverError(
+            f"CP-SAT proved {bound} ms, but the referee finds {found.value} ms for its plan"
+        )
+    if order == "any" and answer.objective is not None:
+        claimed = model.in_ms(answer.objective)
+        if quantile is None and not math.isclose(claimed, found.value, rel_tol=1e-9):
+            raise SolverError(f"CP-SAT claims {claimed} ms, the referee finds {found.value} ms")
+    proven = found.value <= bound + slack / window.size
+    return Optimum(**{**vars(found), "proven": proven})
+
+
+def _needed(quantile: float, count: int) -> int:
+    """⌈q·N⌉, with q read as the decimal it was written as."""
+    return max(1, math.ceil(quantile * count - 1e-9))
+
+
+class _Model:
+    """The model and the way back from its values."""
+
+    def __init__(self, window: Window, order: Order, quantile: float | None) -> None:
+        from ortools.sat.python import cp_model
+
+        self.window, self.quantile = window, quantile
+        self.model = model = cp_model.CpModel()
+        servers, starts, total = incumbent(window)
+        self.fallback = servers, starts
+        if quantile is None:
+            latest = latest_starts(window, total)
+        else:
+            # Once all have arrived and all fixed work is done, a server that idles longer than the
+            # next read would take could serve it at once instead: so in some optimal schedule each
+            # read idles and serves for at most twice its slowest service, one after the other.
+            slowest = int(window.factors.max())
+            end = int(max(window.release[-1] + window.delay, window.fixed[:, 2].max(initial=0)))
+            latest = np.full(window.size, end + 2 * int(window.work.sum()) * slowest)
+        self.options = options(window, latest)
+        self.start = [
+            model.new_int_var(int(window.release[r]) + window.delay, int(latest[r]), f"S{r}")
+            for r in range(window.size)
+        ]
+        self.chosen: list[list[cp_model.IntVar]] = []
+        on_server: dict[int, list[cp_model.IntervalVar]] = {}
+        self.here: dict[tuple[int, int], list[cp_model.IntVar]] = {}
+        for read, choices in enumerate(self.options):
+            self.chosen.append([self._option(o, on_server) for o in choices])
+            model.add_exactly_one(self.chosen[read])
+        for server, begin, end in window.fixed.tolist():
+            on_server.setdefault(server, []).append(
+                model.new_fixed_size_interval_var(begin, end - begin, f"fixed{server}_{begin}")
+            )
+        slots = window.path.cluster.slots
+        for intervals in on_server.values():
+            if slots == 1:
+                model.add_no_overlap(intervals)
+            else:
+                model.add_cumulative(intervals, [1] * len(intervals), slots)
+        if order == "fcfs":
+            self._first_come()
+        self._objective()
+        self._hint(servers, starts)
+
+    def _option(
+        self, option: Option, on_server: dict[int, list[cp_model.IntervalVar]]
+    ) -> cp_model.IntVar:
+        model, start = self.model, self.start[option.read]
+        x = model.new_bool_var(f"x{option.read}_{option.server}_{option.earliest}")
+        model.add(start >= option.earliest).only_enforce_if(x)
+        model.add(start <= option.latest).only_enforce_if(x)
+        interval = model.new_optional_fixed_size_interval_var(start, option.duration, x, "")
+        on_server.setdefault(option.server, []).append(interval)
+        self.here.setdefault((option.read, option.server), []).append(x)
+        return x
+
+    def _first_come(self) -> None:
+        model, window = self.model, self.window
+        sent = {int(s): int(b) for s, b, _ in window.fixed.tolist()}  # the last start per server
+        present: dict[int, list[tuple[int, cp_model.IntVar]]] = {}
+        for (read, server), literals in self.here.items():
+            here = literals[0]
+            if len(literals) > 1:
+                here = model.new_bool_var(f"z{read}_{server}")
+                model.add(sum(literals) == here)
+            if server in sent:
+                model.add(self.start[read] >= sent[server]).only_enforce_if(here)
+            present.setdefault(server, []).append((read, here))
+        for reads in present.values():
+            reads.sort(key=lambda pair: pair[0])
+            for k, (one, z) in enumerate(reads):
+                for other, y in reads[k + 1 :]:
+                    model.add(self.start[one] <= self.start[other]).only_enforce_if([z, y])
+
+    def _flow(self, read: int) -> cp_model.LinearExprT:
+        durations = sum(
+            o.duration * x for o, x in zip(self.options[read], self.chosen[read], strict=True)
+        )
+        return self.start[read] + durations + self.window.delay - int(self.window.release[read])
+
+    def _objective(self) -> None:
+        model, window = self.model, self.window
+        if self.quantile is None:
+            model.minimize(sum(self._flow(read) for read in range(window.size)))
+            return
+        most = max(
+            o.latest + o.duration + window.delay - int(window.release[o.read])
+            for choices in self.options
+            for o in choices
+        )
+        self.theta = model.new_int_var(int(window.least.min()), most, "theta")
+        within = [model.new_bool_var(f"b{read}") for read in range(window.size)]
+        for read, b in enumerate(within):
+            model.add(self._flow(read) <= self.theta).only_enforce_if(b)
+        model.add(sum(within) >= _needed(self.quantile, window.size))
+        model.minimize(self.theta)
+
+    def _hint(self, servers: np.ndarray, starts: np.ndarray) -> None:
+        for read, choices in enumerate(self.options):
+            self.model.add_hint(self.start[read], int(starts[read]))
+            for option, x in zip(choices, self.chosen[read], strict=True):
+                inside = option.earliest <= starts[read] <= option.latest
+                self.model.add_hint(x, bool(option.server == servers[read] and inside))
+
+    def in_ms(self, objective: float) -> float:
+        """Turn a value of the objective into ms: the mean, or the quantile."""
+        reads = self.window.size if self.quantile is None else 1
+        return objective / reads / self.window.ticks_per_ms
+
+    def bound(self, answer: Answer) -> float:
+        """Return the proven bound in ms; the trivial one when the solver gave none."""
+        least = self.window.least
+        if self.quantile is None:
+            trivial = int(least.sum())
+        else:
+            trivial = int(np.sort(least)[_needed(self.quantile, len(least)) - 1])
+        if answer.outcome is Outcome.INFEASIBLE:
+            raise SolverError("CP-SAT finds no schedule where there always is one")
+        return self.in_ms(max(trivial, trivial if answer.bound is None else answer.bound))
+
+    def plan(self, answer: Answer) -> tuple[np.ndarray, np.ndarray]:
+        """Return (servers, starts) of the best solution; the greedy one when there is none."""
+        if answer.values is None:
+            return self.fallback
+        values = answer.values
+        servers = [
+            next(
+                o.server for o, x in zip(choices, self.chosen[read], strict=True) if values[x.index]
+            )
+            for read, choices in enumerate(self.options)
+        ]
+        return np.array(servers), np.array([values[s.index] for s in self.start])

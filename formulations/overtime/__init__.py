@@ -1,0 +1,1 @@
+"""Optimal sequences over time: leaders, and whole configurations."""

@@ -1,0 +1,1 @@
+"""The covering model of quorum stores, solved by bisection on the latency threshold."""

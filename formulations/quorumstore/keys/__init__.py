@@ -1,0 +1,1 @@
+"""Placement of many keys of a quorum store in batches."""

@@ -1,0 +1,399 @@
+"""Many keys: a table of demands in, a table of configurations out, resumable at any moment.
+
+Batches are independent, and solving one is a pure function
+(:func:`formulations.quorumstore.keys.key_rows.solve_batch`), so they run in as many processes as
+asked for. Each finished batch is a file of its own in ``<target>.parts``, written whole or not at
+all; once all are there they are joined into the target, which appears by one rename. A run that is
+killed (``kill -9`` included) is continued by running it again: finished batches are not solved
+anew.
+
+Keys with proportional demand are solved once per run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import json
+import multiprocessing
+import os
+import secrets
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from formulations.quorumstore.keys.key_rows import KeyRow, canonical, row_names, solve_batch, to_csv
+from formulations.quorumstore.keys.key_tables import KeyBatch, read_keys
+from placement.errors import InputError, MissingDependencyError
+from placement.io.formats.files import check_file, write_file
+from placement.quorumstore import QuorumProblem
+from placement.quorumstore.problem import CountArray
+from placement.status import Termination
+
+__all__ = ["KeysProgress", "KeysSummary", "progress_to", "solve_keys"]
+
+_REMEMBERED = 200_000
+"""Distinct demands whose configuration is remembered within a run."""
+
+_BLAS_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True, slots=True)
+class KeysProgress:
+    """State of a run: keys done (resumed ones included), demands solved, seconds so far."""
+
+    keys: int
+    solved: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class KeysSummary:
+    """Outcome of a run.
+
+    Attributes
+    ----------
+    target
+        The table of configurations; it exists only if the run finished.
+    keys, solved, resumed
+        Keys in the table; distinct demands solved in this run; keys of batches that an earlier run
+        had finished.
+    seconds, termination
+        Wall time; ``finished`` or ``interrupted``.
+    """
+
+    target: Path
+    keys: int
+    solved: int
+    resumed: int
+    seconds: float
+    termination: Termination
+
+
+def progress_to(stream: TextIO, *, every: float = 1.0) -> Callable[[KeysProgress], None]:
+    """Return a callback that writes a line to `stream` at most once in `every` seconds."""
+    last = -every
+
+    def report(state: KeysProgress) -> None:
+        nonlocal last
+        if state.seconds - last >= every:
+            last = state.seconds
+            rate = state.keys / state.seconds if state.seconds > 0 else 0.0
+            stream.write(
+                f"{state.keys:,} keys, {state.solved:,} solved, {state.seconds:.0f} s, "
+                f"{rate:,.0f} keys/s\n"
+            )
+            stream.flush()
+
+    return report
+
+
+def solve_keys(
+    problem: QuorumProblem,
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    batch: int = 500,
+    processes: int = 1,
+    progress: Callable[[KeysProgress], None] | None = None,
+    force: bool = False,
+) -> KeysSummary:
+    """Solve every key of a table by enumeration.
+
+    Parameters
+    ----------
+    problem
+        The store: RTTs, sites, rules, goal, prices. Its own demand is not used.
+    source
+        CSV or Parquet table of keys; see :mod:`formulations.quorumstore.keys.key_tables`.
+    target
+        CSV, or Parquet by its suffix, with the columns of
+        :class:`~formulations.quorumstore.keys.key_rows.KeyRow`, one row per key in the order of
+        `source`.
+    batch
+        Keys per unit of work.
+    processes
+        Processes to use; 1: this one.
+    progress
+        Called after each batch.
+    force
+        Replace an existing target.
+
+    Raises
+    ------
+    InputError
+        For a bad table, an existing target, or parts of a different run beside the target.
+    LimitError
+        When there are too many replica sets to enumerate.
+
+    Notes
+    -----
+    At Ctrl-C finished batches are kept, and the summary says ``interrupted``.
+    """
+    for field, value in (("batch", batch), ("processes", processes)):
+        if value < 1:
+            raise InputError("out of range", field=field, value=value, expected="at least 1")
+    began = time.perf_counter()
+    goal_file = check_file(target, force=force)
+    if goal_file.suffix == ".parquet":
+        _need_pyarrow()
+    parts = goal_file.with_name(goal_file.name + ".parts")
+    _open_parts(parts, _fingerprint(problem, Path(source), batch))
+
+    run = _Run(problem, parts, progress, began)
+    termination = Termination.FINISHED
+    batches = read_keys(source, problem.sites, batch)
+    try:
+        if processes == 1:
+            run.here(batches)
+        else:
+            run.in_processes(batches, processes)
+    except KeyboardInterrupt:
+        termination = Termination.INTERRUPTED
+    else:
+        _join(parts, run.count, goal_file)
+        _remove(parts)
+    return KeysSummary(
+        goal_file,
+        run.keys,
+        run.solved,
+        run.resumed,
+        time.perf_counter() - began,
+        termination,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    """A batch with what is known and what is asked.
+
+    Attributes
+    ----------
+    number, names
+        Place of the batch, and its keys.
+    marks
+        Canonical demand of each key, as bytes.
+    held
+        Rows of demands solved earlier.
+    asked, reads, writes
+        The other demands, each once.
+    """
+
+    number: int
+    names: tuple[str, ...]
+    marks: list[bytes]
+    held: dict[bytes, KeyRow]
+    asked: list[bytes]
+    reads: CountArray
+    writes: CountArray
+
+
+class _Run:
+    """Feeds batches to the processes and writes the parts."""
+
+    def __init__(
+        self,
+        problem: QuorumProblem,
+        parts: Path,
+        progress: Callable[[KeysProgress], None] | None,
+        began: float,
+    ) -> None:
+        self.problem = problem
+        self.parts = parts
+        self.progress = progress
+        self.began = began
+        self.keys = self.solved = self.resumed = self.count = 0
+        self.known: OrderedDict[bytes, KeyRow] = OrderedDict()
+
+    def here(self, batches: Iterator[KeyBatch]) -> None:
+        """Solve what is not there yet in this process."""
+        for job in self._jobs(batches):
+            answer = solve_batch(self.problem, job.reads, job.writes) if job.asked else ()
+            self._finish(job, answer)
+
+    def in_processes(self, batches: Iterator[KeyBatch], processes: int) -> None:
+        """Solve what is not there yet in several processes."""
+        window: deque[tuple[_Job, Future[tuple[KeyRow, ...]]]] = deque()
+        context = multiprocessing.get_context("spawn")
+        with (
+            _single_threaded_children(),
+            ProcessPoolExecutor(processes, mp_context=context) as pool,
+        ):
+            try:
+                for job in self._jobs(batches):
+                    window.append(
+                        (job, pool.submit(solve_batch, self.problem, job.reads, job.writes))
+                    )
+                    # A bounded window keeps memory flat however long the table is.
+                    if len(window) >= 2 * processes:
+                        oldest, future = window.popleft()
+                        self._finish(oldest, future.result())
+                for rest, future in window:
+                    self._finish(rest, future.result())
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _jobs(self, batches: Iterator[KeyBatch]) -> Iterator[_Job]:
+        """Batches no earlier run has finished."""
+        for number, batch in enumerate(batches):
+            self.count = number + 1
+            if _part(self.parts, number).exists():
+                self.resumed += len(batch.names)
+                self._advance(len(batch.names))
+                continue
+            reads, writes = canonical(self.problem, batch.reads, batch.writes)
+            marks = [row.tobytes() for row in np.concatenate([reads, writes], axis=1)]
+            held = {mark: self.known[mark] for mark in marks if mark in self.known}
+            first = {
+                mark: row for row, mark in reversed(list(enumerate(marks))) if mark not in held
+            }
+            chosen = np.fromiter(first.values(), dtype=np.intp, count=len(first))
+            yield _Job(number, batch.names, marks, held, list(first), reads[chosen], writes[chosen])
+
+    def _finish(self, job: _Job, answer: tuple[KeyRow, ...]) -> None:
+        fresh = dict(zip(job.asked, answer, strict=True))
+        rows = {**job.held, **fresh}
+        table = [rows[mark].named(name) for name, mark in zip(job.names, job.marks, strict=True)]
+        write_file(_part(self.parts, job.number), to_csv(table), force=True)
+        self.solved += len(fresh)
+        self.known.update(fresh)
+        while len(self.known) > _REMEMBERED:
+            self.known.popitem(last=False)
+        self._advance(len(job.names))
+
+    def _advance(self, keys: int) -> None:
+        self.keys += keys
+        if self.progress is not None:
+            self.progress(KeysProgress(self.keys, self.solved, time.perf_counter() - self.began))
+
+
+@contextlib.contextmanager
+def _single_threaded_children() -> Iterator[None]:
+    """Start processes whose linear algebra uses one thread: the processes fill the cores."""
+    before = {name: os.environ.get(name) for name in _BLAS_THREADS}
+    os.environ.update(dict.fromkeys(_BLAS_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _fingerprint(problem: QuorumProblem, source: Path, batch: int) -> str:
+    """Digest of everything that decides what the parts contain."""
+    if not source.is_file():
+        raise InputError("no such file", source=str(source), expected="a CSV or Parquet table")
+    digest = hashlib.sha256()
+    digest.update(problem.rtt.tobytes())
+    words = [problem.sites, problem.regions, problem.rules, problem.goal, batch, row_names()]
+    prices = problem.prices
+    if prices is not None:
+        words += [prices.object_gb, prices.digest_gb]
+        digest.update(np.ascontiguousarray(prices.traffic).tobytes())
+        if prices.storage is not None:
+            digest.update(np.ascontiguousarray(prices.storage).tobytes())
+    digest.update(repr(words).encode())
+    with source.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _open_parts(parts: Path, fingerprint: str) -> None:
+    """Create the folder of parts, or check that it belongs to this run."""
+    manifest = parts / "run.json"
+    if parts.is_dir() and manifest.exists():
+        try:
+            found = json.loads(manifest.read_text(encoding="utf-8")).get("fingerprint")
+        except (OSError, ValueError):
+            found = None
+        if found != fingerprint:
+            raise InputError(
+                "the parts of a different run stand here (other keys, RTTs, rules or batch size)",
+                source=str(parts),
+                expected="the same run, to be continued; or delete this folder to start anew",
+            )
+        return
+    parts.mkdir(exist_ok=True)
+    if any(parts.iterdir()):
+        raise InputError(
+            "the folder for the parts is not empty", source=str(parts), expected="an empty folder"
+        )
+    write_file(manifest, json.dumps({"fingerprint": fingerprint}).encode())
+
+
+def _part(parts: Path, number: int) -> Path:
+    return parts / f"part-{number:08d}.csv"
+
+
+def _join(parts: Path, count: int, target: Path) -> None:
+    """Join the parts into the target, which appears complete by one rename."""
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        if target.suffix == ".parquet":
+            _join_parquet(parts, count, temporary)
+        else:
+            with temporary.open("wb") as stream:
+                stream.write(to_csv((), header=row_names()))
+                for number in range(count):
+                    stream.write(_part(parts, number).read_bytes())
+        with temporary.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _join_parquet(parts: Path, count: int, target: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    words, whole = ("key", "status", "replicas"), ("n", "r", "w")
+    schema = pa.schema(
+        [
+            (name, pa.string() if name in words else pa.int64() if name in whole else pa.float64())
+            for name in row_names()
+        ]
+    )
+    with pq.ParquetWriter(target, schema) as writer:
+        for number in range(count):
+            # The csv module and float() restore every number exactly as it was written.
+            with _part(parts, number).open(newline="", encoding="utf-8") as stream:
+                rows = list(csv.reader(stream))
+            columns = {}
+            for name, cells in zip(row_names(), zip(*rows, strict=True), strict=True):
+                if name in words:
+                    columns[name] = list(cells)
+                else:
+                    read = int if name in whole else float
+                    columns[name] = [read(cell) if cell else None for cell in cells]
+            writer.write_table(pa.table(columns, schema=schema))
+
+
+def _need_pyarrow() -> None:
+    try:
+        import pyarrow  # noqa: F401 - only whether it is there
+    except ImportError:
+        raise MissingDependencyError(
+            "writing Parquet needs pyarrow: pip install 'replica-placement[parquet]'"
+        ) from None
+
+
+def _remove(parts: Path) -> None:
+    """Delete the parts of a finished run; files of other origin stay."""
+    for path in parts.glob("part-*.csv"):
+        path.unlink()
+    (parts / "run.json").unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        parts.rmdir()

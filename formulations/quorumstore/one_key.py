@@ -1,0 +1,104 @@
+"""The one door for a single key: choose a method, solve, explain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from enum import Enum
+from math import comb
+
+from formulations.quorumstore.covering.cpsat import CpSatCovering
+from formulations.quorumstore.covering.milp import HighsCovering
+from formulations.quorumstore.covering.one_shot_milp import solve_assignment, solve_radius
+from formulations.quorumstore.covering.threshold_bisection import solve as bisect
+from formulations.quorumstore.enumeration.compiled_search import compiled_available
+from formulations.quorumstore.enumeration.enumeration import solve as enumerate_sets
+from formulations.quorumstore.unreachable_bounds import bound_reasons
+from placement.quorumstore import Loss, QuorumPlan, QuorumProblem
+from placement.status import Status
+
+__all__ = ["Method", "place"]
+
+_ENUMERABLE = 2_000_000
+"""Replica sets up to which enumeration is the automatic choice (a few seconds for one key)."""
+
+
+class Method(Enum):
+    """How a key is solved; all are exact.
+
+    - ``AUTO``: enumeration up to two million replica sets, else CP-SAT.
+      Under contingency for more than the loss of one site every set counts once per loss where each
+      is put to the evaluator: without the compiled kernel, and for weighted goals and costs.
+    - ``ENUMERATION``: all replica sets, screened; the full tie rule.
+    - ``CP_SAT``, ``MILP``: bisection over thresholds with covering models.
+    - ``ASSIGNMENT``, ``RADIUS``: one-shot MILPs, cross-checks for small instances.
+    """
+
+    AUTO = "auto"
+    ENUMERATION = "enumeration"
+    CP_SAT = "cp-sat"
+    MILP = "milp"
+    ASSIGNMENT = "assignment"
+    RADIUS = "radius"
+
+
+def place(
+    problem: QuorumProblem,
+    method: Method = Method.AUTO,
+    *,
+    time_limit: float = math.inf,
+) -> QuorumPlan:
+    """Return the proven best configuration of a key, or the reasons why there is none.
+
+    Parameters
+    ----------
+    problem
+        The key.
+    method
+        See :class:`Method`.
+    time_limit
+        Seconds, for the solvers; enumeration takes its time.
+
+    Raises
+    ------
+    UnsupportedError
+        When the method does not take the goal; the message names one that does.
+    LimitError
+        When the instance is too large for the method.
+
+    Examples
+    --------
+    >>> rtt = [[1, 20, 90, 60], [20, 1, 80, 50], [90, 80, 1, 40], [60, 50, 40, 1]]
+    >>> plan = place(QuorumProblem(rtt, [5, 3, 1, 1], [1, 0, 0, 0], sites=["a", "b", "c", "d"]))
+    >>> plan.replicas, plan.read_quorum, plan.write_quorum, plan.value
+    (('a', 'b', 'c'), 2, 2, 50.0)
+    """
+    chosen = _automatic(problem) if method is Method.AUTO else method
+    plan = _solve(problem, chosen, time_limit)
+    if plan.status is Status.INFEASIBLE and not plan.reasons:
+        reasons = bound_reasons(problem, lambda other: _solve(other, chosen, time_limit))
+        return replace(plan, reasons=reasons)
+    return plan
+
+
+def _automatic(problem: QuorumProblem) -> Method:
+    sets = sum(comb(len(problem.sites), size) for size in {total for total, _, _ in problem.pairs})
+    rules, goal = problem.rules, problem.goal
+    evaluated = not (compiled_available() and goal.monotone(rules.contingency)) or math.isfinite(
+        goal.cost_bound
+    )
+    if evaluated and rules.contingency and (rules.failures > 1 or rules.loss is Loss.REGION):
+        sets *= max(1, len(problem.losses))
+    return Method.ENUMERATION if sets <= _ENUMERABLE else Method.CP_SAT
+
+
+def _solve(problem: QuorumProblem, method: Method, time_limit: float) -> QuorumPlan:
+    if method is Method.CP_SAT:
+        return bisect(problem, CpSatCovering(), time_limit=time_limit)
+    if method is Method.MILP:
+        return bisect(problem, HighsCovering(), time_limit=time_limit)
+    if method is Method.ASSIGNMENT:
+        return solve_assignment(problem, time_limit=time_limit)
+    if method is Method.RADIUS:
+        return solve_radius(problem, time_limit=time_limit)
+    return enumerate_sets(problem)

@@ -1,0 +1,293 @@
+"""``placement contingency quorum``: leaderless stores, one key or a table of keys."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from formulations.quorumstore.verb_options import add_question, problem_from
+from placement.cli import exit_codes as exits
+from placement.cli.argument_parser import Subparsers
+from placement.cli.plan_output import exit_code, print_json
+from placement.errors import InputError, UnsupportedError
+
+if TYPE_CHECKING:
+    from placement.quorumstore import QuorumPlan, QuorumProblem
+
+__all__ = ["GROUP", "add_parser", "run"]
+
+GROUP = "placement.quorumstores"
+"""Entry points that solve quorum stores: place, keys, front, envelope."""
+
+_MOST_LOSSES = 8
+
+
+def add_parser(parts: Subparsers) -> None:
+    """Add the part."""
+    parser = parts.add_parser(
+        "quorum",
+        help="replica sites, N, R and W of the keys of a leaderless store",
+        description="Choose replica sites, N, R and W so that a percentile of read and write "
+        "latency is smallest: normally (BA, basic availability) or in the worst case over the loss "
+        "of any one site (N-1C), or so that it costs least within limits. Proven optima.",
+    )
+    add_question(parser)
+    group = parser.add_argument_group("what is shown")
+    what = group.add_mutually_exclusive_group()
+    what.add_argument("--pareto", action="store_true", help="the front of read and write threshold")
+    what.add_argument(
+        "--envelope", action="store_true", help="all optima: their number and their ranges"
+    )
+    group = parser.add_argument_group("method and output")
+    group.add_argument(
+        "--method",
+        choices=("auto", "enumeration", "cp-sat", "milp", "assignment", "radius"),
+        default="auto",
+        help="for one key (default auto)",
+    )
+    group.add_argument("--time-limit", type=float, default=math.inf, metavar="S")
+    group.add_argument("--processes", type=int, default=1, metavar="N", help="for --keys")
+    group.add_argument("--batch", type=int, default=500, metavar="N", help="keys per unit of work")
+    group.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    group.add_argument("-o", "--output", metavar="FILE", help="table of configurations (--keys)")
+    group.add_argument("--force", action="store_true", help="replace an existing file")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Solve one key or a table of them."""
+    problem = problem_from(args)
+    if args.keys is not None:
+        return _table(problem, args)
+    if args.output is not None:
+        raise InputError("only tables are written", field="-o", expected="--keys as well")
+    if args.pareto:
+        return _front(problem, args)
+    if args.envelope:
+        return _envelope(problem, args)
+    plan: QuorumPlan = _solver("place")(problem, _method(args.method), time_limit=args.time_limit)
+    if args.json:
+        print_json(_document(plan))
+    else:
+        print(_text(plan))
+    return exit_code(plan.status)
+
+
+def _solver(name: str) -> Callable[..., Any]:
+    """Return an entry point; this package imports no solver of its own."""
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=GROUP):
+        if entry.name == name:
+            found: Callable[..., Any] = entry.load()
+            return found
+    raise UnsupportedError(f"nothing is installed that solves quorum stores ({GROUP}: {name})")
+
+
+def _method(name: str) -> object:
+    """Return the member of the solver's own choice of methods."""
+    import inspect
+
+    return type(inspect.signature(_solver("place")).parameters["method"].default)(name)
+
+
+def _table(problem: QuorumProblem, args: argparse.Namespace) -> int:
+    from placement.status import Termination
+
+    if args.output is None:
+        raise InputError("where to?", field="--keys", expected="-o FILE as well")
+
+    def progress(state: Any) -> None:
+        print(
+            f"{state.keys:,} keys, {state.solved:,} solved, {state.seconds:.0f} s", file=sys.stderr
+        )
+
+    summary = _solver("keys")(
+        problem,
+        args.keys,
+        args.output,
+        batch=args.batch,
+        processes=args.processes,
+        progress=progress,
+        force=args.force,
+    )
+    done = summary.termination is Termination.FINISHED
+    document = {
+        "target": str(summary.target) if done else None,
+        "keys": summary.keys,
+        "solved": summary.solved,
+        "resumed": summary.resumed,
+        "seconds": summary.seconds,
+        "termination": str(summary.termination),
+    }
+    if args.json:
+        print_json(document)
+    elif done:
+        print(
+            f"{summary.keys:,} keys, {summary.solved:,} solved in {summary.seconds:.1f} s; "
+            f"written to {summary.target}"
+        )
+    else:
+        print(f"interrupted after {summary.keys:,} keys; the same command goes on from there")
+    return exits.FOUND if done else exits.INTERRUPTED
+
+
+def _front(problem: QuorumProblem, args: argparse.Namespace) -> int:
+    from placement.text import table
+
+    points = _solver("front")(problem)
+    if args.json:
+        print_json(
+            [
+                {
+                    "read_threshold_ms": point.read_threshold,
+                    "write_threshold_ms": point.write_threshold,
+                    **_configuration(point.plan),
+                }
+                for point in points
+            ]
+        )
+    elif points:
+        rows = [
+            [
+                f"{point.read_threshold:.2f}",
+                f"{point.write_threshold:.2f}",
+                _quorums(point.plan),
+                ", ".join(point.plan.replicas),
+            ]
+            for point in points
+        ]
+        print(table(["read ms", "write ms", "N-R-W", "replicas"], rows, right=(0, 1)))
+    else:
+        print("No configuration obeys rules and limits.")
+    return exits.FOUND if points else exits.INFEASIBLE
+
+
+def _envelope(problem: QuorumProblem, args: argparse.Namespace) -> int:
+    found = _solver("envelope")(problem)
+    if found is None:
+        if args.json:
+            print_json(None)
+        else:
+            print("No configuration obeys rules and limits.")
+        return exits.INFEASIBLE
+    ranges = {"normal": found.normal, "failure": found.failure, "mean": found.mean}
+    if args.json:
+        print_json(
+            {
+                "value": found.value,
+                "optima": found.count,
+                **{name: {"best": r.best, "worst": r.worst} for name, r in ranges.items()},
+            }
+        )
+    else:
+        print(f"{found.count:,} optimal configurations with the value {found.value:.2f} ms")
+        for name, label in (
+            ("normal", "threshold in normal operation"),
+            ("failure", "threshold after the worst loss"),
+            ("mean", "mean latency"),
+        ):
+            print(f"  {label}: {ranges[name].best:.2f} to {ranges[name].worst:.2f} ms")
+    return exits.FOUND
+
+
+def _configuration(plan: QuorumPlan) -> dict[str, object]:
+    return {
+        "replicas": list(plan.replicas),
+        "n": len(plan.replicas),
+        "r": plan.read_quorum,
+        "w": plan.write_quorum,
+    }
+
+
+def _quorums(plan: QuorumPlan) -> str:
+    return f"{len(plan.replicas)}-{plan.read_quorum}-{plan.write_quorum}"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _unit(plan: QuorumPlan) -> str:
+    """Say that the value is in ms, unless it is a cost."""
+    return "" if plan.problem.goal.target.value == "cost" else "_ms"
+
+
+def _document(plan: QuorumPlan) -> dict[str, object]:
+    document: dict[str, object] = {
+        "status": str(plan.status),
+        "termination": str(plan.termination),
+        "method": plan.method,
+        "seconds": plan.seconds,
+        "goal": plan.problem.goal.target.value,
+        f"value{_unit(plan)}": _finite(plan.value),
+        f"bound{_unit(plan)}": _finite(plan.bound),
+        "reasons": list(plan.reasons),
+    }
+    if plan.configuration is not None:
+        document |= _configuration(plan)
+        document["mean_ms"] = plan.mean_latency
+        if plan.problem.prices is not None:
+            document["cost"] = plan.cost
+        document["losses"] = [
+            {
+                "lost": list(effect.lost),
+                "read_ms": _finite(effect.read_threshold),
+                "write_ms": _finite(effect.write_threshold),
+            }
+            for effect in plan.losses
+        ]
+    return document
+
+
+def _value(plan: QuorumPlan) -> str:
+    """Value of the goal with the words for what it is."""
+    goal = plan.problem.goal
+    names = {
+        "threshold": "max(T_r, T_w)",
+        "reads": "T_r",
+        "writes": "T_w",
+        "weighted": f"{goal.read_weight:g} T_r + {goal.write_weight:g} T_w",
+        "cost": "traffic and storage",
+    }
+    unit = " ms" if _unit(plan) else ""
+    text = f"{plan.value:,.2f}{unit}, {names[goal.target.value]}"
+    if not plan.problem.rules.contingency or not unit:
+        return text
+    normal, worst = goal.normal_weight, goal.worst_weight
+    if (normal, worst) == (0, 1):
+        return text + ", worst loss"
+    return text + (f", {normal:g} normal + {worst:g} worst loss" if worst else ", normal")
+
+
+def _text(plan: QuorumPlan) -> str:
+    from placement.text import number_text, table, wrap
+
+    model = "N-1C" if plan.problem.rules.contingency else "BA"
+    if plan.configuration is None:
+        reasons = [wrap(f"  {reason}", indent="    ") for reason in plan.reasons]
+        return "\n".join([f"{plan.status}: no configuration ({model}, {plan.method})", *reasons])
+    worst_first = sorted(plan.losses[1:], key=lambda effect: -effect.threshold)[:_MOST_LOSSES]
+    rows = [
+        [
+            "+".join(effect.lost) or "(nothing)",
+            number_text(effect.read_threshold),
+            number_text(effect.write_threshold),
+        ]
+        for effect in (plan.normal, *worst_first)
+    ]
+    return "\n".join(
+        [
+            f"{plan.status} ({model}, {plan.method}): {_value(plan)}",
+            f"Replicas  {', '.join(plan.replicas)}",
+            f"N-R-W     {_quorums(plan)}",
+            f"Mean      {plan.mean_latency:.2f} ms in normal operation",
+            *([] if plan.problem.prices is None else [f"Cost      {plan.cost:,.2f}"]),
+            "",
+            "Thresholds, worst losses first",
+            table(["lost", "read ms", "write ms"], rows, right=(1, 2), indent="  "),
+        ]
+    )

@@ -1,0 +1,1 @@
+"""The one place that calls solvers: HiGHS, CP-SAT, linear programs as arrays, safe bounds."""

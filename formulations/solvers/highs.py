@@ -1,0 +1,366 @@
+"""One guarded run of HiGHS: limits that hold, Ctrl-C, incumbents as they come, the bound as it is.
+
+HiGHS runs in a thread of its own while the caller's thread keeps the clock, listens for Ctrl-C and
+passes on progress. Traps this module knows about:
+
+* The defaults stop at a relative gap of 1e-4 and prune with it, after which the reported bound says
+  nothing. Both gaps are always 0 here; a gap limit is kept by interrupting the run.
+* The pool of worker threads belongs to the calling thread and keeps its first size: a second run
+  with another number of threads fails, and its objective reads 0. A new thread per run gets a new
+  pool.
+* The time limit is looked at only now and then. After a grace period the run is left behind, and
+  what its callbacks have delivered so far is the result.
+* A status that is not one of the expected is an error, never a result.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from formulations.solvers.linear_program import Program
+from placement.checks import FloatArray
+from placement.errors import SolverError
+
+__all__ = ["Guard", "Outcome", "Stop", "Verdict", "load_relaxed", "run"]
+
+_POLL = 0.02
+"""Seconds between two looks at the clock."""
+
+_REPORT = 0.25
+"""Seconds between two progress reports."""
+
+
+class Verdict(StrEnum):
+    """How a run ended."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    STOPPED = "stopped"
+
+
+class Stop(StrEnum):
+    """Why a run was stopped."""
+
+    TIME = "time limit"
+    GAP = "gap limit"
+    INTERRUPTED = "interrupted"
+    ENOUGH = "bound high enough"
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What surrounds a run.
+
+    Attributes
+    ----------
+    deadline
+        time.perf_counter() at which to stop; infinite: never.
+    gap_limit
+        Relative gap (incumbent − bound)/incumbent at which to stop; 0: never.
+    grace
+        Seconds after a stop is asked for until the run is left behind.
+    enough
+        Dual bound at which to stop, in units of the program: nothing below it is of interest.
+    report
+        Called from the caller's thread with (incumbent, bound) in units of the program.
+    """
+
+    deadline: float = math.inf
+    gap_limit: float = 0.0
+    grace: float = 2.0
+    enough: float = math.inf
+    report: Callable[[float, float], None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a run gave, in units of the program.
+
+    Attributes
+    ----------
+    verdict, stop
+        How it ended, and why when stopped.
+    values
+        Best solution found, shape (columns,); None without one.
+    objective
+        Of `values`; +∞ without one.
+    bound
+        HiGHS's dual bound as reported: −∞ when none, +∞ when infeasible.
+    nodes, iterations
+        Branch-and-bound nodes and simplex iterations.
+    seconds
+        Wall time of the run.
+    abandoned
+        Whether HiGHS did not stop when told to and was left behind.
+    """
+
+    verdict: Verdict
+    stop: Stop | None
+    values: FloatArray | None
+    objective: float
+    bound: float
+    nodes: int
+    iterations: int
+    seconds: float
+    abandoned: bool = False
+
+
+@dataclass
+class _Shared:
+    """What the two threads exchange; written by one side each, read by the other."""
+
+    halt: bool = False
+    values: FloatArray | None = None
+    objective: float = math.inf
+    bound: float = -math.inf
+    nodes: int = 0
+    failure: BaseException | None = None
+    finished: threading.Event = field(default_factory=threading.Event)
+
+
+def run(
+    program: Program,
+    guard: Guard,
+    *,
+    threads: int = 1,
+    seed: int = 0,
+    start: FloatArray | None = None,
+    presolve: bool = True,
+    relaxed: bool = False,
+) -> Outcome:
+    """Minimise a program.
+
+    Parameters
+    ----------
+    program
+        The arrays.
+    guard
+        Limits.
+    threads, seed
+        Given to HiGHS.
+    start
+        Feasible values of all columns to start from.
+    presolve
+        Whether HiGHS may presolve.
+    relaxed
+        Whether to drop integrality: the LP relaxation.
+
+    Raises
+    ------
+    SolverError
+        When HiGHS fails, or stops for a reason that it was not given.
+    """
+    began = time.perf_counter()
+    solver = _load(program, threads, seed, presolve, relaxed)
+    if math.isfinite(guard.deadline):
+        solver.setOptionValue("time_limit", max(0.0, guard.deadline - began))
+    if start is not None and not relaxed:
+        _offer(solver, start)
+    shared = _Shared()
+    _listen(solver, shared)
+
+    def work() -> None:
+        try:
+            solver.run()
+        except BaseException as error:
+            shared.failure = error
+        finally:
+            shared.finished.set()
+
+    worker = threading.Thread(target=work, name="highs", daemon=True)
+    worker.start()
+    stop = _watch(shared, guard)
+    seconds = time.perf_counter() - began
+    if not shared.finished.is_set():
+        # Left behind: `solver` stays alive in the worker's frame until it returns.
+        return Outcome(
+            Verdict.STOPPED,
+            stop,
+            shared.values,
+            shared.objective,
+            shared.bound,
+            shared.nodes,
+            0,
+            seconds,
+            abandoned=True,
+        )
+    if shared.failure is not None:
+        raise SolverError(f"HiGHS failed: {shared.failure}") from shared.failure
+    return _read(solver, program, shared, stop, seconds, relaxed)
+
+
+def _load(program: Program, threads: int, seed: int, presolve: bool, relaxed: bool) -> Any:
+    """Return a HiGHS instance that holds the program, with its options set."""
+    import highspy
+
+    lp = highspy.HighsLp()
+    lp.num_col_ = len(program.cost)
+    lp.num_row_ = len(program.row_lower)
+    lp.col_cost_ = program.cost
+    lp.offset_ = program.offset
+    lp.col_lower_ = program.lower
+    lp.col_upper_ = program.upper
+    lp.row_lower_ = program.row_lower
+    lp.row_upper_ = program.row_upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = program.start.astype(np.int32)
+    lp.a_matrix_.index_ = program.index.astype(np.int32)
+    lp.a_matrix_.value_ = program.value
+    if not relaxed:
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        lp.integrality_ = [kinds[int(whole)] for whole in program.integer]
+    solver = highspy.Highs()
+    for name, value in (
+        ("output_flag", False),
+        ("mip_rel_gap", 0.0),
+        ("mip_abs_gap", 0.0),
+        ("threads", threads),
+        ("parallel", "on" if threads > 1 else "off"),
+        ("random_seed", seed % 2**31),
+        ("presolve", "on" if presolve else "off"),
+    ):
+        if solver.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            raise SolverError(f"HiGHS refused the option {name} = {value!r}")
+    if solver.passModel(lp) == highspy.HighsStatus.kError:
+        raise SolverError("HiGHS refused the model")
+    return solver
+
+
+def load_relaxed(program: Program, seed: int = 0) -> Any:
+    """Return a HiGHS instance that holds the LP relaxation, for solving it under changing bounds.
+
+    Presolve is off, so that every status comes with duals or a dual ray.
+
+    Raises
+    ------
+    SolverError
+        When HiGHS refuses the model.
+    """
+    return _load(program, 1, seed, presolve=False, relaxed=True)
+
+
+def _offer(solver: Any, start: FloatArray) -> None:
+    import highspy
+
+    solution = highspy.HighsSolution()
+    solution.col_value = start.tolist()
+    solver.setSolution(solution)
+
+
+def _listen(solver: Any, shared: _Shared) -> None:
+    """Subscribe to what HiGHS tells while it runs; the same calls carry the request to halt."""
+
+    def note(event: Any) -> None:
+        data = event.data_out
+        shared.nodes = max(shared.nodes, int(data.mip_node_count))
+        if math.isfinite(data.mip_dual_bound):
+            shared.bound = max(shared.bound, float(data.mip_dual_bound))
+        event.interrupt(shared.halt)
+
+    def improved(event: Any) -> None:
+        data = event.data_out
+        if data.objective_function_value < shared.objective:
+            shared.values = np.array(data.mip_solution, dtype=np.float64)
+            shared.objective = float(data.objective_function_value)
+        note(event)
+
+    def halted(event: Any) -> None:
+        event.interrupt(shared.halt)
+
+    solver.cbMipImprovingSolution.subscribe(improved)
+    solver.cbMipInterrupt.subscribe(note)
+    solver.cbSimplexInterrupt.subscribe(halted)
+    solver.cbIpmInterrupt.subscribe(halted)
+
+
+def _watch(shared: _Shared, guard: Guard) -> Stop | None:
+    """Wait for the run, from the caller's thread; return why it was told to stop, if it was."""
+    stop: Stop | None = None
+    give_up = math.inf
+    reported = time.perf_counter()
+    while True:
+        try:
+            if shared.finished.wait(_POLL):
+                return stop
+            now = time.perf_counter()
+            if guard.report is not None and now - reported >= _REPORT:
+                reported = now
+                guard.report(shared.objective, shared.bound)
+            if stop is None and now > guard.deadline:
+                stop = Stop.TIME
+            elif stop is None and guard.gap_limit > 0 and _gap(shared) <= guard.gap_limit:
+                stop = Stop.GAP
+            elif stop is None and shared.bound >= guard.enough:
+                stop = Stop.ENOUGH
+        except KeyboardInterrupt:
+            stop, now = Stop.INTERRUPTED, time.perf_counter()
+        if stop is not None:
+            shared.halt = True
+            give_up = min(give_up, now + guard.grace)
+            if now > give_up:
+                return stop
+
+
+def _gap(shared: _Shared) -> float:
+    """(incumbent − bound)/incumbent; infinite while either is unknown."""
+    value, bound = shared.objective, shared.bound
+    if not (math.isfinite(value) and math.isfinite(bound)):
+        return math.inf
+    return (value - bound) / abs(value) if value else math.inf
+
+
+def _read(
+    solver: Any,
+    program: Program,
+    shared: _Shared,
+    stop: Stop | None,
+    seconds: float,
+    relaxed: bool,
+) -> Outcome:
+    """Turn HiGHS's status into an outcome; what is not expected is an error."""
+    import highspy
+
+    kinds = highspy.HighsModelStatus
+    status, info = solver.getModelStatus(), solver.getInfo()
+    nodes = max(shared.nodes, int(info.mip_node_count))
+    iterations = max(0, int(info.simplex_iteration_count))
+    if status == kinds.kInfeasible:
+        return Outcome(
+            Verdict.INFEASIBLE, None, None, math.inf, math.inf, nodes, iterations, seconds
+        )
+    values, value = shared.values, shared.objective
+    solution = solver.getSolution()
+    found = np.array(solution.col_value, dtype=np.float64)
+    if info.primal_solution_status == 2 and len(found) == len(program.cost):
+        reached = program.objective(found)
+        if values is None or reached <= value:
+            values, value = found, reached
+    if status == kinds.kOptimal:
+        bound = value if relaxed else float(info.mip_dual_bound)
+        return Outcome(Verdict.OPTIMAL, None, values, value, bound, nodes, iterations, seconds)
+    if status == kinds.kTimeLimit and stop is None:
+        stop = Stop.TIME
+    if status not in (kinds.kTimeLimit, kinds.kInterrupt) or stop is None:
+        raise SolverError(
+            f"HiGHS stopped with the status {solver.modelStatusToString(status)!r}, for which it "
+            "had no reason"
+        )
+    bound = shared.bound if relaxed else max(shared.bound, float(info.mip_dual_bound))
+    return Outcome(
+        Verdict.STOPPED,
+        stop,
+        values,
+        value,
+        bound if math.isfinite(bound) else -math.inf,
+        nodes,
+        iterations,
+        seconds,
+    )

@@ -1,0 +1,1 @@
+"""Exact methods for a percentile of the latency."""

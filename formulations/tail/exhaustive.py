@@ -1,0 +1,52 @@
+"""Percentile placement by enumeration: method ``exhaustive`` when the objective is a percentile.
+
+Every replica set with its best roles (:mod:`placement.tail.role_choice`). A percentile is no sum,
+so nothing is shared between sets and each takes milliseconds: for small instances.
+"""
+
+from __future__ import annotations
+
+from formulations.enumeration.enumerate_sets import Found, enumerate_sets
+from placement.checks import IntArray
+from placement.evaluation.breakdown import objective
+from placement.methods import Options
+from placement.plan import Plan
+from placement.problem import Problem
+from placement.status import Status
+from placement.tail.objective import caveats
+from placement.tail.role_choice import best_roles, how_voters
+
+__all__ = ["solve"]
+
+
+def solve(problem: Problem, options: Options) -> Plan:
+    """Evaluate every replica set with its best roles.
+
+    Raises
+    ------
+    LimitError
+        When there are more replica sets than the setting ``limit``.
+    """
+    leaders = enumerated = 0
+
+    def look(sets: IntArray) -> Found | None:
+        nonlocal leaders, enumerated
+        (replicas,) = sets.tolist()
+        roles = best_roles(problem, replicas)
+        leaders, enumerated = leaders + roles.leaders, enumerated + roles.enumerated
+        best = roles.best
+        if best is None:
+            return None
+        return objective(problem, best), problem.objective.tie_break(problem, best), best
+
+    plan = enumerate_sets(
+        problem,
+        options,
+        look,
+        block=1,
+        instead="'local-search', or 'tier2' with given replicas",
+        stats=lambda: {"leaders": leaders, "leaders with enumerated voters": enumerated},
+    )
+    if plan.status is Status.INFEASIBLE:
+        return plan.replace(reasons=(*plan.reasons, *caveats(problem)))
+    return plan.replace(notes=(*plan.notes, how_voters(leaders, enumerated))) if leaders else plan

@@ -1,0 +1,164 @@
+"""Which sites growing replica sets may still take without painting themselves into a corner.
+
+A replica set under construction must leave room for what it still lacks: voters under their caps,
+domains, a leader, money. `Room` states the necessary conditions that can be read off counts, for
+all candidate sites of many sets at once: a candidate is admissible when, after it, every single
+shortfall fits into the slots that are left. The conditions are exact for one rule at a time; where
+several rules cross, a set that passes may still fail, and the caller falls back on the complete
+search :func:`placement.feasibility.feasible_plans.complete`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.model.configuration import site_costs
+from placement.model.constraints import GroupRule, Rules
+from placement.problem import Problem
+
+__all__ = ["Room"]
+
+
+@dataclass(frozen=True, eq=False)
+class Room:
+    """The rules of a problem as seen by sets that grow to `size` replicas.
+
+    Attributes
+    ----------
+    problem
+        The question.
+    size
+        |R| to reach.
+    leader
+        ℓ when it is known, one for all sets or one for each; it is then taken to be in the set.
+    """
+
+    problem: Problem
+    size: int
+    leader: int | IntArray | None = None
+
+    @property
+    def rules(self) -> Rules:
+        """Constraints on site indices."""
+        return self.problem.rules
+
+    @cached_property
+    def free_of_rules(self) -> bool:
+        """Whether any set of the right size inside `may_hold` is as good as any other."""
+        rules = self.rules
+        return bool(
+            not rules.groups
+            and rules.budget is None
+            and (rules.may_vote == rules.may_hold).all()
+            and (self.leader is not None or (rules.may_lead == rules.may_hold).all())
+        )
+
+    @cached_property
+    def _costs(self) -> FloatArray | None:
+        """Price of each site under each leader, or the least over all while it is open.
+
+        Shape (sites,) or (leaders, sites).
+        """
+        if self.rules.budget is None:
+            return None
+        candidates = np.nonzero(self.rules.may_lead)[0] if self.leader is None else self.leader
+        costs = [site_costs(self.problem.instance, int(ell)) for ell in np.atleast_1d(candidates)]
+        known = np.array([cost for cost in costs if cost is not None])
+        if not len(known):
+            return None
+        if self.leader is None:
+            return np.asarray(known.min(axis=0))
+        return np.asarray(known if np.ndim(self.leader) else known[0])
+
+    @cached_property
+    def _groups(self) -> tuple[tuple[GroupRule, FloatArray], ...]:
+        """Every diversity rule with the domain of each site as a matrix, shape (sites, domains).
+
+        Sites that the rule does not count are in no domain.
+        """
+        found = []
+        for group in self.rules.groups:
+            able = self.rules.may_vote if group.role == "voters" else self.rules.may_hold
+            member = group.labels[:, np.newaxis] == np.arange(len(group.names))
+            found.append((group, (member & able[:, np.newaxis]).astype(np.float64)))
+        return tuple(found)
+
+    def addable(self, members: BoolArray, some: IntArray | None = None) -> BoolArray:
+        """Sites that may join.
+
+        Parameters
+        ----------
+        members
+            Sets, boolean, shape (..., sites).
+        some
+            Which of the leaders they have, where each set has one of its own; None: all in order.
+
+        Returns
+        -------
+        ndarray
+            Boolean, of the shape of `members`.
+
+        Notes
+        -----
+        O(S·domains) for each set.
+        """
+        rules = self.rules
+        good: BoolArray = rules.may_hold & ~members
+        left = self.size - members.sum(axis=-1, keepdims=True) - 1
+        good &= left >= 0
+        if self.free_of_rules:
+            return good
+        voting = (rules.may_vote & members).sum(axis=-1, keepdims=True)
+        good &= rules.voters - voting - rules.may_vote <= left
+        if self.leader is None:
+            led = (rules.may_lead & members).any(axis=-1, keepdims=True)
+            good &= (left != 0) | led | rules.may_lead
+        for group, belongs in self._groups:
+            held = members @ belongs
+            able = belongs.any(axis=1)
+            if group.cap is not None:
+                gain = (held < group.cap)[..., group.labels]
+                if group.role == "replicas":
+                    good &= gain
+                else:
+                    fit = np.minimum(held, group.cap).sum(axis=-1, keepdims=True)
+                    good &= rules.voters - fit - (able & gain) <= left
+            if group.min_domains is not None:
+                fresh = able & (held == 0)[..., group.labels]
+                present = (held > 0).sum(axis=-1, keepdims=True)
+                good &= group.min_domains - present - fresh <= left
+        if self._costs is not None and rules.budget is not None:
+            costs = self._costs if some is None or self._costs.ndim == 1 else self._costs[some]
+            good &= self._affordable(members, left, costs, rules.budget)
+        return good
+
+    def _affordable(
+        self, members: BoolArray, left: IntArray, costs: FloatArray, budget: float
+    ) -> BoolArray:
+        """Sites beside which the cheapest of the others can still be paid."""
+        others = np.sort(np.where(self.rules.may_hold & ~members, costs, np.inf), axis=-1)
+        others = np.where(np.isfinite(others), others, 0.0)  # too few of them: all
+        upto = np.concatenate([np.zeros_like(others[..., :1]), np.cumsum(others, axis=-1)], axis=-1)
+        rest = np.take_along_axis(upto, np.maximum(left, 0), axis=-1)
+        total = np.where(members, costs, 0.0).sum(axis=-1, keepdims=True) + costs + rest
+        return np.asarray(total <= budget * (1 + 1e-9) + 1e-9)
+
+    def replaceable(
+        self, members: BoolArray, site: int | IntArray, some: IntArray | None = None
+    ) -> BoolArray:
+        """Sites that may stand in for a member, itself included if the rules bear it.
+
+        Parameters
+        ----------
+        members, some
+            As for :meth:`addable`.
+        site
+            The member that goes; of each set, when there are many.
+        """
+        without = members.copy()
+        np.put_along_axis(without, np.asarray(site)[..., np.newaxis], False, axis=-1)
+        return self.addable(without, some)

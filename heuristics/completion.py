@@ -1,0 +1,165 @@
+"""Feasible plans for rules of thumb: the complete search behind every heuristic of tier 3.
+
+A heuristic proposes; when what it proposes breaks a rule,
+:func:`placement.feasibility.feasible_plans.complete` looks for the feasible configuration that
+keeps as many of the proposed sites as come first. That search is complete, so that "infeasible" is
+said only when it is proven for every leader and every |R|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.errors import LimitError
+from placement.evaluation.score import closest_first, nearest
+from placement.feasibility.feasible_plans import complete
+from placement.model.configuration import Configuration
+from placement.plan import Plan, cheapest
+from placement.problem import Problem
+from placement.status import Termination
+
+__all__ = ["keep_close", "mean_rtt", "nearby", "no_plan", "rule_of_thumb", "sizes", "traffic"]
+
+
+def sizes(problem: Problem) -> range:
+    """|R| from the least to the most that the problem asks for."""
+    return range(problem.rules.replicas_min, problem.rules.replicas_max + 1)
+
+
+def nearby(problem: Problem, leader: int) -> tuple[int, ...]:
+    """All sites by RTT from `leader` (mean over scenarios weighted by D), ties by site order."""
+    demand = problem.demand
+    weight = demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
+    return tuple(closest_first(weight @ demand.site_rtt[:, leader, :]).tolist())
+
+
+def mean_rtt(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """Mean RTTs in ms over the scenarios: shapes (clients, sites) and (sites, sites)."""
+    return problem.demand.client_rtt.mean(axis=0), problem.demand.site_rtt.mean(axis=0)
+
+
+def traffic(problem: Problem, *, transactions: bool = False) -> FloatArray:
+    """Operations that arrive at each site when every client turns to the closest: shape (sites,).
+
+    Parameters
+    ----------
+    problem
+        The question; sites that may hold no replica receive nothing.
+    transactions
+        Count only the operations that need votes.
+    """
+    demand, rules = problem.demand, problem.rules
+    counted = demand.coefficients[:, 3] > 0 if transactions else np.ones(len(demand.coefficients))
+    issued = demand.counts @ counted.astype(np.float64)  # (scenarios, clients)
+    near = nearest(demand.client_rtt, np.nonzero(rules.may_hold)[0])
+    weights = np.asarray(issued, dtype=np.float64).reshape(-1)
+    arriving: FloatArray = np.zeros(len(rules.may_hold))
+    np.add.at(arriving, near.reshape(-1), weights)
+    return arriving
+
+
+def keep_close(problem: Problem, proposed: Iterable[int], size: int) -> Configuration | None:
+    """Cheapest completion of `proposed` to `size` replicas over all leaders; None: there is none.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    proposed
+        Sites to keep as far as the rules allow; each leader prefers those close to it.
+    size
+        |R|.
+
+    Raises
+    ------
+    LimitError
+        When the search gave up on some leader and no other leader has a plan.
+    """
+    wanted = frozenset(proposed)
+    found = []
+    gave_up: LimitError | None = None
+    for leader in np.nonzero(problem.rules.may_lead)[0].tolist():
+        prefer = sorted(nearby(problem, leader), key=lambda site: site not in wanted)
+        try:
+            configuration = complete(problem, leader, prefer, size)
+        except LimitError as error:
+            gave_up = error
+            continue
+        if configuration is not None:
+            found.append(configuration)
+    if not found and gave_up is not None:
+        raise gave_up
+    return cheapest(problem, found)
+
+
+def rule_of_thumb(
+    problem: Problem,
+    method: str,
+    leaders: Callable[[int], Sequence[int]],
+    build: Callable[[int, int], Configuration | None],
+) -> Plan:
+    """Plan of a rule that ranks leaders and then chooses replicas for the one it likes best.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    method
+        Name of the method.
+    leaders
+        |R| -> site indices, the most wanted first. The first that has a configuration leads.
+        Candidates that are left out are tried last, in site order.
+    build
+        (leader, |R|) -> a feasible configuration, or None when there is provably none.
+
+    Returns
+    -------
+    Plan
+        For a range of |R| the best size; infeasible when no leader has a configuration of any size.
+
+    Raises
+    ------
+    LimitError
+        When a search gave up and nothing was found.
+    """
+    may_lead = problem.rules.may_lead
+    found = []
+    gave_up: LimitError | None = None
+    termination = Termination.FINISHED
+    try:
+        for size in sizes(problem):
+            ranked = dict.fromkeys([*leaders(size), *range(len(may_lead))])
+            for leader in ranked:
+                if not may_lead[leader]:
+                    continue
+                try:
+                    configuration = build(leader, size)
+                except LimitError as error:
+                    gave_up = error
+                    continue
+                if configuration is not None:
+                    found.append(configuration)
+                    break
+    except KeyboardInterrupt:
+        termination = Termination.INTERRUPTED
+    if not found and termination is Termination.FINISHED:
+        if gave_up is not None:
+            raise gave_up
+        return no_plan(problem, method)
+    return Plan.of(problem, cheapest(problem, found), method=method, termination=termination)
+
+
+def no_plan(problem: Problem, method: str) -> Plan:
+    """Return the plan that says: a complete search found no configuration."""
+    rules = problem.rules
+    return Plan.infeasible(
+        problem,
+        method=method,
+        reasons=(
+            f"a complete search over {int(rules.may_lead.sum())} leaders and {rules.replicas_min} "
+            f"to {rules.replicas_max} replicas found no configuration that obeys all rules",
+        ),
+    )

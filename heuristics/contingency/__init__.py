@@ -1,0 +1,1 @@
+"""Local search for plans that stay good after a loss."""

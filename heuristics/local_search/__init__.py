@@ -1,0 +1,1 @@
+"""Local search over replica sets: swap neighbourhood, descents, start sets and bounds."""

@@ -1,0 +1,181 @@
+"""What every client costs once one more site joins, from the rank of its nearest replica alone.
+
+A client whose nearest replica stands at place f of its order turns to a newcomer x when x stands
+before f, and stays otherwise:
+
+    J_ℓ(c, f, x) = s_ℓ(c, x if rank_c(x) < f else the site at place f)
+
+Searches ask for J of many sets at once, and for the same leaders again and again. For few sites J
+is therefore worked out once for each leader, for every f and x, and looked up: a copy of one row
+for each client instead of a comparison and a choice for each pair of client and site. A table
+takes C·S² numbers for each leader; where that is too much, and for summands that belong to no
+leader, J is worked out on the spot. Both give the same numbers, to the bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from heuristics.objective_terms import Terms
+from placement.checks import BoolArray, FloatArray, IntArray
+
+__all__ = ["Newcomers", "Ranks", "Tables", "WorkedOut"]
+
+Ranks = npt.NDArray[np.int32]
+
+_CELLS = 4_000_000  # of the tables of all leaders: 32 MB
+_WORTH = 4  # pairs for each new leader from which a table pays
+
+
+class Newcomers(Protocol):
+    """J of B pairs."""
+
+    def after(self, near: Ranks) -> FloatArray:
+        """J for nearest replicas at these places, shape (B, rows), as (B, rows, sites + 1).
+
+        The last column, the newcomer "none", holds what the clients cost as it is. A client
+        without a replica has its nearest at place S; it costs nothing until somebody joins.
+        """
+        ...
+
+    def take(self, some: IntArray | BoolArray) -> Newcomers:
+        """Only some of the pairs."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class WorkedOut:
+    """J on the spot: O(C·S) for each pair.
+
+    Attributes
+    ----------
+    ranks
+        Place of each site in the order of each row, shape (rows, sites + 1); "none" is last.
+    order
+        The inverse: site at each place, shape (rows, sites + 1).
+    summands
+        s(c, r) for each pair, shape (B, rows, sites + 1).
+    """
+
+    ranks: Ranks
+    order: IntArray
+    summands: FloatArray
+
+    def after(self, near: Ranks) -> FloatArray:
+        """As :meth:`Newcomers.after`."""
+        pairs = np.arange(len(near))[:, np.newaxis]
+        rows = np.arange(near.shape[1])
+        kept = self.summands[pairs, rows, self.order[rows, near]]
+        joins = self.ranks < near[:, :, np.newaxis]
+        return np.where(joins, self.summands, kept[:, :, np.newaxis])
+
+    def take(self, some: IntArray | BoolArray) -> WorkedOut:
+        """As :meth:`Newcomers.take`."""
+        return WorkedOut(self.ranks, self.order, self.summands[some])
+
+
+@dataclass(frozen=True, eq=False)
+class _LookedUp:
+    """J from the tables of the leaders of B pairs.
+
+    Attributes
+    ----------
+    table
+        J of all leaders, shape (leaders · rows · (sites + 1), sites + 1).
+    start
+        Row of the table at which the places of each pair's rows begin, shape (B, rows).
+    """
+
+    table: FloatArray
+    start: IntArray
+
+    def after(self, near: Ranks) -> FloatArray:
+        """As :meth:`Newcomers.after`; O(C·S) to copy."""
+        return self.table.take(self.start + near, axis=0)
+
+    def take(self, some: IntArray | BoolArray) -> _LookedUp:
+        """As :meth:`Newcomers.take`."""
+        return _LookedUp(self.table, self.start[some])
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """J of the leaders of a problem, kept where there are few sites.
+
+    Attributes
+    ----------
+    terms
+        Of the problem, or of another objective on its sites.
+    cells
+        Most numbers that the tables may hold together.
+    """
+
+    terms: Terms
+    cells: int = _CELLS
+
+    @cached_property
+    def ranks(self) -> Ranks:
+        """Place of each site in the order of each row, shape (rows, sites + 1); "none" is last."""
+        none = np.full((len(self.terms.rank), 1), self.terms.sites)
+        return np.ascontiguousarray(np.hstack([self.terms.rank, none]), dtype=np.int32)
+
+    @cached_property
+    def order(self) -> IntArray:
+        """Site at each place, shape (rows, sites + 1)."""
+        none = np.full((len(self.terms.order), 1), self.terms.sites)
+        return np.hstack([self.terms.order, none])
+
+    @cached_property
+    def _near_cost(self) -> FloatArray:
+        """A[c]·d(c, r), shape (rows, sites + 1)."""
+        cost = self.terms.near[:, np.newaxis] * self.terms.rtt
+        return np.hstack([cost, np.zeros((len(cost), 1))])
+
+    @cached_property
+    def _relay_rtt(self) -> FloatArray:
+        """d(r, ℓ) in each scenario, shape (leaders, scenarios, sites + 1)."""
+        rtt = self.terms.site_rtt.transpose(2, 0, 1)
+        return np.concatenate([rtt, np.zeros((*rtt.shape[:2], 1))], axis=2)
+
+    @cached_property
+    def _kept(self) -> tuple[FloatArray, BoolArray] | None:
+        """Room for the tables, and which leaders' are filled in; None: there is none."""
+        rows, sites = self.terms.rank.shape
+        if sites * rows * (sites + 1) ** 2 > self.cells:
+            return None
+        return np.empty((sites, rows, sites + 1, sites + 1)), np.zeros(sites, dtype=bool)
+
+    def summands(self, leaders: IntArray) -> FloatArray:
+        """s_ℓ(c, r) for each leader, shape (B, rows, sites + 1)."""
+        relayed = self._relay_rtt[leaders][:, self.terms.scenario]
+        return np.asarray(self._near_cost + relayed * self.terms.relay[:, np.newaxis])
+
+    def of(self, leaders: IntArray) -> Newcomers:
+        """J of pairs with these leaders, shape (B,).
+
+        Tables are filled in, O(C·S²) for each, for batches with several pairs of a leader.
+        """
+        if self._kept is None:
+            return WorkedOut(self.ranks, self.order, self.summands(leaders))
+        tables, filled = self._kept
+        new = np.unique(leaders[~filled[leaders]])
+        if _WORTH * len(new) > len(leaders):
+            return WorkedOut(self.ranks, self.order, self.summands(leaders))
+        for leader, joins in zip(new.tolist(), self.summands(new), strict=True):
+            stays = np.take_along_axis(joins, self.order, axis=1)[:, :, np.newaxis]
+            tables[leader] = joins[:, np.newaxis, :]
+            np.copyto(tables[leader], stays, where=self._stays)
+        filled[new] = True
+        rows, places = tables.shape[1:3]
+        start = (leaders[:, np.newaxis] * rows + np.arange(rows)) * places
+        return _LookedUp(tables.reshape(-1, places), start)
+
+    @cached_property
+    def _stays(self) -> BoolArray:
+        """Whether a client at place f does not turn to x, shape (rows, f, x)."""
+        return self.ranks[:, np.newaxis, :] >= np.arange(self.terms.sites + 1)[:, np.newaxis]

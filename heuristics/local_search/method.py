@@ -1,0 +1,287 @@
+"""Swap search over leader and replicas together (method ``local-search``): ours, beyond the paper.
+
+Every candidate leader has a replica set of its own, and all of them descend side by side:
+
+1. **Start** from `best-of`: the sets that QK (Algorithm 5) finds for every leader and the one of
+   KQ (Algorithm 4), beside sets grown greedily for every leader, with and without its closest
+   quorum.
+2. **Descend**: each set takes its best swap, or drop or addition where |R| may vary, until none
+   helps. Moves are valued from nearest and second nearest replicas (Resende and Werneck 2003),
+   all leaders and all moves in one pass of NumPy:
+   :mod:`heuristics.local_search.swap_neighbourhood`.
+3. **Restart**: the best few leaders get new sets, in turn grown at random
+   (:mod:`heuristics.local_search.greedy_starts`) and shaken, that is, copied from their best set
+   with three or eight random moves that obey the rules. New sets without feasible voters are
+   dropped. The others descend; what is better replaces its leader's set. After `patience` such
+   rounds that improve nothing the search ends. Under diversity rules for replicas or a budget,
+   which growth does not know, all rounds shake.
+
+Leaders whose lower bound (:mod:`heuristics.local_search.leader_bounds`) reaches the best plan are
+dropped on the way, and the smallest bound is the plan's: the gap shown is honest, and usually far
+larger than the real one.
+
+One pass over all moves costs O(S·C·S) per leader's worth of sets. Deterministic by seed unless a
+time limit cuts it short; Ctrl-C gives the best plan so far. Never worse than `best-of`, which it
+starts from, unless it is stopped before that has ended.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from heuristics import kq, qk
+from heuristics.admissible_sites import Room
+from heuristics.completion import no_plan
+from heuristics.local_search.greedy_starts import grown
+from heuristics.local_search.leader_bounds import leader_bounds
+from heuristics.local_search.steepest_descent import Descent
+from heuristics.local_search.swap_neighbourhood import Neighbourhood, Pairs
+from heuristics.objective_terms import terms_of
+from placement.checks import FloatArray, IntArray
+from placement.errors import LimitError
+from placement.evaluation.voter_choice import best_voters
+from placement.methods import Method, Options, Progress, Setting
+from placement.model.configuration import Configuration
+from placement.plan import Plan, cheapest, objective, objectives
+from placement.problem import Problem
+from placement.status import Termination
+
+__all__ = ["METHOD", "solve"]
+
+_LEADERS = 4  # leaders that get new sets in a round
+_COPIES = 8  # new sets of each
+_AMONG = 6  # best additions that a growing set draws from
+_SHAKES = (3, 8)  # random moves of a shaken copy, in turn
+
+
+@dataclass
+class _Search:
+    """State of one search: the best set of every leader, and the best plan."""
+
+    problem: Problem
+    options: Options
+    patience: int
+    started: float = field(default_factory=time.perf_counter)
+    value: float = math.inf
+    best: Configuration | None = None
+    bounds: FloatArray = field(init=False)
+    descent: Descent = field(init=False)
+    values: FloatArray = field(init=False)
+    sets: IntArray = field(init=False)
+    rounds: int = 0
+    termination: Termination = Termination.FINISHED
+
+    def run(self) -> None:
+        """Search until nothing improves, time is up, or Ctrl-C."""
+        try:
+            if self.options.start is not None:
+                self.take(self.options.start)
+            self._prepare()
+            self._descend_from_starts()
+            self._restart()
+        except TimeoutError:
+            self.termination = Termination.TIME_LIMIT
+        except KeyboardInterrupt:
+            self.termination = Termination.INTERRUPTED
+
+    def _prepare(self) -> None:
+        terms = terms_of(self.problem)
+        self.bounds = leader_bounds(self.problem, terms)
+        self.descent = Descent(Neighbourhood(self.problem, terms, self.problem.rules), self._late)
+        self.values = np.full(terms.sites, math.inf)
+        width = self.problem.rules.replicas_max + 1
+        self.sets = np.full((terms.sites, width), terms.sites, dtype=np.intp)
+
+    def _descend_from_starts(self) -> None:
+        """Steps 1 and 2: from the sets of KQ, QK and greedy growth, the most promising first."""
+        problem = self.problem
+        found = [] if self.best is None else [self.best]
+        by_kmeans = kq.best_of_sizes(problem)
+        if by_kmeans is not None:
+            self.take(by_kmeans)
+            found.append(by_kmeans)
+        found.extend(self._by_quorum(found_before=bool(found)))
+        if not found:
+            return
+        values = objectives(problem, found)
+        self.take(found[int(np.argmin(values))])
+        batches = [self._pairs([found[i] for i in np.argsort(values, kind="stable")])]
+        if Room(problem, problem.rules.replicas_min).free_of_rules:
+            batches.extend(self._greedy())
+        pairs = Pairs.join(batches)
+        step = self.descent.block
+        for first in range(0, len(pairs), step):
+            some = pairs.take(np.arange(first, min(first + step, len(pairs))))
+            self._descend(some.take(self.bounds[some.leaders] < self.value))
+
+    def _by_quorum(self, found_before: bool) -> list[Configuration]:
+        """What QK finds for every leader, in what is left of the time."""
+        options = self.options
+        if options.time_limit is not None:
+            left = max(0.0, options.time_limit - (time.perf_counter() - self.started))
+            options = dataclasses.replace(options, time_limit=left, progress=None)
+        try:
+            result = qk.search(self.problem, options)
+        except LimitError:
+            if not found_before:
+                raise
+            return []
+        if result.termination is Termination.FINISHED:
+            return result.found
+        best = cheapest(self.problem, result.found)
+        if best is not None:
+            self.take(best)
+        if result.termination is Termination.INTERRUPTED:
+            raise KeyboardInterrupt
+        raise TimeoutError
+
+    def _greedy(self) -> list[Pairs]:
+        rules, moves = self.problem.rules, self.descent.neighbourhood
+        leaders = np.nonzero(rules.may_lead & (self.bounds < self.value))[0]
+        width = self.sets.shape[1]
+        return [
+            grown(moves, leaders, rules.replicas_min, width, quorum=quorum, stop=self._late)
+            for quorum in ((False, True) if rules.quorum > 1 else (False,))
+        ]
+
+    def _restart(self) -> None:
+        """Step 3: new sets for the best leaders until they have brought nothing for a while."""
+        rng = np.random.default_rng(self.options.seed)
+        idle = 0
+        while idle < self.patience:
+            if self._late():
+                raise TimeoutError
+            alive = np.nonzero((self.values < math.inf) & (self.bounds < self.value))[0]
+            alive = alive[np.argsort(self.values[alive], kind="stable")][:_LEADERS]
+            if not alive.size:
+                return
+            pairs = self._fresh(np.repeat(alive, _COPIES), rng)
+            self.rounds += 1
+            idle = 0 if len(pairs) and self._descend(pairs) else idle + 1
+
+    def _fresh(self, leaders: IntArray, rng: np.random.Generator) -> Pairs:
+        """Draw new sets: grown at random and shaken in turn, shaken only under rules."""
+        moves, rules = self.descent.neighbourhood, self.problem.rules
+        sets = self.sets[leaders]
+        pairs = Pairs(leaders, sets)
+        if self.rounds % 2 == 0 and not rules.of("replicas") and rules.budget is None:
+            size = (sets < len(self.bounds)).sum(axis=1)
+            width = sets.shape[1]
+            new = grown(moves, leaders, size, width, quorum=False, among=_AMONG, rng=rng)
+            complete = (new.replicas < len(self.bounds)).sum(axis=1) == size
+            new = self._feasible(new.take(complete))
+            if len(new):
+                return new
+        for _ in range(_SHAKES[self.rounds // 2 % len(_SHAKES)]):
+            _shake(moves, pairs, rng)
+        return self._feasible(pairs)
+
+    def _feasible(self, pairs: Pairs) -> Pairs:
+        """Those of the pairs that have voters; only rules about voters can be broken here."""
+        if Room(self.problem, self.problem.rules.replicas_max).free_of_rules:
+            return pairs
+        return pairs.take(np.isfinite(self.descent.exact_waits(pairs)))
+
+    def _descend(self, pairs: Pairs) -> bool:
+        """Bring pairs down and keep what is better than before; whether any leader gained."""
+        try:
+            values = self.descent.run(pairs)
+        except KeyboardInterrupt:
+            self._salvage(pairs)
+            raise
+        gained = False
+        for row in np.argsort(values, kind="stable").tolist():
+            leader, value = int(pairs.leaders[row]), float(values[row])
+            if value < self.values[leader] - 1e-11 * abs(value):
+                gained |= value < self.value
+                self.values[leader], self.sets[leader] = value, pairs.replicas[row]
+                if value < self.value:
+                    self._offer(leader, pairs.replicas[row])
+        seconds = time.perf_counter() - self.started
+        self.options.report(Progress(seconds, self.value, float(self.bounds.min()), self.rounds))
+        if self._late():
+            raise TimeoutError
+        return gained
+
+    def _salvage(self, pairs: Pairs) -> None:
+        """Value every set of a descent that was broken off: each step leaves feasible sets."""
+        for leader, sites in zip(pairs.leaders.tolist(), pairs.replicas, strict=True):
+            self._offer(leader, sites)
+
+    def _offer(self, leader: int, sites: IntArray) -> None:
+        replicas = sites[sites < len(self.bounds)].tolist()
+        voters = best_voters(self.problem.demand, self.problem.rules, leader, replicas)
+        if voters is not None:
+            self.take(Configuration.of(leader, voters, replicas))
+
+    def take(self, configuration: Configuration) -> None:
+        """Keep a feasible configuration if the evaluator says that it is the best so far."""
+        value = objective(self.problem, configuration)
+        if value < self.value:
+            self.value, self.best = value, configuration
+
+    def _pairs(self, configurations: list[Configuration]) -> Pairs:
+        width = self.sets.shape[1]
+        replicas = np.full((len(configurations), width), len(self.bounds), dtype=np.intp)
+        for row, configuration in enumerate(configurations):
+            replicas[row, : len(configuration.replicas)] = configuration.replicas
+        return Pairs(np.array([c.leader for c in configurations], dtype=np.intp), replicas)
+
+    def _late(self) -> bool:
+        limit = self.options.time_limit
+        return limit is not None and time.perf_counter() - self.started > limit
+
+
+def _shake(neighbourhood: Neighbourhood, pairs: Pairs, rng: np.random.Generator) -> None:
+    """Make one random move in every pair, drawn evenly from those that obey the rules."""
+    allowed = neighbourhood.allowed(pairs)
+    flat = allowed.reshape(len(pairs), -1)
+    # each row's largest of independent uniform draws is an even draw among its allowed moves
+    move = np.where(flat, rng.random(flat.shape), -1.0).argmax(axis=1)
+    rows = np.nonzero(flat.any(axis=1))[0]
+    place, site = np.divmod(move[rows], allowed.shape[2])
+    pairs.replicas[rows, place] = site
+
+
+def solve(problem: Problem, options: Options) -> Plan:
+    """Search, and return the best plan with the bound over all leaders."""
+    if problem.objective.kind == "contingency":
+        from heuristics.contingency import local_search as contingency  # only where it is asked for
+
+        return contingency.solve(problem, options)
+    if problem.objective.kind == "percentile":
+        from heuristics.tail import local_search as tail_search
+
+        return tail_search.solve(problem, options)
+    search = _Search(problem, options, int(str(options.settings["patience"])))
+    search.run()
+    if search.best is None and search.termination is Termination.FINISHED:
+        return no_plan(problem, METHOD.name)
+    bound = float(search.bounds.min()) if search.best is not None else -math.inf
+    return Plan.of(
+        problem,
+        search.best,
+        method=METHOD.name,
+        bound=min(bound, search.value),
+        termination=search.termination,
+        stats={"rounds": search.rounds, "steps": search.descent.steps},
+    )
+
+
+METHOD = Method(
+    name="local-search",
+    call=solve,
+    summary="swap search over leader and replicas from 'best-of', with seeded restarts",
+    exact=False,
+    objectives=("mean", "contingency", "percentile"),
+    settings={
+        "patience": Setting(3, "rounds of restarts without improvement before it stops", minimum=0)
+    },
+    complexity="O(S·C·S) for each step of all leaders",
+    reference="Resende and Werneck 2003, generalised to leader, quorum and relays",
+)

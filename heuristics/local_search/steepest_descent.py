@@ -1,0 +1,186 @@
+"""Steepest descent of many (leader, replica set) pairs at once.
+
+Every pair takes its best move until none is left that lowers its objective. Where the quorum wait
+of a move is known in closed form the best move is the minimum of a table. Under several caps,
+minimum domains, pinned voters or RTTs that vary by interval the table holds lower bounds, and the
+most promising moves are valued exactly, a few at a time, until one of them is an improvement or no
+bound promises one: the search never misses an improving move, and never takes one that breaks a
+rule.
+
+The best move depends on nothing but the pair, so that descents that meet go on as one, and one that
+meets the way of an earlier descent is known to come out where that did:
+:mod:`heuristics.local_search.descent_cache`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from heuristics.local_search.descent_cache import Ends, Ways
+from heuristics.local_search.swap_neighbourhood import Neighbourhood, Pairs
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.evaluation.score import quorum_latency
+from placement.evaluation.voter_choice import best_voters, greedy_waits
+
+__all__ = ["Descent"]
+
+_BLOCK = 2_000_000  # elements of the largest temporary: 16 MB
+_AT_A_TIME = 8  # moves of one pair valued exactly in one go
+_FALL = 1e-11  # relative; the tables are exact to about 1e-14
+
+
+@dataclass
+class Descent:
+    """Descends, and remembers the exact waits it has worked out.
+
+    Attributes
+    ----------
+    neighbourhood
+        Values of moves.
+    stop
+        Asked between steps; true ends the descent where it stands.
+    steps
+        Rounds of moves done.
+    ends
+        Where the descents so far have come out, by the sets on their ways.
+    """
+
+    neighbourhood: Neighbourhood
+    stop: Callable[[], bool]
+    steps: int = 0
+    ends: Ends = field(default_factory=dict)
+    _known: dict[tuple[int, ...], float] = field(default_factory=dict)
+
+    @property
+    def block(self) -> int:
+        """How many pairs are handled at once without large temporaries."""
+        terms = self.neighbourhood.terms
+        return max(1, _BLOCK // max(1, (terms.sites + 1) * len(terms.rank)))
+
+    def run(self, pairs: Pairs) -> FloatArray:
+        """Move every pair down to a local optimum, in place; return the objectives, shape (B,).
+
+        Infinite for a pair that obeys no rule to begin with. Steps cost as
+        :meth:`Neighbourhood.moves`; pairs that have arrived, or that meet the way of another, cost
+        nothing.
+        """
+        values = [
+            self._run(pairs, np.arange(first, min(first + self.block, len(pairs))))
+            for first in range(0, len(pairs), self.block)
+        ]
+        return np.concatenate(values) if values else np.zeros(0)
+
+    def _run(self, pairs: Pairs, rows: IntArray) -> FloatArray:
+        """Descend with the pairs in `rows`, which fit into one block."""
+        moves_of = self.neighbourhood
+        values = np.full(len(rows), math.inf)
+        newcomers = moves_of.newcomers(pairs.leaders[rows])
+        ways = Ways(self.ends)
+        active = ways.leading_on(np.arange(len(rows)), pairs.take(rows))
+        valued = False
+        while active.size:
+            some = pairs.take(rows[active])
+            now, table = moves_of.moves(some, newcomers.take(active))
+            waits_now, waits = moves_of.waits(some)
+            if not valued:
+                values[active] = now + (waits_now if moves_of.exact else self.exact_waits(some))
+                valued = True
+            if self.stop():
+                ways.join(pairs.replicas, rows, values)
+                return values
+            if moves_of.exact:
+                table += waits
+                flat = table.reshape(len(active), -1)
+                move = flat.argmin(axis=1)
+                lowest = flat[np.arange(len(active)), move]
+                better = lowest < _below(values[active])
+            else:
+                move, lowest, better = self._promising(some, table, waits, values[active])
+            active = active[better]
+            place, site = np.divmod(move[better], table.shape[2])
+            pairs.replicas[rows[active], place] = site
+            values[active] = lowest[better]
+            active = ways.leading_on(active, pairs.take(rows[active]))
+            self.steps += 1
+        ways.join(pairs.replicas, rows, values)
+        ways.remember(pairs.replicas, rows, values)
+        return values
+
+    def _promising(
+        self, pairs: Pairs, table: FloatArray, waits: FloatArray, values: FloatArray
+    ) -> tuple[IntArray, FloatArray, BoolArray]:
+        """Find a move that truly lowers each pair's value: (move, value after it, found)."""
+        base = table.reshape(len(pairs), -1)
+        hope = (table + waits).reshape(len(pairs), -1)
+        limit = _below(values)
+        move = np.zeros(len(pairs), dtype=np.intp)
+        lowest = np.full(len(pairs), math.inf)
+        found = np.zeros(len(pairs), dtype=bool)
+        open_ = np.nonzero(hope.min(axis=1) < limit)[0]
+        while open_.size:
+            take = min(_AT_A_TIME, hope.shape[1])
+            picks = np.argpartition(hope[open_], take - 1, axis=1)[:, :take]
+            owner = np.repeat(open_, take)
+            moves = picks.reshape(-1)
+            promising = hope[owner, moves] < limit[owner]
+            owner, moves = owner[promising], moves[promising]
+            after = pairs.take(owner)
+            place, site = np.divmod(moves, table.shape[2])
+            after.replicas[np.arange(len(owner)), place] = site
+            exact = base[owner, moves] + self.exact_waits(after)
+            hope[owner, moves] = math.inf
+            # the last write wins, so the best move of a pair must come last
+            for i in np.argsort(-exact, kind="stable"):
+                if exact[i] < limit[owner[i]]:
+                    move[owner[i]], lowest[owner[i]], found[owner[i]] = moves[i], exact[i], True
+            open_ = open_[~found[open_] & (hope[open_].min(axis=1) < limit[open_])]
+        return move, lowest, found
+
+    def exact_waits(self, pairs: Pairs) -> FloatArray:
+        """D·q of the best feasible voters of each pair, infinite without any; shape (B,)."""
+        terms, rules = self.neighbourhood.terms, self.neighbourhood.rules
+        if len(terms.votes) == 1 and rules.nested_voter_caps:
+            return self._greedy_waits(pairs)
+        result = np.full(len(pairs), math.inf)
+        for row, (leader, sites) in enumerate(zip(pairs.leaders, pairs.replicas, strict=True)):
+            replicas = tuple(sorted(site for site in sites.tolist() if site < terms.sites))
+            key = (int(leader), *replicas)
+            if key not in self._known:
+                self._known[key] = self._searched_wait(int(leader), replicas)
+            result[row] = self._known[key]
+        return result
+
+    def _greedy_waits(self, pairs: Pairs) -> FloatArray:
+        problem, terms = self.neighbourhood.problem, self.neighbourhood.terms
+        ordered = np.sort(pairs.replicas, axis=1)
+        count = (ordered < terms.sites).sum(axis=1)
+        result = np.full(len(pairs), math.inf)
+        for size in np.unique(count):
+            rows = np.nonzero(count == size)[0]
+            waits = greedy_waits(
+                problem.rules, terms.site_rtt[0], pairs.leaders[rows], ordered[rows, :size]
+            )
+            found = np.isfinite(waits)
+            result[rows[found]] = terms.votes[0] * waits[found]
+        return result
+
+    def _searched_wait(self, leader: int, replicas: tuple[int, ...]) -> float:
+        problem, terms = self.neighbourhood.problem, self.neighbourhood.terms
+        voters = best_voters(problem.demand, problem.rules, leader, replicas)
+        if voters is None:
+            return math.inf
+        waits = [
+            float(quorum_latency(rtt, leader, voters, problem.rules.quorum))
+            for rtt in terms.site_rtt
+        ]
+        return float(terms.votes @ np.array(waits))
+
+
+def _below(values: FloatArray) -> FloatArray:
+    """Return what counts as lower in spite of rounding; for infinite values nothing does."""
+    values = np.where(np.isfinite(values), values, -math.inf)
+    return values - _FALL * np.abs(values)

@@ -1,0 +1,330 @@
+"""The swap neighbourhood of many (leader, replica set) pairs at once.
+
+For a replica set R with leader ℓ a move takes one replica out, brings one site in, or both.
+Following Resende and Werneck, "On the implementation of a swap-based local search procedure for
+the p-median problem", ALENEX 2003, the value of every move comes from two replicas per client
+alone: the nearest and the second nearest. With s_ℓ(c, r) of :mod:`heuristics.objective_terms`,
+
+    T[out, in] = gain(in) + correction(out, in)
+    gain(in)            = Σ_c s_ℓ(c, in if in ⪯_c near(c) else near(c))
+    correction(out, in) = Σ_{c: near(c) = out} s_ℓ(c, in if in ⪯_c second(c) else second(c))
+                                             − s_ℓ(c, in if in ⪯_c near(c) else near(c))
+
+⪯_c is the client's strict order by RTT, not by cost: a closer replica takes a client over even
+where relaying through it is dearer, so that a replica can harm and gains may be negative. The
+quorum wait follows in closed form: when x joins a set whose (m−1)-th and m-th smallest RTTs from
+ℓ are lo and hi, the m-th smallest becomes min(max(x, lo), hi); under one cap on failure domains see
+:mod:`heuristics.local_search.capped_quorum`. s_ℓ(c, in if in ⪯_c …) comes from
+:mod:`heuristics.local_search.insertion_costs`.
+
+All moves of B pairs cost O(B·C·S) and one matrix product of B·|R|·C·S.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from heuristics.local_search.capped_quorum import capped_waits
+from heuristics.local_search.insertion_costs import Newcomers, Ranks, Tables, WorkedOut
+from heuristics.objective_terms import Terms
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.model.configuration import site_costs
+from placement.model.constraints import Rules
+from placement.problem import Problem
+
+__all__ = ["Neighbourhood", "Pairs"]
+
+
+@dataclass
+class Pairs:
+    """A batch of B (leader, replica set) pairs, changed in place by searches.
+
+    Attributes
+    ----------
+    leaders
+        ℓ, shape (B,).
+    replicas
+        Sites of R in any order, shape (B, W), W > |R|; the places left over hold the number of
+        sites, which stands for "none".
+    """
+
+    leaders: IntArray
+    replicas: IntArray
+
+    def __len__(self) -> int:
+        return len(self.leaders)
+
+    def take(self, rows: IntArray | BoolArray) -> Pairs:
+        """Copy some of the pairs."""
+        return Pairs(self.leaders[rows], self.replicas[rows])
+
+    @staticmethod
+    def join(parts: list[Pairs]) -> Pairs:
+        """Put batches of the same width one after another."""
+        return Pairs(
+            np.concatenate([part.leaders for part in parts]),
+            np.concatenate([part.replicas for part in parts]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """Values of moves for one problem.
+
+    Attributes
+    ----------
+    problem
+        The question.
+    terms
+        Of the problem, or of another objective on its sites.
+    rules
+        Constraints on site indices, usually those of the problem.
+    """
+
+    problem: Problem
+    terms: Terms
+    rules: Rules
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether the waits in the table are those of the best voters, not merely a lower bound."""
+        rules = self.rules
+        pins = int(rules.must_vote.sum())
+        only_leader = pins == 1 and bool((rules.may_lead == rules.must_vote).all())
+        return (
+            self.problem.demand.scenarios == 1
+            and (not rules.of("voters") or self._cap is not None)
+            and (pins == 0 or only_leader)
+        )
+
+    @cached_property
+    def _cap(self) -> tuple[IntArray, int] | None:
+        """Domains and cap where one cap is all that binds voters, in one scenario."""
+        rules = self.rules.of("voters")
+        if self.problem.demand.scenarios > 1 or len(rules) != 1 or rules[0].cap is None:
+            return None
+        return (rules[0].labels, rules[0].cap) if rules[0].min_domains is None else None
+
+    @cached_property
+    def tables(self) -> Tables:
+        """What clients cost when a site joins, by leader."""
+        return Tables(self.terms)
+
+    @cached_property
+    def _ranks(self) -> Ranks:
+        """Ranks by site, shape (sites + 1, rows); "none" comes after every site."""
+        return np.ascontiguousarray(self.tables.ranks.T)
+
+    @cached_property
+    def _waits(self) -> FloatArray:
+        """RTT from ℓ to what may vote, else infinite: shape (scenarios, leaders, sites + 1)."""
+        rtt = np.where(self.rules.may_vote, self.terms.site_rtt, np.inf)
+        none = np.full((*rtt.shape[:2], 1), np.inf)
+        return np.concatenate([rtt, none], axis=2)
+
+    @cached_property
+    def _prices(self) -> FloatArray | None:
+        """Price of each site under each leader, shape (leaders, sites + 1); None: no budget."""
+        if self.rules.budget is None:
+            return None
+        rows = [site_costs(self.problem.instance, ell) for ell in range(self.terms.sites)]
+        return np.array([np.append(row, 0.0) for row in rows if row is not None])
+
+    def newcomers(self, leaders: IntArray) -> Newcomers:
+        """What clients cost when a site joins, for pairs with these leaders."""
+        return self.tables.of(leaders)
+
+    def worked_out(self, summands: FloatArray) -> Newcomers:
+        """Do the same for summands of another kind, shape (B, sites + 1, rows)."""
+        return WorkedOut(self.tables.ranks, self.tables.order, summands.transpose(0, 2, 1))
+
+    def moves(self, pairs: Pairs, newcomers: Newcomers) -> tuple[FloatArray, FloatArray]:
+        """Value of every move without the quorum wait: (values now, table of values after).
+
+        Parameters
+        ----------
+        pairs
+            B pairs.
+        newcomers
+            Of their leaders, from :meth:`newcomers`, or of other summands.
+
+        Returns
+        -------
+        now
+            Objective of the pairs less D·q, shape (B,), to rounding.
+        table
+            The same after each move, shape (B, W, sites + 1) as [pair, place that is vacated, site
+            that comes in]; the first place that holds "none" vacates nothing, site number `sites`
+            brings nothing in. Infinite for moves that break a rule that can be read off counts.
+        """
+        now, table = self._client_part(pairs, newcomers)
+        if self.rules.cost_weight:
+            self._add_money(pairs, now, table)
+        constant = self.terms.direct[pairs.leaders]
+        now += constant
+        table += constant[:, np.newaxis, np.newaxis]
+        np.copyto(table, np.inf, where=~self.allowed(pairs))
+        return now, table
+
+    def additions(self, pairs: Pairs, newcomers: Newcomers) -> FloatArray:
+        """Objective less D·q after one more site, shape (B, sites): the table's cheap part.
+
+        Infinite for sites that are there already or may hold no replica; no other rule is heeded.
+        """
+        joined = newcomers.after(self._ranks[pairs.replicas].min(axis=1))
+        after = _summed(joined)[:, :-1] + self.terms.direct[pairs.leaders][:, np.newaxis]
+        if self.rules.cost_weight:
+            after += self.terms.money[pairs.leaders]
+        members = np.zeros((len(pairs), self.terms.sites + 1), dtype=bool)
+        members[np.arange(len(pairs))[:, np.newaxis], pairs.replicas] = True
+        after[members[:, :-1] | ~self.rules.may_hold] = np.inf
+        return np.asarray(after)
+
+    def waits(self, pairs: Pairs) -> tuple[FloatArray, FloatArray]:
+        """D·q of the m voters that answer first, now and after each move: shapes as in `moves`.
+
+        The wait of the best voter set where :attr:`exact` holds, infinite where there is none under
+        a cap; a lower bound on it elsewhere.
+        """
+        m = self.rules.quorum
+        if self._cap is not None:
+            return self._waits_under_cap(pairs, *self._cap)
+        count, width = pairs.replicas.shape
+        now = np.zeros(count)
+        table = np.zeros((count, width, self.terms.sites + 1))
+        rows = np.arange(count)[:, np.newaxis]
+        for k, votes in enumerate(self.terms.votes.tolist()):
+            if not votes:
+                continue
+            waits = self._waits[k][pairs.leaders]  # (B, sites + 1)
+            held = waits[rows, pairs.replicas]
+            turn = np.argsort(held, axis=1, kind="stable")
+            place = np.empty_like(turn)
+            place[rows, turn] = np.arange(width)
+            ordered = held[rows, turn]
+            ordered = np.hstack([ordered, np.full((count, 1), np.inf)])
+            # the (m−1)-th and the m-th smallest that are left when a place is vacated
+            high = ordered[rows, np.where(place < m, m, m - 1)]
+            low = ordered[rows, np.where(place < m - 1, m - 1, m - 2)] if m > 1 else 0.0 * place
+            now += votes * ordered[:, m - 1]
+            after = np.maximum(waits[:, np.newaxis, :], low[:, :, np.newaxis])
+            np.minimum(after, high[:, :, np.newaxis], out=after)
+            after *= votes
+            table += after
+        return now, table
+
+    def _waits_under_cap(
+        self, pairs: Pairs, labels: IntArray, cap: int
+    ) -> tuple[FloatArray, FloatArray]:
+        votes, rules = float(self.terms.votes[0]), self.rules
+        now, table = capped_waits(
+            self._waits[0][pairs.leaders], pairs.replicas, labels, cap, rules.quorum, rules.voters
+        )
+        for waits in (now, table):
+            np.multiply(waits, votes, out=waits, where=np.isfinite(waits))
+        return now, table
+
+    def _client_part(self, pairs: Pairs, newcomers: Newcomers) -> tuple[FloatArray, FloatArray]:
+        """Σ_c s_ℓ(c, ·) now and after each move, from nearest and second nearest replicas."""
+        held = self._ranks[pairs.replicas]  # (B, W, rows)
+        first = held.min(axis=1)
+        serves = held == first[:, np.newaxis]
+        held += serves * np.int32(self.terms.sites)
+        second = np.minimum(held.min(axis=1), np.int32(self.terms.sites))
+        joined = newcomers.after(first)
+        changed = newcomers.after(second)
+        changed -= joined
+        table = serves.astype(np.float64) @ changed
+        gain = _summed(joined)
+        table += gain[:, np.newaxis, :]
+        return gain[:, -1].copy(), table
+
+    def _add_money(self, pairs: Pairs, now: FloatArray, table: FloatArray) -> None:
+        money = np.hstack([self.terms.money, np.zeros((self.terms.sites, 1))])[pairs.leaders]
+        held = np.take_along_axis(money, pairs.replicas, axis=1)
+        now += held.sum(axis=1)
+        table += (held.sum(axis=1)[:, np.newaxis] - held)[:, :, np.newaxis]
+        table += money[:, np.newaxis, :]
+
+    @cached_property
+    def _free(self) -> BoolArray:
+        """Sites that may leave unless they lead, shape (sites + 1,)."""
+        return np.append(~self.rules.must_hold, False)
+
+    @cached_property
+    def _usable(self) -> BoolArray:
+        """Sites that may come in, shape (sites + 1,)."""
+        return np.append(self.rules.may_hold, False)
+
+    @cached_property
+    def _silent(self) -> bool:
+        """Whether some replicas may not vote."""
+        return bool((self.rules.may_hold & ~self.rules.may_vote).any())
+
+    def allowed(self, pairs: Pairs) -> BoolArray:
+        """Moves that keep pins, |R|, the rules for replicas, the budget and enough voters.
+
+        Shape (B, W, sites + 1), as the table of :meth:`moves`.
+        """
+        rules, none = self.rules, self.terms.sites
+        count = len(pairs)
+        real = pairs.replicas < none
+        size = real.sum(axis=1)
+        vacates = self._free[pairs.replicas] & (pairs.replicas != pairs.leaders[:, np.newaxis])
+        members = np.zeros((count, none + 1), dtype=bool)
+        members[np.arange(count)[:, np.newaxis], pairs.replicas] = True
+        joins = self._usable & ~members
+        out = vacates
+        if (size < rules.replicas_max).any():
+            # one place that holds "none" is enough to say that nothing is vacated
+            first_none = ~real & (np.cumsum(~real, axis=1) == 1)
+            out = vacates | (first_none & (size < rules.replicas_max)[:, np.newaxis])
+        allowed: BoolArray = out[:, :, np.newaxis] & joins[:, np.newaxis, :]
+        allowed[:, :, none] = vacates & (size > rules.replicas_min)[:, np.newaxis]
+        if self._silent:
+            votes = np.append(rules.may_vote, False)
+            held = votes[pairs.replicas]
+            left = held.sum(axis=1)[:, np.newaxis] - held
+            allowed &= left[:, :, np.newaxis] + votes >= rules.voters
+        for group in rules.of("replicas"):
+            allowed &= _group_allows(pairs, members, group.labels, group.cap, group.min_domains)
+        if self._prices is not None and rules.budget is not None:
+            prices = self._prices[pairs.leaders]
+            held_prices = np.take_along_axis(prices, pairs.replicas, axis=1)
+            rest = held_prices.sum(axis=1)[:, np.newaxis] - held_prices
+            total = rest[:, :, np.newaxis] + prices[:, np.newaxis, :]
+            allowed &= total <= rules.budget + 1e-9 * (1 + abs(rules.budget))
+        return allowed
+
+
+def _summed(costs: FloatArray) -> FloatArray:
+    """Σ_c over shape (B, rows, sites + 1): a product, which is quicker than a sum."""
+    return np.asarray((np.ones((1, costs.shape[1])) @ costs)[:, 0])
+
+
+def _group_allows(
+    pairs: Pairs, members: BoolArray, labels: IntArray, cap: int | None, least: int | None
+) -> BoolArray:
+    """Moves after which a rule on the domains of replicas holds, shape (B, W, sites + 1)."""
+    domains = int(labels.max()) + 1
+    domain = np.append(labels, domains)  # "none" is a domain that no rule counts
+    held = members.astype(np.float64) @ np.eye(domains + 1)[domain]
+    held[:, domains] = 0
+    vacated = domain[pairs.replicas]  # (B, W)
+    rest = np.take_along_axis(held, vacated, axis=1)[:, :, np.newaxis]
+    same = vacated[:, :, np.newaxis] == domain
+    joined = np.take_along_axis(held, np.broadcast_to(domain, (len(pairs), len(domain))), axis=1)
+    after = joined[:, np.newaxis, :] - same  # sites in the newcomer's domain beside it
+    brings = domain < domains
+    allowed: BoolArray = np.ones(same.shape, dtype=bool)
+    if cap is not None:
+        allowed &= (after < cap) | ~brings
+    if least is not None:
+        present = (held > 0).sum(axis=1)[:, np.newaxis, np.newaxis]
+        lost = ((rest == 1) & (vacated < domains)[:, :, np.newaxis]).astype(np.intp)
+        won = ((after == 0) & brings).astype(np.intp)
+        allowed &= present - lost + won >= least
+    return allowed

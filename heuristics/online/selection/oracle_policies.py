@@ -1,0 +1,139 @@
+"""Policies that see what no client can: the servers as they are, work, speeds to come.
+
+ORA is the paper's oracle; the other three are ours and show how much better than it one can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+
+from heuristics.online.selection.tie_orders import Tie, check_tie, in_tie_order
+from placement.online.selection import LimiterRules, Passive, SamplePath, Selector, Servers
+
+__all__ = ["EarliestCompletion", "Oracle"]
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """ORA: least (1 + in service + waiting)·(mean service time now), without rate control.
+
+    Parameters
+    ----------
+    in_flight
+        Whether reads still on the network count too (ORAF).
+    """
+
+    _: KW_ONLY
+    in_flight: bool = False
+    tie: Tie = "random"
+    limiter: LimiterRules | None = None
+
+    def __post_init__(self) -> None:
+        check_tie(self.tie)
+
+    @property
+    def name(self) -> str:
+        """ORA, or ORAF with reads in flight."""
+        return "ORAF" if self.in_flight else "ORA"
+
+    def start(self, sample: SamplePath, servers: Servers) -> Selector:
+        """Look at the servers."""
+        return _Watcher(self, sample, servers)
+
+
+class _Watcher(Passive):
+    def __init__(self, policy: Oracle, sample: SamplePath, servers: Servers) -> None:
+        self._policy, self._sample, self._servers = policy, sample, servers
+
+    def rank(self, read: int, client: int, replicas: Sequence[int], now: float) -> Sequence[int]:
+        servers = self._servers
+
+        def delay(server: int) -> float:
+            ahead = servers.busy[server] + len(servers.line[server])
+            if not self._policy.in_flight:
+                ahead -= servers.in_flight[server]
+            return (1 + ahead) * self._sample.mean_at(server, now)
+
+        return sorted(in_tie_order(self._sample, self._policy.tie, read, replicas), key=delay)
+
+
+@dataclass(frozen=True)
+class EarliestCompletion:
+    """ECT: where this read would end first, by replaying the queues with known work.
+
+    Parameters
+    ----------
+    future
+        False: as if servers kept the speed they have now (ECT). True: with the speeds to come
+        (ECTF), where the replay is what will happen, the clairvoyant greedy choice.
+    """
+
+    _: KW_ONLY
+    future: bool = False
+    tie: Tie = "random"
+    limiter: LimiterRules | None = None
+
+    def __post_init__(self) -> None:
+        check_tie(self.tie)
+
+    @property
+    def name(self) -> str:
+        """ECT, or ECTF with the speeds to come."""
+        return "ECTF" if self.future else "ECT"
+
+    def start(self, sample: SamplePath, servers: Servers) -> Selector:
+        """Look at the servers, or keep the books of their slots."""
+        if self.future:
+            return _Clairvoyant(self, sample, servers)
+        return _Replay(self, sample, servers)
+
+
+class _Replay(Passive):
+    """O(replication·(slots·queue)) per read."""
+
+    def __init__(self, policy: EarliestCompletion, sample: SamplePath, servers: Servers) -> None:
+        self._policy, self._sample, self._servers = policy, sample, servers
+
+    def rank(self, read: int, client: int, replicas: Sequence[int], now: float) -> Sequence[int]:
+        order = in_tie_order(self._sample, self._policy.tie, read, replicas)
+        return sorted(order, key=lambda server: self._end(read, server, now))
+
+    def _end(self, read: int, server: int, now: float) -> float:
+        """When `read` would end at `server` if it left now and no speed changed."""
+        servers, cluster = self._servers, self._sample.cluster
+        mean = self._sample.mean_at(server, now)
+        free = servers.ends[server] + [now] * (cluster.slots - servers.busy[server])
+        for number in servers.line[server]:
+            slot = free.index(min(free))
+            begin = max(free[slot], servers.sent[number] + cluster.one_way_ms)
+            free[slot] = begin + servers.work_of(number) * mean
+        return max(min(free), now + cluster.one_way_ms) + float(self._sample.work[read]) * mean
+
+
+class _Clairvoyant(Passive):
+    """Keeps the books of all slots; O(replication·slots) per read.
+
+    Delays are equal and service is first come, first served, so that the end of a read is known
+    when it is sent.
+    """
+
+    def __init__(self, policy: EarliestCompletion, sample: SamplePath, servers: Servers) -> None:
+        self._tie, self._sample, self._servers = policy.tie, sample, servers
+        cluster = sample.cluster
+        self._delay = cluster.one_way_ms
+        self._free = [[0.0] * cluster.slots for _ in range(cluster.servers)]
+
+    def rank(self, read: int, client: int, replicas: Sequence[int], now: float) -> Sequence[int]:
+        work = float(self._sample.work[read])
+        order = in_tie_order(self._sample, self._tie, read, replicas)
+        return sorted(order, key=lambda server: self.end(work, server, now))
+
+    def end(self, work: float, server: int, now: float) -> float:
+        """When work sent now to a server will end."""
+        begin = max(min(self._free[server]), now + self._delay)
+        return begin + work * self._sample.mean_at(server, begin)
+
+    def sent(self, number: int, read: int, client: int, server: int, now: float) -> None:
+        free = self._free[server]
+        free[free.index(min(free))] = self.end(self._servers.work_of(number), server, now)

@@ -1,0 +1,151 @@
+"""Two engines behind one face: the compiled kernel where it was built, Python everywhere else.
+
+The kernel (csrc/) holds the event loop and the policies listed in :func:`described`; it computes
+what :func:`placement.online.selection.simulate` computes, to the last bit, some twenty times as
+fast.
+Policies that it does not know run in Python.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from heuristics.online.selection.blind_policies import RandomChoice, RoundRobin
+from heuristics.online.selection.c3 import C3
+from heuristics.online.selection.least_outstanding import LeastOutstanding
+from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
+from heuristics.online.selection.response_times import LeastResponseTime, TwoChoices
+from placement.errors import InputError
+from placement.online.selection import LimiterRules, Outcome, Policy, SamplePath, simulate
+
+__all__ = ["Engine", "compiled_available", "described", "run"]
+
+Engine = Literal["auto", "compiled", "python"]
+
+_Described = tuple[int, int, float, float, float]
+_Rules = tuple[float, float, float, float, float, float, float, float, float, float, float, int]
+
+
+def described(policy: Policy, clients: int) -> _Described | None:
+    """Return a policy as the kernel knows it: (number, random ties, b, w, α); None: it does not.
+
+    Subclasses and policies from elsewhere are not known, whatever they look like.
+    """
+    kind = type(policy)
+    if kind is C3 and isinstance(policy, C3):
+        weight = policy.effective_weight(clients)
+        return (4, policy.tie == "random", policy.exponent, weight, policy.smoothing)
+    if kind is Oracle and isinstance(policy, Oracle):
+        return (1 if policy.in_flight else 0, policy.tie == "random", 0.0, 0.0, 1.0)
+    if kind is EarliestCompletion and isinstance(policy, EarliestCompletion):
+        return (3 if policy.future else 2, policy.tie == "random", 0.0, 0.0, 1.0)
+    if kind is LeastOutstanding and isinstance(policy, LeastOutstanding):
+        return (5, policy.tie == "random", 0.0, 0.0, 1.0)
+    if kind is RoundRobin:
+        return (6, False, 0.0, 0.0, 1.0)
+    if kind is RandomChoice:
+        return (7, True, 0.0, 0.0, 1.0)
+    if kind is TwoChoices and isinstance(policy, TwoChoices):
+        return (8, True, policy.exponent, 0.0, C3().smoothing)
+    if kind is LeastResponseTime and isinstance(policy, LeastResponseTime):
+        return (9, policy.tie == "random", 0.0, 0.0, 1.0)
+    return None
+
+
+def compiled_available() -> bool:
+    """Whether the compiled kernel was built and can be imported."""
+    try:
+        import heuristics.online.selection._kernel  # noqa: F401 - only whether it imports matters
+    except ImportError:
+        return False
+    return True
+
+
+def run(sample: SamplePath, policy: Policy, engine: Engine = "auto") -> Outcome:
+    """Simulate a policy on a sample path, by the fastest engine that knows it.
+
+    Parameters
+    ----------
+    sample, policy
+        As for :func:`placement.online.selection.simulate`.
+    engine
+        "auto": compiled where possible; "compiled" or "python": that one. Both give the same
+        numbers to the last bit.
+
+    Raises
+    ------
+    InputError
+        For another name, or when the kernel is asked for and was not built or does not know the
+        policy.
+    """
+    if engine not in get_args(Engine):
+        raise InputError(
+            "unknown engine", field="engine", value=engine, expected=" or ".join(get_args(Engine))
+        )
+    known = described(policy, sample.cluster.clients)
+    built = compiled_available()
+    fits = sample.cluster.replication < 128
+    if engine == "compiled" and (known is None or not built or not fits):
+        lacking = "was not built" if not built else f"does not know {policy.name}"
+        raise InputError(
+            f"the compiled kernel {lacking}", field="engine", value=engine, expected="'auto'"
+        )
+    if engine == "python" or known is None or not built or not fits:
+        return simulate(sample, policy)
+    return _compiled(sample, policy, known)
+
+
+def _compiled(sample: SamplePath, policy: Policy, known: _Described) -> Outcome:
+    from heuristics.online.selection import _kernel
+
+    cluster, n = sample.cluster, sample.size
+    latency, start = np.full(n, np.nan), np.full(n, np.nan)
+    server = np.full(n, -1, dtype=np.int64)
+    limiter = policy.limiter
+    end, tries, refused, events = _kernel.run(
+        (n, cluster.clients, cluster.servers, cluster.slots, cluster.replication, sample.epochs),
+        (cluster.one_way_ms, cluster.epoch_ms),
+        known,
+        None if limiter is None else _rules(limiter),
+        np.ascontiguousarray(sample.arrival),
+        np.ascontiguousarray(sample.client, dtype=np.int64),
+        np.ascontiguousarray(sample.group, dtype=np.int64),
+        np.ascontiguousarray(sample.work),
+        np.ascontiguousarray(sample.shadowed),
+        np.ascontiguousarray(sample.shadow_work),
+        np.ascontiguousarray(sample.shuffle),
+        np.ascontiguousarray(sample.means),
+        latency,
+        server,
+        start,
+    )
+    return Outcome(
+        policy.name,
+        sample,
+        latency,
+        server.astype(np.intp, copy=False),
+        start,
+        end,
+        tries,
+        refused,
+        events,
+    )
+
+
+def _rules(rules: LimiterRules) -> _Rules:
+    return (
+        rules.window_ms,
+        rules.decrease,
+        rules.growth,
+        rules.step,
+        rules.hysteresis,
+        rules.floor,
+        rules.rate,
+        rules.tokens,
+        rules.capacity,
+        rules.saddle,
+        rules.smoothing,
+        rules.wake == "absim",
+    )

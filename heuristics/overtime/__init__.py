@@ -1,0 +1,1 @@
+"""Heuristics over time: tiers 1 and 2 for a fleet of databases."""

@@ -1,0 +1,1 @@
+"""Local search for a percentile of the latency."""

@@ -1,0 +1,200 @@
+"""How many operations are late: a percentile turned into a sum, for one deadline at a time.
+
+The p-th percentile is at most t if and only if at most a share 1 − p of all operations takes longer
+than t. For a deadline t and a leader ℓ that share is a sum over clients, as the mean is:
+
+    late_ℓ(R, V) = Σ_c s_ℓ(c, near(c, R)) + d_ℓ(V)
+    s_ℓ(c, r) = Σ_o n_co · P(α_o H_{c,r} + β_o H_{r,ℓ} > t)     operations that ask nearby
+    d_ℓ(V)    = Σ_co n_co · P(γ_o H_{c,ℓ} + δ_o Q_ℓ(V) > t)     operations that ask the leader
+
+with n the share of operation o of client c in all operations and m·H the sum of m independent RTTs.
+So the moves of a replica set can be valued from nearest and second nearest replicas, as in
+:mod:`heuristics.local_search.swap_neighbourhood`. Sharov et al. (PVLDB 8(12), 2015, section 3.1)
+leave the percentile beyond tier 1 open; this is ours.
+
+An operation that does both, such as one that asks a replica nearby and waits for a quorum, is
+counted without the second part: too few are late then, and `exact` says so.
+
+A table of s costs O(S·C·t·S) for all leaders, one matrix product per site; d of one voter set costs
+O(|V|·m·t) and a convolution per further quorum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from placement.checks import FloatArray, IntArray
+from placement.problem import Problem
+from placement.tail.distribution_arithmetic import quorum_distribution, sum_of_independent
+from placement.tail.latency_mixture import Flow, flows
+from placement.tail.rtt_distributions import Distributions
+
+__all__ = ["Late"]
+
+_KNOWN = 2000  # voter sets whose waits are remembered
+
+
+@dataclass(frozen=True, eq=False)
+class Late:
+    """Shares of late operations for a problem.
+
+    Attributes
+    ----------
+    problem
+        The question.
+    distributions
+        Of its objective.
+    """
+
+    problem: Problem
+    distributions: Distributions
+    _waits: dict[tuple[int, ...], list[FloatArray]] = field(default_factory=dict)
+
+    @cached_property
+    def flows(self) -> tuple[Flow, ...]:
+        """Ways that operations go, weighted with their share of all."""
+        found = flows(self.problem)
+        total = sum(float(flow.weight.sum()) for flow in found)
+        return tuple(Flow(f.near, f.relay, f.direct, f.quorum, f.weight / total) for f in found)
+
+    @cached_property
+    def nearby(self) -> tuple[Flow, ...]:
+        """Those that ask a replica nearby."""
+        return tuple(flow for flow in self.flows if flow.near or flow.relay)
+
+    @cached_property
+    def led(self) -> tuple[Flow, ...]:
+        """Those that ask the leader alone."""
+        return tuple(flow for flow in self.flows if not (flow.near or flow.relay))
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether no operation asks a replica nearby and the leader or a quorum besides."""
+        return not any(flow.direct or flow.quorum for flow in self.nearby)
+
+    @cached_property
+    def _near(self) -> dict[int, list[FloatArray]]:
+        """α -> for each site, distributions of α RTTs from every client, shape (clients, bins)."""
+        table = self.distributions.client_site
+        return {
+            times: [
+                np.ascontiguousarray(table[:, r])
+                if times == 1
+                else sum_of_independent([table[:, r]] * times)
+                for r in range(table.shape[1])
+            ]
+            for times in {flow.near for flow in self.nearby} - {0}
+        }
+
+    @cached_property
+    def _relayed(self) -> dict[int, FloatArray]:
+        """β -> P(β RTTs from r to ℓ <= u), shape (r, ℓ, bins)."""
+        table = self.distributions.site_site
+        return {
+            times: np.cumsum(sum_of_independent([table] * times) if times > 1 else table, axis=-1)
+            for times in {flow.relay for flow in self.nearby} - {0}
+        }
+
+    def summands(self, leaders: IntArray, deadline: int) -> FloatArray:
+        """s_ℓ(c, r) for some leaders.
+
+        Parameters
+        ----------
+        leaders
+            Site indices, shape (B,).
+        deadline
+            t, in bins: what takes longer is late.
+
+        Returns
+        -------
+        ndarray
+            Shape (B, sites + 1, clients); the last site stands for "none".
+        """
+        sites, clients = len(self.problem.instance.sites), len(self.problem.instance.clients)
+        late = np.zeros((len(leaders), sites + 1, clients))
+        for flow in self.nearby:
+            for r in range(sites):
+                in_time = self._in_time(flow, r, leaders, deadline)
+                late[:, r] += flow.weight * np.clip(1 - in_time, 0.0, 1.0)
+        return late
+
+    def _in_time(self, flow: Flow, site: int, leaders: IntArray, deadline: int) -> FloatArray:
+        """P(α H_{c,r} + β H_{r,ℓ} <= t), shape (leaders, clients), or (1, clients) for all."""
+        if not flow.relay:
+            first = self._near[flow.near][site]
+            return np.asarray(first[:, : deadline + 1].sum(axis=1)[np.newaxis])
+        relayed = self._relayed[flow.relay][site, leaders]
+        last = relayed.shape[-1] - 1
+        if not flow.near:
+            return np.asarray(relayed[:, min(deadline, last), np.newaxis])
+        first = self._near[flow.near][site][:, : deadline + 1]
+        left = np.minimum(deadline - np.arange(first.shape[1]), last)
+        return np.asarray(relayed[:, left] @ first.T)
+
+    @cached_property
+    def _asked(self) -> dict[int, FloatArray]:
+        """δ -> Σ n_c · distribution of γ RTTs from c to ℓ over all that wait so, (sites, bins)."""
+        table = self.distributions.client_site
+        bins = max((flow.direct for flow in self.led), default=0) * (table.shape[-1] - 1) + 1
+        found: dict[int, FloatArray] = {}
+        for flow in self.led:
+            part = found.setdefault(flow.quorum, np.zeros((table.shape[1], bins)))
+            for site in range(table.shape[1]):
+                if not flow.direct:
+                    part[site, 0] += flow.weight.sum()
+                    continue
+                to_site = table[:, site]
+                if flow.direct > 1:
+                    to_site = sum_of_independent([to_site] * flow.direct)
+                part[site, : to_site.shape[1]] += flow.weight @ to_site
+        return found
+
+    @cached_property
+    def _weights(self) -> dict[int, float]:
+        """δ -> share of all operations that ask the leader and wait so."""
+        shares = dict.fromkeys((flow.quorum for flow in self.led), 0.0)
+        for flow in self.led:
+            shares[flow.quorum] += float(flow.weight.sum())
+        return shares
+
+    def led_late(self, leader: int, voters: tuple[int, ...], deadline: int, quorum: int) -> float:
+        """d_ℓ(V): share of all operations that ask the leader and are late.
+
+        Parameters
+        ----------
+        leader
+            Site index.
+        voters
+            Site indices, the leader among them. More sites than there may be voters give a lower
+            bound for every V among them: the m-th answer of more comes no later.
+        deadline
+            t, in bins.
+        quorum
+            m.
+        """
+        late = 0.0
+        for votes, asked in self._asked.items():
+            row = asked[leader, : deadline + 1]
+            in_time = row
+            if votes:
+                waited = self._waited(leader, voters, quorum)[votes - 1]
+                left = np.minimum(deadline - np.arange(len(row)), len(waited) - 1)
+                in_time = row * waited[left]
+            late += max(0.0, self._weights[votes] - float(in_time.sum()))
+        return late
+
+    def _waited(self, leader: int, voters: tuple[int, ...], quorum: int) -> list[FloatArray]:
+        """P(δ independent quorum waits <= u) for δ = 1, 2, … as far as operations go."""
+        key = (leader, *sorted(voters))
+        if key not in self._waits:
+            if len(self._waits) >= _KNOWN:
+                self._waits.clear()
+            others = [v for v in voters if v != leader]
+            table = self.distributions.site_site[leader, others]
+            one = quorum_distribution(table.reshape(len(others), self.distributions.bins), quorum)
+            sums = [one] + [sum_of_independent([one] * n) for n in range(2, max(self._asked) + 1)]
+            self._waits[key] = [np.cumsum(part) for part in sums]
+        return self._waits[key]

@@ -1,0 +1,77 @@
+"""A lower bound on the percentile: what is late whatever the replicas and voters are.
+
+For a deadline t and leader ℓ, with s and d of :mod:`heuristics.tail.late_operations`,
+
+    late_ℓ(R, V) >= Σ_c min { s_ℓ(c, r) : r ⪯_c ℓ, r may hold a replica } + d_ℓ(all that may vote)
+
+since a client is served by ℓ or by something it prefers to ℓ, and the m-th answer of more voters
+comes no later. Where that exceeds 1 − p for every leader, every percentile lies beyond t. The bound
+falls as t grows, so that bisection finds the least t that it does not rule out.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from heuristics.tail.late_operations import Late
+from placement.checks import FloatArray, IntArray
+from placement.evaluation.score import closest_first
+
+__all__ = ["SLACK", "least_late", "percentile_bound"]
+
+SLACK = 1e-9
+"""Share of all operations within which rounding and the evaluator's tolerance lie."""
+
+
+def least_late(late: Late, leaders: IntArray, summands: FloatArray, deadline: int) -> FloatArray:
+    """Share that is late at least under each leader, shape (B,).
+
+    Parameters
+    ----------
+    late
+        Shares of late operations.
+    leaders
+        Site indices, shape (B,).
+    summands
+        Of these leaders and this deadline, from :meth:`Late.summands`.
+    deadline
+        t, in bins.
+    """
+    rules = late.problem.rules
+    rank = np.argsort(closest_first(late.problem.demand.client_rtt[0]), axis=1, kind="stable")
+    voters = tuple(np.nonzero(rules.may_vote)[0].tolist())
+    least = np.zeros(len(leaders))
+    for i, leader in enumerate(leaders.tolist()):
+        usable = rules.may_hold & (rank <= rank[:, [leader]])
+        each = np.where(usable.T, summands[i, :-1], math.inf).min(axis=0)
+        led = late.led_late(leader, voters, deadline, rules.quorum)
+        least[i] = float(each.sum()) + led
+    return least
+
+
+def percentile_bound(late: Late, share: float) -> float:
+    """Lower bound on the latency in ms within which a share of all operations ends.
+
+    Parameters
+    ----------
+    late
+        Shares of late operations.
+    share
+        p in (0, 1].
+
+    Notes
+    -----
+    O(log bins) tables of summands for all leaders.
+    """
+    leaders = np.nonzero(late.problem.rules.may_lead)[0]
+    low, high = 0, late.distributions.bins
+    while low < high:
+        middle = (low + high) // 2
+        least = least_late(late, leaders, late.summands(leaders, middle), middle)
+        if least.min(initial=math.inf) > 1 - share + SLACK:
+            low = middle + 1
+        else:
+            high = middle
+    return low * late.distributions.width

@@ -1,0 +1,1 @@
+"""Questions about several plans: comparison, sweep, sensitivity, next best plans."""

@@ -1,0 +1,315 @@
+"""How far demand and RTTs may move before the optimal plan changes.
+
+Demand. When the demand of one client is multiplied by λ, the objective of every configuration is
+affine in λ, so that the optimum is a concave, piecewise linear function of λ and a plan is optimal
+on an interval. Its end is found exactly: take a λ where the plan is not optimal, go to where the
+plan's line meets the line of the optimum there, and repeat until the plan is optimal; every step is
+a proven solve (the parametric method of Newton and Dinkelbach).
+
+RTTs. Between two neighbouring values of a row of RTTs no order changes, and the objective of every
+configuration is affine in the RTT that moves: who is nearest stays, and the m-th vote is either the
+one that moves or not. So the same method works interval by interval. Without solving anything, the
+distance Δ to the runner-up gives a range that is certainly safe: when an RTT moves by δ within its
+interval, no configuration gains more than its greatest possible weight times δ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.errors import InputError
+from placement.evaluation.breakdown import objective
+from placement.evaluation.score import TIE, nearest
+from placement.model.instance import Instance
+from placement.plan import Plan
+from placement.problem import Problem
+from placement.proving import prove
+from placement.status import Status
+
+__all__ = ["Range", "demand_range", "rtt_range", "safe_rtt_range"]
+
+Waiting = Literal["client", "site"]
+
+_SAME = 1e-9
+_MOST_STEPS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Values between which a plan certainly stays optimal.
+
+    Attributes
+    ----------
+    what
+        What moves, in words.
+    value
+        Where it stands now.
+    low, high
+        Ends of the range; infinite, or the limit asked for, where nothing changes before it.
+    exact
+        Whether the plan is no longer optimal just outside (unless the end is a limit).
+    """
+
+    what: str
+    value: float
+    low: float
+    high: float
+    exact: bool
+
+
+def _require_optimal(plan: Plan) -> None:
+    if plan.status is not Status.OPTIMAL:
+        raise InputError(
+            "sensitivity is about optimal plans",
+            field="plan",
+            value=str(plan.status),
+            expected="a plan with status optimal",
+        )
+    if plan.problem.objective.kind != "mean" or plan.problem.demand.scenarios > 1:
+        raise InputError(
+            "sensitivity is about mean latency with one RTT matrix",
+            field="plan",
+            value=plan.problem.objective.kind,
+            expected="the objective 'mean'",
+        )
+
+
+def _value(plan: Plan, problem: Problem) -> float:
+    assert plan.configuration is not None
+    return objective(problem, plan.configuration)
+
+
+def _still_optimal(
+    plan: Plan, build: Callable[[float], Problem], good: float, limit: float, method: str
+) -> float:
+    """Last x from `good` towards `limit` at which `plan` is optimal.
+
+    Between the two, the objective of every configuration must be affine in x, and the plan optimal
+    at `good`.
+    """
+    x = limit
+    for _ in range(_MOST_STEPS):
+        problem = build(x)
+        best = prove(problem, method)
+        own = _value(plan, problem)
+        if own <= best.objective * (1 + _SAME):
+            return x
+        start = build(good)
+        ahead = _value(best, start) - _value(plan, start)  # >= 0: the plan is optimal there
+        behind = own - best.objective
+        crossing = good + (x - good) * ahead / (ahead + behind)
+        if crossing == x:
+            return x
+        x = crossing
+    return x
+
+
+def demand_range(plan: Plan, client: str, *, most: float = 1000.0, method: str = "exact") -> Range:
+    """Return the factors of one client's demand between which a plan stays optimal.
+
+    Parameters
+    ----------
+    plan
+        An optimal plan.
+    client
+        Name of the client.
+    most
+        Largest factor to look at.
+    method
+        An exact method.
+
+    Raises
+    ------
+    InputError
+        For a plan that is not optimal, an unknown client, or one without demand.
+    """
+    _require_optimal(plan)
+    instance = plan.problem.instance
+    c = instance.client_index(client)
+    if not instance.counts[:, c].any():
+        raise InputError("the client issues nothing", field="client", value=client,
+                         expected="a client with demand")  # fmt: skip
+
+    def build(factor: float) -> Problem:
+        counts = instance.counts.copy()
+        counts[:, c] *= factor
+        return plan.problem.replace(instance=instance.replace(counts=counts))
+
+    alone = instance.counts.sum() == instance.counts[:, c].sum()
+    low = 1.0 if alone else _still_optimal(plan, build, 1.0, 0.0, method)
+    high = _still_optimal(plan, build, 1.0, most, method)
+    if alone:
+        low, high = 0.0, math.inf  # scaling all demand there is changes no order
+    return Range(f"demand of {client} (factor)", 1.0, low, high, True)
+
+
+def _row(
+    instance: Instance, source: str, site: str, waiting: Waiting | None
+) -> tuple[str, int, int, FloatArray]:
+    """Which matrix a pair is in, where, and the row it moves in."""
+    s = int(instance.site_indices([site], "site")[0])
+    if waiting == "client" or (waiting is None and source in instance.clients):
+        c = instance.client_index(source)
+        return "client_rtt", c, s, instance.client_rtt[c]
+    r = int(instance.site_indices([source], "source")[0])
+    if r == s:
+        raise InputError("a site reaches itself for free", field="site", value=site)
+    return "site_rtt", r, s, instance.site_rtt[r]
+
+
+def _with_rtt(plan: Plan, matrix: str, row: int, column: int, value: float) -> Problem:
+    instance = plan.problem.instance
+    table = (instance.client_rtt if matrix == "client_rtt" else instance.site_rtt).copy()
+    table[row, column] = value
+    return plan.problem.replace(instance=instance.replace(**{matrix: table}))
+
+
+def rtt_range(
+    plan: Plan,
+    source: str,
+    site: str,
+    *,
+    waiting: Waiting | None = None,
+    most: float | None = None,
+    method: str = "exact",
+) -> Range:
+    """Return the RTTs of one pair between which a plan stays optimal, everything else unchanged.
+
+    Parameters
+    ----------
+    plan
+        An optimal plan.
+    source
+        A client, or a site that waits for the other.
+    site
+        The site reached.
+    waiting
+        Whether `source` is meant as a "client" or a "site"; None: a client if there is one of that
+        name.
+    most
+        Largest RTT to look at, ms; None: twice the largest of the instance.
+    method
+        An exact method.
+    """
+    _require_optimal(plan)
+    instance = plan.problem.instance
+    matrix, row, column, values = _row(instance, source, site, waiting)
+    now = float(values[column])
+    largest = float(max(instance.client_rtt.max(), instance.site_rtt.max()))
+    end = 2 * largest if most is None else most
+
+    def build(x: float) -> Problem:
+        return _with_rtt(plan, matrix, row, column, x)
+
+    low = _walk(plan, build, now, _stops(values, column, now, 0.0), method)
+    high = _walk(plan, build, now, _stops(values, column, now, max(end, now)), method)
+    return Range(f"RTT from {source} to {site} (ms)", now, low, high, True)
+
+
+def _stops(values: FloatArray, column: int, now: float, end: float) -> list[float]:
+    """Other values of the row between `now` and `end`, in the order in which they are met."""
+    others = np.unique(np.delete(values, column))
+    between = others[(others > min(now, end)) & (others < max(now, end))]
+    met = between.tolist() if end >= now else between[::-1].tolist()
+    return [*met, end]
+
+
+def _walk(
+    plan: Plan,
+    build: Callable[[float], Problem],
+    now: float,
+    stops: list[float],
+    method: str,
+) -> float:
+    """Go from interval to interval until the plan is not optimal; return how far it was."""
+    reached = now
+    for stop in stops:
+        if stop == reached:
+            continue
+        # Inside the interval: orders change exactly at its ends.
+        inside = reached + (stop - reached) * 1e-9
+        almost = stop - (stop - reached) * 1e-9
+        first = build(inside)
+        if _value(plan, first) > prove(first, method).objective * (1 + _SAME):
+            return reached
+        found = _still_optimal(plan, build, inside, almost, method)
+        if abs(found - almost) > abs(almost) * TIE:
+            return found
+        at_end = build(stop)
+        if _value(plan, at_end) > prove(at_end, method).objective * (1 + _SAME):
+            return almost
+        reached = stop
+    return reached
+
+
+def safe_rtt_range(
+    plan: Plan,
+    runner_up: Plan | None,
+    source: str,
+    site: str,
+    *,
+    waiting: Waiting | None = None,
+) -> Range:
+    """Return a range of one RTT in which a plan certainly stays optimal, without solving.
+
+    Parameters
+    ----------
+    plan
+        An optimal plan.
+    runner_up
+        The next best plan (:func:`placement.analysis.next_best_plans.runner_ups`); None when there
+        is no other.
+    source, site, waiting
+        As in :func:`rtt_range`.
+
+    Notes
+    -----
+    With Δ the distance of the runner-up, k the weight with which the RTT enters the plan and K the
+    greatest with which it can enter any: the plan is safe while it rises by at most Δ/k, or falls
+    by at most Δ/(K − k), and passes no other RTT of its row. For a client K = A_c + G_c; for a pair
+    of sites K = max(Σ B, D). O(C).
+    """
+    _require_optimal(plan)
+    problem = plan.problem
+    matrix, row, column, values = _row(problem.instance, source, site, waiting)
+    now = float(values[column])
+    others = np.delete(values, column)
+    below, above = others[others < now], others[others > now]
+    if (others == now).any():
+        low = high = now  # a tie: any move changes an order
+    else:
+        low = float(below.max(initial=0.0))
+        high = float(above.min(initial=math.inf))
+    if runner_up is not None:
+        distance = max(0.0, runner_up.objective - plan.objective)
+        mine, greatest = _weights(plan, matrix, row, column)
+        if mine > 0:
+            high = min(high, now + distance / mine)
+        if greatest > mine:
+            low = max(low, now - distance / (greatest - mine))
+    return Range(f"RTT from {source} to {site} (ms)", now, low, high, False)
+
+
+def _weights(plan: Plan, matrix: str, row: int, column: int) -> tuple[float, float]:
+    """Weight of one RTT in the plan's objective, and the greatest it can have in any."""
+    assert plan.configuration is not None
+    demand, configuration = plan.problem.demand, plan.configuration
+    near = nearest(demand.client_rtt[0], configuration.replicas)
+    if matrix == "client_rtt":
+        mine = float(demand.near[0, row]) * (near[row] == column)
+        mine += float(demand.direct[0, row]) * (configuration.leader == column)
+        return mine, float(demand.near[0, row] + demand.direct[0, row])
+    mine = 0.0
+    if configuration.leader == column:
+        mine += float(demand.relay[0][near == row].sum())
+    if configuration.leader == row:
+        members = plan.quorum_members
+        waited = [m for m in members if m.counted][-1]
+        mine += float(demand.quorum[0]) * (waited.voter == plan.problem.instance.sites[column])
+    return mine, max(float(demand.relay[0].sum()), float(demand.quorum[0]))

@@ -1,0 +1,144 @@
+"""Parse, run, and turn every ending into an exit code without a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+from placement import __version__
+from placement.cli import exit_codes as exits
+from placement.cli.argument_parser import Parser, Verb
+from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.cli.verbs import (
+    check,
+    compare,
+    datasets,
+    evaluate,
+    import_,
+    methods,
+    report,
+    sensitivity,
+    show,
+    solve,
+    sweep,
+)
+from placement.contingency import verb as contingency
+from placement.errors import InputError, PlacementError, PlacementWarning, SolverError
+from placement.overtime.replay import verb as replay
+from placement.overtime.watch import verb as watch
+from placement.text import escape
+
+__all__ = ["VERBS", "main"]
+
+VERBS: tuple[Verb, ...] = (
+    solve,
+    evaluate,
+    compare,
+    sweep,
+    contingency,
+    replay,
+    watch,
+    check,
+    sensitivity,
+    report,
+    show,
+    datasets,
+    import_,
+    methods,
+)
+"""The verbs, in the order of the help."""
+
+_EPILOG = """\
+exit codes: 0 found · 1 bad input · 2 infeasible, or constraints broken · 3 nothing found in time ·
+4 a solver failed · 130 interrupted
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv
+        Arguments; None: those of the process.
+
+    Returns
+    -------
+    int
+        The exit code, see :mod:`placement.cli.exit_codes`.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # a terminal that cannot show a letter gets an escape, not a traceback
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        with _warnings_in_a_line():
+            return until_the_reader_leaves(lambda: _run(argv))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return exits.INTERRUPTED
+    except PlacementError as error:
+        _complain(str(error))
+        return exits.SOLVER if isinstance(error, SolverError) else exits.BAD_INPUT
+    except OSError as error:
+        if error.filename is None and error.strerror is None:
+            raise
+        where = f"{error.filename}: " if error.filename is not None else ""
+        _complain(f"{where}{error.strerror}")
+        return exits.BAD_INPUT
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    parser = Parser(
+        prog="placement",
+        description="Where the replicas of a geo-replicated database go, which of them vote, and "
+        "which one leads: the optimum with its proof, and fast heuristics beside it.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("--version", action="version", version=f"placement {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for verb in VERBS:
+        verb.add_parser(verbs)
+    try:
+        args, unknown = parser.parse_known_args(argv)
+    except SystemExit as stop:  # --help and --version
+        return stop.code if isinstance(stop.code, int) else exits.FOUND
+    if unknown:  # argparse would send the user to the help of all verbs
+        raise InputError(
+            f"unrecognized arguments: {' '.join(unknown)} (see placement {args.verb} --help)"
+        )
+    code: int = args.run(args)
+    return code
+
+
+def _complain(message: str) -> None:
+    lines = [escape(line) for line in message.split("\n")]
+    print("error: " + "\n".join(lines), file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """Show our own warnings as one line each, without the line of code they came from."""
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, PlacementWarning):
+            print(f"warning: {escape(str(message))}", file=sys.stderr)
+        else:
+            before(message, category, filename, lineno, file, line)
+
+    with warnings.catch_warnings():
+        before = warnings.showwarning
+        warnings.showwarning = show
+        warnings.simplefilter("always", PlacementWarning)
+        yield

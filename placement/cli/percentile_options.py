@@ -1,0 +1,129 @@
+"""The options that ask for a percentile instead of the mean."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from placement.errors import InputError
+
+if TYPE_CHECKING:
+    from placement.model.instance import Instance
+    from placement.problem import Problem
+    from placement.tail.histograms import Family
+    from placement.tail.rtt_distributions import Distributions
+
+__all__ = ["add_percentile", "with_percentile"]
+
+_NEEDS = "--distributions FILE, or --spread V where only means are known"
+
+
+def add_percentile(parser: argparse.ArgumentParser) -> None:
+    """Add the percentile, and the ways to say how RTTs are distributed."""
+    group = parser.add_argument_group("tail latency")
+    group.add_argument(
+        "--percentile",
+        type=float,
+        metavar="P",
+        help="minimise the P-th percentile of all operations instead of their mean (99, 99.9)",
+    )
+    group.add_argument(
+        "--distributions",
+        metavar="FILE",
+        help="distributions of RTTs: src, dst and p10, p50, p99 …, or rtt and count, or rtt",
+    )
+    group.add_argument(
+        "--client-distributions",
+        metavar="FILE",
+        help="those from clients to sites, where they are in a file of their own",
+    )
+    group.add_argument(
+        "--spread",
+        type=float,
+        metavar="V",
+        help="instead: one family for all pairs, standard deviation V times the RTT",
+    )
+    group.add_argument(
+        "--family",
+        choices=("lognormal", "gamma"),
+        help="of --spread (default lognormal)",
+    )
+    group.add_argument(
+        "--bin-width", type=float, metavar="MS", help="how finely RTTs are told apart (default 1)"
+    )
+    group.add_argument(
+        "--horizon", type=float, metavar="MS", help="RTTs beyond it are only known to be longer"
+    )
+
+
+def with_percentile(problem: Problem, args: argparse.Namespace) -> Problem:
+    """Return the problem with the objective that the options ask for.
+
+    Raises
+    ------
+    InputError
+        For options that contradict each other or do nothing.
+    """
+    given = {
+        "--distributions": args.distributions,
+        "--client-distributions": args.client_distributions,
+        "--spread": args.spread,
+        "--family": args.family,
+        "--bin-width": args.bin_width,
+        "--horizon": args.horizon,
+    }
+    if args.percentile is None:
+        for option, value in given.items():
+            if value is not None:
+                raise InputError(
+                    "does nothing without --percentile", field=option, value=value, expected="none"
+                )
+        return problem
+    for first, others in (
+        ("--distributions", ("--spread", "--family")),
+        ("--spread", ("--client-distributions",)),
+    ):
+        for other in others:
+            if given[first] is not None and given[other] is not None:
+                raise InputError(
+                    f"does not go with {first}", field=other, value=given[other], expected="one"
+                )
+    if args.distributions is None and args.spread is None:
+        raise InputError(
+            "needs to know how RTTs are distributed",
+            field="--percentile",
+            value=args.percentile,
+            expected=_NEEDS,
+        )
+    from placement.tail.objective import Percentile
+
+    return problem.replace(
+        objective=Percentile(args.percentile, _distributions(problem.instance, args))
+    )
+
+
+def _distributions(instance: Instance, args: argparse.Namespace) -> Distributions:
+    width = 1.0 if args.bin_width is None else args.bin_width
+    if args.distributions is not None:
+        from placement.io.rtt_distributions import read_distributions
+
+        return read_distributions(
+            args.distributions,
+            instance,
+            clients=args.client_distributions,
+            width=width,
+            horizon=args.horizon,
+        )
+    from placement.checks import number
+    from placement.tail.bin_grid import bins_for, bins_within, reach_of_family
+    from placement.tail.rtt_distributions import Distributions
+
+    spread = number(args.spread, "--spread")
+    family: Family = "gamma" if args.family == "gamma" else "lognormal"
+    if args.horizon is not None:
+        bins = bins_within(instance, args.horizon, width)
+    else:
+        rtts = [*instance.client_rtt.ravel().tolist(), *instance.site_rtt.ravel().tolist()]
+        reaches = [reach_of_family(rtt, spread, family) for rtt in rtts]
+        bins = bins_for(instance, reaches, width)
+    return Distributions.parametric(instance, family, variation=spread, width=width, bins=bins)

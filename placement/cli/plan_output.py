@@ -1,0 +1,74 @@
+"""What verbs print and write."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from placement.cli import exit_codes as exits
+
+if TYPE_CHECKING:
+    from placement.plan import Plan
+    from placement.status import Status
+
+__all__ = ["check_target", "exit_code", "print_json", "show_plan"]
+
+
+def print_json(document: object) -> None:
+    """Print one JSON document; in ASCII, so that any pipe carries it."""
+    json.dump(document, sys.stdout, allow_nan=False, indent=1)
+    print()
+
+
+def exit_code(status: Status) -> int:
+    """Turn what is known about a plan into an exit code."""
+    from placement.status import Status
+
+    return {
+        Status.OPTIMAL: exits.FOUND,
+        Status.FEASIBLE: exits.FOUND,
+        Status.INFEASIBLE: exits.INFEASIBLE,
+        Status.VIOLATING: exits.INFEASIBLE,
+        Status.UNKNOWN: exits.NOTHING,
+    }[status]
+
+
+def check_target(args: argparse.Namespace) -> None:
+    """Refuse an output file that could not be written, before any work is done for it."""
+    if args.output is not None:
+        from placement.io.formats.files import check_file
+
+        check_file(args.output, force=args.force)
+
+
+def show_plan(plan: Plan, args: argparse.Namespace) -> int:
+    """Write the plan where it was asked for, print it, and return the exit code.
+
+    A plan without a configuration is printed but not written: nobody should find a file where a
+    decision was expected.
+    """
+    from placement.cli.options import reference_from
+    from placement.io.plan_file import plan_document, save_plan
+
+    reference = reference_from(args)
+    written = ""
+    if args.output is not None:
+        if plan.found:
+            save_plan(
+                plan,
+                args.output,
+                reference=None if args.embed else reference,
+                force=args.force,
+            )
+            written = f"Written to {args.output}"
+        else:
+            written = f"Nothing was written to {args.output}"
+    if args.json:
+        print_json(plan_document(plan, reference=reference))
+    else:
+        print(plan)
+        if written:
+            print(f"\n{written}")
+    return exit_code(plan.status)

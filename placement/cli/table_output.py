@@ -1,0 +1,157 @@
+"""What verbs share that answer with a table: options, files, pictures, exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from placement.cli import exit_codes as exits
+from placement.cli.plan_output import print_json
+from placement.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "add_table_output",
+    "cell",
+    "check_table_targets",
+    "csv_text",
+    "exit_code_of",
+    "records",
+    "save_picture",
+    "show_table",
+]
+
+_SUFFIXES = (".csv", ".json")
+
+
+def add_table_output(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``, ``--csv``, ``-o``, ``--plot`` and ``--force``."""
+    group = parser.add_argument_group("output")
+    shape = group.add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    shape.add_argument("--csv", action="store_true", help="the whole table as CSV on stdout")
+    group.add_argument("-o", "--output", metavar="FILE", help="write the table: .csv or .json")
+    group.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg or .pdf")
+    group.add_argument("--force", action="store_true", help="replace existing files")
+
+
+def check_table_targets(args: argparse.Namespace, suffixes: tuple[str, ...] = _SUFFIXES) -> None:
+    """Refuse files that could not be written, before any work is done for them.
+
+    `suffixes` are those that the table may have, in lower case.
+    """
+    if args.output is not None:
+        from placement.io.formats.files import check_file
+
+        if Path(args.output).suffix.lower() not in suffixes:
+            raise InputError(
+                "unknown table format",
+                field="--output",
+                value=args.output,
+                expected="a name that ends in " + " or ".join(suffixes),
+            )
+        check_file(args.output, force=args.force)
+    if args.plot is not None:
+        from placement.report.plots import check_picture
+
+        check_picture(args.plot, force=args.force)
+
+
+def records(table: pd.DataFrame) -> list[dict[str, object]]:
+    """Rows as plain JSON values: no NaN, no infinity (both null), lists for tuples."""
+    return [
+        {str(name): _plain(value) for name, value in row.items()}
+        for row in table.to_dict("records")
+    ]
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, (tuple, list)):
+        return list(map(str, value))
+    if hasattr(value, "item"):  # a NumPy scalar
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def csv_text(table: pd.DataFrame) -> str:
+    """Return the table as CSV: lists of sites joined by ``;``, what does not exist empty."""
+    flat = table.copy()
+    for name in flat.columns:
+        values = flat[name].tolist()
+        if any(isinstance(value, tuple) for value in values):
+            flat[name] = ["; ".join(value) for value in values]
+    return str(flat.to_csv(index=False, lineterminator="\n"))
+
+
+def cell(value: object, digits: int = 2) -> str:
+    """Show one number of a table; ``–`` for one that does not exist."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "–"
+    return f"{value:,.{digits}f}" if isinstance(value, float) else str(value)
+
+
+def show_table(
+    table: pd.DataFrame,
+    args: argparse.Namespace,
+    *,
+    document: Mapping[str, object],
+    text: str,
+) -> None:
+    """Print the table the way that was asked for, and write it where it was asked for."""
+    written: list[str] = []
+    if args.output is not None:
+        from placement.io.formats.document import encode_json
+        from placement.io.formats.files import write_file
+
+        if Path(args.output).suffix.lower() == ".json":
+            data = encode_json(dict(document))
+        else:
+            data = csv_text(table).encode("utf-8")
+        write_file(args.output, data, force=args.force)
+        written.append(f"Written to {args.output}")
+    if args.json:
+        print_json(dict(document))
+    elif args.csv:
+        sys.stdout.write(csv_text(table))
+    else:
+        print("\n".join([text, *(["", *written] if written else [])]))
+
+
+def save_picture(figure: Figure, args: argparse.Namespace) -> None:
+    """Write the picture of ``--plot``."""
+    from placement.report.plots import save_figure
+
+    save_figure(figure, args.plot, force=args.force)
+    if not (args.json or args.csv):
+        print(f"Drawn in {args.plot}")
+
+
+def exit_code_of(statuses: Iterable[str], reasons: Sequence[str] = ()) -> int:
+    """Exit code of a table: 0 when any row has a plan.
+
+    Otherwise 2 when something was proven infeasible, 3 when time ran out, 4 when a method failed,
+    1 when all refused; always 4 when one method refutes another.
+    """
+    found = set(statuses)
+    if any(reason.startswith("WRONG") for reason in reasons):
+        return exits.SOLVER
+    for status, code in (
+        ("optimal", exits.FOUND),
+        ("feasible", exits.FOUND),
+        ("infeasible", exits.INFEASIBLE),
+        ("unknown", exits.NOTHING),
+        ("failed", exits.SOLVER),
+        ("not run", exits.INTERRUPTED),
+    ):
+        if status in found:
+            return code
+    return exits.BAD_INPUT

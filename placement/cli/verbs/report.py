@@ -1,0 +1,60 @@
+"""``placement report``: one page to look at, from a plan or from results."""
+
+from __future__ import annotations
+
+import argparse
+
+from placement.cli import exit_codes as exits
+from placement.cli.argument_parser import Subparsers
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "report",
+        help="make one self-contained HTML page from a plan or from results",
+        description="Make one self-contained HTML page (map, charts, tables; nothing is fetched) "
+        "from a plan that solve wrote, from benchmark results (.jsonl), or from the JSON of "
+        "compare or sweep.",
+    )
+    parser.add_argument("source", metavar="PLAN-OR-RESULTS", help="a file")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the HTML file")
+    parser.add_argument("--force", action="store_true", help="replace existing files")
+    parser.add_argument(
+        "--figures",
+        metavar="FOLDER",
+        help="write the figures of a plan or of results there too (needs matplotlib)",
+    )
+    parser.add_argument(
+        "--format", choices=("png", "svg"), default="png", help="of the figures (default png)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the page, and say where it is."""
+    from placement.cli.plan_output import print_json
+    from placement.io.formats.files import check_file
+    from placement.report import save_figures, write_report
+
+    check_file(args.output, force=args.force)
+    written = []
+    if args.figures is not None:
+        from placement.io.plan_file import load_plan
+        from placement.report.result_file import looks_like_results, read_results
+
+        drawn = (
+            read_results(args.source) if looks_like_results(args.source) else load_plan(args.source)
+        )
+        written = [str(p) for p in save_figures(drawn, args.figures, format=args.format,
+                                                force=args.force)]  # fmt: skip
+    write_report(args.source, args.output, force=args.force)
+    if args.json:
+        print_json({"report": args.output, "figures": written})
+    else:
+        for path in (args.output, *written):
+            print(f"Written to {path}")
+    return exits.FOUND

@@ -1,0 +1,171 @@
+"""``placement sensitivity``: what comes next after the optimum, and how far things may move."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from placement.cli import exit_codes as exits
+from placement.cli.argument_parser import Subparsers
+from placement.cli.plan_output import print_json
+from placement.errors import InputError
+
+if TYPE_CHECKING:
+    from placement.analysis.sensitivity import Range
+    from placement.plan import Plan
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "sensitivity",
+        help="the runners-up of a plan, and how far demand and RTTs may move",
+        description="From a plan file with a proven optimum: the next best plans with their "
+        "distance, the factors by which the demand of the heaviest clients may change, and the "
+        "ranges of the RTTs that matter most, before another plan is better.",
+    )
+    parser.add_argument("plan", help="a plan file that solve wrote (-o)")
+    parser.add_argument(
+        "--runner-ups",
+        type=int,
+        default=5,
+        metavar="N",
+        help="how many next best plans (default 5)",
+    )
+    parser.add_argument(
+        "--clients",
+        type=int,
+        default=5,
+        metavar="N",
+        help="heaviest clients to look at (default 5)",
+    )
+    parser.add_argument(
+        "--exact",
+        action="store_true",
+        help="find the RTT ranges exactly, by proving optima along the way, instead of one that "
+        "is sure to be safe",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print runners-up and ranges."""
+    from placement.analysis.next_best_plans import runner_ups
+    from placement.analysis.sensitivity import demand_range
+    from placement.io.plan_file import load_plan
+
+    for option, value in (("--runner-ups", args.runner_ups), ("--clients", args.clients)):
+        if value < 0:
+            raise InputError("out of range", field=option, value=value, expected="a number >= 0")
+    plan = load_plan(args.plan)
+    if not plan.found:
+        raise InputError("there is no configuration in it", source=args.plan, field="plan")
+    heaviest = sorted(plan.per_client, key=lambda row: -row.operations)[: args.clients]
+    clients = [row.client for row in heaviest if row.operations > 0]
+    demand = [demand_range(plan, client) for client in clients]
+    following = runner_ups(plan, max(1, args.runner_ups))
+    ranges = _rtt_ranges(plan, following[0] if following else None, clients, exact=args.exact)
+    shown = following[: args.runner_ups]
+    if args.json:
+        print_json(
+            {
+                "plan": _row(plan, plan),
+                "runner_ups": [_row(plan, other) for other in shown],
+                "demand": [_range(r) for r in demand],
+                "rtt": [_range(r) for r in ranges],
+            }
+        )
+    else:
+        print(_text(plan, shown, demand, ranges, exact=args.exact))
+    return exits.FOUND
+
+
+def _rtt_ranges(plan: Plan, second: Plan | None, clients: list[str], *, exact: bool) -> list[Range]:
+    """Ranges of the RTTs between heavy clients and their replicas, and from leader to quorum."""
+    from placement.analysis.sensitivity import Waiting, rtt_range, safe_rtt_range
+
+    nearest = {row.client: row.nearest for row in plan.per_client}
+    leader = str(plan.leader)
+    pairs: list[tuple[str, str, Waiting]] = []
+    for client in clients:
+        pairs += [(client, site, "client") for site in dict.fromkeys((nearest[client], leader))]
+    pairs += [(leader, voter, "site") for voter in plan.voters if voter != leader]
+    if exact:
+        return [rtt_range(plan, a, b, waiting=waiting) for a, b, waiting in pairs]
+    return [safe_rtt_range(plan, second, a, b, waiting=waiting) for a, b, waiting in pairs]
+
+
+def _row(plan: Plan, other: Plan) -> dict[str, object]:
+    from placement.evaluation.score import overhead
+
+    return {
+        "leader": other.leader,
+        "replicas": list(other.replicas),
+        "mean_latency_ms": other.mean_latency,
+        "overhead_percent": overhead(other.objective, plan.objective),
+    }
+
+
+def _range(found: Range) -> dict[str, object]:
+    return {
+        "what": found.what,
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "exact": found.exact,
+    }
+
+
+def _text(
+    plan: Plan,
+    following: tuple[Plan, ...],
+    demand: list[Range],
+    ranges: list[Range],
+    *,
+    exact: bool,
+) -> str:
+    from placement.evaluation.score import overhead
+    from placement.text import number_text, table
+
+    def changes(other: Plan) -> str:
+        gone = [f"−{name}" for name in plan.replicas if name not in other.replicas]
+        new = [f"+{name}" for name in other.replicas if name not in plan.replicas]
+        return ", ".join([*gone, *new]) or "same replicas"
+
+    def limits(rows: list[Range], digits: int) -> list[list[str]]:
+        return [
+            [r.what, number_text(r.low, digits), number_text(r.value, digits),
+             number_text(r.high, digits)]
+            for r in rows
+        ]  # fmt: skip
+
+    best = table(
+        ["leader", "mean ms", "overhead", "replicas"],
+        [
+            [str(plan.leader), number_text(plan.mean_latency, 3), "", "the plan"],
+            *(
+                [
+                    str(other.leader),
+                    number_text(other.mean_latency, 3),
+                    f"{overhead(other.objective, plan.objective):.3f} %",
+                    changes(other),
+                ]
+                for other in following
+            ),
+        ],
+        right=(1, 2),
+        indent="  ",
+    )
+    how = "exactly" if exact else "certainly (--exact finds the whole range)"
+    return "\n\n".join(
+        [
+            "Next best plans, each proven\n" + best,
+            "Demand: the plan stays optimal between these factors, exactly\n"
+            + table(["", "low", "now", "high"], limits(demand, 3), right=(1, 2, 3), indent="  "),
+            f"RTTs: the plan stays optimal between these, {how}\n"
+            + table(["", "low", "now", "high"], limits(ranges, 2), right=(1, 2, 3), indent="  "),
+        ]
+    )

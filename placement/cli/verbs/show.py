@@ -1,0 +1,99 @@
+"""``placement show``: what an instance holds, or a plan that was written earlier."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from placement.cli import exit_codes as exits
+from placement.cli.argument_parser import Subparsers
+from placement.cli.options import add_instance, add_output, instance_from
+from placement.cli.plan_output import exit_code, print_json
+
+if TYPE_CHECKING:
+    from placement.model.instance import Instance
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "show",
+        help="show an instance, or a plan from its file",
+        description="Show an instance (a data set or a path), or a plan that solve or evaluate "
+        "wrote; a plan is checked anew, and its exit code is that of the verb that made it.",
+    )
+    add_instance(parser)
+    parser.add_argument(
+        "--clients", type=int, default=20, metavar="N", help="most clients to list (default 20)"
+    )
+    add_output(parser, plan=False)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the instance or the plan."""
+    if _is_plan(args.instance):
+        from placement.io.plan_file import load_plan, plan_document
+
+        plan = load_plan(args.instance)
+        if args.json:
+            print_json(plan_document(plan))
+        else:
+            print(plan)
+        return exit_code(plan.status)
+    instance = instance_from(args)
+    if args.json:
+        print_json(_document(instance))
+    else:
+        from placement.text import instance_text
+
+        print(instance_text(instance, most=max(0, args.clients)))
+    return exits.FOUND
+
+
+def _is_plan(source: str) -> bool:
+    path = Path(source)
+    if path.suffix.lower() != ".json" or not path.is_file():
+        return False
+    from placement.io.formats.document import read_document
+    from placement.io.plan_file import FORMAT
+
+    return read_document(path).values.get("format") == FORMAT
+
+
+def _document(instance: Instance) -> dict[str, object]:
+    """Return what there is, without the matrices."""
+    issued = instance.counts.sum(axis=(0, 2))
+    by_operation = instance.counts.sum(axis=(0, 1))
+    return {
+        "name": instance.name,
+        "fingerprint": instance.fingerprint,
+        "sites": [
+            {
+                "site": site,
+                "domains": {level: labels[s] for level, labels in instance.domains.items()},
+            }
+            for s, site in enumerate(instance.sites)
+        ],
+        "clients": [
+            {"client": client, "operations": float(issued[c])}
+            for c, client in enumerate(instance.clients)
+        ],
+        "operations": [
+            {
+                "operation": operation.name,
+                "coefficients": list(operation.coefficients),
+                "operations": float(by_operation[o]),
+            }
+            for o, operation in enumerate(instance.operations)
+        ],
+        "intervals": list(instance.intervals),
+        "client_rtt_ms": {
+            "least": float(instance.client_rtt.min()),
+            "most": float(instance.client_rtt.max()),
+        },
+        "provenance": list(instance.provenance),
+    }

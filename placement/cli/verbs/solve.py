@@ -1,0 +1,56 @@
+"""``placement solve``: the best plan, or why there is none."""
+
+from __future__ import annotations
+
+import argparse
+
+from placement.cli.argument_parser import Subparsers
+from placement.cli.options import (
+    add_constraints,
+    add_instance,
+    add_method,
+    add_output,
+    instance_from,
+    problem_from,
+    settings_from,
+)
+from placement.cli.percentile_options import add_percentile, with_percentile
+from placement.cli.plan_output import check_target, show_plan
+from placement.cli.progress_line import progress_of
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "solve",
+        help="choose replicas, voters and leader",
+        description="Choose replicas, voters and leader for an instance, with proof.",
+    )
+    add_instance(parser)
+    add_constraints(parser)
+    add_percentile(parser)
+    add_method(parser)
+    add_output(parser, plan=True)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Solve, write, print."""
+    from placement.methods import solve
+
+    check_target(args)
+    problem = with_percentile(problem_from(args, instance_from(args)), args)
+    with progress_of(args, problem) as progress:
+        plan = solve(
+            problem,
+            args.method,
+            time_limit=args.time_limit,
+            gap_limit=args.gap,
+            seed=args.seed,
+            threads=args.threads,
+            progress=progress,
+            settings=settings_from(args),
+        )
+    return show_plan(plan, args)

@@ -1,0 +1,225 @@
+"""``placement sweep``: what one more replica brings, and what money buys."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from placement.cli.argument_parser import Subparsers
+from placement.cli.options import (
+    add_constraints,
+    add_instance,
+    add_method,
+    instance_from,
+    names,
+    problem_from,
+    settings_from,
+)
+from placement.cli.progress_line import progress_of
+from placement.cli.table_output import (
+    add_table_output,
+    cell,
+    check_table_targets,
+    exit_code_of,
+    records,
+    save_picture,
+    show_table,
+)
+from placement.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from placement.model.instance import Instance
+    from placement.problem import Problem
+
+__all__ = ["add_parser", "counts", "run"]
+
+_COUNTS = re.compile(r"\s*(\d+)\s*(?:\.\.\s*(\d+)\s*)?")
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "sweep",
+        help="solve for many numbers of replicas and voters",
+        description="Solve for every number of replicas and voters, as in --replicas 3..9 "
+        "--voters 1,3,5, and show what one more replica brings; with --pareto, the least latency "
+        "for every cost.",
+    )
+    add_instance(parser)
+    add_constraints(parser)
+    add_method(parser)
+    group = parser.add_argument_group("frontier")
+    group.add_argument(
+        "--pareto",
+        action="store_true",
+        help="the plans that no other beats in both latency and cost (needs prices)",
+    )
+    group.add_argument(
+        "--points", type=int, metavar="N", help="most solves per number of voters (default: all)"
+    )
+    add_table_output(parser)
+    parser.set_defaults(run=run)
+
+
+def counts(values: Sequence[str]) -> tuple[int, ...] | None:
+    """Read ``3``, ``3..7`` and ``1,3,5``, repeated or mixed; None when something is no number.
+
+    Examples
+    --------
+    >>> counts(["3..5,8"]), counts(["1", "3"]), counts(["fra"])
+    ((3, 4, 5, 8), (1, 3), None)
+    """
+    found: set[int] = set()
+    for part in (part for value in values for part in value.split(",")):
+        match = _COUNTS.fullmatch(part)
+        if match is None:
+            return None
+        low = int(match[1])
+        high = low if match[2] is None else int(match[2])
+        found.update(range(low, high + 1))
+    return tuple(sorted(found))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Sweep, write, print."""
+    from placement.analysis.sweep import pareto, sweep
+
+    check_table_targets(args)
+    problem, sizes, voters = _question(args, instance_from(args))
+    with progress_of(args, problem) as line:
+        if args.pareto:
+            table = pareto(
+                problem,
+                replicas=sizes,
+                voters=voters,
+                method=args.method,
+                points=args.points,
+                time_limit=args.time_limit,
+                gap_limit=args.gap,
+                seed=args.seed,
+                threads=args.threads,
+                progress=None if line is None else lambda _, report: line(report),
+                settings=settings_from(args),
+            )
+        else:
+            table = sweep(
+                problem,
+                replicas=sizes,
+                voters=voters,
+                method=args.method,
+                time_limit=args.time_limit,
+                gap_limit=args.gap,
+                seed=args.seed,
+                threads=args.threads,
+                progress=None if line is None else lambda _size, _voters, report: line(report),
+                settings=settings_from(args),
+            )
+    document: dict[str, object]
+    if args.pareto:
+        attrs = {str(name): value for name, value in table.attrs.items()}
+        document = {**attrs, "method": args.method, "points": records(table)}
+        text = _pareto_text(table)
+    else:
+        document = {"method": args.method, "cells": records(table)}
+        text = _sweep_text(table)
+    show_table(table, args, document=document, text=text)
+    if args.plot is not None:
+        from placement.report.plots import plot_pareto, plot_sweep
+
+        save_picture(plot_pareto(table) if args.pareto else plot_sweep(table), args)
+    if args.pareto and table.empty:
+        return exit_code_of(["infeasible" if table.attrs["complete"] else "unknown"])
+    return exit_code_of(table["status"])
+
+
+def _question(
+    args: argparse.Namespace, instance: Instance
+) -> tuple[Problem, tuple[int, ...], tuple[int, ...] | None]:
+    """Read the numbers, and build the question of the largest cell, which the others vary."""
+    sizes = counts(args.replicas)
+    if not sizes:
+        raise InputError(
+            "no numbers of replicas",
+            field="--replicas",
+            value=",".join(args.replicas),
+            expected="numbers: 5, 3..9, or 3,5,7",
+        )
+    voters = counts(args.voters)
+    if voters is not None:
+        fitting = [count for count in voters if count <= sizes[-1]]
+        if not fitting:
+            raise InputError(
+                "no number of voters fits into any number of replicas",
+                field="--voters",
+                value=",".join(args.voters),
+                expected=f"<= {sizes[-1]}",
+            )
+        asked = [str(fitting[-1])]
+    else:
+        asked = list(names(args.voters, instance.sites))
+    largest = min(sizes[-1], len(instance.sites))
+    base = argparse.Namespace(**{**vars(args), "replicas": [str(largest)], "voters": asked})
+    return problem_from(base, instance), sizes, voters
+
+
+def _sweep_text(table: pd.DataFrame) -> str:
+    from placement.text import escape, wrap
+    from placement.text import table as text_table
+
+    priced = bool(table["cost"].notna().any())
+    rows = []
+    for row in table.to_dict("records"):
+        line = [
+            str(row["replicas"]),
+            cell(row["voters"]),
+            str(row["status"]),
+            cell(row["mean_latency"], 3),
+            cell(row["gain"], 3),
+            cell(row["gain_percent"], 1),
+            cell(100 * row["gap"], 2),
+            cell(row["seconds"], 2),
+        ]
+        rows.append([*line, cell(row["cost"], 2), str(row["leader"] or "–")])
+        if not priced:
+            del rows[-1][-2]
+    head = ["replicas", "voters", "status", "mean ms", "gain ms", "gain %", "gap %", "seconds"]
+    lines = [
+        text_table([*head, *(["cost"] if priced else []), "leader"], rows),
+        "",
+        wrap("gain: of the last replica, beside as many voters with one replica fewer"),
+    ]
+    lines += [
+        wrap(f"{row['replicas']}/{cell(row['voters'])}: {escape(str(row['reason']))}", indent="  ")
+        for row in table.to_dict("records")
+        if row["reason"]
+    ]
+    return "\n".join(lines)
+
+
+def _pareto_text(table: pd.DataFrame) -> str:
+    from placement.text import table as text_table
+    from placement.text import wrap
+
+    rows = [
+        [
+            cell(float(row["cost"]), 2),
+            cell(row["mean_latency"], 3),
+            str(row["status"]),
+            str(row["replicas"]),
+            str(row["voters"]),
+            str(row["leader"]),
+            ", ".join(row["replica_sites"]),
+        ]
+        for row in table.to_dict("records")
+    ]
+    currency = str(table.attrs["currency"])
+    head = [f"cost {currency}", "mean ms", "status", "replicas", "voters", "leader", "sites"]
+    if table.attrs["complete"]:
+        sure = "Every point is proven, and none is missing."
+    else:
+        sure = "Not complete: some points are not proven or not found; more time may find them."
+    return "\n".join([text_table(head, rows), "", wrap(sure)])

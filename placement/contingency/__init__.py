@@ -1,0 +1,1 @@
+"""Plans that stay good after the loss of sites or domains."""

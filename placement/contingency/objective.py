@@ -1,0 +1,303 @@
+"""Objectives for plans that must stay good when sites are lost: N−1, a lost domain, N−2.
+
+After the loss of F the score is that of :func:`placement.evaluation.losses.score_after`: the
+survivors serve, the quorum size stays, and if the leader is lost the best surviving voter leads.
+Three goals are offered:
+
+- ``worst``: min max(normal, max_F score_F), of those that tie the least normal score;
+- ``bounded``: min normal score subject to max_F score_F <= a given mean latency;
+- ``weighted``: min (1 − Σ_F p_F)·normal + Σ_F p_F·score_F with outage probabilities p_F.
+
+A configuration that some loss stops altogether (fewer than m voters left) is not feasible.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from placement.checks import number
+from placement.errors import InputError
+from placement.evaluation.losses import Loss, losses, score_after
+from placement.evaluation.objective import score_of
+from placement.model.configuration import Configuration
+from placement.model.constraints import Diversity
+
+if TYPE_CHECKING:
+    from placement.plan import Plan
+    from placement.problem import Problem
+
+__all__ = ["Contingency", "Goal", "solve_within"]
+
+Goal = Literal["worst", "bounded", "weighted"]
+
+
+@dataclass(frozen=True)
+class Contingency:
+    """Minimise latency with an eye on every loss of a kind.
+
+    Parameters
+    ----------
+    level
+        Failure-domain level that is lost, one domain at a time; "site" is N−1.
+    goal
+        "worst", "bounded" or "weighted".
+    together
+        Domains lost at once; 2 on level "site" is N−2.
+    limit
+        For "bounded": the largest mean latency after any loss, ms.
+    probability
+        For "weighted": p_F of every loss, one number or by name; a loss that is not named has 0.
+        Their sum may be at most 1.
+    leader_may_move
+        Whether a leader that survives may hand over to a better one.
+    clients_move
+        Whether clients at lost sites move to the closest surviving site.
+
+    Raises
+    ------
+    InputError
+        For an unknown goal, a missing or superfluous limit or probability.
+    """
+
+    level: str = "site"
+    goal: Goal = "worst"
+    _: KW_ONLY
+    together: int = 1
+    limit: float | None = None
+    probability: float | Mapping[str, float] | None = field(default=None, hash=False)
+    leader_may_move: bool = False
+    clients_move: bool = False
+
+    def __post_init__(self) -> None:
+        if self.goal not in ("worst", "bounded", "weighted"):
+            raise InputError(
+                "unknown goal",
+                field="goal",
+                value=self.goal,
+                expected="'worst', 'bounded' or 'weighted'",
+            )
+        if self.together not in (1, 2):
+            raise InputError(
+                "out of range", field="together", value=self.together, expected="1 or 2"
+            )
+        for name, given, goal in (
+            ("limit", self.limit, "bounded"),
+            ("probability", self.probability, "weighted"),
+        ):
+            if (given is not None) != (self.goal == goal):
+                raise InputError(
+                    f"the goal {self.goal!r} "
+                    + ("needs" if self.goal == goal else "does not use")
+                    + f" a {name}",
+                    field=name,
+                    value=given,
+                    expected="a number" if self.goal == goal else "none",
+                )
+        if self.limit is not None:
+            number(self.limit, "limit")
+        if isinstance(self.probability, Mapping):
+            for name, p in self.probability.items():
+                number(p, f"probability[{name!r}]")
+        elif self.probability is not None:
+            number(self.probability, "probability")
+
+    @property
+    def kind(self) -> str:
+        """Return "contingency"."""
+        return "contingency"
+
+    def check(self, problem: Problem) -> None:
+        """Check the level and the probabilities against the instance, and that no money counts."""
+        if problem.cost_weight:
+            raise InputError(
+                "an objective about losses does not weigh money",
+                field="cost_weight",
+                value=problem.cost_weight,
+                expected="0, or a budget",
+            )
+        self.probabilities(problem)
+
+    def losses(self, problem: Problem) -> tuple[Loss, ...]:
+        """Return every loss that counts."""
+        return losses(problem, self.level, together=self.together)
+
+    def probabilities(self, problem: Problem) -> tuple[float, ...]:
+        """p_F of every loss, in the order of `losses`; zeros for the other goals.
+
+        Raises
+        ------
+        InputError
+            When they sum to more than 1, or name a loss that does not exist.
+        """
+        names = [loss.name for loss in self.losses(problem)]
+        given = self.probability
+        if isinstance(given, Mapping):
+            for name in given:
+                if name not in names:
+                    raise InputError(
+                        "no such loss",
+                        field="probability",
+                        value=name,
+                        expected=f"a {self.level} of the instance",
+                    )
+            result = tuple(float(given.get(name, 0.0)) for name in names)
+        else:
+            result = tuple(0.0 if given is None else float(given) for _ in names)
+        if sum(result) > 1 + 1e-9:
+            raise InputError(
+                "outage probabilities sum to more than 1",
+                field="probability",
+                value=sum(result),
+                expected="a sum <= 1",
+            )
+        return result
+
+    def scores_after(
+        self, problem: Problem, configuration: Configuration
+    ) -> tuple[tuple[Loss, float], ...]:
+        """score_F of every loss; the normal score where no replica is hit, ∞ where it stops."""
+        rows = []
+        normal = score_of(problem, configuration)
+        for loss in self.losses(problem):
+            if not self.clients_move and loss.sites.isdisjoint(configuration.replicas):
+                rows.append((loss, normal))  # nobody notices
+                continue
+            scores = score_after(
+                problem,
+                configuration,
+                loss.sites,
+                leader_may_move=self.leader_may_move,
+                clients_move=self.clients_move,
+            )
+            rows.append((loss, min(scores.values(), default=math.inf)))
+        return tuple(rows)
+
+    def value(self, problem: Problem, configuration: Configuration) -> float:
+        """Value of a configuration under the goal, in ms times operations."""
+        normal = score_of(problem, configuration)
+        after = self.scores_after(problem, configuration)
+        worst = max(normal, *(score for _, score in after))
+        if self.goal == "worst" or math.isinf(worst):
+            return worst
+        if self.goal == "bounded":
+            return normal if worst <= self.ceiling(problem) else math.inf
+        weights = self.probabilities(problem)
+        share = 1 - sum(weights)
+        return share * normal + sum(p * s for p, (_, s) in zip(weights, after, strict=True))
+
+    def tie_break(self, problem: Problem, configuration: Configuration) -> float:
+        """Second criterion among configurations of equal value: the normal score."""
+        return score_of(problem, configuration)
+
+    def ceiling(self, problem: Problem) -> float:
+        """Largest score_F that the goal "bounded" allows, rounding included; else infinite."""
+        if self.limit is None:
+            return math.inf
+        return self.limit * problem.demand.operations * (1 + 1e-12)
+
+    def violations(self, problem: Problem, configuration: Configuration) -> tuple[str, ...]:
+        """Losses that stop the service or break the limit, in words."""
+        broken = []
+        for loss, score in self.scores_after(problem, configuration):
+            if math.isinf(score):
+                broken.append(
+                    f"the loss of {loss.name} leaves fewer than {problem.rules.quorum} voters"
+                )
+            elif score > self.ceiling(problem):
+                latency = score / problem.demand.operations
+                broken.append(
+                    f"the loss of {loss.name} gives {latency:.6g} ms, above the limit of "
+                    f"{self.limit:g} ms"
+                )
+        return tuple(broken)
+
+    def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:
+        """Rules that follow: no domain may hold more voters than can be spared.
+
+        With losses of two domains at once this is necessary, not sufficient.
+        """
+        if voters == quorum:
+            return ()
+        return (Diversity(self.level, "voters", cap=voters - quorum),)
+
+    def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
+        """Say so when the quorum can't spare a voter: every loss of a voter's site stops it."""
+        voters, quorum = problem.rules.voters, problem.rules.quorum
+        if voters - quorum >= self.together:
+            return ()
+        return (
+            f"{voters} voters with quorum {quorum} can spare {voters - quorum}, and "
+            f"{self.describe()} needs {self.together} to be spared",
+        )
+
+    def describe(self) -> str:
+        """Return the objective in words."""
+        lost = f"any {'two' if self.together == 2 else 'one'} {self.level}" + (
+            "s" if self.together == 2 else ""
+        )
+        if self.goal == "worst":
+            return f"best worst case after the loss of {lost}"
+        if self.goal == "bounded":
+            return f"at most {self.limit:g} ms after the loss of {lost}"
+        return f"mean over outages of {lost}"
+
+
+def solve_within(
+    problem: Problem,
+    slack: float,
+    method: str = "exact",
+    *,
+    time_limit: float | None = None,
+    seed: int = 0,
+    threads: int = 1,
+) -> tuple[Plan, Plan]:
+    """Best normal plan whose worst case is at most (1 + slack) × the best possible.
+
+    Parameters
+    ----------
+    problem
+        With a contingency objective of the goal "worst".
+    slack
+        ε >= 0; 0.05 gives up five per cent of the best worst case.
+    method, seed, threads
+        As for :func:`placement.solve`.
+    time_limit
+        Seconds for both searches together.
+
+    Returns
+    -------
+    (plan of the goal "worst", plan of the goal "bounded")
+        The limit of the second is (1 + slack) times the worst case of the first: without a proof of
+        the first, of the best that was found. The first comes twice when nothing was found.
+    """
+    from time import perf_counter
+
+    from placement.methods import solve
+
+    goal = problem.objective
+    if not isinstance(goal, Contingency) or goal.goal != "worst":
+        raise InputError(
+            "needs a contingency objective",
+            field="objective",
+            value=goal.kind,
+            expected="Contingency(goal='worst')",
+        )
+    slack = number(slack, "slack")
+    began = perf_counter()
+    first = solve(problem, method, time_limit=time_limit, seed=seed, threads=threads)
+    if not first.found:
+        return first, first
+    left = None if time_limit is None else max(0.0, time_limit - (perf_counter() - began))
+    limit = (1 + slack) * first.objective / problem.demand.operations
+    second = solve(
+        problem.replace(objective=replace(goal, goal="bounded", limit=limit)),
+        method,
+        time_limit=left,
+        seed=seed,
+        threads=threads,
+        start=first,
+    )
+    return first, second

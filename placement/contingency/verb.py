@@ -1,0 +1,247 @@
+"""``placement contingency``: plans that stay fast when sites are lost, with or without leader."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING
+
+from formulations.quorumstore import verb as contingency_quorum
+from placement.cli.argument_parser import Subparsers
+from placement.cli.options import (
+    add_constraints,
+    add_instance,
+    add_method,
+    add_output,
+    instance_from,
+    problem_from,
+    reference_from,
+    settings_from,
+)
+from placement.cli.plan_output import check_target, exit_code, print_json
+from placement.cli.progress_line import progress_of
+from placement.errors import InputError
+
+if TYPE_CHECKING:
+    from placement.contingency.objective import Contingency
+    from placement.evaluation.losses import Failures
+    from placement.evaluation.objective import Objective
+    from placement.plan import Plan
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb and its two parts."""
+    parser = verbs.add_parser(
+        "contingency",
+        help="plans that stay fast when a site, a domain or two sites are lost",
+        description="Plans that stay fast when sites are lost: 'leader' for databases that commit "
+        "through a leader, 'quorum' for leaderless stores with read and write quorums.",
+    )
+    parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
+    _add_leader(parts)
+    contingency_quorum.add_parser(parts)
+
+
+def _add_leader(parts: Subparsers) -> None:
+    parser = parts.add_parser(
+        "leader",
+        help="leader, voters and replicas under the loss of sites",
+        description="Choose replicas, voters and leader so that latency stays low after a loss. "
+        "The survivors serve, the quorum size stays, and if the leader is lost the best surviving "
+        "voter leads.",
+    )
+    add_instance(parser)
+    add_constraints(parser)
+    group = parser.add_argument_group("objective (default --worst)")
+    goal = group.add_mutually_exclusive_group()
+    goal.add_argument(
+        "--normal", action="store_true", help="mean latency with nothing lost; losses are shown"
+    )
+    goal.add_argument(
+        "--worst", action="store_true", help="the worst mean latency over all losses, and none"
+    )
+    goal.add_argument(
+        "--weighted",
+        action="append",
+        metavar="P|NAME=P",
+        help="the mean over outages: probability of every loss, or of each by name (repeatable)",
+    )
+    goal.add_argument(
+        "--limit",
+        type=float,
+        metavar="MS",
+        help="normal latency, with at most MS after any loss",
+    )
+    goal.add_argument(
+        "--within",
+        type=float,
+        metavar="E",
+        help="normal latency, with at most (1 + E) times the best worst case after any loss",
+    )
+    group = parser.add_argument_group("losses")
+    group.add_argument(
+        "--level",
+        default="site",
+        metavar="LEVEL",
+        help="failure domains that are lost, one at a time (default site: N-1)",
+    )
+    group.add_argument("--pairs", action="store_true", help="lose two at once (site: N-2)")
+    group.add_argument(
+        "--leader-may-move",
+        action="store_true",
+        help="a leader that survives may hand over to a better one",
+    )
+    group.add_argument(
+        "--clients-move",
+        action="store_true",
+        help="clients named like a lost site turn to the closest surviving site",
+    )
+    add_method(parser)
+    add_output(parser, plan=True)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Solve, write, print."""
+    from placement.contingency.objective import Contingency, solve_within
+    from placement.evaluation.losses import failures
+    from placement.methods import solve
+
+    check_target(args)
+    problem = problem_from(args, instance_from(args))
+    objective = _objective(args)
+    shown = objective if isinstance(objective, Contingency) else _worst(args)
+    shown.check(problem)  # an unknown level is refused before any work
+    problem = problem.replace(objective=objective)
+    first: Plan | None = None
+    if args.within is not None:
+        if args.gap or args.set:
+            raise InputError(
+                "does not go with --gap and --set",
+                field="--within",
+                value=args.within,
+                expected="--time-limit, --seed and --threads",
+            )
+        first, plan = solve_within(
+            problem,
+            args.within,
+            args.method,
+            time_limit=args.time_limit,
+            seed=args.seed,
+            threads=args.threads,
+        )
+    else:
+        with progress_of(args, problem) as progress:
+            plan = solve(
+                problem,
+                args.method,
+                time_limit=args.time_limit,
+                gap_limit=args.gap,
+                seed=args.seed,
+                threads=args.threads,
+                progress=progress,
+                settings=settings_from(args),
+            )
+    report = None
+    if plan.configuration is not None:
+        report = failures(
+            plan.problem,
+            plan.configuration,
+            args.level,
+            together=2 if args.pairs else 1,
+            leader_may_move=args.leader_may_move,
+            clients_move=args.clients_move,
+        )
+    return _show(plan, report, first, args)
+
+
+def _worst(args: argparse.Namespace) -> Contingency:
+    from placement.contingency.objective import Contingency
+
+    return Contingency(
+        args.level,
+        together=2 if args.pairs else 1,
+        leader_may_move=args.leader_may_move,
+        clients_move=args.clients_move,
+    )
+
+
+def _objective(args: argparse.Namespace) -> Objective:
+    from dataclasses import replace
+
+    from placement.evaluation.objective import MEAN_LATENCY
+
+    if args.normal:
+        return MEAN_LATENCY
+    worst = _worst(args)
+    if args.limit is not None:
+        return replace(worst, goal="bounded", limit=args.limit)
+    if args.weighted is not None:
+        return replace(worst, goal="weighted", probability=_probability(args.weighted))
+    return worst
+
+
+def _probability(values: list[str]) -> float | dict[str, float]:
+    """Read ``0.01``, or ``name=0.01`` any number of times."""
+    named: dict[str, float] = {}
+    for text in values:
+        name, equals, share = text.rpartition("=")
+        try:
+            probability = float(share)
+        except ValueError:
+            probability = math.nan
+        if not 0 <= probability <= 1 or (not equals and len(values) > 1) or name in named:
+            raise InputError(
+                "not an outage probability",
+                field="--weighted",
+                value=text,
+                expected="one number in [0, 1], or NAME=NUMBER once for each name",
+            )
+        if not equals:
+            return probability
+        named[name] = probability
+    return named
+
+
+def _show(plan: Plan, report: Failures | None, first: Plan | None, args: argparse.Namespace) -> int:
+    from placement.io.plan_file import failures_document, plan_document, save_plan
+
+    reference = reference_from(args)
+    if args.output is not None and plan.found:
+        save_plan(plan, args.output, reference=None if args.embed else reference, force=args.force)
+    if args.json:
+        document = plan_document(plan, reference=reference)
+        document["contingency"] = None if report is None else failures_document(report)
+        if first is not None and first.found:
+            document["best_worst_case_ms"] = first.objective / first.problem.demand.operations
+        print_json(document)
+    else:
+        print(plan)
+        if first is not None and first.found:
+            best = first.objective / first.problem.demand.operations
+            print(f"\nThe best worst case is {best:.3f} ms ({first.status}).")
+        if report is not None and (args.level != "site" or args.pairs):
+            print("\n" + _text(report, args))
+        if args.output is not None:
+            written = "Written" if plan.found else "Nothing was written"
+            print(f"\n{written} to {args.output}")
+    return exit_code(plan.status)
+
+
+def _text(report: Failures, args: argparse.Namespace) -> str:
+    from placement.text import number_text, table
+
+    rows = [
+        [
+            row.lost,
+            row.leader or "no quorum: the service stops",
+            number_text(row.mean_latency, 3),
+            "–" if math.isinf(row.overhead) else f"{row.overhead:+.2f} %",
+        ]
+        for row in sorted(report.each, key=lambda row: -row.mean_latency)
+    ]
+    what = f"{'two of' if args.pairs else 'one of'} level {args.level}"
+    header = ["lost", "leads then", "mean ms", "overhead"]
+    return f"When {what} is lost\n" + table(header, rows, right=(2, 3), indent="  ")

@@ -1,0 +1,123 @@
+"""The default workload of the bundled data sets: one world-wide service on one real day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import TypedDict
+
+import numpy as np
+
+from placement.checks import FloatArray, IntArray
+from placement.datasets.cloud_regions import City
+from placement.model.operations import Operation
+
+__all__ = [
+    "DAY",
+    "DEFAULT_MIX",
+    "RATE",
+    "DayOfDemand",
+    "InstanceArguments",
+    "day_of_demand",
+    "gather",
+]
+
+DAY = date(2026, 3, 18)
+"""A Wednesday, from midnight to midnight UTC; America is on summer time already, Europe is not."""
+
+DEFAULT_MIX = "social"
+"""Operation mix when none is asked for; a name of :data:`placement.workloads.MIXES`."""
+
+RATE = 1_000_000.0
+"""Mean operations per half hour, over all clients."""
+
+
+class InstanceArguments(TypedDict):
+    """Keyword arguments of :class:`placement.Instance`."""
+
+    name: str
+    sites: tuple[str, ...]
+    clients: tuple[str, ...]
+    operations: tuple[Operation, ...]
+    client_rtt: FloatArray
+    site_rtt: FloatArray
+    counts: FloatArray
+    intervals: tuple[str, ...]
+    domains: dict[str, tuple[str, ...]]
+    site_coordinates: FloatArray
+    client_coordinates: FloatArray
+    provenance: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class DayOfDemand:
+    """Counts of one day, drawn.
+
+    Attributes
+    ----------
+    counts
+        Operations, shape (48, cities, 5).
+    intervals
+        Begin of each half hour, UTC.
+    sentence
+        Where the numbers come from.
+    """
+
+    counts: FloatArray
+    intervals: tuple[str, ...]
+    sentence: str
+
+
+def day_of_demand(
+    cities: tuple[City, ...], *, mix: str | None = None, seed: int = 0, day: date = DAY
+) -> DayOfDemand:
+    """Draw what the people of some cities ask of one world-wide service in 48 half hours.
+
+    Demand goes with internet users ^ 0.7 and follows the consumers' evening at each city's own
+    clock, with daily and half-hourly noise; counts are Poisson.
+
+    Raises
+    ------
+    InputError
+        For an unknown mix.
+    """
+    from placement.workloads import Clients, Timeline, generate, standard_database
+
+    name = DEFAULT_MIX if mix is None else mix
+    clients = Clients.from_cities(cities)
+    timeline = Timeline.of_day(day)
+    database = standard_database(clients, name, RATE)
+    (block,) = generate([database], clients, timeline, seed=seed)
+    return DayOfDemand(
+        counts=block.counts[0].astype(np.float64),
+        intervals=timeline.labels,
+        sentence=(
+            f"Demand is synthetic: one world-wide consumer service with the operation mix "
+            f"{name!r}, about {RATE:,.0f} operations per half hour, over the 24 hours of "
+            f"{day:%Y-%m-%d} (UTC), spread over {len(cities)} metropolitan areas by internet "
+            f"users ^ 0.7; Poisson counts, seed {seed}."
+        ),
+    )
+
+
+def gather(counts: FloatArray, owner: IntArray, owners: int) -> FloatArray:
+    """Add up the counts of cities by who serves them.
+
+    Parameters
+    ----------
+    counts
+        Shape (intervals, cities, operations).
+    owner
+        Index of each city's owner, shape (cities,).
+    owners
+        How many there are.
+
+    Returns
+    -------
+    FloatArray
+        Shape (intervals, owners, operations).
+    """
+    total = np.zeros((counts.shape[0], owners, counts.shape[2]))
+    for city, index in enumerate(owner):
+        total[:, index] += counts[:, city]
+    return total

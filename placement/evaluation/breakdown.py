@@ -1,0 +1,216 @@
+"""The numbers behind a plan: its value, and how clients, operations, leaders and voters fare."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.evaluation.objective import MeanLatency, quorum_size, score_of
+from placement.evaluation.score import (
+    closest_first,
+    first_best,
+    nearest,
+    operation_latency,
+    overhead,
+    score_many,
+)
+from placement.model.configuration import Configuration, configuration_cost
+from placement.problem import Problem
+
+__all__ = [
+    "Alternative",
+    "ClientLatency",
+    "OperationLatency",
+    "QuorumMember",
+    "by_client",
+    "by_leader",
+    "by_operation",
+    "by_voter",
+    "objective",
+    "objectives",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLatency:
+    """How one client fares under a plan.
+
+    Attributes
+    ----------
+    client, nearest
+        Names of the client and of its nearest replica (of the last scenario when RTTs vary).
+    operations
+        Operations it issued, weighted by the decay.
+    to_nearest, to_leader, latency
+        RTT to the nearest replica, RTT to the leader, mean latency of its operations; ms. The
+        latency of a client that issued nothing is NaN.
+    """
+
+    client: str
+    nearest: str
+    operations: float
+    to_nearest: float
+    to_leader: float
+    latency: float
+
+
+@dataclass(frozen=True, slots=True)
+class OperationLatency:
+    """How one kind of operation fares: weighted count, share of all, mean latency in ms."""
+
+    operation: str
+    operations: float
+    share: float
+    latency: float
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A voter as leader, everything else unchanged: score, mean latency in ms, overhead in %."""
+
+    leader: str
+    score: float
+    mean_latency: float
+    overhead: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumMember:
+    """A voter in order of answer: RTT from the leader in ms, and whether it is waited for."""
+
+    voter: str
+    rtt: float
+    counted: bool
+
+
+def objective(problem: Problem, configuration: Configuration) -> float:
+    """Value of a configuration under the problem's objective: what every method minimises."""
+    return problem.objective.value(problem, configuration)
+
+
+def objectives(
+    problem: Problem, configurations: Sequence[Configuration]
+) -> npt.NDArray[np.float64]:
+    """Values of many configurations, each as :func:`objective` gives it, shape (n,).
+
+    The mean latency takes those of one size at once: O(n·C·|R|), but few calls.
+    """
+    if not isinstance(problem.objective, MeanLatency):
+        return np.array([objective(problem, configuration) for configuration in configurations])
+    values = np.zeros(len(configurations))
+    rows: dict[tuple[int, int, int], list[int]] = {}
+    for row, one in enumerate(configurations):
+        kind = (len(one.replicas), len(one.voters), quorum_size(problem, one))
+        rows.setdefault(kind, []).append(row)
+    for (_, _, quorum), some in rows.items():
+        alike = [configurations[row] for row in some]
+        values[some] = score_many(
+            problem.demand,
+            [one.leader for one in alike],
+            [one.voters for one in alike],
+            [one.replicas for one in alike],
+            quorum,
+        )
+    if problem.rules.cost_weight:
+        costs = [configuration_cost(problem.instance, one) for one in configurations]
+        values += problem.rules.cost_weight * np.array(costs)
+    return values
+
+
+def _means(
+    problem: Problem, configuration: Configuration, axes: tuple[int, int]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Operations issued and their mean latency, summed over two axes of (scenario, client, op)."""
+    demand = problem.demand
+    latency = operation_latency(
+        demand,
+        configuration.leader,
+        configuration.voters,
+        configuration.replicas,
+        quorum_size(problem, configuration),
+    )
+    issued = demand.counts.sum(axis=axes)
+    total = (latency * demand.counts).sum(axis=axes)
+    mean = np.divide(total, issued, out=np.full_like(total, math.nan), where=issued > 0)
+    return issued, mean
+
+
+def by_client(problem: Problem, configuration: Configuration) -> tuple[ClientLatency, ...]:
+    """How each client fares, in client order."""
+    issued, mean = _means(problem, configuration, (0, 2))
+    last = problem.demand.client_rtt[-1]
+    near = nearest(last, configuration.replicas)
+    return tuple(
+        ClientLatency(
+            client,
+            problem.instance.sites[int(near[c])],
+            float(issued[c]),
+            float(last[c, near[c]]),
+            float(last[c, configuration.leader]),
+            float(mean[c]),
+        )
+        for c, client in enumerate(problem.instance.clients)
+    )
+
+
+def by_operation(problem: Problem, configuration: Configuration) -> tuple[OperationLatency, ...]:
+    """How each kind of operation fares, in the order of the instance."""
+    issued, mean = _means(problem, configuration, (0, 1))
+    return tuple(
+        OperationLatency(
+            operation.name,
+            float(issued[o]),
+            float(issued[o] / problem.demand.operations),
+            float(mean[o]),
+        )
+        for o, operation in enumerate(problem.instance.operations)
+    )
+
+
+def by_leader(problem: Problem, configuration: Configuration) -> tuple[Alternative, ...]:
+    """Every voter that may lead, as leader, best first (Sharov et al., Figure 2).
+
+    Replicas and voters stay as they are; `overhead` is in percent of the best of them.
+    """
+    candidates = {s for s in configuration.voters if problem.rules.may_lead[s]}
+    order = sorted(candidates | {configuration.leader})
+    scores = np.array(
+        [score_of(problem, dataclasses.replace(configuration, leader=site)) for site in order]
+    )
+    best = float(scores[first_best(scores)])
+    return tuple(
+        Alternative(
+            problem.instance.sites[order[i]],
+            float(scores[i]),
+            float(scores[i] / problem.demand.operations),
+            overhead(float(scores[i]), best),
+        )
+        for i in closest_first(scores)
+    )
+
+
+def answers(problem: Problem, configuration: Configuration) -> list[tuple[int, float]]:
+    """Voters and their RTTs from the leader in ms, in the order in which their answers arrive.
+
+    With RTTs that vary by interval, those of the last scenario.
+    """
+    rtt = problem.demand.site_rtt[-1][configuration.leader]
+    voters = [(site, float(rtt[site])) for site in sorted(configuration.voters)]
+    return sorted(voters, key=lambda voter: voter[1])
+
+
+def by_voter(problem: Problem, configuration: Configuration) -> tuple[QuorumMember, ...]:
+    """Voters in the order in which their answers arrive; the first m are waited for.
+
+    With RTTs that vary by interval, those of the last scenario.
+    """
+    quorum = quorum_size(problem, configuration)
+    return tuple(
+        QuorumMember(problem.instance.sites[site], wait, rank < quorum)
+        for rank, (site, wait) in enumerate(answers(problem, configuration))
+    )

@@ -1,0 +1,127 @@
+"""What is minimised: the mean latency, unless a problem says otherwise.
+
+An :class:`Objective` gives a configuration its value. Values are built from Eq. 1 (see
+:mod:`placement.evaluation.score`), never from a solver's number. A method declares the kinds of
+objective it can take; :func:`placement.methods.run` refuses the others, so that nobody gets a
+silent approximation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from placement.evaluation.score import majority, score
+from placement.model.configuration import Configuration, configuration_cost
+from placement.model.constraints import Diversity
+
+if TYPE_CHECKING:
+    from placement.problem import Problem
+
+__all__ = ["MEAN_LATENCY", "MeanLatency", "Objective", "quorum_size", "score_of"]
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """What a problem minimises."""
+
+    @property
+    def kind(self) -> str:
+        """Short name by which methods say what they can take."""
+        ...
+
+    def check(self, problem: Problem) -> None:
+        """Raise InputError when the objective does not fit the instance or the question."""
+        ...
+
+    def value(self, problem: Problem, configuration: Configuration) -> float:
+        """Value of a configuration, in ms times operations; infinite where it has none."""
+        ...
+
+    def tie_break(self, problem: Problem, configuration: Configuration) -> float:
+        """Second criterion among configurations of equal value; 0 when there is none."""
+        ...
+
+    def violations(self, problem: Problem, configuration: Configuration) -> tuple[str, ...]:
+        """What makes a configuration unacceptable under this objective, in words."""
+        ...
+
+    def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:
+        """Diversity rules that every acceptable configuration obeys."""
+        ...
+
+    def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
+        """Numbers that show that no configuration is acceptable, in words."""
+        ...
+
+    def describe(self) -> str:
+        """Return the objective in words; empty for the mean latency."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MeanLatency:
+    """Eq. 1, plus the price of the replicas where the problem weighs it: the default."""
+
+    @property
+    def kind(self) -> str:
+        """Return "mean"."""
+        return "mean"
+
+    def check(self, problem: Problem) -> None:
+        """Accept every problem."""
+        del problem
+
+    def value(self, problem: Problem, configuration: Configuration) -> float:
+        """Return score + cost_weight · cost."""
+        total = score_of(problem, configuration)
+        if problem.rules.cost_weight:
+            total += problem.rules.cost_weight * configuration_cost(problem.instance, configuration)
+        return total
+
+    def tie_break(self, problem: Problem, configuration: Configuration) -> float:
+        """Return 0: there is no second criterion."""
+        del problem, configuration
+        return 0.0
+
+    def violations(self, problem: Problem, configuration: Configuration) -> tuple[str, ...]:
+        """Return nothing: every configuration has a mean latency."""
+        del problem, configuration
+        return ()
+
+    def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:
+        """Return no rules."""
+        del voters, quorum
+        return ()
+
+    def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
+        """Return nothing."""
+        del problem
+        return ()
+
+    def describe(self) -> str:
+        """Return the empty string: the default goes without saying."""
+        return ""
+
+
+MEAN_LATENCY = MeanLatency()
+"""The default objective."""
+
+
+def quorum_size(problem: Problem, configuration: Configuration) -> int:
+    """M of a configuration: the problem's, or, with another number of voters, their majority."""
+    voters = len(configuration.voters)
+    if voters == problem.rules.voters:
+        return problem.rules.quorum
+    return majority(voters) if problem.quorum is None else min(problem.quorum, voters)
+
+
+def score_of(problem: Problem, configuration: Configuration) -> float:
+    """Eq. 1 of a configuration, ms times operations."""
+    return score(
+        problem.demand,
+        configuration.leader,
+        configuration.voters,
+        configuration.replicas,
+        quorum_size(problem, configuration),
+    )

@@ -1,0 +1,325 @@
+"""The one evaluator: what a configuration costs. Eq. 1 is written here and nowhere else.
+
+    score(ℓ, V, R) = Σ_c ( A[c]·d(c, near) + B[c]·d(near, ℓ) + G[c]·d(c, ℓ) ) + D·q_ℓ(V)     (Eq. 1)
+
+    near     = nearest(c, R): the replica of smallest d(c, ·), ties to the site first in `sites`
+    q_ℓ(V)   = the m-th smallest of { d(ℓ, x) : x ∈ V }, the leader's own 0 included
+    m        = majority(|V|) = ⌈(|V| + 1)/2⌉, unless a flexible quorum says otherwise
+
+(Sharov et al., PVLDB 8(12), 2015, sections 3 and 4; with RTTs that vary by interval the sum runs
+over the scenarios too.) Everything works on site indices; names are crossed in the problem and
+the plan.
+
+All terms are non-negative and the sums are pairwise, so that two ways to the same score differ by a
+few units in the last place; `TIE` is far above that and far below anything a user could care for.
+Scores within it of the best are ties, and ties go to the configuration that comes first: by leader,
+then replicas, then how close the voters are to the leader.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import FloatArray, IntArray
+from placement.model.demand import Demand
+
+__all__ = [
+    "TIE",
+    "closest_first",
+    "cutoff",
+    "first_best",
+    "leader_scores",
+    "majority",
+    "nearest",
+    "operation_latency",
+    "overhead",
+    "quorum_latency",
+    "score",
+    "score_many",
+    "score_terms",
+]
+
+TIE = 1e-12
+"""Scores this close, relatively, are the same score."""
+
+_CHUNK = 4_000_000  # elements of the largest temporary of score_many: 32 MB
+
+
+def majority(voters: int) -> int:
+    """Votes that make a majority of `voters`: ⌈(v + 1)/2⌉.
+
+    Examples
+    --------
+    >>> [majority(v) for v in (1, 2, 3, 4, 5, 6, 7)]
+    [1, 2, 2, 3, 3, 4, 4]
+    """
+    return voters // 2 + 1
+
+
+def cutoff(best: float) -> float:
+    """Return the largest score that still ties with `best`."""
+    return best * (1 + TIE) if best >= 0 else best * (1 - TIE)
+
+
+def first_best(scores: npt.ArrayLike, axis: int = -1) -> IntArray:
+    """Index of the first score that ties with the minimum along an axis.
+
+    Examples
+    --------
+    >>> int(first_best([3.0, 1.0 + 1e-15, 1.0]))
+    1
+    """
+    array = np.asarray(scores, dtype=np.float64)
+    best = array.min(axis=axis, keepdims=True)
+    return np.asarray((array <= best * (1 + TIE)).argmax(axis=axis), dtype=np.intp)
+
+
+def overhead(value: float, best: float) -> float:
+    """How much more `value` is than `best`, in %; infinite beside a best of 0.
+
+    Examples
+    --------
+    >>> overhead(110.0, 100.0), overhead(0.0, 0.0), overhead(1.0, 0.0)
+    (10.0, 0.0, inf)
+    """
+    if value == best:
+        return 0.0
+    return (100 * value - 100 * best) / best if best else float("inf")
+
+
+def closest_first(distances: FloatArray) -> IntArray:
+    """Order of sites by (RTT, site order) along the last axis: the strict order ⪯ of the model."""
+    return np.asarray(np.argsort(distances, axis=-1, kind="stable"), dtype=np.intp)
+
+
+def nearest(client_rtt: FloatArray, replicas: npt.ArrayLike) -> IntArray:
+    """Site index of every client's nearest replica, shape (..., clients).
+
+    Parameters
+    ----------
+    client_rtt
+        Shape (..., clients, sites).
+    replicas
+        Site indices of R, in any order.
+    """
+    ordered = np.sort(np.asarray(replicas, dtype=np.intp))
+    # argmin takes the first of equals, and the columns stand in site order: that is the tie rule.
+    return np.asarray(ordered[client_rtt[..., ordered].argmin(axis=-1)], dtype=np.intp)
+
+
+def quorum_latency(
+    site_rtt: FloatArray, leader: npt.ArrayLike, voters: npt.ArrayLike, quorum: int
+) -> FloatArray:
+    """q_ℓ(V) in ms, the `quorum`-th smallest RTT from the leader to the voters.
+
+    Parameters
+    ----------
+    site_rtt
+        Shape (sites, sites).
+    leader
+        Site index, or an array of them of shape (n,).
+    voters
+        Site indices of V including the leader, shape (v,) or (n, v).
+    quorum
+        m, 1 <= m <= v.
+
+    Returns
+    -------
+    ndarray
+        Shape () or (n,).
+    """
+    leaders = np.asarray(leader, dtype=np.intp)
+    waits = site_rtt[leaders[..., np.newaxis], np.asarray(voters, dtype=np.intp)]
+    return np.asarray(np.partition(waits, quorum - 1, axis=-1)[..., quorum - 1])
+
+
+def score_terms(
+    demand: Demand, leader: int, voters: npt.ArrayLike, replicas: npt.ArrayLike, quorum: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return the RTTs that enter Eq. 1, in ms: (near, relay, direct, quorum).
+
+    The first three have shape (scenarios, clients), the last (scenarios,).
+    """
+    parts = [
+        _scenario_terms(demand, k, leader, voters, replicas, quorum)
+        for k in range(demand.scenarios)
+    ]
+    near, relay, direct, waits = (np.array(part) for part in zip(*parts, strict=True))
+    return near, relay, direct, waits
+
+
+def _scenario_terms(
+    demand: Demand,
+    scenario: int,
+    leader: int,
+    voters: npt.ArrayLike,
+    replicas: npt.ArrayLike,
+    quorum: int,
+) -> tuple[FloatArray, FloatArray, FloatArray, np.float64]:
+    """Return the same for one scenario, shapes (clients,) and ()."""
+    rtt, between = demand.client_rtt[scenario], demand.site_rtt[scenario]
+    ordered = np.array(replicas, dtype=np.intp)
+    ordered.sort()
+    columns = rtt.take(ordered, axis=1)
+    nearest_at = columns.argmin(axis=1)  # the first of equals, in site order: see `nearest`
+    waits = between[leader].take(np.array(voters, dtype=np.intp))
+    waits.partition(quorum - 1)
+    width = len(ordered)
+    return (
+        columns.ravel().take(nearest_at + np.arange(0, columns.size, width)),
+        between[ordered, leader].take(nearest_at),
+        rtt[:, leader],
+        waits[quorum - 1],
+    )
+
+
+def score(
+    demand: Demand, leader: int, voters: npt.ArrayLike, replicas: npt.ArrayLike, quorum: int
+) -> float:
+    """Eq. 1 for one configuration, in ms times operations.
+
+    Parameters
+    ----------
+    demand
+        Aggregated demand.
+    leader, voters, replicas
+        Site indices, ℓ ∈ V ⊆ R.
+    quorum
+        m, the votes a commit waits for.
+
+    Notes
+    -----
+    O(C·|R|) per scenario. Bit for bit what :func:`score_many` gives for the same row.
+    """
+    total = 0.0
+    for k in range(demand.scenarios):
+        near, relay, direct, wait = _scenario_terms(demand, k, leader, voters, replicas, quorum)
+        per_client = demand.near[k] * near + demand.relay[k] * relay + demand.direct[k] * direct
+        total += float(np.add.reduce(per_client) + demand.quorum[k] * wait)
+    return total
+
+
+def score_many(
+    demand: Demand,
+    leaders: npt.ArrayLike,
+    voters: npt.ArrayLike,
+    replicas: npt.ArrayLike,
+    quorum: int,
+) -> FloatArray:
+    """Eq. 1 for many configurations at once.
+
+    Parameters
+    ----------
+    demand
+        Aggregated demand.
+    leaders
+        Site indices, shape (n,).
+    voters
+        Site indices, shape (n, v).
+    replicas
+        Site indices, shape (n, r).
+    quorum
+        m, the votes a commit waits for.
+
+    Returns
+    -------
+    ndarray
+        Scores, shape (n,).
+
+    Notes
+    -----
+    O(n·C·r) time; memory is bounded by working in blocks.
+    """
+    leader = np.asarray(leaders, dtype=np.intp)
+    voter = np.asarray(voters, dtype=np.intp)
+    replica = np.sort(np.asarray(replicas, dtype=np.intp), axis=-1)
+    clients = demand.client_rtt.shape[1]
+    block = max(1, _CHUNK // (clients * replica.shape[1]))
+    total = np.zeros(len(leader))
+    for first in range(0, len(leader), block):
+        rows = slice(first, first + block)
+        part = np.zeros(len(leader[rows]))
+        for k in range(demand.scenarios):
+            by_site = np.ascontiguousarray(demand.client_rtt[k].T)
+            distances = by_site[replica[rows]]  # (n, r, C)
+            position = distances.argmin(axis=1)  # first of equals, in site order
+            near = np.take_along_axis(replica[rows], position, axis=1)  # (n, C)
+            to_near = np.take_along_axis(distances, position[:, np.newaxis], axis=1)[:, 0]
+            chosen = leader[rows]
+            per_client = (
+                demand.near[k] * to_near
+                + demand.relay[k] * demand.site_rtt[k][near, chosen[:, np.newaxis]]
+                + demand.direct[k] * by_site[chosen]
+            )
+            waits = quorum_latency(demand.site_rtt[k], chosen, voter[rows], quorum)
+            part += per_client.sum(axis=-1) + demand.quorum[k] * waits
+        total[rows] = part
+    return total
+
+
+def leader_scores(
+    near: FloatArray,
+    relay: FloatArray,
+    direct: FloatArray,
+    quorum: FloatArray,
+    client_rtt: FloatArray,
+    site_rtt: FloatArray,
+    replicas: npt.ArrayLike,
+    leaders: npt.ArrayLike,
+    waits: npt.ArrayLike,
+) -> FloatArray:
+    """Eq. 1 for every candidate leader of many workloads that share replicas: one matrix product.
+
+    Parameters
+    ----------
+    near, relay, direct
+        A, B, G with any leading axes (databases, intervals, …) and clients last: shape (..., C).
+    quorum
+        D, shape (...).
+    client_rtt, site_rtt
+        One scenario: shapes (C, S) and (S, S).
+    replicas
+        R, site indices.
+    leaders
+        Candidate leaders, site indices, shape (L,).
+    waits
+        q_ℓ of each candidate, in ms, shape (L,).
+
+    Returns
+    -------
+    ndarray
+        Scores, shape (..., L).
+
+    Notes
+    -----
+    O(N·C·L) for N workloads, in BLAS; equal to :func:`score` to rounding, not bit for bit.
+    """
+    candidates = np.asarray(leaders, dtype=np.intp)
+    sites = nearest(client_rtt, replicas)
+    to_near = np.take_along_axis(client_rtt, sites[:, np.newaxis], axis=1)[:, 0]
+    relayed = site_rtt[sites[:, np.newaxis], candidates]  # (C, L)
+    return np.asarray(
+        (near @ to_near)[..., np.newaxis]
+        + relay @ relayed
+        + direct @ client_rtt[:, candidates]
+        + np.asarray(quorum)[..., np.newaxis] * np.asarray(waits)
+    )
+
+
+def operation_latency(
+    demand: Demand, leader: int, voters: npt.ArrayLike, replicas: npt.ArrayLike, quorum: int
+) -> FloatArray:
+    """t(c) of every operation in ms, shape (scenarios, clients, operations).
+
+    t(c) = α·d(c, near) + β·d(near, ℓ) + γ·d(c, ℓ) + δ·q_ℓ, the summand of Eq. 1 before counting:
+    Σ counts · operation_latency is the score, to rounding.
+    """
+    near, relay, direct, waits = score_terms(demand, leader, voters, replicas, quorum)
+    alpha, beta, gamma, delta = demand.coefficients.T
+    return np.asarray(
+        near[..., np.newaxis] * alpha
+        + relay[..., np.newaxis] * beta
+        + direct[..., np.newaxis] * gamma
+        + waits[:, np.newaxis, np.newaxis] * delta
+    )

@@ -1,0 +1,304 @@
+"""The best voters of a leader among given replicas: the inner step of every tier.
+
+For one RTT matrix and caps on nested levels the feasible voter sets are the bases of a laminar
+matroid, so that taking the closest replica that still fits gives, for every m at once, the smallest
+m-th RTT (Sharov et al., section 4, Algorithm 2 and "Failure diversity"). For minimum numbers of
+domains, crossing levels, and RTTs that vary by interval greedy is not exact, and a search decides.
+
+Among voter sets with the same wait the one whose members are closest to the leader is taken, so
+that every method names the same voters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.evaluation.score import TIE, closest_first, quorum_latency
+from placement.model.constraints import Rules
+from placement.model.demand import Demand
+from placement.model.site_subsets import Choice, subsets
+
+__all__ = [
+    "best_voters",
+    "best_voters_of_each",
+    "greedy_voters",
+    "greedy_waits",
+    "in_order_of_answer",
+]
+
+
+def best_voters(
+    demand: Demand, rules: Rules, leader: int, replicas: npt.ArrayLike
+) -> tuple[int, ...] | None:
+    """Voters V ∋ `leader` out of `replicas` that minimise Σ D·q_ℓ(V), in order of answer.
+
+    Parameters
+    ----------
+    demand, rules
+        Of the problem.
+    leader
+        Site index, a member of `replicas`.
+    replicas
+        Site indices of R.
+
+    Returns
+    -------
+    tuple of int, or None
+        Closest to the leader first; None when no feasible voter set exists.
+
+    Notes
+    -----
+    O(|R| log |R|) for nested caps; exponential in |V| at worst otherwise.
+    """
+    ordered = np.array(replicas, dtype=np.intp)
+    ordered.sort()
+    pins = int(np.count_nonzero(rules.must_vote))
+    if not rules.may_lead[leader] or (pins and pins > np.count_nonzero(rules.must_vote[ordered])):
+        return None
+    if demand.scenarios == 1 and not rules.of("voters"):
+        return _nearest_voters(demand.site_rtt[0, leader], rules, leader, ordered, pins)
+    if demand.scenarios == 1 and rules.nested_voter_caps:
+        voters, found = greedy_voters(
+            rules, demand.site_rtt[0], np.array([leader]), ordered[np.newaxis]
+        )
+        return tuple(voters[0].tolist()) if found[0] else None
+    candidates = ordered[rules.may_vote[ordered]]
+    pinned = frozenset(np.nonzero(rules.must_vote)[0].tolist()) | {leader}
+    if demand.scenarios == 1:
+        return _closest(demand.site_rtt[0, leader], rules, candidates, pinned)
+    return _least_total_wait(demand, rules, leader, candidates, pinned)
+
+
+def best_voters_of_each(
+    demand: Demand, rules: Rules, leaders: Sequence[int], replicas: Sequence[Sequence[int]]
+) -> list[tuple[int, ...] | None]:
+    """Best voters of many (leader, R) pairs, each as :func:`best_voters` gives them.
+
+    Parameters
+    ----------
+    demand, rules
+        Of the problem.
+    leaders
+        Site indices.
+    replicas
+        Site indices of R for each leader, a member of it.
+
+    Notes
+    -----
+    Under nested caps sets of one size are worked out together, O(|R|²) for each.
+    """
+    if demand.scenarios > 1 or not rules.nested_voter_caps:
+        return [
+            best_voters(demand, rules, leader, sites)
+            for leader, sites in zip(leaders, replicas, strict=True)
+        ]
+    result: list[tuple[int, ...] | None] = [None] * len(leaders)
+    for size in {len(sites) for sites in replicas}:
+        rows = [row for row, sites in enumerate(replicas) if len(sites) == size]
+        led = np.array([leaders[row] for row in rows], dtype=np.intp)
+        sets = np.sort(np.array([replicas[row] for row in rows], dtype=np.intp), axis=1)
+        voters, found = greedy_voters(rules, demand.site_rtt[0], led, sets)
+        found &= rules.may_lead[led]
+        for row, chosen, good in zip(rows, voters.tolist(), found.tolist(), strict=True):
+            if good:
+                result[row] = tuple(chosen)
+    return result
+
+
+def _nearest_voters(
+    waits: FloatArray, rules: Rules, leader: int, replicas: IntArray, pins: int
+) -> tuple[int, ...] | None:
+    """Pins and the closest others, where no rule is about several voters; replicas ascending."""
+    sites: list[int] = replicas.tolist()
+    near = sorted(zip(waits[replicas].tolist(), sites, strict=True))
+    if pins == 0 and rules.may_vote[replicas].all():
+        closest = [site for _, site in near[: rules.voters]]
+        if leader in closest and len(closest) == rules.voters:
+            return tuple(closest)
+    must, may = rules.must_vote[replicas].tolist(), rules.may_vote[replicas].tolist()
+    pinned = {site for site, pin in zip(sites, must, strict=True) if pin or site == leader}
+    able = {site for site, vote in zip(sites, may, strict=True) if vote}
+    free = [site for _, site in near if site in able and site not in pinned]
+    room = rules.voters - len(pinned)
+    if not 0 <= room <= len(free):
+        return None
+    chosen = pinned.union(free[:room])
+    return tuple(site for _, site in near if site in chosen)
+
+
+def in_order_of_answer(demand: Demand, leader: int, sites: npt.ArrayLike) -> tuple[int, ...]:
+    """Order sites by how soon they answer a leader, ties by site order.
+
+    With RTTs that vary by interval, by the mean over the scenarios weighted with D, the rounds of
+    votes in each (evenly when nobody votes).
+    """
+    ordered = np.sort(np.asarray(sites, dtype=np.intp))
+    waits = demand.site_rtt[0, leader]
+    if demand.scenarios > 1:
+        waits = _scenario_weights(demand) @ demand.site_rtt[:, leader]
+    return tuple(ordered[closest_first(waits[ordered])].tolist())
+
+
+def greedy_waits(
+    rules: Rules, site_rtt: FloatArray, leaders: IntArray, replicas: IntArray
+) -> FloatArray:
+    """q_ℓ of the best voters for many (leader, R) pairs under nested caps, infinite where none fit.
+
+    Parameters
+    ----------
+    rules
+        With `nested_voter_caps`.
+    site_rtt
+        Shape (sites, sites), ms.
+    leaders
+        Shape (n,); each is a member of its row of `replicas`.
+    replicas
+        Shape (n, r), each row ascending.
+
+    Returns
+    -------
+    ndarray
+        Shape (n,), ms.
+    """
+    if not rules.of("voters") and not rules.must_vote.any() and rules.may_vote[replicas].all():
+        waits = quorum_latency(site_rtt, leaders, replicas, rules.quorum)
+        return np.where(rules.may_lead[leaders], waits, np.inf)
+    voters, found = greedy_voters(rules, site_rtt, leaders, replicas)
+    waits = quorum_latency(site_rtt, leaders, np.where(found[:, None], voters, 0), rules.quorum)
+    return np.where(found & rules.may_lead[leaders], waits, np.inf)
+
+
+def greedy_voters(
+    rules: Rules, site_rtt: FloatArray, leaders: IntArray, replicas: IntArray
+) -> tuple[IntArray, BoolArray]:
+    """Closest-first voters under nested caps for many (leader, R) pairs at once.
+
+    Returns
+    -------
+    voters
+        Shape (n, v), closest to the leader first; meaningless where not found.
+    found
+        Whether v voters fit, shape (n,).
+
+    Notes
+    -----
+    Pins first, then by (RTT, site order), each taken if the caps still have room: O(n·r·levels)
+    after one sort, O(n·r²) under a single cap.
+    """
+    count, width = replicas.shape
+    known, which = np.unique(leaders, return_inverse=True)
+    rank = _ranks(site_rtt[known])
+    pinned = rules.must_vote[replicas] | (replicas == leaders[:, np.newaxis])
+    pins = pinned.sum(axis=1)
+    ranks = np.where(pinned, -1, rank[which[:, np.newaxis], replicas])
+    turn = np.argsort(ranks, axis=1, kind="stable")
+    site = np.take_along_axis(replicas, turn, axis=1)
+    caps = [
+        (group.labels, group.cap, len(group.names))
+        for group in rules.of("voters")
+        if group.cap is not None
+    ]
+    if len(caps) > 1:
+        chosen = _admitted_one_by_one(rules, caps, site)
+    else:
+        chosen = _admitted_at_once(rules, caps, site)
+    # a pinned voter that lies outside R, or that the caps have no room for, leaves no feasible set
+    found = pins >= int(rules.must_vote.sum()) + ~rules.must_vote[leaders]
+    found &= (chosen | (np.arange(width) >= pins[:, np.newaxis])).all(axis=1)
+    place = np.cumsum(chosen, axis=1) - 1
+    found &= place[:, -1] == rules.voters - 1
+    voters = np.zeros((count, rules.voters), dtype=np.intp)
+    row, column = np.nonzero(chosen)
+    voters[row, place[row, column]] = site[row, column]
+    closest = np.argsort(rank[which[:, np.newaxis], voters], axis=1, kind="stable")
+    return np.take_along_axis(voters, closest, axis=1), found
+
+
+_Cap = tuple[IntArray, int, int]
+"""Domain of every site, most voters in one, and number of domains."""
+
+
+def _admitted_at_once(rules: Rules, caps: Sequence[_Cap], site: IntArray) -> BoolArray:
+    """Voters among sites in order of preference, shape of `site`, under one cap at most.
+
+    A site is admitted when fewer than `cap` of those before it lie in its domain.
+    """
+    chosen: BoolArray = rules.may_vote[site]
+    for labels_of, cap, _ in caps:
+        labels = labels_of[site]
+        width = site.shape[1]
+        before = np.tri(width, k=-1, dtype=bool) & chosen[:, np.newaxis, :]
+        same = labels[:, :, np.newaxis] == labels[:, np.newaxis, :]
+        chosen = chosen & ((same & before).sum(axis=2) < cap)
+    return chosen & (np.cumsum(chosen, axis=1) <= rules.voters)
+
+
+def _admitted_one_by_one(rules: Rules, caps: Sequence[_Cap], site: IntArray) -> BoolArray:
+    """Do the same under several caps: whom one cap keeps out takes no room under another."""
+    count, width = site.shape
+    rows = np.arange(count)
+    held = [np.zeros((count, domains), dtype=np.intp) for _, _, domains in caps]
+    chosen = np.zeros(site.shape, dtype=bool)
+    taken = np.zeros(count, dtype=np.intp)
+    for step in range(width):
+        fits = rules.may_vote[site[:, step]] & (taken < rules.voters)
+        for (labels, cap, _), load in zip(caps, held, strict=True):
+            fits &= load[rows, labels[site[:, step]]] < cap
+        for (labels, _, _), load in zip(caps, held, strict=True):
+            load[rows, labels[site[:, step]]] += fits
+        chosen[:, step] = fits
+        taken += fits
+    return chosen
+
+
+def _ranks(waits: FloatArray) -> npt.NDArray[np.int32]:
+    """Place of every site in the strict order of each row of `waits`, from 0."""
+    rank = np.empty(waits.shape, dtype=np.int32)
+    places = np.arange(waits.shape[1], dtype=np.int32)[np.newaxis]
+    np.put_along_axis(rank, closest_first(waits), places, axis=1)
+    return rank
+
+
+def _scenario_weights(demand: Demand) -> FloatArray:
+    """D of each scenario, or ones when nobody votes: what a wait in each is worth."""
+    return demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
+
+
+def _closest(
+    waits: FloatArray, rules: Rules, candidates: IntArray, pinned: frozenset[int]
+) -> tuple[int, ...] | None:
+    """Smallest radius whose ball can give m of the v voters, then the closest such voters."""
+    order = candidates[closest_first(waits[candidates])]
+    sorted_waits = waits[order]
+    last_of_ties = np.nonzero(np.append(np.diff(sorted_waits) > 0, True))[0] + 1
+    for ball in last_of_ties:
+        if ball < rules.quorum:
+            continue
+        choice = Choice(
+            order.tolist(), rules.voters, pinned, rules.of("voters"), (int(ball), rules.quorum)
+        )
+        for voters in subsets(choice):
+            return voters
+    return None
+
+
+def _least_total_wait(
+    demand: Demand, rules: Rules, leader: int, candidates: IntArray, pinned: frozenset[int]
+) -> tuple[int, ...] | None:
+    """Enumerate voter sets and take the smallest Σ_k D_k·q_ℓk; RTTs vary by interval."""
+    weight = _scenario_weights(demand)
+    order = in_order_of_answer(demand, leader, candidates)
+    best, best_voters = np.inf, None
+    for voters in subsets(Choice(order, rules.voters, pinned, rules.of("voters"))):
+        waits = [
+            quorum_latency(demand.site_rtt[k], leader, voters, rules.quorum)
+            for k in range(demand.scenarios)
+        ]
+        total = float(weight @ np.array(waits))
+        if total < best * (1 - TIE) or best_voters is None:
+            best, best_voters = total, voters
+    return best_voters

@@ -1,0 +1,1 @@
+"""Which configurations are feasible, and why there is none."""

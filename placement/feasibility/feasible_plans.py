@@ -1,0 +1,262 @@
+"""Whether a plan exists, one to start from, what a configuration violates, and why none exists."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from placement.checks import BoolArray
+from placement.errors import LimitError
+from placement.evaluation.voter_choice import best_voters
+from placement.model.configuration import Configuration, configuration_cost, site_costs
+from placement.model.constraints import GroupRule, Rules
+from placement.model.instance import Instance
+from placement.model.site_subsets import Choice, subsets
+from placement.problem import Problem
+
+__all__ = [
+    "complete",
+    "find_feasible",
+    "grown",
+    "reasons_infeasible",
+    "violations",
+]
+
+
+def complete(
+    problem: Problem, leader: int, prefer: Sequence[int], size: int | None = None
+) -> Configuration | None:
+    """Feasible configuration led by `leader`, taking the sites that come first in `prefer`.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    leader
+        Site index.
+    prefer
+        Site indices in order of preference; sites left out come last, in site order.
+    size
+        |R|; None: the smallest size in the range that works.
+
+    Returns
+    -------
+    Configuration or None
+        None only when no configuration with this leader (and size) obeys all rules: the search is
+        complete. Voters are then chosen anew by
+        :func:`placement.evaluation.voter_choice.best_voters`.
+
+    Raises
+    ------
+    LimitError
+        When the search is hopeless (crossing levels with millions of dead ends).
+    """
+    rules = problem.rules
+    if not rules.may_lead[leader]:
+        return None
+    seen = dict.fromkeys(int(site) for site in prefer)
+    seen.update(dict.fromkeys(range(len(rules.may_hold))))
+    order = list(seen)
+    costs = site_costs(problem.instance, leader) if rules.budget is not None else None
+    budget = np.inf if rules.budget is None else rules.budget
+    must_vote = frozenset(np.nonzero(rules.must_vote)[0].tolist()) | {leader}
+    must_hold = frozenset(np.nonzero(rules.must_hold)[0].tolist())
+    voters_first = Choice(
+        [site for site in order if rules.may_vote[site]],
+        rules.voters,
+        must_vote,
+        (*rules.of("voters"), *map(_cap_only, rules.of("replicas"))),
+        cost=costs,
+        budget=budget,
+    )
+    holders = [site for site in order if rules.may_hold[site]]
+    sizes = range(rules.replicas_min, rules.replicas_max + 1) if size is None else (size,)
+    failed: set[object] = set()
+    for voters in subsets(voters_first):
+        # Voter sets from the same domains leave the same room for the other replicas.
+        signature = (
+            tuple(sorted(tuple(g.labels[s] for g in rules.of("replicas")) for s in voters)),
+            frozenset(voters) & must_hold,
+            None if costs is None else voters,
+        )
+        if signature in failed:
+            continue
+        for target in sizes:
+            replicas_next = Choice(
+                holders,
+                target,
+                frozenset(voters) | must_hold,
+                rules.of("replicas"),
+                cost=costs,
+                budget=budget,
+            )
+            for replicas in subsets(replicas_next):
+                best = best_voters(problem.demand, rules, leader, replicas)
+                return Configuration.of(leader, voters if best is None else best, replicas)
+        failed.add(signature)
+    return None
+
+
+def grown(problem: Problem, before: Configuration | None) -> Configuration | None:
+    """Make a start from the answer for another number of replicas: its sites and some more.
+
+    None when there is no answer, or nothing feasible is found from it.
+    """
+    if before is None:
+        return None
+    size = problem.rules.replicas_max
+    try:
+        return complete(problem, before.leader, before.replicas, size)
+    except LimitError:
+        return None
+
+
+def _cap_only(group: GroupRule) -> GroupRule:
+    """Return the part of a rule for replicas that their subset, the voters, must obey as well."""
+    return dataclasses.replace(group, min_domains=None)
+
+
+def find_feasible(problem: Problem, prefer: Sequence[int] = ()) -> Configuration | None:
+    """Find some feasible configuration, or None when there is provably none.
+
+    Leaders are tried in order of preference, then in site order.
+    """
+    leaders = dict.fromkeys([*map(int, prefer), *range(len(problem.rules.may_lead))])
+    for leader in leaders:
+        found = complete(problem, leader, prefer)
+        if found is not None:
+            return found
+    return None
+
+
+def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...]:
+    """Every constraint that a configuration breaks, in words; empty when it is feasible."""
+    rules, sites = problem.rules, problem.instance.sites
+    leader, voters, replicas = configuration.leader, configuration.voters, configuration.replicas
+    broken = []
+    if len(set(replicas)) != len(replicas) or len(set(voters)) != len(voters):
+        broken.append("a site is listed twice")
+    if leader not in voters:
+        broken.append(f"the leader {sites[leader]} is not a voter")
+    for site in voters:
+        if site not in replicas:
+            broken.append(f"the voter {sites[site]} is not a replica")
+    if not rules.replicas_min <= len(replicas) <= rules.replicas_max:
+        asked = (
+            str(rules.replicas_min)
+            if rules.replicas_min == rules.replicas_max
+            else f"{rules.replicas_min} to {rules.replicas_max}"
+        )
+        broken.append(f"{len(replicas)} replicas instead of {asked}")
+    if len(voters) != rules.voters:
+        broken.append(f"{len(voters)} voters instead of {rules.voters}")
+    for role, chosen, allowed, needed in (
+        ("replica", replicas, rules.may_hold, rules.must_hold),
+        ("vote", voters, rules.may_vote, rules.must_vote),
+        ("leader", (leader,), rules.may_lead, None),
+    ):
+        broken += [f"no {role} is allowed at {sites[s]}" for s in chosen if not allowed[s]]
+        if needed is not None:
+            missing = [s for s in needed.nonzero()[0].tolist() if s not in chosen]
+            broken += [f"a {role} is required at {sites[s]}" for s in missing]
+    for group in rules.groups:
+        if not group.satisfied(voters if group.role == "voters" else replicas):
+            broken.append(f"{group.why} does not hold")
+    if rules.budget is not None:
+        cost = configuration_cost(problem.instance, configuration)
+        if cost > rules.budget + 1e-9 * (1 + abs(rules.budget)):
+            broken.append(f"the cost {cost:g} is above the budget {rules.budget:g}")
+    if not broken:
+        broken.extend(problem.objective.violations(problem, configuration))
+    return tuple(broken)
+
+
+def reasons_infeasible(problem: Problem) -> tuple[str, ...]:
+    """Return numbers that show there is no plan, in words; empty when these checks find none.
+
+    Each check is a necessary condition of its own (counts, caps, domains, pins, budget), so a
+    reason given here is a proof. Conflicts between several rules need a search.
+    """
+    rules, instance = problem.rules, problem.instance
+    found = []
+    holders, voters = np.count_nonzero(rules.may_hold), np.count_nonzero(rules.may_vote)
+    if holders < rules.replicas_min:
+        found.append(
+            f"{rules.replicas_min} replicas are asked for, but only {holders} of "
+            f"{len(instance.sites)} sites may hold one"
+        )
+    if voters < rules.voters:
+        found.append(f"{rules.voters} voters are asked for, but only {voters} sites may vote")
+    needed = rules.must_hold.nonzero()[0]
+    if len(needed) > rules.replicas_max:
+        # Each pin is possible alone; together with voters that have no choice they are too many.
+        names = ", ".join(instance.sites[s] for s in needed)
+        found.append(
+            f"{len(needed)} sites must hold a replica, pinned or as the only ones that may vote "
+            f"({names}), but at most {rules.replicas_max} may be placed"
+        )
+    if not np.count_nonzero(rules.may_lead):
+        found.append("no site may lead: every leader candidate is forbidden or may not vote")
+    for group in rules.groups:
+        found.extend(_group_reasons(group, rules, instance))
+    found.extend(problem.objective.reasons_infeasible(problem))
+    found.extend(_budget_reasons(problem))
+    return tuple(found)
+
+
+def _group_reasons(group: GroupRule, rules: Rules, instance: Instance) -> list[str]:
+    voting = group.role == "voters"
+    allowed: BoolArray = rules.may_vote if voting else rules.may_hold
+    pinned: BoolArray = rules.must_vote if voting else rules.must_hold
+    least = rules.voters if voting else rules.replicas_min
+    most = rules.voters if voting else rules.replicas_max
+    room = np.bincount(group.labels[allowed], minlength=len(group.names))
+    domains = int((room > 0).sum())
+    found = []
+    if group.cap is not None:
+        fit = int(np.minimum(room, group.cap).sum())
+        if fit < least:
+            found.append(
+                f"{group.why}: the level {group.level} has {domains} domains with allowed sites, "
+                f"so at most {fit} {group.role} fit, but {least} are asked for"
+            )
+        held = np.bincount(group.labels[pinned], minlength=len(group.names))
+        for domain in np.nonzero(held > group.cap)[0]:
+            sites = [instance.sites[s] for s in np.nonzero(pinned)[0] if group.labels[s] == domain]
+            found.append(
+                f"{group.why}: {len(sites)} pinned sites share the {group.level} "
+                f"{group.names[domain]} ({', '.join(sites)}), and at most {group.cap} may"
+            )
+    if group.min_domains is not None and group.min_domains > min(domains, most):
+        limit = (
+            f"the level {group.level} has only {domains} domains with allowed sites"
+            if domains < group.min_domains
+            else f"only {most} {group.role} are asked for"
+        )
+        found.append(f"{group.why}: {limit}")
+    return found
+
+
+def _budget_reasons(problem: Problem) -> list[str]:
+    rules, instance = problem.rules, problem.instance
+    if rules.budget is None or not rules.may_lead.any():
+        return []
+    cheapest = np.inf
+    for leader in np.nonzero(rules.may_lead)[0]:
+        costs = site_costs(instance, int(leader))
+        if costs is None:
+            return []
+        pinned = rules.must_hold.copy()
+        pinned[leader] = True
+        free = np.sort(costs[rules.may_hold & ~pinned])
+        missing = max(0, rules.replicas_min - int(pinned.sum()))
+        if len(free) >= missing:
+            cheapest = min(cheapest, float(costs[pinned].sum() + free[:missing].sum()))
+    if cheapest > rules.budget * (1 + 1e-9) and np.isfinite(cheapest):
+        return [
+            f"the budget is {rules.budget:g}, but the cheapest {rules.replicas_min} replicas cost "
+            f"{cheapest:g} together"
+        ]
+    return []

@@ -1,0 +1,324 @@
+"""From imported tables to an instance: who the clients are, where the diagonal goes, demand."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from placement.checks import FloatArray, number
+from placement.errors import InputError
+from placement.io.formats.tables import Table, name_cell, quantity_cell, read_table
+from placement.io.instance_folder import read_sites
+from placement.io.labelled_arrays import INTERVAL, Labelled, from_table
+from placement.io.rtt_importers import Fill, RttTable
+from placement.model.instance import Instance
+from placement.model.operations import STANDARD_OPERATIONS, Operation
+
+__all__ = ["Demanded", "assemble", "even_counts", "read_counts"]
+
+_COUNT = "a finite number >= 0"
+_LONG = ("client", "operation", "count")
+
+
+@dataclass(frozen=True, eq=False)
+class Demanded:
+    """Counts by name.
+
+    Attributes
+    ----------
+    table
+        Operation counts: rows are clients, columns operations.
+    sparse
+        Whether a client that is not listed issued nothing, as in a long table; in a wide one every
+        client has a row.
+    """
+
+    table: Labelled
+    sparse: bool = False
+
+
+def read_counts(path: str | os.PathLike[str]) -> Demanded:
+    """Read demand: wide (client, one column per operation) or long (client, operation, count).
+
+    A leading column ``interval`` (in a long table: a column of that name anywhere) splits it over
+    time; intervals stand in the order in which they first appear, oldest first.
+
+    Raises
+    ------
+    InputError
+        For anything but counts, a client or a pair given twice.
+    """
+    table = read_table(path)
+    if set(_LONG) <= set(table.columns):
+        return Demanded(_long_counts(table), sparse=True)
+    return Demanded(from_table(table, "client", _COUNT))
+
+
+def _long_counts(table: Table) -> Labelled:
+    client, operation, count = (table.column(name) for name in _LONG)
+    interval = table.column(INTERVAL) if INTERVAL in table.columns else None
+    found: dict[tuple[str, str, str], float] = {}
+    for i, cells in enumerate(table.rows):
+        at = table.at(i)
+        key = (
+            "" if interval is None else name_cell(cells[interval], at, INTERVAL),
+            name_cell(cells[client], at, "client"),
+            name_cell(cells[operation], at, "operation"),
+        )
+        if key in found:
+            raise InputError(
+                "counted twice", source=at, field="operation", value=key[2], expected="once"
+            )
+        found[key] = quantity_cell(cells[count], at, "count", _COUNT)
+    if not found:
+        raise InputError("no rows", source=table.source, expected="a row per client and operation")
+    axes = [tuple(dict.fromkeys(key[axis] for key in found)) for axis in range(3)]
+    places = [{name: i for i, name in enumerate(axis)} for axis in axes]
+    values = np.zeros([len(axis) for axis in axes])
+    for key, value in found.items():
+        values[tuple(place[name] for place, name in zip(places, key, strict=True))] = value
+    if interval is None:
+        return Labelled(table.source, (), axes[1], axes[2], values.sum(axis=0))
+    return Labelled(table.source, axes[0], axes[1], axes[2], values)
+
+
+def even_counts(clients: tuple[str, ...], mix: str, each: float = 1000.0) -> Demanded:
+    """Equal demand of every client under a named operation mix, where no demand is known.
+
+    Raises
+    ------
+    InputError
+        For an unknown mix.
+    """
+    from placement.workloads.mixes import mix_shares
+
+    row = mix_shares(mix) * number(each, "each", above=True)
+    names = tuple(operation.name for operation in STANDARD_OPERATIONS)
+    return Demanded(Labelled("", (), clients, names, np.tile(row, (len(clients), 1))))
+
+
+def assemble(
+    rtt: RttTable,
+    *,
+    counts: Demanded | None = None,
+    mix: str | None = None,
+    client_rtt: RttTable | None = None,
+    sites: str | os.PathLike[str] | None = None,
+    operations: tuple[Operation, ...] | None = None,
+    fill: Fill = "none",
+    intra_site: float = 1.0,
+    name: str = "instance",
+    provenance: tuple[str, ...] = (),
+) -> Instance:
+    """Make an instance of imported tables.
+
+    Parameters
+    ----------
+    rtt
+        Between sites: sources wait for destinations. What it says about a site and itself goes to
+        the client that sits there, and the diagonal of ``site_rtt`` becomes 0.
+    counts
+        Demand, see :func:`read_counts`; exactly one of it and `mix` is given.
+    mix
+        Name of an operation mix, for the same demand of every client.
+    client_rtt
+        From clients to sites; None: there is a client in every site, with the RTTs of the site.
+    sites
+        A table of sites with coordinates and failure domains; also says which sites of `rtt` are
+        candidates, and their order.
+    operations
+        Of the counts; None: the columns name standard operations.
+    fill
+        What is done about missing pairs.
+    intra_site
+        RTT in ms of a client to the site it sits in, where nobody measured it.
+    name, provenance
+        Of the instance.
+
+    Raises
+    ------
+    InputError
+        For anything missing, unknown, or contradictory.
+    """
+    if (counts is None) == (mix is None):
+        raise InputError(
+            "demand is needed, once" if counts is None else "two kinds of demand",
+            field="counts",
+            expected="a table of counts (--counts), or the name of an operation mix (--mix) for "
+            "the same demand of every client",
+        )
+    sentences = [*rtt.provenance, *(client_rtt.provenance if client_rtt is not None else ())]
+    names, coordinates, domains = _sites(rtt, sites)
+    left_out = [site for site in rtt.sources if site not in set(names)]
+    if left_out:
+        shown = ", ".join(left_out[:5]) + (", …" if len(left_out) > 5 else "")
+        sentences.append(f"{len(left_out)} measured sites are no candidates: {shown}.")
+    between, filled = rtt.between(names, names, fill=fill, diagonal=False)
+    sentences.extend(filled)
+    if client_rtt is None:
+        clients = names
+        to_sites = _clients_in_sites(between, names, number(intra_site, "intra_site"), sentences)
+    else:
+        clients = client_rtt.sources
+        for site in client_rtt.destinations:
+            if site not in set(rtt.sources):
+                raise InputError(
+                    "unknown site",
+                    source=client_rtt.source,
+                    field="destination",
+                    value=site,
+                    expected=f"a site of {rtt.source}",
+                )
+        to_sites, filled = client_rtt.between(clients, names, fill=fill)
+        sentences.extend(filled)
+        if rtt.source != client_rtt.source and np.nan_to_num(_diagonal(between)).any():
+            sentences.append("The measured RTTs of sites to themselves were replaced by 0.")
+    site_rtt = between.copy()
+    index = np.arange(len(names))
+    site_rtt[..., index, index] = 0.0
+    if mix is not None:
+        counts = even_counts(clients, mix)
+        sentences.append(
+            f"Demand is assumed, not measured: every client issues as much as any other, with the "
+            f"operation mix {mix!r}."
+        )
+    assert counts is not None  # one of the two was given
+    kinds = _operations(counts.table, operations)
+    values, intervals = _counts(counts, clients, [kind.name for kind in kinds])
+    periods, values = _periods(rtt, client_rtt, intervals, values, assumed=mix is not None)
+    if counts.table.source:
+        sentences.append(f"Demand was imported from {Path(counts.table.source).name}.")
+    return Instance(
+        sites=names,
+        clients=clients,
+        client_rtt=_by_interval(to_sites, client_rtt or rtt, periods),
+        site_rtt=_by_interval(site_rtt, rtt, periods),
+        counts=values,
+        operations=kinds,
+        domains=domains,
+        intervals=periods,
+        site_coordinates=coordinates,
+        client_coordinates=coordinates if client_rtt is None else None,
+        name=name,
+        provenance=(*provenance, *sentences),
+    )
+
+
+def _sites(
+    rtt: RttTable, sites: str | os.PathLike[str] | None
+) -> tuple[tuple[str, ...], FloatArray | None, dict[str, tuple[str | None, ...]]]:
+    if sites is None:
+        # a name on one side only is a site too: its missing pairs are then named
+        return tuple(dict.fromkeys([*rtt.sources, *rtt.destinations])), None, {}
+    table = read_table(sites)
+    names, coordinates, domains = read_sites(table, None)
+    known = {*rtt.sources, *rtt.destinations}
+    for i, site in enumerate(names):
+        if site not in known:
+            raise InputError(
+                "unknown site",
+                source=table.at(i),
+                field=table.columns[0],
+                value=site,
+                expected=f"a site of {rtt.source}",
+            )
+    if not names:
+        raise InputError("no sites", source=table.source, expected="at least one row")
+    return names, coordinates, domains
+
+
+def _diagonal(values: FloatArray) -> FloatArray:
+    return np.diagonal(values, axis1=-2, axis2=-1)
+
+
+def _clients_in_sites(
+    between: FloatArray, names: tuple[str, ...], intra_site: float, sentences: list[str]
+) -> FloatArray:
+    """RTTs of a client in every site: those of the site, and the measured diagonal."""
+    measured = _diagonal(between)
+    missing = np.isnan(measured)
+    result = between.copy()
+    index = np.arange(len(names))
+    result[..., index, index] = np.where(missing, intra_site, measured)
+    sentence = "Clients sit in the sites and have their RTTs"
+    if missing.all():
+        sentence += f"; within a site, {intra_site:g} ms is assumed"
+    elif missing.any():
+        sites = int(missing.reshape(-1, len(names)).any(axis=0).sum())
+        sentence += f"; within {sites} sites nobody measured, and {intra_site:g} ms is assumed"
+    else:
+        sentence += "; within a site, what was measured there"
+    sentences.append(sentence + ".")
+    return result
+
+
+def _operations(table: Labelled, operations: tuple[Operation, ...] | None) -> tuple[Operation, ...]:
+    kinds = {kind.name: kind for kind in operations or STANDARD_OPERATIONS}
+    for column in table.columns:
+        if column not in kinds:
+            raise InputError(
+                "unknown operation",
+                source=table.source,
+                field="operation",
+                value=column,
+                expected="one of " + ", ".join(kinds),
+            )
+    return tuple(kinds[column] for column in table.columns)
+
+
+def _counts(
+    counts: Demanded, clients: tuple[str, ...], operations: list[str]
+) -> tuple[FloatArray, tuple[str, ...]]:
+    table = counts.table
+    if counts.sparse:
+        silent = [client for client in clients if client not in set(table.rows)]
+        zeros = np.zeros((*table.values.shape[:-2], len(silent), len(operations)))
+        table = Labelled(
+            table.source,
+            table.intervals,
+            (*table.rows, *silent),
+            table.columns,
+            np.concatenate([table.values, zeros], axis=-2),
+        )
+    wanted = table.intervals if table.intervals else None
+    return (
+        table.ordered(wanted, ("client", clients), ("operation", operations)),
+        table.intervals,
+    )
+
+
+def _periods(
+    rtt: RttTable,
+    client_rtt: RttTable | None,
+    intervals: tuple[str, ...],
+    values: FloatArray,
+    *,
+    assumed: bool,
+) -> tuple[tuple[str, ...], FloatArray]:
+    """Intervals of the instance; assumed demand is the same in every interval of the RTTs."""
+    for table in (rtt, client_rtt):
+        if table is None or not table.intervals:
+            continue
+        if not intervals and assumed:
+            intervals = table.intervals
+            values = np.broadcast_to(values, (len(intervals), *values.shape))
+        if set(table.intervals) != set(intervals):
+            stray = sorted(set(table.intervals) ^ set(intervals))
+            raise InputError(
+                "RTTs and demand have different intervals",
+                source=table.source,
+                field=INTERVAL,
+                value=stray[0],
+                expected="the same intervals in both",
+            )
+    return intervals, values
+
+
+def _by_interval(values: FloatArray, table: RttTable, periods: tuple[str, ...]) -> FloatArray:
+    if not table.intervals:
+        return values
+    place = {label: i for i, label in enumerate(table.intervals)}
+    return values[[place[label] for label in periods]]

@@ -1,0 +1,289 @@
+"""Tables as CSV or Parquet: one reader for whatever people have, one exact writer for our own.
+
+Cells stay as they were read until somebody asks for a name or a number, so that each complaint can
+name file, row, column, value, and what was expected. Floats are written by `repr` and therefore
+read back to the last bit.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import math
+import os
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from placement.errors import InputError, MissingDependencyError
+from placement.io.formats.document import encode_text, read_text
+
+__all__ = [
+    "Cell",
+    "Table",
+    "csv_bytes",
+    "free_column",
+    "is_blank",
+    "name_cell",
+    "number_cell",
+    "parquet_bytes",
+    "parse_csv",
+    "quantity_cell",
+    "read_table",
+]
+
+Cell = object
+"""Text from CSV; text, a number, a time or None from Parquet."""
+
+RTT = "a finite number of milliseconds >= 0"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as read, nothing interpreted.
+
+    Attributes
+    ----------
+    source
+        The file, for messages.
+    columns
+        Header, unique.
+    rows
+        Cells, each row as long as the header.
+    numbers
+        Row number of each row in the file (the header is row 1 of a CSV), for messages.
+    """
+
+    source: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    numbers: tuple[int, ...]
+
+    def at(self, row: int) -> str:
+        """Return file and row, for messages."""
+        return f"{self.source}, row {self.numbers[row]}"
+
+    def column(self, name: str) -> int:
+        """Return the position of a column; InputError, with the closest name, when absent."""
+        if name not in self.columns:
+            import difflib
+
+            close = difflib.get_close_matches(name, self.columns, n=1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise InputError(
+                "no such column",
+                source=self.source,
+                field=name,
+                expected="one of " + ", ".join(map(repr, self.columns)) + hint,
+            )
+        return self.columns.index(name)
+
+
+def read_table(path: str | os.PathLike[str], *, delimiter: str | None = None) -> Table:
+    """Read a CSV file (or TSV, or, by its suffix, Parquet).
+
+    Parameters
+    ----------
+    path
+        The file; ``.parquet`` and ``.pq`` are Parquet, ``.tsv`` is separated by tabs.
+    delimiter
+        Of a CSV file; None: by the suffix.
+
+    Raises
+    ------
+    InputError
+        For a file that is no such table: no header, duplicate columns, rows of another length.
+    MissingDependencyError
+        For Parquet without pyarrow.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix in (".parquet", ".pq"):
+        return _read_parquet(path)
+    if delimiter is None:
+        delimiter = "\t" if suffix == ".tsv" else ","
+    return parse_csv(read_text(path), os.fspath(path), delimiter)
+
+
+def parse_csv(text: str, source: str, delimiter: str = ",") -> Table:
+    """Return the table in a text; `source` names it in messages.
+
+    Raises
+    ------
+    InputError
+        As :func:`read_table`.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    header: tuple[str, ...] | None = None
+    rows: list[tuple[Cell, ...]] = []
+    numbers: list[int] = []
+    start = 1
+    try:
+        for cells in reader:
+            line, start = start, reader.line_num + 1
+            if not cells or (len(cells) == 1 and not cells[0].strip()):
+                continue
+            if header is None:
+                header = tuple(cells)
+                continue
+            if len(cells) != len(header):
+                raise InputError(
+                    "a row of another length",
+                    source=f"{source}, row {line}",
+                    value=len(cells),
+                    expected=f"{len(header)} cells, as in the header",
+                )
+            rows.append(tuple(cells))
+            numbers.append(line)
+    except csv.Error as error:
+        raise InputError(f"not CSV ({error})", source=f"{source}, row {start}") from None
+    if header is None:
+        raise InputError("empty", source=source, expected="a table with a header")
+    return Table(source, _unique_columns(header, source), tuple(rows), tuple(numbers))
+
+
+def _unique_columns(header: Sequence[str], source: str) -> tuple[str, ...]:
+    seen: set[str] = set()
+    for position, name in enumerate(header):
+        if name in seen:
+            raise InputError(
+                "duplicate column", source=source, field="header", value=name, expected="once"
+            )
+        if not name.strip() and position > 0:
+            raise InputError(
+                f"column {position + 1} has no name", source=source, field="header", value=name
+            )
+        seen.add(name)
+    return tuple(header)
+
+
+def _pyarrow_missing(error: ImportError) -> MissingDependencyError:
+    return MissingDependencyError(
+        f"Parquet needs pyarrow: pip install 'replica-placement[parquet]' ({error})"
+    )
+
+
+def _read_parquet(path: str | os.PathLike[str]) -> Table:
+    source = os.fspath(path)
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise _pyarrow_missing(error) from error
+    if not Path(path).is_file():
+        raise InputError("no such file", source=source)
+    try:
+        table = pq.ParquetFile(source).read()
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"not a Parquet file ({error})", source=source) from None
+    columns = _unique_columns([str(name) for name in table.column_names], source)
+    cells = [column.to_pylist() for column in table.columns]
+    rows = tuple(zip(*cells, strict=True)) if cells else ()
+    return Table(source, columns, rows, tuple(range(1, len(rows) + 1)))
+
+
+# --- cells -----------------------------------------------------------------------------------
+
+
+def is_blank(cell: Cell) -> bool:
+    """Whether a cell holds nothing: null, or empty text."""
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def name_cell(cell: Cell, source: str, field: str) -> str:
+    """Return a cell as a name.
+
+    Raises
+    ------
+    InputError
+        For a blank cell.
+    """
+    if is_blank(cell):
+        raise InputError("no name", source=source, field=field, value=cell, expected="a name")
+    return cell.isoformat() if isinstance(cell, datetime.date) else str(cell)
+
+
+def number_cell(cell: Cell, source: str, field: str, expected: str = "a number") -> float:
+    """Return a cell as a float, which may be NaN or infinite.
+
+    Raises
+    ------
+    InputError
+        For text that is no number, a blank, a truth value.
+    """
+    try:
+        # float() would take "1_000" for a thousand, which no measurement writes.
+        if isinstance(cell, bool) or (isinstance(cell, str) and "_" in cell):
+            raise ValueError(cell)
+        return float(cell)  # type: ignore[arg-type]  # a bad type is what is caught here
+    except (TypeError, ValueError, OverflowError):
+        kind = "missing value" if is_blank(cell) else "not a number"
+        raise InputError(kind, source=source, field=field, value=cell, expected=expected) from None
+
+
+def quantity_cell(cell: Cell, source: str, field: str, expected: str = RTT) -> float:
+    """Return a cell as a finite number >= 0, or raise an InputError that says what it is."""
+    value = number_cell(cell, source, field, expected)
+    if math.isnan(value):
+        problem = "not a number"
+    elif math.isinf(value):
+        problem = "infinite"
+    elif value < 0:
+        problem = "negative"
+    else:
+        return value
+    raise InputError(problem, source=source, field=field, value=cell, expected=expected)
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def free_column(wanted: str, taken: Collection[str]) -> str:
+    """Return `wanted`, with underscores appended until no other column has that name."""
+    while wanted in taken:
+        wanted += "_"
+    return wanted
+
+
+def csv_bytes(columns: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> bytes:
+    """Return a CSV file: UTF-8, commas, line feeds, floats by `repr`; None and NaN are blank."""
+    lines = [",".join(map(_csv_cell, columns))]
+    lines.extend(",".join(map(_csv_cell, row)) for row in rows)
+    return encode_text("\n".join(lines) + "\n")
+
+
+def _csv_cell(cell: str | float | None) -> str:
+    if cell is None:
+        return ""
+    if not isinstance(cell, str):
+        return "" if math.isnan(cell) else repr(float(cell))
+    # A lone blank cell would be a blank line, and blanks at the ends get lost in spreadsheets.
+    if cell != cell.strip() or not cell or any(c in cell for c in ',"\r\n'):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
+
+
+def parquet_bytes(columns: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> bytes:
+    """Return a Parquet file; a column with a number in it is float64, any other is text.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without pyarrow.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise _pyarrow_missing(error) from error
+    cells = list(zip(*rows, strict=True)) or [() for _ in columns]
+    arrays = [
+        pa.array(
+            column,
+            pa.float64() if any(isinstance(cell, float) for cell in column) else pa.string(),
+        )
+        for column in cells
+    ]
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays(arrays, names=list(columns)), sink)
+    return sink.getvalue()

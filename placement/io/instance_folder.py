@@ -1,0 +1,476 @@
+"""Instances as folders: a manifest, and tables as CSV or Parquet.
+
+    mine/
+      instance.json      what the rest means, and a fingerprint of the whole
+      sites.csv          site, lat, lon, one column per failure-domain level
+      clients.csv        client, lat, lon
+      site_rtt.csv       rows wait for columns, ms
+      client_rtt.csv     rows are clients, ms
+      counts.csv         interval, client, one column per operation
+      storage.csv        if money matters: price of a replica at each site; transfer.csv: per GB
+
+The manifest may be written by hand, as JSON or TOML (``instance.toml``); only the three tables of
+numbers are needed then. What is loaded equals what was saved to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.errors import InputError
+from placement.io.formats.document import Document, encode_json, read_document
+from placement.io.formats.files import write_folder
+from placement.io.formats.tables import (
+    Table,
+    csv_bytes,
+    free_column,
+    is_blank,
+    name_cell,
+    number_cell,
+    parquet_bytes,
+    read_table,
+)
+from placement.io.labelled_arrays import Labelled, from_table, to_rows
+from placement.model.instance import Instance, Prices
+from placement.model.operations import STANDARD_OPERATIONS, Operation
+
+__all__ = [
+    "FORMAT",
+    "MANIFEST",
+    "VERSION",
+    "check_fingerprint",
+    "head",
+    "load_instance",
+    "read_sites",
+    "save_instance",
+]
+
+FORMAT = "replica-placement instance"
+VERSION = 1
+MANIFEST = "instance.json"
+_MANIFESTS = (MANIFEST, "instance.toml")
+
+_COUNT = "a finite number >= 0"
+_PRICE = "a finite price >= 0"
+_RTT = "a finite number of milliseconds >= 0"
+_KEYS = (
+    "format",
+    "version",
+    "name",
+    "provenance",
+    "fingerprint",
+    "operations",
+    "intervals",
+    "levels",
+    "prices",
+    "tables",
+)
+_TABLES = ("sites", "clients", "site_rtt", "client_rtt", "counts", "storage", "transfer")
+
+Rows = Iterable[Sequence[str | float | None]]
+Writer = Callable[[Sequence[str], Rows], bytes]
+
+
+# --- saving ----------------------------------------------------------------------------------
+
+
+def save_instance(
+    instance: Instance,
+    folder: str | os.PathLike[str],
+    *,
+    tables: Literal["csv", "parquet"] = "csv",
+    force: bool = False,
+) -> Path:
+    """Write an instance as a folder, whole or not at all.
+
+    Parameters
+    ----------
+    instance
+        The world.
+    folder
+        Created when absent; its parent must exist.
+    tables
+        "csv", or "parquet" (needs the extra ``parquet``).
+    force
+        Replace the instance that stands in the folder; it stays whole until the new one is. Other
+        files in the folder are left alone.
+
+    Returns
+    -------
+    Path
+        The manifest.
+
+    Raises
+    ------
+    InputError
+        When the folder is in use and `force` is false; nothing is written then.
+    MissingDependencyError
+        For Parquet without pyarrow.
+    """
+    if tables not in ("csv", "parquet"):
+        raise InputError(
+            "unknown format", field="tables", value=tables, expected="'csv' or 'parquet'"
+        )
+    path = Path(folder)
+    if (path / "instance.toml").exists():
+        raise InputError(
+            "a manifest written by hand stands there",
+            source=str(path / "instance.toml"),
+            expected="another folder, or remove it first",
+        )
+    writer: Writer = csv_bytes if tables == "csv" else parquet_bytes
+    content = {f"{name}.{tables}": writer(header, rows) for name, header, rows in _tables(instance)}
+
+    def manifest(names: Mapping[str, str]) -> bytes:
+        return encode_json(
+            {
+                **head(instance),
+                "tables": {Path(plain).stem: name for plain, name in names.items()},
+            }
+        )
+
+    return write_folder(path, content, MANIFEST, manifest, force=force, stale=_old_tables(path))
+
+
+def _old_tables(folder: Path) -> tuple[str, ...]:
+    """Names of the tables of the instance in a folder, if there is one that can be read."""
+    try:
+        document = read_document(folder / MANIFEST)
+        document.check_format(FORMAT, VERSION)
+        listed = document.table("tables").values.values()
+        return tuple(name for name in listed if isinstance(name, str))
+    except InputError:
+        return ()
+
+
+def _level_columns(instance: Instance) -> dict[str, str]:
+    """Column of each level in the table of sites: its name, unless that is taken."""
+    taken = ["site", "lat", "lon"]
+    columns = {}
+    for level in instance.domains:
+        columns[level] = free_column(level, taken)
+        taken.append(columns[level])
+    return columns
+
+
+def head(instance: Instance) -> dict[str, object]:
+    """Return what a manifest says about an instance beside its tables."""
+    prices = instance.prices
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": instance.name,
+        "provenance": list(instance.provenance),
+        "fingerprint": instance.fingerprint,
+        "operations": [
+            {
+                "name": operation.name,
+                "near": operation.near,
+                "relay": operation.relay,
+                "direct": operation.direct,
+                "quorum": operation.quorum,
+            }
+            for operation in instance.operations
+        ],
+        "intervals": list(instance.intervals),
+        "levels": _level_columns(instance),
+        "prices": None
+        if prices is None
+        else {"currency": prices.currency, "written_gb": prices.written_gb},
+    }
+
+
+def _tables(instance: Instance) -> list[tuple[str, Sequence[str], Rows]]:
+    """Name, header and rows of every table of an instance."""
+    places = instance.site_coordinates
+    columns = _level_columns(instance)
+    found: list[tuple[str, Sequence[str], Rows]] = [
+        (
+            "sites",
+            ["site", *(["lat", "lon"] if places is not None else []), *columns.values()],
+            [
+                [
+                    site,
+                    *(places[s].tolist() if places is not None else []),
+                    *(labels[s] for labels in instance.domains.values()),
+                ]
+                for s, site in enumerate(instance.sites)
+            ],
+        )
+    ]
+    homes = instance.client_coordinates
+    found.append(
+        (
+            "clients",
+            ["client", *(["lat", "lon"] if homes is not None else [])],
+            [
+                [client, *(homes[c].tolist() if homes is not None else [])]
+                for c, client in enumerate(instance.clients)
+            ],
+        )
+    )
+    operations = [operation.name for operation in instance.operations]
+    for name, values, word, rows, header in (
+        ("site_rtt", instance.site_rtt, "site", instance.sites, instance.sites),
+        ("client_rtt", instance.client_rtt, "client", instance.clients, instance.sites),
+        ("counts", instance.counts, "client", instance.clients, operations),
+    ):
+        found.append((name, *to_rows(values, word, instance.intervals, rows, header)))
+    if instance.prices is not None:
+        storage = instance.prices.storage[:, np.newaxis]
+        found.append(("storage", *to_rows(storage, "site", (), instance.sites, ["price"])))
+        if instance.prices.transfer is not None:
+            table = to_rows(instance.prices.transfer, "site", (), instance.sites, instance.sites)
+            found.append(("transfer", *table))
+    return found
+
+
+# --- loading ---------------------------------------------------------------------------------
+
+
+def load_instance(path: str | os.PathLike[str]) -> Instance:
+    """Read an instance from its folder or its manifest.
+
+    Raises
+    ------
+    InputError
+        For anything wrong, naming file, row, column or key, value and what was expected; also when
+        the tables were changed after the manifest was written (its fingerprint no longer fits).
+    MissingDependencyError
+        For Parquet tables without pyarrow.
+    """
+    manifest = _manifest(Path(path))
+    document = read_document(manifest)
+    document.check_format(FORMAT, VERSION)
+    document.only(_KEYS)
+    files = document.table("tables")
+    files.only(_TABLES)
+
+    def table(name: str) -> Table | None:
+        if not files.has(name):
+            return None
+        return read_table(manifest.parent / files.text(name))
+
+    def matrix(name: str, word: str, quantity: str) -> Labelled:
+        read = table(name)
+        if read is None:
+            raise files.refuse(name, "missing table", "the name of a file")
+        return from_table(read, word, quantity)
+
+    counts = matrix("counts", "client", _COUNT)
+    site_rtt = matrix("site_rtt", "site", _RTT)
+    client_rtt = matrix("client_rtt", "client", _RTT)
+    intervals = document.names("intervals", counts.intervals)
+    listed, people = table("sites"), table("clients")
+    sites, places, domains = (
+        (site_rtt.rows, None, {}) if listed is None else read_sites(listed, _levels(document))
+    )
+    clients, homes, _ = (
+        (client_rtt.rows, None, {}) if people is None else read_sites(people, {}, "client")
+    )
+    operations = _operations(document, counts)
+    names = [operation.name for operation in operations]
+
+    def ordered(
+        found: Labelled, rows: tuple[str, Sequence[str]], columns: tuple[str, Sequence[str]]
+    ) -> FloatArray:
+        return found.ordered((intervals or ("1",)) if found.intervals else None, rows, columns)
+
+    prices = None
+    if document.has("prices") or files.has("storage"):
+        prices = _prices(document.table("prices"), matrix, files, sites)
+    try:
+        instance = Instance(
+            sites=sites,
+            clients=clients,
+            client_rtt=ordered(client_rtt, ("client", clients), ("site", sites)),
+            site_rtt=ordered(site_rtt, ("site", sites), ("site", sites)),
+            counts=ordered(counts, ("client", clients), ("operation", names)),
+            operations=operations,
+            domains=domains,
+            intervals=intervals,
+            site_coordinates=places,
+            client_coordinates=homes,
+            prices=prices,
+            name=document.text("name", manifest.parent.resolve().name),
+            provenance=document.names("provenance", ()),
+        )
+    except InputError as error:
+        raise (error if error.source else error.at(str(manifest))) from None
+    check_fingerprint(document, instance)
+    return instance
+
+
+def _manifest(path: Path) -> Path:
+    if not path.is_dir():
+        if not path.exists():
+            raise InputError("no such file or folder", source=str(path))
+        return path
+    found = [path / name for name in _MANIFESTS if (path / name).exists()]
+    if len(found) != 1:
+        raise InputError(
+            "two manifests" if found else "a folder without a manifest",
+            source=str(path),
+            expected="one of " + " and ".join(_MANIFESTS),
+        )
+    return found[0]
+
+
+def check_fingerprint(document: Document, instance: Instance) -> None:
+    """Refuse an instance that is not the one its fingerprint was written for.
+
+    Raises
+    ------
+    InputError
+        Naming both fingerprints.
+    """
+    if document.has("fingerprint") and document.text("fingerprint") != instance.fingerprint:
+        raise document.refuse(
+            "fingerprint",
+            "the tables are not those that this manifest was written for",
+            f"{instance.fingerprint!r}; remove the key to accept the tables as they are now",
+        )
+
+
+def _levels(document: Document) -> Mapping[str, str] | None:
+    if not document.has("levels"):
+        return None
+    table = document.table("levels")
+    return {level: table.text(level) for level in table.values}
+
+
+def read_sites(
+    table: Table, levels: Mapping[str, str] | None, word: str = "site"
+) -> tuple[tuple[str, ...], FloatArray | None, dict[str, tuple[str | None, ...]]]:
+    """Read a table of sites (or clients): names, coordinates, failure domains.
+
+    Parameters
+    ----------
+    table
+        First column: names; ``lat`` and ``lon``: coordinates in degrees, blank where unknown.
+    levels
+        Level -> column; None: every other column is a level of its own name.
+    word
+        What a row is.
+
+    Returns
+    -------
+    names
+        In the order of the table.
+    coordinates
+        Shape (n, 2), or None when there are no such columns.
+    domains
+        Level -> labels; a blank cell is None.
+
+    Raises
+    ------
+    InputError
+        For a duplicate name, one of the two coordinate columns alone, coordinates off the globe.
+    """
+    names: dict[str, int] = {}
+    for i, cells in enumerate(table.rows):
+        name = name_cell(cells[0], table.at(i), word)
+        if name in names:
+            raise InputError(
+                f"duplicate {word}",
+                source=table.at(i),
+                field=table.columns[0],
+                value=name,
+                expected=f"once (first in row {table.numbers[names[name]]})",
+            )
+        names[name] = i
+    others = table.columns[1:]
+    coordinates = None
+    if "lat" in others or "lon" in others:
+        at = [table.column("lat"), table.column("lon")]
+        coordinates = np.array(
+            [
+                [
+                    _degrees(cells[p], table.at(i), table.columns[p], limit)
+                    for p, limit in zip(at, (90.0, 180.0), strict=True)
+                ]
+                for i, cells in enumerate(table.rows)
+            ]
+        ).reshape(-1, 2)
+    if levels is None:
+        levels = {name: name for name in others if name not in ("lat", "lon")}
+    domains = {}
+    for level, column in levels.items():
+        position = table.column(column)
+        domains[level] = tuple(
+            None if is_blank(cells[position]) else name_cell(cells[position], table.at(i), column)
+            for i, cells in enumerate(table.rows)
+        )
+    return tuple(names), coordinates, domains
+
+
+def _degrees(cell: object, source: str, field: str, limit: float) -> float:
+    if is_blank(cell):
+        return math.nan
+    expected = f"degrees within ±{limit:g}, or blank"
+    value = number_cell(cell, source, field, expected)
+    if math.isnan(value):  # a blank of Parquet
+        return math.nan
+    if abs(value) > limit:
+        raise InputError("off the globe", source=source, field=field, value=cell, expected=expected)
+    return value
+
+
+def _operations(document: Document, counts: Labelled) -> tuple[Operation, ...]:
+    rows = document.tables("operations")
+    if not rows:
+        standard = {operation.name: operation for operation in STANDARD_OPERATIONS}
+        for name in counts.columns:
+            if name not in standard:
+                raise InputError(
+                    "unknown operation",
+                    source=counts.source,
+                    field="header",
+                    value=name,
+                    expected="one of " + ", ".join(standard) + ", or its coefficients in the "
+                    "manifest under 'operations'",
+                )
+        return tuple(standard[name] for name in counts.columns)
+    found = []
+    for row in rows:
+        row.only(("name", "near", "relay", "direct", "quorum"))
+        try:
+            found.append(
+                Operation(
+                    row.text("name"),
+                    near=row.number("near", 0.0),
+                    relay=row.number("relay", 0.0),
+                    direct=row.number("direct", 0.0),
+                    quorum=row.number("quorum", 0.0),
+                )
+            )
+        except InputError as error:
+            raise (error if error.source else error.at(f"{row.source}, {row.place}")) from None
+    return tuple(found)
+
+
+def _prices(
+    document: Document,
+    matrix: Callable[[str, str, str], Labelled],
+    files: Document,
+    sites: tuple[str, ...],
+) -> Prices:
+    document.only(("currency", "written_gb"))
+    storage = matrix("storage", "site", _PRICE)
+    transfer = None
+    if files.has("transfer"):
+        table = matrix("transfer", "site", _PRICE)
+        transfer = table.ordered(None, ("site", sites), ("site", sites))
+    return Prices(
+        storage=storage.ordered(None, ("site", sites), ("column", ["price"]))[:, 0],
+        transfer=transfer,
+        written_gb=document.number("written_gb", 0.0),
+        currency=document.text("currency", "USD"),
+    )

@@ -1,0 +1,458 @@
+"""Plans as one JSON file: question, answer, proof, and the numbers behind it, by name.
+
+The instance stands in the file, or the file says where it came from; either way its fingerprint is
+there, and a plan is never read together with another instance than its own. What a method claimed
+is not believed on reading: score, status and constraints are computed anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+from placement.errors import InputError
+from placement.evaluation.losses import Failures
+from placement.feasibility.feasible_plans import violations
+from placement.io.embedded_instance import instance_document, instance_from_document
+from placement.io.formats.document import Document, encode_json, jsonable, read_document, unjsonable
+from placement.io.formats.files import write_file
+from placement.io.instance_folder import load_instance
+from placement.io.objective_document import objective_document, objective_from
+from placement.model.configuration import Configuration
+from placement.model.constraints import Diversity
+from placement.model.instance import Instance
+from placement.plan import Plan
+from placement.problem import Problem
+from placement.status import Status, Termination, status_of
+
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "Reference",
+    "failures_document",
+    "load_plan",
+    "plan_document",
+    "save_plan",
+]
+
+FORMAT = "replica-placement plan"
+VERSION = 1
+
+_AGREE = 1e-9
+"""Relative difference above which a stored score is not the one the evaluator gives."""
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Where an instance can be loaded again from, instead of standing in the plan file.
+
+    Attributes
+    ----------
+    source
+        Name of a bundled data set, or the path of an instance; in the file, a path is relative to
+        the folder of the plan.
+    mix, seed
+        Of the workload, for a data set.
+    """
+
+    source: str
+    mix: str | None = None
+    seed: int = 0
+
+    @property
+    def bundled(self) -> bool:
+        """Whether the source is a bundled data set."""
+        from placement import datasets
+
+        return self.source in datasets.names()
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def save_plan(
+    plan: Plan,
+    path: str | os.PathLike[str],
+    *,
+    reference: Reference | None = None,
+    force: bool = False,
+) -> Path:
+    """Write a plan, whole or not at all.
+
+    Parameters
+    ----------
+    plan
+        Any plan, an infeasible one too.
+    path
+        Of the JSON file.
+    reference
+        Where the instance comes from; None: the instance is written into the file.
+    force
+        Replace an existing file.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Raises
+    ------
+    InputError
+        When the file exists and `force` is false, or the certificate is not JSON-like.
+    """
+    if reference is not None and not reference.bundled:
+        here = Path(path).resolve().parent
+        try:
+            relative = os.path.relpath(Path(reference.source).resolve(), here)
+        except ValueError:  # another drive
+            relative = str(Path(reference.source).resolve())
+        where = Path(relative).as_posix()
+        if not where.startswith(".") and not Path(where).is_absolute():
+            where = f"./{where}"  # never to be mistaken for the name of a data set
+        reference = dataclasses.replace(reference, source=where)
+    document = plan_document(plan, reference=reference, embed=reference is None)
+    return write_file(path, encode_json(document), force=force)
+
+
+def plan_document(
+    plan: Plan, *, reference: Reference | None = None, embed: bool = False
+) -> dict[str, object]:
+    """Return a plan as one JSON-ready object; numbers that are not finite become null.
+
+    Parameters
+    ----------
+    plan
+        Any plan.
+    reference
+        Where the instance comes from, when that is known.
+    embed
+        Put the instance itself inside.
+    """
+    instance = plan.problem.instance
+    about: dict[str, object] = {"name": instance.name, "fingerprint": instance.fingerprint}
+    if reference is not None:
+        about["source"] = reference.source
+        if reference.bundled:
+            about |= {"mix": reference.mix, "seed": reference.seed}
+    if embed:
+        about["content"] = instance_document(instance)
+    configuration = plan.configuration
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "status": plan.status.value,
+        "termination": plan.termination.value,
+        "method": plan.method,
+        "seconds": plan.seconds,
+        "leader": plan.leader,
+        "voters": list(plan.voters),
+        "replicas": list(plan.replicas),
+        # Plan.voters is in order of answer; the order the method gave is kept for exactness.
+        "voters_as_found": None
+        if configuration is None
+        else [instance.sites[site] for site in configuration.voters],
+        "score": _finite(plan.score),
+        "objective": _finite(plan.objective),
+        "mean_latency_ms": _finite(plan.mean_latency),
+        "quorum_wait_ms": _finite(plan.quorum_wait),
+        "cost": None if instance.prices is None else _finite(plan.cost),
+        "bound": _finite(plan.bound),
+        "gap": _finite(plan.gap),
+        "reasons": list(plan.reasons),
+        "notes": list(plan.notes),
+        "stats": jsonable(plan.stats, "stats"),
+        "certificate": None
+        if plan.certificate is None
+        else jsonable(plan.certificate, "certificate"),
+        "provenance": list(instance.provenance),
+        "problem": problem_document(plan.problem),
+        "breakdown": {
+            "clients": _rows(plan.per_client),
+            "operations": _rows(plan.per_operation),
+            "leaders": _rows(plan.leaders),
+            "quorum": _rows(plan.quorum_members),
+        },
+        "failures": failures_document(plan.failures) if plan.found else None,
+        "tail": _tail_document(plan),
+        "instance": about,
+    }
+
+
+def _tail_document(plan: Plan) -> dict[str, object] | None:
+    """Return what a plan for a percentile has beside its value: recomputed when read."""
+    if plan.problem.objective.kind != "percentile" or plan.configuration is None:
+        return None
+    from placement.tail.percentile_breakdown import by_leader, curve
+
+    return {
+        "percentiles": [
+            {"percent": percent, "ms": _finite(value)}
+            for percent, value in curve(plan.problem, plan.configuration)
+        ],
+        "leaders": _rows(by_leader(plan.problem, plan.configuration)),
+    }
+
+
+def failures_document(failures: Failures) -> dict[str, object]:
+    """Return what each loss does to a plan, JSON-ready: recomputed from the plan when read."""
+    worst = failures.worst
+    return {
+        "level": failures.level,
+        "normal_ms": _finite(failures.normal),
+        "worst": None if worst is None else worst.lost,
+        "worst_ms": None if worst is None else _finite(worst.mean_latency),
+        "failover": [
+            {"leader": name, "mean_latency_ms": _finite(latency)}
+            for name, latency in failures.failover
+        ],
+        "each": _rows(failures.each),
+    }
+
+
+def problem_document(problem: Problem) -> dict[str, object]:
+    """Return a question by name, JSON-ready."""
+    replicas: object = problem.replicas
+    if isinstance(replicas, range) or (
+        isinstance(replicas, tuple) and not isinstance(replicas[0], str)
+    ):
+        low, high = (min(replicas), max(replicas)) if isinstance(replicas, range) else replicas
+        replicas = {"least": int(low), "most": int(high)}
+    elif isinstance(replicas, tuple):
+        replicas = list(replicas)
+    else:
+        replicas = int(problem.replicas)  # type: ignore[arg-type]  # a number is what is left
+    voters = problem.voters
+    return {
+        "replicas": replicas,
+        "voters": list(voters) if isinstance(voters, Sequence) else int(voters),
+        "quorum": None if problem.quorum is None else int(problem.quorum),
+        "leader": problem.leader,
+        "leaders": None if problem.leaders is None else list(problem.leaders),
+        "pinned": list(problem.pinned),
+        "pinned_voters": list(problem.pinned_voters),
+        "forbidden": list(problem.forbidden),
+        "non_voters": list(problem.non_voters),
+        "diversity": [
+            {
+                "level": rule.level,
+                "role": rule.role,
+                "cap": rule.cap,
+                "min_domains": rule.min_domains,
+            }
+            for rule in problem.diversity
+        ],
+        "survive": problem.survive,
+        "decay": "inf" if math.isinf(problem.decay) else float(problem.decay),
+        "budget": None if problem.budget is None else float(problem.budget),
+        "cost_weight": float(problem.cost_weight),
+        "objective": objective_document(problem.objective, problem.instance),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _rows(rows: Sequence[object]) -> list[dict[str, object]]:
+    return [
+        {
+            key: _finite(value) if isinstance(value, float) else value
+            for key, value in dataclasses.asdict(row).items()  # type: ignore[call-overload]  # rows of a plan are dataclasses
+        }
+        for row in rows
+    ]
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def load_plan(path: str | os.PathLike[str], instance: Instance | None = None) -> Plan:
+    """Read a plan together with its instance.
+
+    Parameters
+    ----------
+    path
+        A file written by :func:`save_plan`.
+    instance
+        The instance of the plan; None: the one in the file, or the one the file refers to.
+
+    Raises
+    ------
+    InputError
+        When the instance is not the one the plan was made for, cannot be found, or when the file
+        claims a score, a status or constraints that do not hold.
+    """
+    document = read_document(path)
+    document.check_format(FORMAT, VERSION)
+    if instance is None:
+        instance = _find_instance(document, Path(path))
+    about = document.table("instance")
+    if about.text("fingerprint") != instance.fingerprint:
+        raise about.refuse(
+            "fingerprint",
+            f"the plan was made for another instance than {instance.name!r}",
+            repr(instance.fingerprint),
+        )
+    try:
+        problem = _problem(document.table("problem"), instance)
+        configuration = _configuration(document, instance)
+    except InputError as error:
+        raise (error if error.source else error.at(document.source)) from None
+    status = _choice(document, "status", Status)
+    bound = _bound(document, status)
+    plan = Plan(
+        problem=problem,
+        configuration=configuration,
+        bound=bound,
+        status=status,
+        termination=_choice(document, "termination", Termination),
+        method=document.text("method"),
+        seconds=document.number("seconds"),
+        reasons=document.names("reasons", ()),
+        notes=document.names("notes", ()),
+        stats=_stats(document),
+        certificate=_certificate(document),
+    )
+    _check(document, plan)
+    return plan
+
+
+def _find_instance(document: Document, path: Path) -> Instance:
+    about = document.table("instance")
+    if about.has("content"):
+        return instance_from_document(about.table("content"))
+    if not about.has("source"):
+        raise about.refuse(
+            "source", "the plan does not say where its instance is", "the instance, given beside it"
+        )
+    from placement import datasets
+
+    source = about.text("source")
+    if source in datasets.names():
+        mix = about.text("mix") if about.has("mix") else None
+        seed = about.whole("seed") if about.has("seed") else 0
+        if seed < 0:
+            raise about.refuse("seed", "out of range", "a whole number >= 0")
+        return datasets.load(source, mix=mix, seed=seed)
+    return load_instance(path.resolve().parent / source)
+
+
+def _choice(document: Document, key: str, kind: type[Choice]) -> Choice:
+    try:
+        return kind(document.text(key))
+    except ValueError:
+        raise document.refuse(key, f"not a {key}", "one of " + ", ".join(kind)) from None
+
+
+def _bound(document: Document, status: Status) -> float:
+    if document.has("bound"):
+        return document.number("bound")
+    return math.inf if status is Status.INFEASIBLE else -math.inf
+
+
+def _stats(document: Document) -> Mapping[str, float | int | str]:
+    table = document.table("stats")
+    stats: dict[str, float | int | str] = {}
+    for key, value in table.values.items():
+        plain = unjsonable(value)
+        if not isinstance(plain, (int, float, str)):
+            raise table.refuse(key, "not a number or text", "a number or text")
+        stats[key] = plain
+    return MappingProxyType(stats)
+
+
+def _certificate(document: Document) -> Mapping[str, object] | None:
+    if not document.has("certificate"):
+        return None
+    found = unjsonable(dict(document.table("certificate").values))
+    if not isinstance(found, dict):
+        raise document.refuse("certificate", "not a certificate", "named keys")
+    return found
+
+
+def _configuration(document: Document, instance: Instance) -> Configuration | None:
+    if not document.has("leader"):
+        return None
+    return Configuration.of(
+        int(instance.site_indices([document.text("leader")], "leader")[0]),
+        instance.site_indices(document.names("voters_as_found"), "voters_as_found").tolist(),
+        instance.site_indices(document.names("replicas"), "replicas").tolist(),
+    )
+
+
+def _problem(document: Document, instance: Instance) -> Problem:
+    replicas: int | tuple[int, int] | tuple[str, ...]
+    if isinstance(document.values.get("replicas"), dict):
+        span = document.table("replicas")
+        replicas = (span.whole("least"), span.whole("most"))
+    elif isinstance(document.values.get("replicas"), list):
+        replicas = document.names("replicas")
+    else:
+        replicas = document.whole("replicas")
+    by_name = isinstance(document.values.get("voters"), list)
+    return Problem(
+        instance,
+        replicas=replicas,
+        voters=document.names("voters") if by_name else document.whole("voters"),
+        quorum=document.whole("quorum") if document.has("quorum") else None,
+        leader=document.text("leader") if document.has("leader") else None,
+        leaders=document.names("leaders") if document.has("leaders") else None,
+        pinned=document.names("pinned", ()),
+        pinned_voters=document.names("pinned_voters", ()),
+        forbidden=document.names("forbidden", ()),
+        non_voters=document.names("non_voters", ()),
+        diversity=tuple(_diversity(rule) for rule in document.tables("diversity")),
+        survive=document.text("survive") if document.has("survive") else None,
+        decay=document.number("decay", 1.0),
+        budget=document.number("budget") if document.has("budget") else None,
+        cost_weight=document.number("cost_weight", 0.0),
+        objective=objective_from(document.table("objective"), instance),
+    )
+
+
+def _diversity(document: Document) -> Diversity:
+    role = document.text("role", "voters")
+    if role not in ("voters", "replicas"):
+        raise document.refuse("role", "unknown role", "'voters' or 'replicas'")
+    return Diversity(
+        document.text("level"),
+        role="replicas" if role == "replicas" else "voters",
+        cap=document.whole("cap") if document.has("cap") else None,
+        min_domains=document.whole("min_domains") if document.has("min_domains") else None,
+    )
+
+
+def _check(document: Document, plan: Plan) -> None:
+    """Compute anew what the file claims."""
+    claimed, found = plan.status, plan.configuration is not None
+    if plan.configuration is not None:
+        score = document.number("score")
+        if not math.isclose(score, plan.score, rel_tol=_AGREE, abs_tol=_AGREE):
+            raise document.refuse("score", "not the score of this configuration", repr(plan.score))
+        if document.has("objective"):
+            worth = document.number("objective")
+            if not math.isclose(worth, plan.objective, rel_tol=_AGREE, abs_tol=_AGREE):
+                raise document.refuse(
+                    "objective", "not the value of this configuration", repr(plan.objective)
+                )
+        broken = violations(plan.problem, plan.configuration)
+        if broken and claimed is not Status.VIOLATING:
+            raise document.refuse("status", "the configuration breaks: " + "; ".join(broken))
+        if broken or claimed is Status.VIOLATING:
+            if not broken:
+                raise document.refuse("status", "the configuration breaks no constraint")
+            return
+        if plan.bound > plan.objective * (1 + _AGREE) + _AGREE:
+            raise document.refuse("bound", "above the objective", f"<= {plan.objective!r}")
+    proven = status_of(found, plan.objective, plan.bound)
+    if proven is not claimed:
+        raise document.refuse("status", "not what score and bound say", repr(str(proven)))

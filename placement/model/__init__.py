@@ -1,0 +1,1 @@
+"""The model of the world: operations, instances, demand, configurations, constraints."""

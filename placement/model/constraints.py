@@ -1,0 +1,255 @@
+"""What a plan must obey, in the user's words (`Diversity`) and on site indices (`Rules`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from placement.checks import BoolArray, IntArray
+from placement.errors import InputError
+from placement.model.instance import Instance
+
+__all__ = ["Diversity", "GroupRule", "Role", "Rules", "laminar"]
+
+Role = Literal["voters", "replicas"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diversity:
+    """Spread voters or replicas over the failure domains of a level.
+
+    Parameters
+    ----------
+    level
+        A failure-domain level of the instance (``site`` always exists).
+    role
+        Whom the rule binds: "voters" or "replicas".
+    cap
+        At most so many per domain. When neither `cap` nor `min_domains` is given: 1, the paper's
+        case (Sharov et al., section 4, "Failure diversity").
+    min_domains
+        At least so many distinct domains.
+    """
+
+    level: str
+    role: Role = "voters"
+    cap: int | None = None
+    min_domains: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.role not in ("voters", "replicas"):
+            raise InputError(
+                "unknown role", field="role", value=self.role, expected="'voters' or 'replicas'"
+            )
+        if self.cap is None and self.min_domains is None:
+            object.__setattr__(self, "cap", 1)
+        for field, value in (("cap", self.cap), ("min_domains", self.min_domains)):
+            if value is not None and (isinstance(value, bool) or int(value) != value or value < 1):
+                raise InputError(
+                    "out of range", field=field, value=value, expected="a whole number >= 1"
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRule:
+    """A `Diversity` on site indices.
+
+    Attributes
+    ----------
+    role
+        "voters" or "replicas".
+    level
+        The level it came from, for messages.
+    labels
+        Domain number of each site, shape (sites,), 0 … domains − 1.
+    names
+        Domain names by number, for messages.
+    cap
+        At most so many per domain; None: no cap.
+    min_domains
+        At least so many distinct domains; None: no such rule.
+    why
+        The rule in the user's words, for messages.
+    """
+
+    role: Role
+    level: str
+    labels: IntArray
+    names: tuple[str, ...]
+    cap: int | None
+    min_domains: int | None
+    why: str
+
+    def satisfied(self, sites: Sequence[int]) -> bool:
+        """Whether a complete choice of sites obeys the rule."""
+        held = np.bincount(self.labels[np.asarray(sites, dtype=np.intp)], minlength=1)
+        if self.cap is not None and held.max() > self.cap:
+            return False
+        return self.min_domains is None or int((held > 0).sum()) >= self.min_domains
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """All constraints of a problem on site indices: what methods read.
+
+    Attributes
+    ----------
+    replicas_min, replicas_max
+        Inclusive range of |R|.
+    voters
+        v = |V|.
+    quorum
+        m, the votes a commit waits for.
+    may_hold, must_hold
+        Sites that may / must hold a replica, boolean, shape (sites,).
+    may_vote, must_vote
+        The same for votes; may_vote ⊆ may_hold, must_vote ⊆ must_hold.
+    may_lead
+        Candidate leaders; ⊆ may_vote.
+    groups
+        Diversity rules.
+    budget
+        Largest cost allowed; None: no budget.
+    cost_weight
+        ms·operations that one unit of cost is worth in the objective.
+    """
+
+    replicas_min: int
+    replicas_max: int
+    voters: int
+    quorum: int
+    may_hold: BoolArray
+    must_hold: BoolArray
+    may_vote: BoolArray
+    must_vote: BoolArray
+    may_lead: BoolArray
+    groups: tuple[GroupRule, ...] = ()
+    budget: float | None = None
+    cost_weight: float = 0.0
+
+    def of(self, role: Role) -> tuple[GroupRule, ...]:
+        """Return the diversity rules of one role."""
+        return tuple(group for group in self.groups if group.role == role)
+
+    def obeyed(self, role: Role, chosen: IntArray) -> BoolArray:
+        """Which of many choices of sites obey the diversity rules of a role.
+
+        `chosen` has shape (choices, sites chosen); O(choices · (sites chosen + domains)).
+        """
+        good = np.ones(len(chosen), dtype=bool)
+        rows = np.arange(len(chosen)).reshape(-1, 1)
+        for group in self.of(role):
+            held = np.zeros((len(chosen), len(group.names)), dtype=np.intp)
+            np.add.at(held, (rows, group.labels[chosen]), 1)
+            if group.cap is not None:
+                good &= held.max(axis=1) <= group.cap
+            if group.min_domains is not None:
+                good &= (held > 0).sum(axis=1) >= group.min_domains
+        return good
+
+    @cached_property
+    def nested_voter_caps(self) -> bool:
+        """Whether the voters' rules are caps on nested levels only, so that greedy is exact."""
+        return self._nested("voters")
+
+    @cached_property
+    def nested_replica_caps(self) -> bool:
+        """Whether the replicas' rules are caps on nested levels only."""
+        return self._nested("replicas")
+
+    def with_size(self, least: int, most: int, must_hold: BoolArray, may_lead: BoolArray) -> Rules:
+        """Return these rules for another range of |R|, with what follows from it.
+
+        Quick: whether levels are nested depends on neither, and stays known.
+        """
+        copy = object.__new__(Rules)
+        copy.__dict__.update(
+            self.__dict__,
+            replicas_min=least,
+            replicas_max=most,
+            must_hold=must_hold,
+            may_lead=may_lead,
+        )
+        return copy
+
+    def shares_all_but_size(self, other: Rules) -> bool:
+        """Whether these are the rules of another but for |R|, as :meth:`with_size` leaves them."""
+        return (
+            self.may_hold is other.may_hold
+            and self.must_hold is other.must_hold
+            and self.may_vote is other.may_vote
+            and self.must_vote is other.must_vote
+            and self.may_lead is other.may_lead
+            and self.groups is other.groups
+            and (self.voters, self.quorum) == (other.voters, other.quorum)
+            and (self.budget, self.cost_weight) == (other.budget, other.cost_weight)
+        )
+
+    def _nested(self, role: Role) -> bool:
+        groups = self.of(role)
+        if any(group.min_domains is not None for group in groups):
+            return False
+        allowed = self.may_vote if role == "voters" else self.may_hold
+        return laminar([group.labels for group in groups], allowed)
+
+
+def laminar(labels: Sequence[IntArray], allowed: BoolArray) -> bool:
+    """Whether the domains of all levels, restricted to `allowed` sites, are nested or disjoint."""
+    if len(labels) < 2:
+        return True
+    blocks = {
+        frozenset(np.nonzero(allowed & (level == label))[0].tolist())
+        for level in labels
+        for label in np.unique(level)
+    }
+    return all(
+        not (one & other) or one <= other or other <= one for one in blocks for other in blocks
+    )
+
+
+def group_rule(
+    instance: Instance,
+    *,
+    level: str,
+    role: Role,
+    cap: int | None,
+    min_domains: int | None,
+    why: str,
+    bound: BoolArray,
+) -> GroupRule:
+    """Put a diversity rule on site indices.
+
+    Raises
+    ------
+    InputError
+        For an unknown level, or when a site that the rule binds (`bound`) has no label there.
+    """
+    labels = instance.labels(level)
+    numbers: dict[str, int] = {}
+    codes = []
+    for site, label in enumerate(labels):
+        if label is None:
+            if bound[site]:
+                raise InputError(
+                    f"site {instance.sites[site]!r} has no {level}, which {why} needs",
+                    field=f"domains[{level!r}]",
+                    expected=f"a {level} for every site that may be chosen (or forbid the site)",
+                )
+            label = f"\0{site}"  # an unbound site without a label is a domain of its own
+        codes.append(numbers.setdefault(label, len(numbers)))
+    array = np.array(codes, dtype=np.intp)
+    array.flags.writeable = False
+    return GroupRule(role, level, array, tuple(numbers), cap, min_domains, why)
+
+
+def mask(size: int, indices: Iterable[int]) -> BoolArray:
+    """Boolean array of `size` that is true at `indices`."""
+    result = np.zeros(size, dtype=bool)
+    chosen = list(indices)
+    if chosen:
+        result[chosen] = True
+    return result

@@ -1,0 +1,287 @@
+"""Instances from pandas tables, and back. pandas is imported only when a table is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.checks import FloatArray, nonnegative, unique_names
+from placement.errors import InputError
+from placement.model.instance import Instance
+from placement.model.operations import STANDARD_OPERATIONS, Operation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["from_frames", "to_frames"]
+
+_COEFFICIENTS = ("near", "relay", "direct", "quorum")
+
+
+def from_frames(
+    *,
+    client_rtt: pd.DataFrame,
+    site_rtt: pd.DataFrame,
+    counts: pd.DataFrame,
+    sites: pd.DataFrame | None = None,
+    clients: pd.DataFrame | None = None,
+    operations: pd.DataFrame | Iterable[Operation] | None = None,
+    name: str = "instance",
+    provenance: Iterable[str] = (),
+) -> Instance:
+    """Build an instance from pandas tables; rows and columns go by name, in any order.
+
+    Parameters
+    ----------
+    client_rtt
+        RTT in ms: a row per client, a column per site. With RTTs per interval the index has two
+        levels, interval and client.
+    site_rtt
+        RTT in ms, read from the row's side: a row and a column per site, zero diagonal. With RTTs
+        per interval the index has two levels, interval and site.
+    counts
+        Operations issued: a row per client (index of two levels for several intervals, oldest
+        first), a column per operation.
+    sites
+        A row per site (named by the index, or by a column ``site``), with ``lat`` and ``lon`` if
+        known; every other column is a failure-domain level. None: the rows of `site_rtt`.
+    clients
+        The same for clients, without levels. None: the rows of `client_rtt`.
+    operations
+        A row per operation with columns near, relay, direct, quorum, or a list of
+        :class:`placement.Operation`; None: the columns of `counts` name standard operations.
+    name, provenance
+        As in :class:`placement.Instance`.
+
+    Raises
+    ------
+    InputError
+        Naming table, row, column, value and what was expected.
+    """
+    places = _table(sites, "sites", "site")
+    homes = _table(clients, "clients", "client")
+    site_names = _names(site_rtt if places is None else places, "sites")
+    client_names = _names(client_rtt if homes is None else homes, "clients")
+    kinds = _operations(operations, counts)
+    count_values, intervals = _matrix(
+        counts, "counts", ("client", client_names), ("operation", [o.name for o in kinds]), None
+    )
+    wanted = intervals or ("1",)
+    client_values, _ = _matrix(
+        client_rtt, "client_rtt", ("client", client_names), ("site", site_names), wanted
+    )
+    site_values, _ = _matrix(
+        site_rtt, "site_rtt", ("site", site_names), ("site", site_names), wanted
+    )
+    return Instance(
+        sites=site_names,
+        clients=client_names,
+        client_rtt=client_values,
+        site_rtt=site_values,
+        counts=count_values,
+        operations=kinds,
+        domains=_domains(places),
+        intervals=intervals,
+        site_coordinates=_coordinates(places, "sites"),
+        client_coordinates=_coordinates(homes, "clients"),
+        name=name,
+        provenance=tuple(provenance),
+    )
+
+
+def to_frames(instance: Instance) -> dict[str, pd.DataFrame]:
+    """Return an instance as the tables that :func:`from_frames` takes.
+
+    ``Instance.from_frames(**instance.to_frames())`` equals the instance, save for prices, which are
+    vectors already (`instance.prices`).
+
+    Raises
+    ------
+    InputError
+        When a failure-domain level is called ``lat`` or ``lon``, which name coordinates.
+    """
+    import pandas as pd
+
+    site_index = pd.Index(instance.sites, name="site", dtype=object)
+    client_index = pd.Index(instance.clients, name="client", dtype=object)
+    sites = pd.DataFrame(index=site_index)
+    if instance.site_coordinates is not None:
+        sites["lat"], sites["lon"] = instance.site_coordinates.T
+    for level, labels in instance.domains.items():
+        if level in ("lat", "lon", "site"):
+            raise InputError("a level with the name of a coordinate", field="domains", value=level)
+        sites[level] = pd.Series(list(labels), index=site_index, dtype=object)
+    clients = pd.DataFrame(index=client_index)
+    if instance.client_coordinates is not None:
+        clients["lat"], clients["lon"] = instance.client_coordinates.T
+
+    def matrix(values: FloatArray, index: pd.Index, columns: Sequence[str]) -> pd.DataFrame:
+        rows = index
+        if values.ndim == 3:
+            rows = pd.MultiIndex.from_product(
+                [pd.Index(instance.intervals, dtype=object), index],
+                names=["interval", index.name],
+            )
+        return pd.DataFrame(
+            values.reshape(-1, values.shape[-1]),
+            index=rows,
+            columns=pd.Index(list(columns), dtype=object),
+        )
+
+    names = [operation.name for operation in instance.operations]
+    return {
+        "client_rtt": matrix(instance.client_rtt, client_index, instance.sites),
+        "site_rtt": matrix(instance.site_rtt, site_index, instance.sites),
+        "counts": matrix(instance.counts, client_index, names),
+        "sites": sites,
+        "clients": clients,
+        "operations": pd.DataFrame(
+            [operation.coefficients for operation in instance.operations],
+            index=pd.Index(names, name="operation", dtype=object),
+            columns=pd.Index(_COEFFICIENTS, dtype=object),
+        ),
+    }
+
+
+def _table(frame: pd.DataFrame | None, field: str, key: str) -> pd.DataFrame | None:
+    if frame is None:
+        return None
+    _need_frame(frame, field)
+    return frame.set_index(key) if key in frame.columns else frame
+
+
+def _need_frame(frame: object, field: str) -> None:
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(
+            "not a table", field=field, value=type(frame).__name__, expected="a pandas DataFrame"
+        )
+
+
+def _names(frame: pd.DataFrame, field: str) -> tuple[str, ...]:
+    _need_frame(frame, field)
+    last = frame.index.get_level_values(-1)
+    if frame.index.nlevels > 1:
+        last = last.unique()
+    return unique_names(last.tolist(), field)
+
+
+def _matrix(
+    frame: pd.DataFrame,
+    field: str,
+    rows: tuple[str, Sequence[str]],
+    columns: tuple[str, Sequence[str]],
+    intervals: Sequence[str] | None,
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Values in the order of the names, and the labels of the intervals when the index has them."""
+    _need_frame(frame, field)
+    _same_names(frame.columns.tolist(), columns, field)
+    if frame.index.nlevels == 1:
+        _same_names(frame.index.tolist(), rows, field)
+        values = _numbers(frame.reindex(index=list(rows[1]), columns=list(columns[1])), field)
+        return nonnegative(values, field, [rows, columns]), ()
+    if frame.index.nlevels != 2:
+        raise InputError(
+            "an index of too many levels",
+            field=field,
+            value=frame.index.nlevels,
+            expected=f"{rows[0]}, or interval and {rows[0]}",
+        )
+    labels = [str(label) for label in frame.index.get_level_values(0).unique().tolist()]
+    if intervals is not None:
+        _same_names(labels, ("interval", intervals), field)
+        labels = list(intervals)
+    blocks = []
+    of_row = np.array([str(label) for label in frame.index.get_level_values(0).tolist()])
+    for label in labels:
+        block = frame[of_row == label].droplevel(0)
+        _same_names(block.index.tolist(), rows, f"{field}, interval {label!r}")
+        block = block.reindex(index=list(rows[1]), columns=list(columns[1]))
+        blocks.append(_numbers(block, field))
+    axes = [("interval", labels), rows, columns]
+    return nonnegative(np.stack(blocks), field, axes), tuple(labels)
+
+
+def _same_names(found: Sequence[object], wanted: tuple[str, Sequence[str]], field: str) -> None:
+    word, names = wanted
+    seen = set(unique_names(found, field))
+    missing = [name for name in names if name not in seen]
+    if missing:
+        raise InputError(
+            f"{len(missing)} of {len(names)} {word}s missing",
+            field=field,
+            value=missing[0],
+            expected="every one of them",
+        )
+    for name in seen - set(names):
+        raise InputError(
+            f"unknown {word}",
+            field=field,
+            value=name,
+            expected="one of " + ", ".join(map(repr, names[:8])) + (", …" if names[8:] else ""),
+        )
+
+
+def _numbers(frame: pd.DataFrame, field: str) -> FloatArray:
+    try:
+        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"not numbers ({error})", field=field, expected="numbers") from None
+
+
+def _operations(
+    given: pd.DataFrame | Iterable[Operation] | None, counts: pd.DataFrame
+) -> tuple[Operation, ...]:
+    import pandas as pd
+
+    _need_frame(counts, "counts")
+    if given is None:
+        standard = {operation.name: operation for operation in STANDARD_OPERATIONS}
+        names = unique_names(counts.columns.tolist(), "counts")
+        for name in names:
+            if name not in standard:
+                raise InputError(
+                    "unknown operation",
+                    field="counts",
+                    value=name,
+                    expected="one of " + ", ".join(standard) + ", or give `operations`",
+                )
+        return tuple(standard[name] for name in names)
+    if not isinstance(given, pd.DataFrame):
+        return tuple(given)
+    missing = [key for key in _COEFFICIENTS if key not in given.columns]
+    if missing:
+        raise InputError(
+            "missing column",
+            field="operations",
+            value=missing[0],
+            expected=", ".join(_COEFFICIENTS),
+        )
+    rows = given[list(_COEFFICIENTS)].to_numpy().tolist()
+    return tuple(
+        Operation(name, *row) for name, row in zip(_names(given, "operations"), rows, strict=True)
+    )
+
+
+def _coordinates(frame: pd.DataFrame | None, field: str) -> FloatArray | None:
+    if frame is None or not {"lat", "lon"} & set(frame.columns):
+        return None
+    for key in ("lat", "lon"):
+        if key not in frame.columns:
+            raise InputError("missing column", field=field, value=key, expected="lat and lon")
+    return _numbers(frame[["lat", "lon"]], field)
+
+
+def _domains(frame: pd.DataFrame | None) -> dict[str, tuple[str | None, ...]]:
+    import pandas as pd
+
+    if frame is None:
+        return {}
+    return {
+        level: tuple(None if pd.isna(label) else str(label) for label in frame[level].tolist())
+        for level in frame.columns
+        if level not in ("lat", "lon")
+    }

@@ -1,0 +1,170 @@
+"""Aggregation over time: from counts per interval to the coefficients of Eq. 1.
+
+Sharov et al., section 3, Eq. 2: with a decay τ >= 1,
+
+    agg_score(T) = agg_score(T−1)/τ + score(T)    ⇒   weights w_k = τ^(k−T),  k = 1..T
+
+τ = 1 is the plain sum, τ = ∞ the last interval alone. With one RTT matrix for all intervals the
+aggregate is again an Eq. 1 score with A, B, G, D replaced by their weighted sums, so that no
+algorithm loops over intervals. With RTTs that vary by interval, the aggregate is a sum of Eq. 1
+scores over *scenarios*, each with its own matrices, that one configuration must serve.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.errors import InputError
+from placement.model.instance import Instance
+
+__all__ = ["Demand", "aggregate", "decay_weights"]
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """What Eq. 1 needs and nothing else, per scenario k (one, unless RTTs vary by interval).
+
+    Attributes
+    ----------
+    client_rtt
+        d(c, r) in ms, shape (scenarios, clients, sites).
+    site_rtt
+        d(r, s) in ms, shape (scenarios, sites, sites).
+    counts
+        Weighted operation counts, shape (scenarios, clients, operations).
+    coefficients
+        (α, β, γ, δ) of each operation, shape (operations, 4).
+    near, relay, direct
+        A, B, G of Eq. 1: weighted round trips client to nearest replica, nearest replica to
+        leader, client to leader; each of shape (scenarios, clients).
+    quorum
+        D of Eq. 1: weighted rounds of votes, shape (scenarios,).
+    operations
+        Weighted number of operations in all, Σ n: score / operations is the mean latency in ms.
+    """
+
+    client_rtt: FloatArray
+    site_rtt: FloatArray
+    counts: FloatArray
+    coefficients: FloatArray
+    near: FloatArray
+    relay: FloatArray
+    direct: FloatArray
+    quorum: FloatArray
+    operations: float
+
+    @property
+    def scenarios(self) -> int:
+        """Number of scenarios."""
+        return int(self.client_rtt.shape[0])
+
+
+def decay_weights(intervals: int, decay: float) -> FloatArray:
+    """Weights τ^(k−T) of the intervals k = 1..T, oldest first.
+
+    Raises
+    ------
+    InputError
+        Unless decay >= 1 (infinity allowed).
+
+    Examples
+    --------
+    >>> decay_weights(3, 2.0)
+    array([0.25, 0.5 , 1.  ])
+    >>> decay_weights(3, math.inf)
+    array([0., 0., 1.])
+    """
+    try:
+        rate = float(decay)
+    except (TypeError, ValueError):
+        rate = math.nan
+    if not rate >= 1:
+        raise InputError(
+            "bad decay", field="decay", value=decay, expected="a number >= 1 (infinity: last only)"
+        )
+    age = np.arange(intervals - 1, -1, -1, dtype=np.float64)
+    if math.isinf(rate):
+        last: FloatArray = np.equal(age, 0).astype(np.float64)
+        return last
+    weights: FloatArray = 1.0 / np.power(rate, age)
+    return weights
+
+
+def aggregate(instance: Instance, decay: float = 1.0) -> Demand:
+    """Aggregate the intervals of an instance into the coefficients of Eq. 1.
+
+    Parameters
+    ----------
+    instance
+        The world.
+    decay
+        τ >= 1 of Eq. 2.
+
+    Returns
+    -------
+    Demand
+        With one scenario, or, when RTTs vary, one per interval that has any weight.
+
+    Raises
+    ------
+    InputError
+        When there is nothing to optimise: all counts are zero.
+
+    Notes
+    -----
+    O(T·C·O) for T intervals, C clients, O operations, once per instance and decay: all problems on
+    an instance share what comes out.
+    """
+    known = instance.aggregated.get(decay) if isinstance(decay, (int, float)) else None
+    if known is not None:
+        return known
+    demand = _aggregate(instance, decay_weights(len(instance.intervals), decay))
+    instance.aggregated[float(decay)] = demand
+    return demand
+
+
+def _aggregate(instance: Instance, weights: FloatArray) -> Demand:
+    weighted = instance.counts * weights[:, np.newaxis, np.newaxis]
+    if not weighted.any():
+        raise InputError(
+            "all counts are zero: there is nothing to optimise"
+            if not instance.counts.any()
+            else "all counts are zero in the intervals that the decay leaves",
+            field="counts",
+            expected="at least one operation issued",
+        )
+    if instance.varying_rtt:
+        keep = np.nonzero(weighted.any(axis=(1, 2)))[0]
+        periods = len(instance.intervals)
+        client_rtt = _per_interval(instance.client_rtt, periods)[keep]
+        site_rtt = _per_interval(instance.site_rtt, periods)[keep]
+        counts = weighted[keep]
+    else:
+        client_rtt = instance.client_rtt[np.newaxis]
+        site_rtt = instance.site_rtt[np.newaxis]
+        counts = weighted.sum(axis=0, keepdims=True)
+    coefficients = np.array([operation.coefficients for operation in instance.operations])
+    alpha, beta, gamma, delta = coefficients.T
+    arrays = {
+        "client_rtt": client_rtt,
+        "site_rtt": site_rtt,
+        "counts": counts,
+        "coefficients": coefficients,
+        "near": counts @ alpha,
+        "relay": counts @ beta,
+        "direct": counts @ gamma,
+        "quorum": (counts @ delta).sum(axis=-1),
+    }
+    for name, array in arrays.items():
+        array = np.ascontiguousarray(array)
+        array.flags.writeable = False
+        arrays[name] = array
+    return Demand(operations=float(counts.sum()), **arrays)
+
+
+def _per_interval(rtt: FloatArray, periods: int) -> FloatArray:
+    return rtt if rtt.ndim == 3 else np.broadcast_to(rtt, (periods, *rtt.shape))

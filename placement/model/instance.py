@@ -1,0 +1,496 @@
+"""The world as it was measured: sites, clients, round-trip times, demand, failure domains.
+
+An :class:`Instance` holds data only; what is asked of it is a :class:`placement.problem.Problem`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.checks import FloatArray, IntArray, frozen, nonnegative, number, unique_names
+from placement.errors import InputError, UnitsWarning
+from placement.model.operations import STANDARD_OPERATIONS, Operation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from placement.model.demand import Demand
+
+__all__ = ["SITE_LEVEL", "Instance", "Prices"]
+
+SITE_LEVEL = "site"
+"""The failure-domain level that always exists: every site is a domain of its own."""
+
+_SUSPECT_LOW_MS = 0.01
+_SUSPECT_HIGH_MS = 10_000.0
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """What replicas cost, for plans under a budget or with a price in the objective.
+
+    The cost of a configuration, in `currency` per interval of demand, is
+
+        cost(ℓ, R) = Σ_{r ∈ R} ( storage[r] + written_gb · transfer[ℓ, r] )
+
+    that is, every replica is stored, and the leader ships everything written to every replica.
+
+    Parameters
+    ----------
+    storage
+        Price of one replica at each site, shape (sites,).
+    transfer
+        Price per GB sent from one site to another, shape (sites, sites), zero diagonal; None: free.
+    written_gb
+        GB written over the whole of the demand.
+    currency
+        For display only.
+    """
+
+    storage: FloatArray
+    transfer: FloatArray | None = None
+    written_gb: float = 0.0
+    currency: str = "USD"
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """Sites, clients, RTTs and demand, validated and read-only.
+
+    Parameters
+    ----------
+    sites
+        Names of the candidate replica locations, unique.
+    clients
+        Names of the client clusters, unique; a client need not be a site.
+    client_rtt
+        d(c, r) in ms: shape (clients, sites), or (intervals, clients, sites) when RTTs were
+        measured per interval. Finite, >= 0, need not be symmetric or metric.
+    site_rtt
+        d(r, s) in ms, read from r's side (r waits for s): shape (sites, sites), or with a leading
+        axis of intervals. The diagonal is 0: a server reaches itself for free.
+    counts
+        n[c, o], number of operations issued per client and operation: shape (clients, operations),
+        or (intervals, clients, operations). >= 0, fractions allowed. Stored with the interval axis.
+    operations
+        The kinds of operations, in the order of the last axis of `counts`.
+    domains
+        Failure domains: level -> one label per site. A site without a domain at a level has None
+        there. The level ``site`` exists always and need not be given.
+    intervals
+        Labels of the intervals of `counts`, oldest first; "1", "2", … when not given.
+    site_coordinates, client_coordinates
+        Latitude and longitude in degrees, shape (n, 2), NaN where unknown; for maps only.
+    prices
+        Prices of replicas, if money matters.
+    name
+        What people call this instance.
+    provenance
+        Sentences that say where the numbers come from; they travel with the instance.
+
+    Raises
+    ------
+    InputError
+        Naming field, element, value and what was expected.
+
+    Warns
+    -----
+    UnitsWarning
+        When the median RTT lies below 0.01 or above 10,000 ms.
+
+    Notes
+    -----
+    Two instances are equal when all that can change a score is equal: names, RTTs, counts,
+    operations, domains and prices. `fingerprint` is a digest of exactly that.
+    """
+
+    sites: tuple[str, ...]
+    clients: tuple[str, ...]
+    client_rtt: FloatArray
+    site_rtt: FloatArray
+    counts: FloatArray
+    operations: tuple[Operation, ...] = STANDARD_OPERATIONS
+    domains: Mapping[str, tuple[str | None, ...]] = dataclasses.field(default_factory=dict)
+    intervals: tuple[str, ...] = ()
+    site_coordinates: FloatArray | None = None
+    client_coordinates: FloatArray | None = None
+    prices: Prices | None = None
+    name: str = "instance"
+    provenance: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._put("sites", unique_names(self.sites, "sites"))
+        self._put("clients", unique_names(self.clients, "clients"))
+        if not self.sites:
+            raise InputError("no sites", field="sites", expected="at least one site")
+        if not self.clients:
+            raise InputError("no clients", field="clients", expected="at least one client")
+        self._put("operations", _operations(self.operations))
+
+        counts = np.asarray(self.counts, dtype=object if _ragged(self.counts) else None)
+        if counts.ndim == 2:
+            counts = counts[np.newaxis]
+        periods = counts.shape[0] if counts.ndim == 3 else 1
+        self._put("intervals", _intervals(self.intervals, periods))
+        operation_names = [operation.name for operation in self.operations]
+        self._put(
+            "counts",
+            nonnegative(
+                counts,
+                "counts",
+                [
+                    ("interval", self.intervals),
+                    ("client", self.clients),
+                    ("operation", operation_names),
+                ],
+            ),
+        )
+
+        self._put("client_rtt", self._rtt(self.client_rtt, "client_rtt", ("client", self.clients)))
+        self._put("site_rtt", self._rtt(self.site_rtt, "site_rtt", ("site", self.sites)))
+        self._check_diagonal()
+        self._check_units()
+        self._put("domains", _domains(self.domains, self.sites))
+        self._put("prices", _prices(self.prices, self.sites))
+        for field, names in (
+            ("site_coordinates", self.sites),
+            ("client_coordinates", self.clients),
+        ):
+            self._put(field, _coordinates(getattr(self, field), field, names))
+        self._put("provenance", tuple(str(sentence) for sentence in self.provenance))
+
+    def _put(self, field: str, value: object) -> None:
+        """Set a field of the frozen instance while it is being built."""
+        object.__setattr__(self, field, value)
+
+    def _rtt(self, values: object, field: str, rows: tuple[str, tuple[str, ...]]) -> FloatArray:
+        axes = [rows, ("site", self.sites)]
+        if np.ndim(values) == 3:  # type: ignore[arg-type]  # np.ndim takes anything
+            axes.insert(0, ("interval", self.intervals))
+        return nonnegative(values, field, axes)
+
+    def _check_diagonal(self) -> None:
+        diagonal = np.diagonal(self.site_rtt, axis1=-2, axis2=-1)
+        if diagonal.any():
+            where = int(np.nonzero(diagonal)[-1][0])
+            raise InputError(
+                f"site {self.sites[where]!r} has a non-zero RTT to itself",
+                field="site_rtt",
+                value=float(diagonal[np.nonzero(diagonal)][0]),
+                expected="0 on the diagonal: a server reaches itself for free (numpy.fill_diagonal"
+                "(site_rtt, 0)); keep the intra-site figure in client_rtt for the clients there",
+            )
+
+    def _check_units(self) -> None:
+        for field in ("client_rtt", "site_rtt"):
+            values = getattr(self, field)
+            if field == "site_rtt":
+                values = values[..., ~np.eye(len(self.sites), dtype=bool)]
+            if values.size == 0:
+                continue
+            median = float(np.median(values))
+            if 0 < median < _SUSPECT_LOW_MS:
+                fix = "seconds? multiply by 1000"
+            elif median > _SUSPECT_HIGH_MS:
+                fix = "microseconds? divide by 1000"
+            else:
+                continue
+            warnings.warn(
+                f"{field}: the median RTT is {median:g} ms, which no network has; are these {fix}",
+                UnitsWarning,
+                stacklevel=4,
+            )
+
+    # --- looking things up -----------------------------------------------------------------
+
+    @cached_property
+    def aggregated(self) -> dict[float, Demand]:
+        """The demands that :func:`placement.model.demand.aggregate` has computed, by decay."""
+        return {}
+
+    @cached_property
+    def _site_index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.sites)}
+
+    @cached_property
+    def _client_index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.clients)}
+
+    def site_indices(self, names: Iterable[str], field: str = "sites") -> IntArray:
+        """Return the indices of named sites, in the order given.
+
+        Raises
+        ------
+        InputError
+            For a name that is no site (with the closest spelling that is one), or given twice.
+        """
+        found = []
+        for name in unique_names(names, field):
+            if name not in self._site_index:
+                raise InputError(
+                    "unknown site",
+                    field=field,
+                    value=name,
+                    expected=_suggest(name, self.sites, "one of the sites"),
+                )
+            found.append(self._site_index[name])
+        return np.array(found, dtype=np.intp)
+
+    def client_index(self, name: str) -> int:
+        """Return the index of a named client; InputError when there is none."""
+        if name not in self._client_index:
+            raise InputError(
+                "unknown client",
+                field="clients",
+                value=name,
+                expected=_suggest(name, self.clients, "one of the clients"),
+            )
+        return self._client_index[name]
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Failure-domain levels, ``site`` first."""
+        return (SITE_LEVEL, *self.domains)
+
+    def labels(self, level: str) -> tuple[str | None, ...]:
+        """Return the domain label of every site at a level.
+
+        Raises
+        ------
+        InputError
+            For a level that the instance does not know.
+        """
+        if level == SITE_LEVEL:
+            return self.sites
+        if level not in self.domains:
+            raise InputError(
+                "unknown failure-domain level",
+                field="level",
+                value=level,
+                expected=_suggest(level, self.levels, "one of the levels"),
+            )
+        return self.domains[level]
+
+    @property
+    def varying_rtt(self) -> bool:
+        """Whether RTTs differ per interval."""
+        return self.client_rtt.ndim == 3 or self.site_rtt.ndim == 3
+
+    def replace(self, **changes: object) -> Instance:
+        """Return a copy with some fields changed, validated again."""
+        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]  # checked at run time
+
+    # --- identity --------------------------------------------------------------------------
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of everything that can change a score; display data is left out."""
+        digest = hashlib.sha256()
+        head = {
+            "sites": self.sites,
+            "clients": self.clients,
+            "operations": [(o.name, *(c.hex() for c in o.coefficients)) for o in self.operations],
+            "domains": {level: list(labels) for level, labels in sorted(self.domains.items())},
+            "intervals": self.intervals,
+            "written_gb": self.prices.written_gb.hex() if self.prices else None,
+        }
+        digest.update(json.dumps(head, sort_keys=True).encode())
+        arrays = [self.client_rtt, self.site_rtt, self.counts]
+        if self.prices is not None:
+            arrays.append(self.prices.storage)
+            if self.prices.transfer is not None:
+                arrays.append(self.prices.transfer)
+        for array in arrays:
+            digest.update(str(array.shape).encode())
+            digest.update(array.astype("<f8").tobytes())
+        return digest.hexdigest()
+
+    def __getstate__(self) -> dict[str, object]:
+        # A mapping proxy can't be pickled; the look-ups are rebuilt when needed.
+        fields = {field.name for field in dataclasses.fields(self)}
+        state = {key: value for key, value in self.__dict__.items() if key in fields}
+        return {**state, "domains": dict(self.domains)}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self.__dict__["domains"] = MappingProxyType(self.__dict__["domains"])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Instance):
+            return NotImplemented
+        return self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Instance {self.name!r}: {len(self.sites)} sites, {len(self.clients)} clients, "
+            f"{len(self.operations)} operations, {len(self.intervals)} intervals, "
+            f"{self.counts.sum():.6g} operations issued>"
+        )
+
+    # --- pandas ----------------------------------------------------------------------------
+
+    @classmethod
+    def from_frames(
+        cls,
+        *,
+        client_rtt: pd.DataFrame,
+        site_rtt: pd.DataFrame,
+        counts: pd.DataFrame,
+        sites: pd.DataFrame | None = None,
+        clients: pd.DataFrame | None = None,
+        operations: pd.DataFrame | Iterable[Operation] | None = None,
+        name: str = "instance",
+        provenance: Iterable[str] = (),
+    ) -> Instance:
+        """Build an instance from tables; see :func:`placement.model.data_frames.from_frames`."""
+        from placement.model.data_frames import from_frames
+
+        return from_frames(
+            client_rtt=client_rtt,
+            site_rtt=site_rtt,
+            counts=counts,
+            sites=sites,
+            clients=clients,
+            operations=operations,
+            name=name,
+            provenance=tuple(provenance),
+        )
+
+    def to_frames(self) -> dict[str, pd.DataFrame]:
+        """Return the instance as tables; see :func:`placement.model.data_frames.to_frames`."""
+        from placement.model.data_frames import to_frames
+
+        return to_frames(self)
+
+
+def _ragged(values: object) -> bool:
+    """Whether NumPy would refuse `values` as an array (lists of unequal length)."""
+    try:
+        np.asarray(values)
+    except ValueError:
+        return True
+    return False
+
+
+def _suggest(name: str, known: Iterable[str], what: str) -> str:
+    import difflib
+
+    known = tuple(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"{what} (did you mean {close[0]!r}?)"
+    shown = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
+    return f"{what}: {shown}"
+
+
+def _operations(values: Iterable[Operation]) -> tuple[Operation, ...]:
+    operations = tuple(values)
+    for operation in operations:
+        if not isinstance(operation, Operation):
+            raise InputError(
+                "not an operation", field="operations", value=operation, expected="Operation(…)"
+            )
+    unique_names((operation.name for operation in operations), "operations")
+    if not operations:
+        raise InputError("no operations", field="operations", expected="at least one operation")
+    return operations
+
+
+def _intervals(values: Iterable[str], periods: int) -> tuple[str, ...]:
+    labels = tuple(values)
+    if not labels:
+        return tuple(str(i + 1) for i in range(periods))
+    labels = unique_names(labels, "intervals")
+    if len(labels) != periods:
+        raise InputError(
+            "as many labels as intervals of counts are needed",
+            field="intervals",
+            value=len(labels),
+            expected=f"{periods} labels",
+        )
+    return labels
+
+
+def _domains(
+    values: Mapping[str, Iterable[str | None]], sites: tuple[str, ...]
+) -> Mapping[str, tuple[str | None, ...]]:
+    result: dict[str, tuple[str | None, ...]] = {}
+    for level, labels in values.items():
+        labels = tuple(None if label is None or label == "" else str(label) for label in labels)
+        if len(labels) != len(sites):
+            raise InputError(
+                f"level {level!r} needs one label per site",
+                field="domains",
+                value=len(labels),
+                expected=f"{len(sites)} labels",
+            )
+        if level == SITE_LEVEL:
+            if labels != sites:
+                raise InputError(
+                    "the level 'site' is built in and can't be redefined",
+                    field="domains",
+                    value=SITE_LEVEL,
+                    expected="another name for the level",
+                )
+            continue
+        result[str(level)] = labels
+    return MappingProxyType(result)
+
+
+def _prices(prices: Prices | None, sites: tuple[str, ...]) -> Prices | None:
+    if prices is None:
+        return None
+    storage = nonnegative(prices.storage, "prices.storage", [("site", sites)])
+    transfer = prices.transfer
+    if transfer is not None:
+        transfer = nonnegative(transfer, "prices.transfer", [("site", sites), ("site", sites)])
+        if np.diagonal(transfer).any():
+            where = int(np.nonzero(np.diagonal(transfer))[0][0])
+            raise InputError(
+                f"site {sites[where]!r} pays for traffic to itself",
+                field="prices.transfer",
+                value=float(transfer[where, where]),
+                expected="0 on the diagonal",
+            )
+    return Prices(
+        storage=storage,
+        transfer=transfer,
+        written_gb=number(prices.written_gb, "prices.written_gb"),
+        currency=str(prices.currency),
+    )
+
+
+def _coordinates(
+    values: FloatArray | None, field: str, names: tuple[str, ...]
+) -> FloatArray | None:
+    if values is None:
+        return None
+    array = frozen(values)
+    if array.shape != (len(names), 2):
+        raise InputError(
+            "wrong shape", field=field, value=array.shape, expected=f"({len(names)}, 2)"
+        )
+    limits = np.array([90.0, 180.0])
+    outside = np.abs(array) > limits  # NaN, "unknown", compares false
+    if outside.any():
+        row = int(np.nonzero(outside)[0][0])
+        raise InputError(
+            f"coordinates of {names[row]!r} are not on the globe",
+            field=field,
+            value=tuple(map(float, array[row])),
+            expected="latitude within ±90 and longitude within ±180 degrees",
+        )
+    return array

@@ -1,0 +1,337 @@
+"""From a question to the constraints on site indices: masks and numbers, refused if contradictory.
+
+In two steps, because sweeps ask for one number of replicas after another: :func:`allowed` is what
+the question says whatever the number, :func:`compiled` adds the number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeGuard
+
+import numpy as np
+
+from placement.checks import BoolArray
+from placement.errors import InputError
+from placement.evaluation.score import majority
+from placement.model.constraints import GroupRule, Rules, group_rule, mask
+
+if TYPE_CHECKING:
+    from placement.problem import Problem
+
+__all__ = ["Allowed", "allowed", "compiled", "is_count"]
+
+
+def _whole(value: object, field: str, minimum: int = 1) -> int:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, np.integer, float))
+        or int(value) != value
+        or value < minimum
+    ):
+        raise InputError(
+            "not a possible number",
+            field=field,
+            value=value,
+            expected=f"a whole number >= {minimum}",
+        )
+    return int(value)
+
+
+def _range(value: object) -> tuple[int, int]:
+    """Inclusive range of |R| from a number, a pair or a Python range."""
+    low: object
+    high: object
+    if isinstance(value, range):
+        if len(value) == 0 or abs(value.step) != 1:
+            raise InputError(
+                "not a possible range",
+                field="replicas",
+                value=value,
+                expected="a non-empty range of step 1",
+            )
+        low, high = min(value), max(value)
+    elif isinstance(value, tuple):
+        if len(value) != 2:
+            raise InputError(
+                "not a possible range", field="replicas", value=value, expected="(least, most)"
+            )
+        low, high = value
+    else:
+        low, high = value, value
+    least, most = _whole(low, "replicas"), _whole(high, "replicas")
+    if least > most:
+        raise InputError(
+            "not a possible range", field="replicas", value=value, expected="least <= most"
+        )
+    return least, most
+
+
+def _by_name(value: object) -> TypeGuard[tuple[str, ...]]:
+    return isinstance(value, tuple) and any(isinstance(item, str) for item in value)
+
+
+def is_count(value: object) -> TypeGuard[int | tuple[int, int] | range]:
+    """Return whether replicas are given as a number or a range of numbers, not by name."""
+    if isinstance(value, tuple):
+        return not _by_name(value)
+    return isinstance(value, (int, range)) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What each site may and must do as far as no number of replicas decides it.
+
+    Attributes
+    ----------
+    may_hold, must_hold, may_vote, must_vote, may_lead
+        As in :class:`Rules`, read-only.
+    fixed
+        |R| when the replicas are given by name; else None.
+    voters, quorum
+        |V| and m.
+    pins
+        Sites that are pinned: `must_hold` but for voters that have no choice.
+    held, holders
+        How many sites must hold a replica, and may.
+    """
+
+    may_hold: BoolArray
+    must_hold: BoolArray
+    may_vote: BoolArray
+    must_vote: BoolArray
+    may_lead: BoolArray
+    fixed: int | None
+    voters: int
+    quorum: int
+    pins: int
+    held: int
+    holders: int
+
+
+def allowed(problem: Problem) -> Allowed:
+    """Turn what the question says of the sites into masks, refusing what contradicts itself.
+
+    Raises
+    ------
+    InputError
+        For an unknown site, and for names that contradict each other.
+    """
+    instance = problem.instance
+    size = len(instance.sites)
+    forbidden = mask(size, instance.site_indices(problem.forbidden, "forbidden"))
+    may_hold = ~forbidden
+    must_hold = mask(size, instance.site_indices(problem.pinned, "pinned"))
+
+    replicas, voters = problem.replicas, problem.voters
+    if isinstance(replicas, str) or isinstance(voters, str):
+        field = "replicas" if isinstance(replicas, str) else "voters"
+        raise InputError(
+            "one string where a number or a list of names was expected",
+            field=field,
+            value=getattr(problem, field),
+            expected="5 or ['a', 'b', …]",
+        )
+    fixed_count: int | None = None
+    if _by_name(replicas):
+        fixed = mask(size, instance.site_indices(replicas, "replicas"))
+        _within(problem, must_hold, fixed, "pinned", "one of the fixed replicas")
+        _within(problem, fixed, may_hold, "replicas", "no forbidden site")
+        may_hold, must_hold = fixed, fixed.copy()
+        fixed_count = _count(fixed)
+
+    may_vote = may_hold & ~mask(size, instance.site_indices(problem.non_voters, "non_voters"))
+    must_vote = mask(size, instance.site_indices(problem.pinned_voters, "pinned_voters"))
+    if _by_name(voters):
+        fixed = mask(size, instance.site_indices(voters, "voters"))
+        _within(problem, must_vote, fixed, "pinned_voters", "one of the fixed voters")
+        _within(problem, fixed, may_vote, "voters", "a site that may hold a voting replica")
+        may_vote, must_vote = fixed, fixed.copy()
+        count = _count(fixed)
+    else:
+        count = _whole(voters, "voters")
+
+    quorum = majority(count) if problem.quorum is None else _whole(problem.quorum, "quorum")
+    if quorum > count:
+        raise InputError(
+            "a quorum larger than the number of voters",
+            field="quorum",
+            value=quorum,
+            expected=f"<= {count}",
+        )
+
+    may_lead = may_vote.copy()
+    if problem.leaders is not None:
+        may_lead &= mask(size, instance.site_indices(problem.leaders, "leaders"))
+    if problem.leader is not None:
+        chosen = mask(size, instance.site_indices([problem.leader], "leader"))
+        _within(problem, chosen, may_lead, "leader", "a site that may vote and lead")
+        may_lead = chosen
+        must_vote = must_vote | chosen
+    _within(problem, must_vote, may_vote, "pinned_voters", "a site that may hold a voting replica")
+    must_hold = must_hold | must_vote
+    _within(problem, must_hold, may_hold, "pinned", "no forbidden site")
+    if (pinned := _count(must_vote)) > count:
+        raise _too_many_pins("pinned_voters", pinned, count)
+    pins = _count(must_hold)
+
+    # What follows from the counts alone is said outright, so that every method sees it.
+    if pinned == count:
+        may_vote = must_vote.copy()
+    elif _count(may_vote) == count:
+        must_vote = may_vote.copy()
+        must_hold = must_hold | must_vote
+    may_lead = may_lead & may_vote
+    for array in (may_hold, must_hold, may_vote, must_vote, may_lead):
+        array.flags.writeable = False  # problems that differ in the number of replicas share them
+    return Allowed(
+        may_hold=may_hold,
+        must_hold=must_hold,
+        may_vote=may_vote,
+        must_vote=must_vote,
+        may_lead=may_lead,
+        fixed=fixed_count,
+        voters=count,
+        quorum=quorum,
+        pins=pins,
+        held=_count(must_hold),
+        holders=_count(may_hold),
+    )
+
+
+def compiled(problem: Problem, known: Allowed, before: Rules | None = None) -> Rules:
+    """Add what the number of replicas decides, refusing what contradicts itself.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    known
+        What :func:`allowed` says of it.
+    before
+        Rules of a problem that differs from it in the number of replicas alone, if there is one:
+        what is the same is taken from there.
+
+    Raises
+    ------
+    InputError
+        For numbers that contradict each other or the sites.
+    """
+    size = len(problem.instance.sites)
+    if known.fixed is not None:
+        least = most = known.fixed
+    else:
+        least, most = _range(problem.replicas)
+        if least > size:
+            raise InputError(
+                "more replicas than sites", field="replicas", value=least, expected=f"<= {size}"
+            )
+        most = min(most, size)
+    if known.voters > most:
+        raise InputError(
+            "more voters than replicas",
+            field="voters",
+            value=known.voters,
+            expected=f"<= {most}",
+        )
+    if known.pins > most:
+        raise _too_many_pins("pinned", known.pins, most)
+    least = max(least, known.voters, known.pins)
+
+    may_hold, must_hold = known.may_hold, known.must_hold
+    may_vote, may_lead = known.may_vote, known.may_lead
+    # what follows from the counts alone, again
+    if known.held == most:
+        may_hold = must_hold
+        may_vote = may_vote & may_hold
+        may_lead = may_lead & may_vote
+    elif known.holders == least:
+        must_hold = may_hold
+    if before is not None and before.may_hold is may_hold and before.may_vote is may_vote:
+        return before.with_size(least, most, must_hold, may_lead)
+    return Rules(
+        replicas_min=least,
+        replicas_max=most,
+        voters=known.voters,
+        quorum=known.quorum,
+        may_hold=may_hold,
+        must_hold=must_hold,
+        may_vote=may_vote,
+        must_vote=known.must_vote,
+        may_lead=may_lead,
+        groups=_groups(problem, known.voters, known.quorum, may_hold, may_vote),
+        budget=problem.budget,
+        cost_weight=float(problem.cost_weight),
+    )
+
+
+def _too_many_pins(field: str, pins: int, limit: int) -> InputError:
+    return InputError(
+        "more pinned sites than asked for", field=field, value=pins, expected=f"<= {limit}"
+    )
+
+
+def _count(chosen: BoolArray) -> int:
+    """How many sites: a mask has few elements, and this is the quickest way to count them."""
+    return int(np.count_nonzero(chosen))
+
+
+def _groups(
+    problem: Problem, voters: int, quorum: int, may_hold: np.ndarray, may_vote: np.ndarray
+) -> tuple[GroupRule, ...]:
+    groups = []
+    for rule in (*problem.diversity, *problem.objective.diversity(voters, quorum)):
+        words = []
+        if rule.cap is not None:
+            words.append(f"at most {rule.cap} of the {rule.role} per {rule.level}")
+        if rule.min_domains is not None:
+            words.append(
+                f"{rule.role} in at least {rule.min_domains} distinct {rule.level} domains"
+            )
+        groups.append(
+            group_rule(
+                problem.instance,
+                level=rule.level,
+                role=rule.role,
+                cap=rule.cap,
+                min_domains=rule.min_domains,
+                why=" and ".join(words),
+                bound=may_vote if rule.role == "voters" else may_hold,
+            )
+        )
+    if problem.survive is not None:
+        needed = max(quorum, voters - quorum + 1)
+        if needed == voters and voters - needed == 0:
+            raise InputError(
+                f"with {voters} voters and quorum {quorum} no voter may be lost, so no "
+                f"{problem.survive} can be survived",
+                field="survive",
+                value=problem.survive,
+                expected="more voters (3 or more with majorities)",
+            )
+        groups.append(
+            group_rule(
+                problem.instance,
+                level=problem.survive,
+                role="voters",
+                cap=voters - needed,
+                min_domains=None,
+                why=f"survive the loss of any one {problem.survive} "
+                f"(at most {voters - needed} of {voters} voters in each)",
+                bound=may_vote,
+            )
+        )
+    return tuple(groups)
+
+
+def _within(
+    problem: Problem, inner: np.ndarray, outer: np.ndarray, field: str, expected: str
+) -> None:
+    stray = inner & ~outer
+    if stray.any():
+        raise InputError(
+            "contradicts another constraint",
+            field=field,
+            value=problem.instance.sites[int(stray.argmax())],
+            expected=expected,
+        )

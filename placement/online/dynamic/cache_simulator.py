@@ -1,0 +1,201 @@
+"""A cache at every site in place of dynamic copies: what the paper compares with.
+
+The k objects of a site's cache are spread over its nodes by the ring. A client whose site has no
+static copy asks the node at its site that would hold the object. A hit costs the local RTT; on a
+miss the local hop is lost, the closest static copy answers, and the object is cached. A write
+evicts the object from the caches of all sites.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from placement.checks import FloatArray, IntArray
+from placement.errors import InputError
+from placement.online.dynamic.hot_set_demand import World
+from placement.online.dynamic.request_traffic import Workload, requests
+from placement.online.dynamic.write_wait import Forwarding, write_rtt
+
+__all__ = ["Accesses", "Cache", "CacheTrace", "accesses", "simulate_caches"]
+
+
+class Cache(Protocol):
+    """Objects of one node; uniform size."""
+
+    def read(self, key: int) -> bool:
+        """Whether `key` is held; where not, it is put in, perhaps in place of another."""
+        ...
+
+    def evict(self, key: int) -> None:
+        """Drop `key` if it is held."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class CacheTrace:
+    """What happened, per tick; NaN where a tick has no reads or no writes.
+
+    Attributes
+    ----------
+    time
+        Start of each tick in s.
+    read_ms, write_ms
+        Mean latency.
+    hits
+        Share of the reads without a local static copy that found the object cached, whole run.
+    reads
+        Latencies of all reads in ms with their number, as (values, counts).
+    evictions
+        Messages that told caches of writes.
+    """
+
+    time: FloatArray
+    read_ms: FloatArray
+    write_ms: FloatArray
+    hits: float
+    reads: tuple[FloatArray, IntArray]
+    evictions: int
+
+
+@dataclass(frozen=True, eq=False)
+class Accesses:
+    """What the cache of one node sees, for replaying a policy or knowing the future.
+
+    Attributes
+    ----------
+    node
+        Index on the ring.
+    events
+        Keys in the order of requests; −key − 1 for a write.
+    """
+
+    node: int
+    events: IntArray
+
+
+def simulate_caches(
+    world: World,
+    workload: Workload,
+    make: Callable[[int], Cache] | None,
+    k: int,
+    seed: int,
+    *,
+    forwarding: Forwarding = Forwarding.SITES,
+) -> CacheTrace:
+    """Simulate caches under the requests that :func:`~…simulator.simulate` sees for this seed.
+
+    Parameters
+    ----------
+    world, workload, seed
+        As for votes.
+    make
+        Makes the cache of one node, given its room; None: the unmodified store without caches.
+    k
+        Objects cached at each site, spread over its nodes; a multiple of their number.
+    forwarding
+        What a write waits for: acknowledged evictions at all sites (the default), all copies, or
+        nothing but the static copy that was asked (evictions in the background).
+
+    Notes
+    -----
+    O(requests), one call of Python per read.
+    """
+    rtt = world.geography.rtt
+    problem = world.problem(0)
+    static, static_rtt = problem.static, problem.static_rtt
+    closest = np.where(static[None], rtt[:, :, None], np.inf).argmin(axis=1)
+    holder = world.ring.holders(world.keys)
+    caches = _caches(world, make, k)
+    rows: list[tuple[float, float, float]] = []
+    latencies: Counter[float] = Counter()
+    hits = misses = evictions = 0
+    for tick in requests(world, workload, seed):
+        home = world.generators.site[tick.generator]
+        local = static[home, tick.key]
+        latency = static_rtt[home, tick.key].copy()
+        if caches is not None:
+            nodes = holder[home, tick.key]
+            found = np.zeros(len(home), dtype=bool)
+            seen = np.flatnonzero(~local | tick.write)
+            for index, write, node, key in zip(
+                seen.tolist(),
+                tick.write[seen].tolist(),
+                nodes[seen].tolist(),
+                tick.key[seen].tolist(),
+                strict=True,
+            ):
+                if write:
+                    for site in range(len(holder)):
+                        caches[holder[site, key]].evict(key)
+                else:
+                    found[index] = caches[node].read(key)
+            asked = ~local & ~tick.write
+            own = np.diag(rtt)[home]
+            # A miss has gone to its own site in vain first.
+            latency = np.where(asked, np.where(found, own, own + latency), latency)
+            hits += int(found.sum())
+            misses += int((asked & ~found).sum())
+            evictions += int(tick.write.sum()) * len(holder)
+        writes = write_rtt(rtt, closest, static, home[tick.write], tick.key[tick.write], forwarding)
+        read = latency[~tick.write]
+        values, counts = np.unique(read, return_counts=True)
+        latencies.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        rows.append((tick.start, _mean(read), _mean(writes)))
+    table = np.array(rows)
+    values = np.array(sorted(latencies))
+    return CacheTrace(
+        time=table[:, 0],
+        read_ms=table[:, 1],
+        write_ms=table[:, 2],
+        hits=hits / (hits + misses) if hits + misses else float("nan"),
+        reads=(values, np.array([latencies[v] for v in values.tolist()], dtype=np.intp)),
+        evictions=evictions,
+    )
+
+
+def accesses(world: World, workload: Workload, seed: int) -> list[Accesses]:
+    """Return what the cache of each node sees in a run, nodes in order.
+
+    Reads of objects without a static copy at the reader's site, and all writes of objects that the
+    node would hold.
+    """
+    static = world.problem(0).static
+    holder = world.ring.holders(world.keys)
+    parts: list[list[IntArray]] = [[] for _ in world.ring.site]
+    for tick in requests(world, workload, seed):
+        home = world.generators.site[tick.generator]
+        for site in range(len(holder)):
+            seen = tick.write | ((home == site) & ~static[site, tick.key])
+            nodes = holder[site, tick.key[seen]]
+            events = np.where(tick.write, -tick.key - 1, tick.key)[seen]
+            for node in np.unique(nodes).tolist():
+                parts[node].append(events[nodes == node])
+    empty = np.zeros(0, dtype=np.intp)
+    return [Accesses(node, np.concatenate(part or [empty])) for node, part in enumerate(parts)]
+
+
+def _caches(world: World, make: Callable[[int], Cache] | None, k: int) -> list[Cache] | None:
+    if make is None:
+        return None
+    nodes = len(world.ring.site)
+    per_site = np.bincount(world.ring.site, minlength=world.geography.count)
+    rooms = [k // int(per_site[site]) for site in world.ring.site]
+    if any(
+        room * int(per_site[site]) != k for room, site in zip(rooms, world.ring.site, strict=True)
+    ):
+        raise InputError(
+            "cannot be spread evenly over the nodes of a site",
+            field="k",
+            value=k,
+            expected=f"a multiple of {int(per_site[0])}",
+        )
+    return [make(rooms[node]) for node in range(nodes)]
+
+
+def _mean(values: FloatArray) -> float:
+    return float(values.mean()) if len(values) else float("nan")

@@ -1,0 +1,106 @@
+"""Requests over time, with generators that restart: the same for every policy under one seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.checks import BoolArray, IntArray, number
+from placement.errors import InputError
+from placement.online.dynamic.hot_set_demand import Generators, World
+from placement.online.random_streams import spawn_streams
+
+__all__ = ["CAUSES", "Tick", "Workload", "requests"]
+
+CAUSES = ("ring", "demand", "restarts", "arrivals", "policy")
+"""Streams of a run: where things are; what is popular; new hot sets; requests; a policy's draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """How much is asked, and when hot sets change.
+
+    Parameters
+    ----------
+    seconds
+        Length of the run.
+    rate
+        Requests per second of each generator, a Poisson process.
+    write_share
+        Share of requests that are writes, to keys drawn like those of reads.
+    restart_every
+        Seconds between restarts, which go through the generators in turn; 0: never.
+    tick
+        Seconds that are simulated at once.
+    """
+
+    seconds: float = 300.0
+    rate: float = 1000.0
+    write_share: float = 0.0
+    restart_every: float = 30.0
+    tick: float = 0.5
+
+    def __post_init__(self) -> None:
+        number(self.seconds, "seconds", above=True)
+        number(self.rate, "rate")
+        number(self.restart_every, "restart_every")
+        number(self.tick, "tick", above=True)
+        if not 0 <= self.write_share <= 1:
+            raise InputError(
+                "out of range", field="write_share", value=self.write_share, expected="0 to 1"
+            )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tick:
+    """Requests of one tick, in the order of their arrival.
+
+    Attributes
+    ----------
+    start
+        Second at which the tick begins.
+    restarted
+        Generators that restarted at its beginning.
+    generators
+        Who asks, as of now.
+    generator, key, write
+        Per request: who, for what, and whether it writes.
+    """
+
+    start: float
+    restarted: tuple[int, ...]
+    generators: Generators
+    generator: IntArray
+    key: IntArray
+    write: BoolArray
+
+
+def requests(world: World, workload: Workload, seed: int) -> Iterator[Tick]:
+    """Yield the ticks of a run; the same for the same world, workload and seed."""
+    streams = spawn_streams(seed, CAUSES)
+    arrivals, restarts = streams["arrivals"], streams["restarts"]
+    generators = world.generators
+    count, keys = len(generators.site), len(generators.common)
+    # A table of cumulative chances turns uniform numbers into ranks by bisection.
+    cumulative = np.cumsum(generators.popularity)
+    cumulative /= cumulative[-1]
+    ticks = int(np.ceil(workload.seconds / workload.tick - 1e-9))
+    done = 0
+    for number_ in range(ticks):
+        start = number_ * workload.tick
+        restarted = []
+        while workload.restart_every and start >= (done + 1) * workload.restart_every - 1e-9:
+            restarted.append(done % count)
+            generators = generators.restarted(done % count, restarts)
+            done += 1
+        size = int(arrivals.poisson(workload.rate * workload.tick * count))
+        who = arrivals.integers(0, count, size)
+        rank = np.minimum(np.searchsorted(cumulative, arrivals.random(size), "right"), keys - 1)
+        shared = arrivals.random(size) < generators.correlation
+        key = np.where(shared, generators.common[rank], generators.order[who, rank])
+        write = arrivals.random(size) < workload.write_share
+        yield Tick(
+            start, tuple(restarted), generators, who.astype(np.intp), key.astype(np.intp), write
+        )

@@ -1,0 +1,108 @@
+"""What a rule for reads must offer to the simulator, and the one that draws from a strategy.
+
+A rule is asked at the gateway, once per attempt, which nodes to read from. One that learns is told
+of what came back. Rules of the paper and beyond are in ``heuristics.online.reads``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from placement.online.reads.quorum_mixture import ReadStrategy
+from placement.online.reads.quorum_systems import Quorum
+from placement.online.reads.sample_path import uniforms
+
+__all__ = ["Answered", "FromStrategy", "ReadRule", "RuleState", "StrategyState"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a reply carries back.
+
+    Attributes
+    ----------
+    gateway, node
+        Who asked, who answered.
+    now
+        Time of receipt, ms.
+    response_ms
+        From sending to receipt.
+    service_ms
+        Work of this read at the node.
+    queue
+        Requests at the node (waiting and in service) when this one arrived, itself not counted.
+    """
+
+    gateway: int
+    node: int
+    now: float
+    response_ms: float
+    service_ms: float
+    queue: int
+
+
+class RuleState(Protocol):
+    """A rule at work in one run."""
+
+    def choose(self, gateway: int, now: float) -> Quorum:
+        """Nodes to read from; they are taken as sent to.
+
+        One node reads there alone, more are a quorum.
+        """
+
+    def answered(self, reply: Answered) -> None:
+        """Take note of a reply; only called when the rule learns."""
+
+
+class ReadRule(Protocol):
+    """A rule: immutable, and asked for a fresh state by every run.
+
+    Attributes
+    ----------
+    name
+        For tables.
+    learns
+        Whether :meth:`RuleState.answered` is to be called.
+    """
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether replies are to be told."""
+
+    def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
+        """Begin a run on `nodes` nodes."""
+
+
+@dataclass(frozen=True)
+class FromStrategy:
+    """Draws from a fixed strategy, for example an optimal one."""
+
+    strategy: ReadStrategy
+    name: str = "strategy"
+    learns: bool = False
+
+    def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
+        """Begin a run."""
+        return StrategyState(self.strategy, uniforms(rng))
+
+
+class StrategyState:
+    """A strategy being drawn from."""
+
+    def __init__(self, strategy: ReadStrategy, draws: Iterator[float]) -> None:
+        self._strategy, self._draws = strategy, draws
+
+    def choose(self, gateway: int, now: float) -> Quorum:
+        """Draw a quorum."""
+        return self._strategy.draw(gateway, next(self._draws))
+
+    def answered(self, reply: Answered) -> None:
+        """Nothing is learned."""

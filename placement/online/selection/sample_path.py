@@ -1,0 +1,260 @@
+"""A sample path: everything that happens to a cluster, drawn before any policy decides."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.errors import InputError
+from placement.online.random_streams import spawn_streams
+from placement.online.selection.cluster import Cluster, whole
+
+__all__ = ["SamplePath", "draw"]
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+_SPARE = 4.0
+"""Speeds are drawn for this many times the span of the arrivals; what drains later reuses them."""
+
+_LONGEST = 1e12
+"""No time of a path is longer, ms."""
+
+
+@dataclass(frozen=True, eq=False)
+class SamplePath:
+    """The randomness of one run; policies share it (common random numbers).
+
+    Attributes
+    ----------
+    cluster, seed
+        What it was drawn for, and from.
+    arrival
+        ms at which each read reaches its client, increasing; shape (n,).
+    client, group
+        Of each read, shape (n,).
+    work
+        Unit-mean work of each read, shape (n,).
+    shadowed
+        Whether the read also goes to the other replicas, shape (n,).
+    shadow_work
+        Work of those extra reads, by the order of the other replicas on the ring; shape
+        (n, replication − 1). Each copy has its own.
+    shuffle
+        A random order of the replicas' places for each read, for random policies and random ties;
+        shape (n, replication).
+    uniform
+        A uniform number per read, for policies that need one; shape (n,).
+    means
+        Mean service time in ms of every server in each epoch, shape (epochs, servers).
+    """
+
+    cluster: Cluster
+    seed: int
+    arrival: FloatArray
+    client: IntArray
+    group: IntArray
+    work: FloatArray
+    shadowed: BoolArray
+    shadow_work: FloatArray
+    shuffle: npt.NDArray[np.int8]
+    uniform: FloatArray
+    means: FloatArray
+
+    def __post_init__(self) -> None:
+        cluster, n = self.cluster, len(self.arrival)
+        others = cluster.replication - 1
+        shapes: dict[str, tuple[int, ...]] = {
+            "client": (n,),
+            "group": (n,),
+            "work": (n,),
+            "shadowed": (n,),
+            "uniform": (n,),
+        }
+        shapes |= {"arrival": (n,), "shadow_work": (n, others), "shuffle": (n, others + 1)}
+        shapes["means"] = (len(self.means), cluster.servers)
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise InputError(
+                    "wrong shape", field=name, value=getattr(self, name).shape, expected=str(shape)
+                )
+        if not len(self.means) or not (np.isfinite(self.means) & (self.means > 0)).all():
+            raise InputError("not a mean", field="means", expected="at least one epoch, all > 0")
+        if n and (np.diff(self.arrival) < 0).any():
+            raise InputError("not in order", field="arrival", expected="increasing times")
+        longest = float(self.means.max())
+        for name in ("arrival", "work", "shadow_work"):
+            times = getattr(self, name) * (1.0 if name == "arrival" else longest)
+            # Beyond, a float can no longer tell nearby events apart.
+            if not ((times >= 0) & (times < _LONGEST)).all():
+                raise InputError("not a time", field=name, expected=f"0 to {_LONGEST:g} ms")
+        for name, below in (("client", cluster.clients), ("group", cluster.servers)):
+            _within(getattr(self, name), name, below)
+        _within(self.shuffle, "shuffle", others + 1)
+
+    @property
+    def size(self) -> int:
+        """Number of reads."""
+        return len(self.arrival)
+
+    def mean_at(self, server: int, time_ms: float) -> float:
+        """Return the mean service time in force, in ms; epochs repeat after the last one drawn."""
+        epoch = math.floor(time_ms / self.cluster.epoch_ms) if self.epochs > 1 else 0
+        return float(self.means[epoch % self.epochs, server])
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs of speeds were drawn."""
+        return len(self.means)
+
+    def first(self, count: int, *, plain_from: int | None = None) -> Self:
+        """Return the path of the first `count` reads.
+
+        Parameters
+        ----------
+        count
+            From 0 to the number of reads.
+        plain_from
+            From this read on nothing is shadowed; None: leave all as it is.
+        """
+        if whole(count, "count", 0) > self.size:
+            raise InputError(
+                "fewer reads than that", field="count", value=count, expected=f"<= {self.size}"
+            )
+        shadowed = self.shadowed[:count].copy()
+        if plain_from is not None:
+            shadowed[plain_from:] = False
+        return dataclasses.replace(
+            self,
+            arrival=self.arrival[:count],
+            client=self.client[:count],
+            group=self.group[:count],
+            work=self.work[:count],
+            shadowed=_read_only(shadowed),
+            shadow_work=self.shadow_work[:count],
+            shuffle=self.shuffle[:count],
+            uniform=self.uniform[:count],
+        )
+
+    def on_grid(self, ticks_per_ms: int = 128) -> Self:
+        """Return the path rounded so that every time is a whole number of ticks.
+
+        Times become multiples of 1/ticks_per_ms ms, which must be a power of two: sums of such
+        numbers are exact in floating point, so that simulator and integer programmes compute the
+        same numbers. The work becomes the service time on a fast server (ms), the means become 1
+        (fast) and `fluctuation` (slow).
+
+        Raises
+        ------
+        InputError
+            When ticks_per_ms is no power of two, or the delay, the epoch or the fluctuation does
+            not fit the grid.
+        """
+        ticks = whole(ticks_per_ms, "ticks_per_ms", 1)
+        if ticks & (ticks - 1):
+            raise InputError(
+                "floats are exact on binary grids only",
+                field="ticks_per_ms",
+                value=ticks,
+                expected="a power of two",
+            )
+        cluster = self.cluster
+        for name in ("one_way_ms", "epoch_ms"):
+            value = getattr(cluster, name)
+            if math.isfinite(value) and value * ticks != round(value * ticks):
+                raise InputError(
+                    "not on the grid", field=name, value=value, expected=f"multiples of 1/{ticks}"
+                )
+        factors = np.rint(self.means / cluster.fast_ms)
+        if not np.allclose(factors * cluster.fast_ms, self.means, rtol=1e-9, atol=0):
+            raise InputError(
+                "not on the grid",
+                field="fluctuation",
+                value=cluster.fluctuation,
+                expected="a whole number",
+            )
+
+        def rounded(work: FloatArray) -> FloatArray:
+            return _read_only(np.maximum(1, np.rint(work * cluster.fast_ms * ticks)) / ticks)
+
+        return dataclasses.replace(
+            self,
+            arrival=_read_only(np.floor(self.arrival * ticks) / ticks),
+            work=rounded(self.work),
+            shadow_work=rounded(self.shadow_work),
+            means=_read_only(factors),
+        )
+
+
+def draw(cluster: Cluster, seed: int) -> SamplePath:
+    """Draw a sample path.
+
+    Parameters
+    ----------
+    cluster
+        What to draw for.
+    seed
+        Streams are those of :func:`placement.online.spawn_streams`; work is drawn per request and
+        not per server, so that a request is equally large wherever it goes.
+
+    Notes
+    -----
+    O(n·replication + epochs·servers).
+    """
+    streams = spawn_streams(seed)
+    n, others = cluster.requests, cluster.replication - 1
+    rng = streams["arrivals"]
+    arrival = _arrivals(cluster, rng)
+    client = rng.choice(cluster.clients, n, p=cluster.client_weights / cluster.client_weights.sum())
+    group = rng.integers(cluster.servers, size=n)
+    shadow, policy = streams["shadow"], streams["policy"]
+    return SamplePath(
+        cluster,
+        seed,
+        _read_only(arrival),
+        _read_only(client.astype(np.intp)),
+        _read_only(group.astype(np.intp)),
+        _read_only(streams["work"].standard_exponential(n)),
+        _read_only(shadow.random(n) < cluster.shadow),
+        _read_only(shadow.standard_exponential((n, others))),
+        _read_only(np.argsort(policy.random((n, others + 1)), axis=1).astype(np.int8)),
+        _read_only(policy.random(n)),
+        _read_only(_speeds(cluster, streams["speeds"], float(arrival[-1]) if n else 0.0)),
+    )
+
+
+def _within(values: npt.NDArray[np.integer], field: str, below: int) -> None:
+    if values.size and (values.min() < 0 or values.max() >= below):
+        raise InputError(
+            "out of range", field=field, expected=f"whole numbers from 0 to {below - 1}"
+        )
+
+
+def _arrivals(cluster: Cluster, rng: np.random.Generator) -> FloatArray:
+    n, rate = cluster.requests, cluster.arrivals_per_ms
+    if cluster.arrivals == "poisson":
+        return np.cumsum(rng.exponential(1 / rate, n))
+    rows = -(-n // cluster.generators)
+    gaps = rng.poisson(cluster.generators / rate, (rows, cluster.generators)).astype(np.float64)
+    if rows:
+        gaps[0] = 0.0  # every source fires at once at the start
+    times = np.cumsum(gaps, axis=0).ravel()[:n]
+    return np.sort(times, kind="stable")
+
+
+def _speeds(cluster: Cluster, rng: np.random.Generator, last_ms: float) -> FloatArray:
+    epochs = 1
+    if cluster.fluctuation > 1 and math.isfinite(cluster.epoch_ms):
+        epochs += 1 + math.ceil(_SPARE * last_ms / cluster.epoch_ms)
+    fast = rng.random((epochs, cluster.servers)) < 0.5
+    return np.where(fast, cluster.fast_ms, cluster.slow_ms)
+
+
+def _read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
+    array.flags.writeable = False
+    return array

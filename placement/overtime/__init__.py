@@ -1,0 +1,1 @@
+"""Decisions over time: replay of strategies, moves between configurations, watch."""

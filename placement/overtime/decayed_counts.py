@@ -1,0 +1,244 @@
+"""Exponentially decayed counts: what is left of the past when the next interval begins.
+
+Sharov et al., PVLDB 8(12), 2015, section 3, Eq. 2, written for counts instead of scores: with a
+decay τ >= 1,
+
+    N(0) = 0,    N(i) = N(i−1)/τ + n(i)
+
+so that interval k weighs τ^(k−i) after interval i. Eq. 1 is linear in the counts: with one RTT
+matrix for all intervals, the score of N(i) is agg_score(i). The state is N(i) and nothing else, and
+one update is one division and one addition per cell; a run that is stopped, written down and taken
+up again therefore gives the same bits as one that was never stopped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import FloatArray, frozen, number
+from placement.errors import InputError
+from placement.model.demand import decay_weights
+
+__all__ = ["Decay", "DecayedCounts", "decayed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """How fast the past is forgotten.
+
+    Parameters
+    ----------
+    factor
+        τ >= 1 of Eq. 2: an interval counts 1/τ of the one after it. 1 forgets nothing, infinity
+        everything but the last interval; the paper uses 2.
+
+    Raises
+    ------
+    InputError
+        Unless factor >= 1.
+
+    Examples
+    --------
+    >>> Decay.of_half_life(1.0)
+    Decay(factor=2.0)
+    >>> Decay(2.0).half_life, Decay(1.0).half_life
+    (1.0, inf)
+    """
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        decay_weights(1, self.factor)  # checks it
+        object.__setattr__(self, "factor", float(self.factor))
+
+    @classmethod
+    def of_half_life(cls, intervals: float) -> Decay:
+        """Return the decay that halves an interval's weight after so many intervals, > 0."""
+        if intervals == math.inf:
+            return cls(1.0)
+        length = number(intervals, "half_life", above=True)
+        return cls(_power(2.0, 1.0 / length))
+
+    @classmethod
+    def of_time_constant(cls, intervals: float) -> Decay:
+        """Return the decay that leaves 1/e of an interval's weight after so many intervals, > 0."""
+        if intervals == math.inf:
+            return cls(1.0)
+        length = number(intervals, "time_constant", above=True)
+        return cls(_power(math.e, 1.0 / length))
+
+    @property
+    def half_life(self) -> float:
+        """Intervals after which a weight has halved: infinite for τ = 1, 0 for τ = ∞."""
+        if self.factor == 1.0:
+            return math.inf
+        return 0.0 if math.isinf(self.factor) else 1.0 / math.log2(self.factor)
+
+    @property
+    def time_constant(self) -> float:
+        """Intervals after which 1/e of a weight is left: infinite for τ = 1, 0 for τ = ∞."""
+        if self.factor == 1.0:
+            return math.inf
+        return 0.0 if math.isinf(self.factor) else 1.0 / math.log(self.factor)
+
+
+@dataclass(frozen=True, eq=False)
+class DecayedCounts:
+    """The state after some intervals: decayed counts, never changed in place.
+
+    Attributes
+    ----------
+    decay
+        How fast the past is forgotten.
+    counts
+        N(i), read-only, any shape; usually (clients, operations) or (databases, clients,
+        operations).
+    weight
+        Σ of the weights of the intervals seen, so that counts / weight are decayed operations per
+        interval; 0 before the first.
+    intervals
+        i, how many were seen.
+
+    Examples
+    --------
+    >>> state = DecayedCounts.empty((2,), Decay(2.0)).after([8.0, 0.0]).after([1.0, 3.0])
+    >>> state.counts, state.weight, state.intervals
+    (array([5., 3.]), 1.5, 2)
+    """
+
+    decay: Decay
+    counts: FloatArray
+    weight: float = 0.0
+    intervals: int = 0
+
+    @classmethod
+    def empty(cls, shape: tuple[int, ...], decay: Decay) -> DecayedCounts:
+        """Return the state before the first interval."""
+        return cls(decay, frozen(np.zeros(shape)))
+
+    def after(self, counts: npt.ArrayLike) -> DecayedCounts:
+        """Return the state after one more interval.
+
+        Parameters
+        ----------
+        counts
+            n(i), of the shape of the state; an interval in which nothing was issued is zeros.
+
+        Raises
+        ------
+        InputError
+            For another shape, or counts that are negative or not finite.
+
+        Notes
+        -----
+        O(cells). For τ = ∞ the past is dropped altogether.
+        """
+        new = _checked(counts, self.counts.shape)
+        fresh = self.counts / self.decay.factor + new
+        fresh.flags.writeable = False
+        weight = self.weight / self.decay.factor + 1.0
+        return DecayedCounts(self.decay, fresh, weight, self.intervals + 1)
+
+    @property
+    def rates(self) -> FloatArray:
+        """Decayed mean operations per interval; zeros before the first interval."""
+        return self.counts / self.weight if self.weight else self.counts
+
+    def to_json(self) -> dict[str, object]:
+        """Return the state as JSON values, from which :meth:`from_json` restores every bit."""
+        return {
+            "decay": self.decay.factor.hex(),
+            "shape": list(self.counts.shape),
+            # Python writes the shortest decimal that reads back to the same float.
+            "counts": self.counts.reshape(-1).tolist(),
+            "weight": self.weight,
+            "intervals": self.intervals,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, object]) -> DecayedCounts:
+        """Restore a state.
+
+        Raises
+        ------
+        InputError
+            For anything that :meth:`to_json` did not write.
+        """
+        try:
+            shape = tuple(int(n) for n in value["shape"])  # type: ignore[attr-defined]  # checked
+            factor = float.fromhex(value["decay"])  # type: ignore[arg-type]  # by the except
+            cells = np.asarray(value["counts"], dtype=np.float64).reshape(shape)
+            weight = float(value["weight"])  # type: ignore[arg-type]  # below
+            intervals = int(value["intervals"])  # type: ignore[call-overload]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(
+                f"not a state of decayed counts ({type(error).__name__}: {error})",
+                field="state",
+                expected="what DecayedCounts.to_json gave",
+            ) from None
+        if not (weight >= 0 and math.isfinite(weight) and intervals >= 0):
+            raise InputError(
+                "not a state of decayed counts",
+                field="weight, intervals",
+                value=(weight, intervals),
+                expected="finite numbers >= 0",
+            )
+        return cls(Decay(factor), frozen(_checked(cells, shape)), weight, intervals)
+
+
+def decayed(counts: npt.ArrayLike, decay: Decay, *, axis: int = 0) -> FloatArray:
+    """Return N(1), …, N(T) for a series of counts.
+
+    Parameters
+    ----------
+    counts
+        n(1), …, n(T) along `axis`, oldest first; or scores, which decay by the same law.
+    decay
+        How fast the past is forgotten.
+    axis
+        Of the intervals.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `counts`. The last slice is bit for bit the state that T calls of
+        :meth:`DecayedCounts.after` reach.
+
+    Notes
+    -----
+    O(size), T steps in Python. Infinite cells (leaders that may not lead) stay infinite, save for
+    τ = ∞, which returns the counts as they are.
+    """
+    result = np.array(counts, dtype=np.float64)
+    if math.isfinite(decay.factor):
+        steps = np.moveaxis(result, axis, 0)
+        for step in range(1, len(steps)):
+            steps[step] += steps[step - 1] / decay.factor
+    return result
+
+
+def _power(base: float, exponent: float) -> float:
+    """Return base^exponent; infinite on overflow, when the past is forgotten at once."""
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return math.inf
+
+
+def _checked(counts: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    try:
+        array = np.asarray(counts, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"not a table of numbers ({error})", field="counts", expected="numbers"
+        ) from None
+    if array.shape != shape:
+        raise InputError("wrong shape", field="counts", value=array.shape, expected=str(shape))
+    if array.size and not (array.min() >= 0 and array.max() < np.inf):
+        raise InputError("out of range", field="counts", expected="finite numbers >= 0")
+    return array

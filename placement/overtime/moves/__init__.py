@@ -1,0 +1,33 @@
+"""Stability: what moves cost, when they pay, and how to carry one out without losing a quorum."""
+
+from placement.overtime.moves.hysteresis import Hysteresis, choose, leader_path
+from placement.overtime.moves.move_prices import (
+    Changes,
+    MovePrices,
+    changes,
+    outage_price,
+    price_table,
+)
+from placement.overtime.moves.move_steps import Stage, Step, safe_steps, step_text, steps_between
+from placement.overtime.moves.quorum_sizes import Quorums, quorums_of
+from placement.overtime.moves.sequence_cost import PathCost, path_cost
+
+__all__ = [
+    "Changes",
+    "Hysteresis",
+    "MovePrices",
+    "PathCost",
+    "Quorums",
+    "Stage",
+    "Step",
+    "changes",
+    "choose",
+    "leader_path",
+    "outage_price",
+    "path_cost",
+    "price_table",
+    "quorums_of",
+    "safe_steps",
+    "step_text",
+    "steps_between",
+]

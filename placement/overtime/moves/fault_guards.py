@@ -1,0 +1,100 @@
+"""What a set of voters should still be able to lose while it is being changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from placement.model.configuration import Configuration
+from placement.model.constraints import GroupRule
+from placement.overtime.moves.quorum_sizes import Quorums, quorums_of
+from placement.problem import Problem
+
+__all__ = ["Guard", "Losses", "Spread", "Survive", "guards_of", "spare"]
+
+
+def spare(voters: int, quorums: Quorums) -> int:
+    """Return how many voters may be lost with both a commit and an election still possible."""
+    return voters - max(quorums)
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """At least so many voters may be lost, whichever they are."""
+
+    least: int
+
+    def broken(self, voters: Sequence[int], quorums: Quorums) -> str | None:
+        """Return what is broken, in words, or None."""
+        left = spare(len(voters), quorums)
+        if left >= self.least:
+            return None
+        return f"only {left} voters may be lost, not {self.least}"
+
+
+@dataclass(frozen=True, slots=True)
+class Survive:
+    """Any one domain of a level may be lost.
+
+    Attributes
+    ----------
+    level
+        The level.
+    labels
+        Domain of each site; None: a domain of its own.
+    """
+
+    level: str
+    labels: tuple[str | None, ...]
+
+    def broken(self, voters: Sequence[int], quorums: Quorums) -> str | None:
+        """Return what is broken, in words, or None."""
+        held = Counter(self.labels[v] for v in voters if self.labels[v] is not None)
+        most = max([*held.values(), 1], default=1)
+        if len(voters) - most >= max(quorums):
+            return None
+        worst = next((name for name, count in held.items() if count == most), "a site")
+        return f"the loss of {worst} ({self.level}) would stop commits or elections"
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A diversity rule of the problem for voters."""
+
+    rule: GroupRule
+
+    def broken(self, voters: Sequence[int], quorums: Quorums) -> str | None:
+        """Return what is broken, in words, or None."""
+        del quorums
+        return None if self.rule.satisfied(tuple(voters)) else f"not kept: {self.rule.why}"
+
+
+Guard = Losses | Survive | Spread
+
+
+def guards_of(problem: Problem, ends: Sequence[Configuration]) -> tuple[Guard, ...]:
+    """Return what every one of `ends` keeps, and what therefore should be kept between them.
+
+    Parameters
+    ----------
+    problem
+        Whose `survive` and rules for voters are meant.
+    ends
+        Configurations before and after.
+    """
+    groups = list(problem.rules.of("voters"))
+    guards: list[Guard] = []
+    if problem.survive is not None:
+        # Its group is a cap for v voters and m votes; on the way both change, the meaning does not.
+        guards.append(Survive(problem.survive, problem.instance.labels(problem.survive)))
+        groups.pop()
+    guards.extend(Spread(group) for group in groups)
+    quorums = [quorums_of(problem, end) for end in ends]
+    kept = [
+        guard
+        for guard in guards
+        if not any(guard.broken(e.voters, q) for e, q in zip(ends, quorums, strict=True))
+    ]
+    least = min(spare(len(e.voters), q) for e, q in zip(ends, quorums, strict=True))
+    return (Losses(least), *kept)

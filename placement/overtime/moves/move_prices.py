@@ -1,0 +1,220 @@
+"""What it costs to move from one configuration to another.
+
+Sharov et al., PVLDB 8(12), 2015, section 3 ("recommendation oscillation"), ask for a second level
+of defence beside the decay, one that weighs the gain of a move against what the move costs. Here
+the price of a move is a sum over what changes:
+
+    price(c → c') = leader·[ℓ ≠ ℓ'] + voter·|V Δ V'| + add·|R' ∖ R| + remove·|R ∖ R'|
+
+It is 0 only for what stays, and never more than the price of a detour over a third configuration.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.checks import BoolArray, FloatArray
+from placement.errors import InputError
+from placement.model.configuration import Configuration
+
+__all__ = ["Changes", "MovePrices", "changes", "outage_price", "price_table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What differs between two configurations.
+
+    Attributes
+    ----------
+    leader
+        Whether another site leads.
+    promoted, demoted
+        Sites that gain, lose a vote, ascending.
+    added, removed
+        Sites that gain, lose a replica, ascending.
+    """
+
+    leader: bool
+    promoted: tuple[int, ...]
+    demoted: tuple[int, ...]
+    added: tuple[int, ...]
+    removed: tuple[int, ...]
+
+    def __bool__(self) -> bool:
+        return self.leader or bool(self.promoted or self.demoted or self.added or self.removed)
+
+
+def changes(before: Configuration, after: Configuration) -> Changes:
+    """Return what differs between two configurations; the order of voters does not count."""
+    votes, votes_after = set(before.voters), set(after.voters)
+    held, held_after = set(before.replicas), set(after.replicas)
+    return Changes(
+        leader=before.leader != after.leader,
+        promoted=tuple(sorted(votes_after - votes)),
+        demoted=tuple(sorted(votes - votes_after)),
+        added=tuple(sorted(held_after - held)),
+        removed=tuple(sorted(held - held_after)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MovePrices:
+    """Prices of the parts of a move, all in one unit.
+
+    Stated in **ms**, a price of P says that the move is as bad as an interval in which every
+    operation takes P ms longer: a number that does not depend on how busy the database is.
+    :meth:`times` the operations of an interval, it is in **ms·operations**, the unit of the score.
+    (A leader that is away for w seconds once in an interval of L seconds delays the operations of
+    that time by w/2 on average, which is w²/2L seconds per operation: :func:`outage_price`.)
+
+    Parameters
+    ----------
+    leader
+        Of another leader.
+    voter
+        Of every vote given or taken; a swap of voters is two.
+    add
+        Of every replica copied to a new site.
+    remove
+        Of every replica given up.
+
+    Raises
+    ------
+    InputError
+        For a price that is negative or NaN. Infinite prices forbid what they stand for.
+
+    Examples
+    --------
+    >>> MovePrices(leader=20.0, add=100.0).times(1000.0)
+    MovePrices(leader=20000.0, voter=0.0, add=100000.0, remove=0.0)
+    """
+
+    leader: float = 0.0
+    voter: float = 0.0
+    add: float = 0.0
+    remove: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field in ("leader", "voter", "add", "remove"):
+            value = getattr(self, field)
+            try:
+                price = float(value)
+            except (TypeError, ValueError):
+                price = -1.0
+            if not price >= 0:
+                raise InputError(
+                    "not a price", field=field, value=value, expected="a number >= 0, or infinity"
+                )
+            object.__setattr__(self, field, price)
+
+    def of(self, change: Changes) -> float:
+        """Price of what differs.
+
+        Examples
+        --------
+        >>> prices = MovePrices(leader=20.0, voter=5.0, add=100.0)
+        >>> before = Configuration.of(0, [0, 1], [0, 1])
+        >>> prices.of(changes(before, Configuration.of(0, [0, 2], [0, 2])))
+        110.0
+        """
+        parts = (
+            (self.leader, int(change.leader)),
+            (self.voter, len(change.promoted) + len(change.demoted)),
+            (self.add, len(change.added)),
+            (self.remove, len(change.removed)),
+        )
+        # an infinite price of something that does not happen is nothing, not NaN
+        return float(sum(price * number for price, number in parts if number))
+
+    def times(self, operations: float) -> MovePrices:
+        """Return the prices in ms·operations, for an interval with so many operations."""
+        scale = float(operations)
+        if not 0 <= scale < np.inf:
+            raise InputError(
+                "out of range", field="operations", value=operations, expected="a number >= 0"
+            )
+
+        def scaled(price: float) -> float:
+            return price if np.isinf(price) else price * scale
+
+        return MovePrices(*(scaled(getattr(self, f.name)) for f in dataclasses.fields(self)))
+
+
+def outage_price(seconds: float, interval_seconds: float) -> float:
+    """Price in ms of `seconds` without a leader in an interval: 1000·w²/2L.
+
+    Operations arrive evenly and those of the outage wait for its end, w/2 on average; a share w/L
+    of the interval's operations does.
+
+    Raises
+    ------
+    InputError
+        Unless 0 <= seconds <= interval_seconds and the interval has a length.
+
+    Examples
+    --------
+    >>> round(outage_price(10.0, 1800.0), 3)
+    27.778
+    """
+    if not 0 <= seconds <= interval_seconds or not 0 < interval_seconds < np.inf:
+        raise InputError(
+            "an outage that does not fit into its interval",
+            field="seconds",
+            value=seconds,
+            expected=f"0 to {interval_seconds}",
+        )
+    return 1000.0 * seconds * seconds / (2.0 * interval_seconds)
+
+
+def price_table(
+    prices: MovePrices, configurations: Sequence[Configuration], sites: int
+) -> FloatArray:
+    """Price of every move among configurations, shape (n, n), indexed [before, after].
+
+    Raises
+    ------
+    InputError
+        For a site index outside 0 … sites − 1.
+
+    Notes
+    -----
+    O(n²·sites) in BLAS, 8·n² bytes for each of the four parts.
+    """
+    for configuration in configurations:
+        if not all(0 <= site < sites for site in configuration.replicas):
+            raise InputError(
+                "no such site", field="configurations", value=configuration, expected=f"< {sites}"
+            )
+    leaders = np.array([c.leader for c in configurations], dtype=np.intp)
+    votes = _members([c.voters for c in configurations], sites)
+    held = _members([c.replicas for c in configurations], sites)
+    table = np.zeros((len(configurations), len(configurations)))
+    lost = _fewer(votes)
+    copies = _fewer(held)
+    for price, number in (
+        (prices.leader, (leaders[:, np.newaxis] != leaders).astype(np.float64)),
+        (prices.voter, lost + lost.T),
+        (prices.remove, copies),
+        (prices.add, copies.T),
+    ):
+        if price:
+            charged = number > 0
+            table[charged] += price * number[charged]
+    return table
+
+
+def _members(sets: Sequence[Sequence[int]], sites: int) -> BoolArray:
+    members = np.zeros((len(sets), sites), dtype=bool)
+    for row, chosen in zip(members, sets, strict=True):
+        row[list(chosen)] = True
+    return members
+
+
+def _fewer(members: BoolArray) -> FloatArray:
+    """How many sites of each row another row lacks, shape (n, n), indexed [row, other]."""
+    inside = members.astype(np.float64)
+    return np.asarray(inside @ (1.0 - inside).T)

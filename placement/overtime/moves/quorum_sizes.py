@@ -1,0 +1,118 @@
+"""Quorum sizes while voters come and go one at a time, so that old and new quorums always meet.
+
+A commit waits for m of v voters, an election for e. Within one set of voters every commit must be
+seen by every election, m + e > v. Across a change from V to V', while some servers still count by
+the old set, a quorum of either must meet one of the other:
+
+    m + e' > |V ∪ V'|        m' + e > |V ∪ V'|
+
+Majorities obey both when one voter comes or goes. So do flexible quorums that grow by one with
+every second voter, m(w) = m + ⌈(w − v)/2⌉ and e alike: the sum of m(w) and e(w+1) is then at least
+w + 2. Where two configurations do not lie on one such line, the walk goes through majorities, and
+the quorums are changed at either end with the voters standing still: first what grows, then what
+shrinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from placement.errors import InputError
+from placement.evaluation.objective import quorum_size
+from placement.evaluation.score import majority
+from placement.model.configuration import Configuration
+from placement.problem import Problem
+
+__all__ = ["Quorums", "SizeRule", "legal", "meet", "quorums_of", "resized", "walk"]
+
+
+class Quorums(NamedTuple):
+    """Votes that a commit and an election wait for."""
+
+    commit: int
+    elect: int
+
+    @classmethod
+    def majorities(cls, voters: int) -> Quorums:
+        """Return majorities for both."""
+        return cls(majority(voters), majority(voters))
+
+
+SizeRule = Callable[[int], Quorums]
+"""Quorums by number of voters, for sets that are passed through."""
+
+
+def quorums_of(problem: Problem, configuration: Configuration) -> Quorums:
+    """Quorums of a configuration: majorities, or the problem's m and its election.
+
+    A flexible m goes with elections of v − m + 1, the fewest that meet every commit.
+    """
+    voters = len(configuration.voters)
+    if problem.quorum is None:
+        return Quorums.majorities(voters)
+    commit = quorum_size(problem, configuration)
+    return Quorums(commit, voters - commit + 1)
+
+
+def legal(voters: int, quorums: Quorums) -> bool:
+    """Whether every election meets every commit, and the voters can give both."""
+    commit, elect = quorums
+    return 1 <= commit <= voters and 1 <= elect <= voters and commit + elect > voters
+
+
+def meet(union: int, one: Quorums, other: Quorums) -> bool:
+    """Whether the quorums of two sets of voters meet, given how many sites the sets have in all."""
+    return one.commit + other.elect > union and other.commit + one.elect > union
+
+
+def resized(quorums: Quorums, to: Quorums) -> tuple[Quorums, ...]:
+    """Quorums to pass through, `to` included, with the voters standing still; none when equal.
+
+    Examples
+    --------
+    >>> resized(Quorums(2, 4), Quorums(3, 3))
+    (Quorums(commit=3, elect=4), Quorums(commit=3, elect=3))
+    """
+    if quorums == to:
+        return ()
+    above = Quorums(max(quorums.commit, to.commit), max(quorums.elect, to.elect))
+    return tuple(q for q in dict.fromkeys((above, to)) if q != quorums)
+
+
+def walk(voters: int, start: Quorums, voters_after: int, end: Quorums) -> SizeRule:
+    """Return the quorums to use on the way between two numbers of voters.
+
+    The rule gives `start` and `end` at the two ends when they lie on one line, and majorities
+    otherwise; quorums that a size cannot give are for the caller to pass by (:func:`legal`).
+
+    Raises
+    ------
+    InputError
+        When an end is not safe in itself.
+    """
+    for field, size, quorums in (("start", voters, start), ("end", voters_after, end)):
+        if not legal(size, quorums):
+            raise InputError(
+                f"a commit of {quorums.commit} and an election of {quorums.elect} among "
+                f"{size} voters need not meet",
+                field=field,
+                value=tuple(quorums),
+                expected=f"quorums of 1 to {size} that add up to more than {size}",
+            )
+
+    def line(size: int) -> Quorums:
+        more = -((voters - size) // 2)  # ⌈(size − voters)/2⌉
+        return Quorums(start.commit + more, start.elect + more)
+
+    ends_are_majorities = start == Quorums.majorities(voters) and end == Quorums.majorities(
+        voters_after
+    )
+    passed = range(min(voters, voters_after), max(voters, voters_after) + 2)
+    if (
+        not ends_are_majorities
+        and line(voters_after) == end
+        and all(legal(size, line(size)) for size in passed)
+    ):
+        return line
+    return Quorums.majorities

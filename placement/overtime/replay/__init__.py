@@ -1,0 +1,76 @@
+"""Replaying demand over time: what a strategy would have paid, interval by interval.
+
+    trace       = replay.Trace.of_instance(instance)
+    deployments = replay.Deployments.solved(problem, trace)
+    result      = replay.replay(problem, trace, deployments, tiers=(1, 2, 3))
+    replay.summary(result), replay.gains(result), result.to_frame()
+
+See :mod:`placement.overtime.replay.run_replay` for the strategies.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placement.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from placement.overtime.decayed_counts import Decay as Decay
+    from placement.overtime.decayed_counts import DecayedCounts as DecayedCounts
+    from placement.overtime.decayed_counts import decayed as decayed
+    from placement.overtime.replay.deployments import NOBODY as NOBODY
+    from placement.overtime.replay.deployments import Deployments as Deployments
+    from placement.overtime.replay.leader_ranking import Recommendation as Recommendation
+    from placement.overtime.replay.leader_ranking import ranking_text as ranking_text
+    from placement.overtime.replay.leader_ranking import recommendations as recommendations
+    from placement.overtime.replay.results import Outcome as Outcome
+    from placement.overtime.replay.results import Replay as Replay
+    from placement.overtime.replay.run_replay import STRATEGIES as STRATEGIES
+    from placement.overtime.replay.run_replay import ReplayProgress as ReplayProgress
+    from placement.overtime.replay.run_replay import replay as replay
+    from placement.overtime.replay.summaries import gains as gains
+    from placement.overtime.replay.summaries import summary as summary
+    from placement.overtime.replay.tier12 import interval_scores as interval_scores
+    from placement.overtime.replay.trace import Trace as Trace
+
+_HOME = {
+    "Decay": "placement.overtime.decayed_counts",
+    "DecayedCounts": "placement.overtime.decayed_counts",
+    "Deployments": "placement.overtime.replay.deployments",
+    "NOBODY": "placement.overtime.replay.deployments",
+    "Outcome": "placement.overtime.replay.results",
+    "Recommendation": "placement.overtime.replay.leader_ranking",
+    "Replay": "placement.overtime.replay.results",
+    "ReplayProgress": "placement.overtime.replay.run_replay",
+    "STRATEGIES": "placement.overtime.replay.run_replay",
+    "Trace": "placement.overtime.replay.trace",
+    "decayed": "placement.overtime.decayed_counts",
+    "gains": "placement.overtime.replay.summaries",
+    "interval_scores": "placement.overtime.replay.tier12",
+    "ranking_text": "placement.overtime.replay.leader_ranking",
+    "recommendations": "placement.overtime.replay.leader_ranking",
+    "replay": "placement.overtime.replay.run_replay",
+    "summary": "placement.overtime.replay.summaries",
+}
+
+__all__ = [
+    "NOBODY",
+    "STRATEGIES",
+    "Decay",
+    "DecayedCounts",
+    "Deployments",
+    "Outcome",
+    "Recommendation",
+    "Replay",
+    "ReplayProgress",
+    "Trace",
+    "decayed",
+    "gains",
+    "interval_scores",
+    "ranking_text",
+    "recommendations",
+    "replay",
+    "summary",
+]
+
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

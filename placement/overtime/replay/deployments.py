@@ -1,0 +1,180 @@
+"""What each database runs on: replicas, voters, and the leader its owner prefers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.checks import BoolArray, IntArray
+from placement.errors import InputError
+from placement.model.instance import Instance
+from placement.overtime.replay.interval_plans import ask_once
+from placement.overtime.replay.trace import Trace
+from placement.problem import Problem
+
+__all__ = ["NOBODY", "Deployments"]
+
+NOBODY = -1
+"""Instead of a site index: no leader is preferred, or none can be named."""
+
+
+@dataclass(frozen=True, eq=False)
+class Deployments:
+    """Replicas and voters of many databases on site indices.
+
+    Parameters
+    ----------
+    replicas, voters
+        Which sites hold a replica of, and vote in, each database: boolean, shape (databases,
+        sites); voters are replicas, and every database has one.
+    preferred
+        Site that the owner wants as leader, a voter, shape (databases,); `NOBODY`: no wish.
+
+    Raises
+    ------
+    InputError
+        For other shapes, a voter or preferred leader outside its set, a database without voters.
+    """
+
+    replicas: BoolArray
+    voters: BoolArray
+    preferred: IntArray
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.replicas)
+        for field in ("replicas", "voters"):
+            mask = np.asarray(vars(self)[field])
+            if mask.dtype != np.bool_ or mask.ndim != 2 or mask.shape != shape:
+                raise InputError(
+                    "wrong shape",
+                    field=field,
+                    value=f"{mask.dtype} of {mask.shape}",
+                    expected="booleans, databases × sites",
+                )
+        preferred = np.asarray(self.preferred, dtype=np.intp)
+        if preferred.shape != shape[:1]:
+            raise InputError(
+                "wrong shape", field="preferred", value=preferred.shape, expected=f"({shape[0]},)"
+            )
+        object.__setattr__(self, "preferred", preferred)
+        for database in range(shape[0]):
+            self._check(database, int(preferred[database]))
+
+    def _check(self, database: int, wish: int) -> None:
+        votes = self.voters[database]
+        if not votes.any():
+            raise InputError(
+                f"database {database} has no voters", field="voters", expected="at least one"
+            )
+        stray = np.nonzero(votes & ~self.replicas[database])[0]
+        if stray.size:
+            raise InputError(
+                f"database {database} holds no replica there",
+                field="voters",
+                value=int(stray[0]),
+                expected="a site with a replica",
+            )
+        if wish != NOBODY and not (0 <= wish < len(votes) and votes[wish]):
+            raise InputError(
+                f"database {database} has no voter there",
+                field="preferred",
+                value=wish,
+                expected=f"one of its voters, {np.nonzero(votes)[0].tolist()}, or {NOBODY}",
+            )
+
+    def __len__(self) -> int:
+        return len(self.replicas)
+
+    def part(self, first: int, last: int) -> Deployments:
+        """Return those of the databases from `first` up to, but without, `last`."""
+        rows = slice(first, last)
+        return Deployments(self.replicas[rows], self.voters[rows], self.preferred[rows])
+
+    def preferring(self, instance: Instance, wishes: Sequence[str | None]) -> Deployments:
+        """Return the same with leaders preferred by name, one entry per database.
+
+        A wish for a site that is no voter of its database becomes the voter closest to it (in
+        `site_rtt`, read from that site; ties by site order), as the paper's store does.
+        """
+        if len(wishes) != len(self):
+            raise InputError(
+                "as many wishes as databases are needed",
+                field="preferred",
+                value=len(wishes),
+                expected=f"{len(self)}, a site or None each",
+            )
+        rtt = instance.site_rtt if instance.site_rtt.ndim == 2 else instance.site_rtt[0]
+        preferred = np.full(len(self), NOBODY, dtype=np.intp)
+        for database, wish in enumerate(wishes):
+            if wish is not None:
+                site = int(instance.site_indices([wish], "preferred")[0])
+                away = np.where(self.voters[database], rtt[site], np.inf)
+                preferred[database] = site if self.voters[database, site] else away.argmin()
+        return Deployments(self.replicas, self.voters, preferred)
+
+    @classmethod
+    def same(
+        cls, instance: Instance, databases: int, replicas: Sequence[str], voters: Sequence[str]
+    ) -> Deployments:
+        """Return one deployment for all databases, given by names."""
+        held = np.zeros((databases, len(instance.sites)), dtype=bool)
+        votes = held.copy()
+        held[:, instance.site_indices(replicas, "replicas")] = True
+        votes[:, instance.site_indices(voters, "voters")] = True
+        return cls(held, votes, np.full(databases, NOBODY, dtype=np.intp))
+
+    @classmethod
+    def solved(
+        cls,
+        problem: Problem,
+        trace: Trace,
+        *,
+        method: str = "exact",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Deployments:
+        """Return what a method plans for the first interval of each database.
+
+        Nothing later is looked at. A database that issued nothing then gets the plan for the first
+        interval of all databases together.
+
+        Parameters
+        ----------
+        problem
+            How many replicas and voters, and under which constraints.
+        trace
+            The demand.
+        method
+            Name of a registered method.
+        progress
+            Called with (databases done, databases).
+
+        Raises
+        ------
+        InputError
+            When no database issued anything in the first interval, or the question is infeasible.
+        """
+        trace.check_fits(problem.instance)
+        together = trace.counts[:, 0].sum(axis=0)
+        if not together.any():
+            raise InputError(
+                "nothing was issued in the first interval, so nothing can be planned for it",
+                field="counts",
+                value=trace.intervals[0],
+                expected="a first interval with operations, or deployments",
+            )
+        held = np.zeros((len(trace), len(problem.instance.sites)), dtype=bool)
+        votes = held.copy()
+        common = None
+        for database, counts in enumerate(trace.counts[:, 0]):
+            if counts.any():
+                plan = ask_once(problem, counts, 0, method)
+            else:
+                common = common or ask_once(problem, together, 0, method)
+                plan = common
+            held[database, list(plan.replicas)] = True
+            votes[database, list(plan.voters)] = True
+            if progress is not None:
+                progress(database + 1, len(trace))
+        return cls(held, votes, np.full(len(trace), NOBODY, dtype=np.intp))

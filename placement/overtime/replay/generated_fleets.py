@@ -1,0 +1,135 @@
+"""Generated fleets on an instance: demand of many databases where there is none at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.checks import FloatArray, IntArray
+from placement.datasets import City, cities
+from placement.datasets import distance_rtt as geo
+from placement.errors import InputError
+from placement.model.instance import Instance
+from placement.model.operations import STANDARD_OPERATIONS
+from placement.overtime.replay.trace import Trace
+from placement.workloads import Clients, Database, Law, Timeline, fleet, generate
+
+__all__ = ["Ground", "fleet_trace", "ground_of", "trace_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """Where the people of an instance live.
+
+    Attributes
+    ----------
+    clients
+        The cities whose people ask.
+    owner
+        Index of the client of the instance that serves each city, shape (cities,).
+    nearest_sites
+        The site closest to each city's client, by RTT.
+    """
+
+    clients: Clients
+    owner: IntArray
+    nearest_sites: tuple[str, ...]
+
+
+def ground_of(instance: Instance) -> Ground:
+    """Return the cities behind the clients of an instance.
+
+    Clients that are cities of the bundled table are themselves. Otherwise each of the bundled
+    cities belongs to the client closest to it (great circle).
+
+    Raises
+    ------
+    InputError
+        When the clients are no cities and have no coordinates, or the operations are not the five
+        standard ones.
+    """
+    if instance.operations != STANDARD_OPERATIONS:
+        raise InputError(
+            "fleets are generated for the five standard operations",
+            field="operations",
+            value=", ".join(operation.name for operation in instance.operations),
+            expected=", ".join(operation.name for operation in STANDARD_OPERATIONS),
+        )
+    known = {city.city: city for city in cities()}
+    places: Sequence[City]
+    if all(client in known for client in instance.clients):
+        places = [known[client] for client in instance.clients]
+        owner = np.arange(len(places))
+    else:
+        at = instance.client_coordinates
+        if at is None or np.isnan(at).any():
+            raise InputError(
+                "nobody knows where the clients are",
+                field="clients",
+                value=instance.clients[0],
+                expected="bundled cities, or coordinates for every client",
+            )
+        places = cities()
+        owner = geo.closest([(city.lat, city.lon) for city in places], at)
+    rtt = instance.client_rtt if instance.client_rtt.ndim == 2 else instance.client_rtt[0]
+    nearest = rtt.argmin(axis=1)[owner]
+    return Ground(
+        Clients.from_cities(places), owner, tuple(instance.sites[site] for site in nearest.tolist())
+    )
+
+
+def trace_of(
+    ground: Ground,
+    instance: Instance,
+    databases: Iterable[Database],
+    timeline: Timeline,
+    *,
+    seed: int,
+    law: Law = "poisson",
+) -> Trace:
+    """Return what databases issue, with each city's demand at the client that serves it."""
+    wanted = tuple(databases)
+    shape = (len(wanted), timeline.intervals, len(instance.clients), len(STANDARD_OPERATIONS))
+    counts: FloatArray = np.zeros(shape)
+    same = len(ground.owner) == shape[2] and (ground.owner == np.arange(shape[2])).all()
+    row = 0
+    for block in generate(wanted, ground.clients, timeline, seed=seed, law=law):
+        rows = slice(row, row + len(block.databases))
+        if same:
+            counts[rows] = block.counts
+        else:
+            for city, client in enumerate(ground.owner.tolist()):
+                counts[rows, :, client] += block.counts[:, :, city]
+        row = rows.stop
+    return Trace(tuple(database.name for database in wanted), timeline.labels, counts)
+
+
+def fleet_trace(
+    instance: Instance, databases: int, timeline: Timeline, *, seed: int
+) -> tuple[Trace, tuple[str | None, ...]]:
+    """Draw a fleet (:func:`placement.workloads.fleets`) on an instance.
+
+    Parameters
+    ----------
+    instance
+        Whose clients issue the demand; its own demand plays no part.
+    databases, seed
+        How many, and which; fewer databases of the same seed are the first of more.
+    timeline
+        The intervals.
+
+    Returns
+    -------
+    Trace, tuple
+        The demand, and for each database the leader its owner prefers, None for three in four.
+    """
+    ground = ground_of(instance)
+    drawn = fleet(
+        ground.clients, databases, seed=seed, timeline=timeline, nearest_sites=ground.nearest_sites
+    )
+    return (
+        trace_of(ground, instance, drawn, timeline, seed=seed),
+        tuple(database.preferred_leader for database in drawn),
+    )

@@ -1,0 +1,95 @@
+"""Asking a registered method for the plan of one moment (tier 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.errors import InputError
+from placement.feasibility.feasible_plans import violations
+from placement.methods import Method, Options, load_method, run
+from placement.model.configuration import Configuration
+from placement.model.instance import Instance
+from placement.plan import Plan
+from placement.problem import Problem
+from placement.status import Termination
+
+__all__ = ["ask", "ask_once", "at_interval", "question"]
+
+
+def at_interval(instance: Instance, counts: FloatArray, interval: int) -> Instance:
+    """Return the instance with one interval of demand and the RTTs of one interval.
+
+    Parameters
+    ----------
+    instance
+        The network.
+    counts
+        Shape (clients, operations).
+    interval
+        Whose RTTs, where they vary.
+    """
+    changes: dict[str, object] = {"counts": counts, "intervals": ()}
+    for field in ("client_rtt", "site_rtt"):
+        rtt: FloatArray = getattr(instance, field)
+        if rtt.ndim == 3:
+            changes[field] = rtt[interval]
+    return instance.replace(**changes)
+
+
+def question(problem: Problem, counts: FloatArray, interval: int | None) -> Problem:
+    """Return the problem for some demand.
+
+    Parameters
+    ----------
+    problem
+        The constraints, and the decay.
+    counts
+        Shape (clients, operations): of one moment, with the RTTs of `interval`. Or shape (i,
+        clients, operations), `interval` None: the first i intervals, each with its own RTTs, to
+        which the decay of the problem applies.
+    interval
+        See above.
+    """
+    if interval is not None:
+        return problem.replace(instance=at_interval(problem.instance, counts, interval), decay=1.0)
+    seen = len(counts)
+    changes: dict[str, object] = {"counts": counts, "intervals": problem.instance.intervals[:seen]}
+    for field in ("client_rtt", "site_rtt"):
+        rtt: FloatArray = getattr(problem.instance, field)
+        if rtt.ndim == 3:
+            changes[field] = rtt[:seen]
+    return problem.replace(instance=problem.instance.replace(**changes))
+
+
+def ask(method: Method, problem: Problem, before: Plan | None = None) -> Plan:
+    """Return a plan with a configuration, started from the one before where that is allowed.
+
+    Raises
+    ------
+    InputError
+        When no configuration was found: a replay has nothing to pay for then.
+    KeyboardInterrupt
+        After Ctrl-C: methods end with the best so far then, and a replay must not go on with it.
+    """
+    start = before.configuration if before is not None else None
+    if start is not None and violations(problem, start):
+        start = None
+    carry = before.carry if before is not None else None
+    plan = run(method, problem, Options(start=start, carry=carry))
+    if plan.termination is Termination.INTERRUPTED:
+        raise KeyboardInterrupt
+    if plan.configuration is None:
+        raise InputError(
+            f"method {method.name!r} finds no configuration: " + "; ".join(plan.reasons),
+            field="problem",
+            expected="a question with an answer in every interval",
+        )
+    return plan
+
+
+def ask_once(problem: Problem, counts: FloatArray, interval: int, method: str) -> Configuration:
+    """Return the configuration that a method plans for the demand of one moment."""
+    plan = ask(load_method(method), question(problem, np.asarray(counts), interval))
+    assert plan.configuration is not None  # `ask` saw to that
+    return plan.configuration

@@ -1,0 +1,220 @@
+"""Pictures of replays, after Figures 1, 3, 5, 6 and 7 of Sharov et al. (extra ``plot``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.errors import InputError, MissingDependencyError
+from placement.overtime.replay.results import Replay
+from placement.report.charts.palette import METHODS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from placement.checks import FloatArray
+
+__all__ = ["plot_overheads", "plot_ratio", "plot_reduction_histogram", "plot_reductions"]
+
+_SERIES = {
+    "optimized": (METHODS[0], "-"),
+    "closest-to-writes": (METHODS[1], "--"),
+    "smallest-quorum": (METHODS[2], "-."),
+    "average": (METHODS[7], ":"),
+    "preferred": (METHODS[3], "--"),
+    "static": (METHODS[4], "-"),
+}
+"""Colour and dashes of the strategies that are drawn; told apart without colours too."""
+
+_TICKS = 9
+_STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}")
+
+
+def plot_overheads(result: Replay, database: str, *, title: str = "") -> Figure:
+    """Draw Figure 3: how far each strategy is above the oracle, interval by interval.
+
+    Parameters
+    ----------
+    result
+        The replay.
+    database
+        Name of the one to show; a panel per tier.
+    title
+        Above the picture.
+    """
+    if database not in result.databases:
+        raise InputError(
+            "not replayed", field="database", value=database, expected="one that is in the result"
+        )
+    row = result.databases.index(database)
+    figure, panels = _panels(len(result.tiers))
+    for axes, tier in zip(panels, result.tiers, strict=True):
+        for outcome in result.outcomes:
+            if outcome.tier != tier or outcome.strategy not in _SERIES:
+                continue
+            over = result.overhead(tier, outcome.strategy)[row]
+            if np.isfinite(over).any():
+                colour, dashes = _SERIES[outcome.strategy]
+                axes.plot(over, color=colour, ls=dashes, lw=1.5, label=outcome.strategy)
+        _time(axes, result.intervals)
+        axes.set_ylabel("latency above the oracle (%)")
+        axes.set_title(f"tier {tier}", fontsize=10)
+        axes.set_ylim(bottom=0)
+        if axes.get_legend_handles_labels()[1]:
+            axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    figure.suptitle(_plain(title or database), fontsize=11)
+    return figure
+
+
+def plot_reduction_histogram(
+    reductions: Mapping[str, FloatArray], *, bins: Sequence[float] = (), title: str = ""
+) -> Figure:
+    """Draw Figure 1: how many databases could be how much faster.
+
+    Parameters
+    ----------
+    reductions
+        Title of each panel -> reduction of each database in percent.
+    bins
+        Edges in percent; empty: 0, 1, 5, 10, 20, …, 100. What lies below the first is counted in
+        the first bin.
+    title
+        Above the picture.
+    """
+    edges = list(bins) or [0, 1, 5, *range(10, 101, 10)]
+    figure, panels = _panels(len(reductions), high=3.4)
+    labels = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+    for axes, (name, values) in zip(panels, reductions.items(), strict=True):
+        count, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
+        share = 100 * count / max(1, len(values))
+        axes.bar(np.arange(len(share)), share, color=METHODS[0], width=0.8)
+        axes.set_xticks(np.arange(len(share)), labels, rotation=60, fontsize=8)
+        axes.set_ylabel("databases (%)")
+        axes.set_xlabel("reduction of the mean latency (%)")
+        axes.set_title(f"{name}: {len(values)} databases", fontsize=10)
+        _tidy(axes)
+    figure.suptitle(_plain(title or "What a better leader brings"), fontsize=11)
+    return figure
+
+
+def plot_ratio(
+    ratios: Mapping[str, FloatArray],
+    intervals: Sequence[str],
+    *,
+    of: str,
+    moves: npt.ArrayLike = (),
+    title: str = "",
+) -> Figure:
+    """Draw Figures 5 and 6: traffic of one region over that of another.
+
+    Parameters
+    ----------
+    ratios
+        Name of each line -> ratio per interval.
+    intervals
+        Labels.
+    of
+        What over what.
+    moves
+        Positions of the intervals at which the leader changed sides: vertical lines.
+    title
+        Above the picture.
+    """
+    figure, (axes,) = _panels(1, wide=8.5, high=3.6)
+    styles = [(METHODS[0], "-"), (METHODS[2], "--"), (METHODS[7], "-.")]
+    for (name, ratio), (colour, dashes) in zip(ratios.items(), styles, strict=False):
+        axes.plot(ratio, color=colour, ls=dashes, lw=1.4, label=name)
+    axes.axhline(1.0, color=METHODS[7], lw=0.8)
+    for number, place in enumerate(np.asarray(moves, dtype=float).tolist()):
+        label = "the leader changes sides" if number == 0 else None
+        axes.axvline(place, color=METHODS[1], lw=1.0, ls=":", label=label)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel(of)
+    axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1, 1))
+    _time(axes, intervals)
+    figure.suptitle(_plain(title), fontsize=11)
+    return figure
+
+
+def plot_reductions(
+    panels: Mapping[str, Mapping[str, FloatArray]],
+    intervals: Sequence[str],
+    *,
+    of: str = "reduction of the mean latency (%)",
+    title: str = "",
+) -> Figure:
+    """Draw Figure 7: lines over time, several panels beside each other.
+
+    Parameters
+    ----------
+    panels
+        Title of each panel -> name of each line -> percent per interval. Lines with the name of a
+        strategy get its colour.
+    intervals
+        Labels.
+    of
+        What the lines are.
+    title
+        Above the picture.
+    """
+    figure, places = _panels(len(panels))
+    others = [(METHODS[0], "-"), (METHODS[1], "--"), (METHODS[2], "-.")]
+    for axes, (name, lines) in zip(places, panels.items(), strict=True):
+        for number, (label, values) in enumerate(lines.items()):
+            colour, dashes = _SERIES.get(label, others[number % len(others)])
+            axes.plot(values, color=colour, ls=dashes, lw=1.4, label=label)
+        axes.set_title(name, fontsize=10)
+        axes.set_ylabel(of)
+        axes.axhline(0, color=METHODS[7], lw=0.8)
+        axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+        _time(axes, intervals)
+    figure.suptitle(_plain(title), fontsize=11)
+    return figure
+
+
+def _panels(count: int, *, wide: float = 5.6, high: float = 3.8) -> tuple[Figure, list[Axes]]:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingDependencyError(
+            "pictures need matplotlib: pip install 'replica-placement[plot]'"
+        ) from error
+    figure = Figure(figsize=(wide * max(1, count), high), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, list(figure.subplots(1, max(1, count), squeeze=False)[0])
+
+
+def _time(axes: Axes, intervals: Sequence[str]) -> None:
+    """Label some of the intervals, as many as there is room for."""
+    step = max(1, -(-len(intervals) // _TICKS))
+    places = range(0, len(intervals), step)
+    labels = [_short(intervals[i], intervals) for i in places]
+    axes.set_xticks(places, labels, rotation=45, ha="right", fontsize=8)
+    axes.set_xlim(0, max(1, len(intervals) - 1))
+    _tidy(axes)
+
+
+def _short(label: str, intervals: Sequence[str]) -> str:
+    """Leave out of a time stamp what all have in common: the year, or the date."""
+    if not all(_STAMP.match(each) for each in intervals):
+        return label
+    if len({each[:10] for each in intervals}) == 1:
+        return label[11:16]
+    return label[5:16].replace("T", " ")
+
+
+def _tidy(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#dddddd", lw=0.7)
+    axes.set_axisbelow(True)
+
+
+def _plain(text: str) -> str:
+    return text.replace("$", r"\$")

@@ -1,0 +1,246 @@
+"""What a replay found: per database, interval, tier and strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.checks import FloatArray, IntArray
+from placement.errors import InputError
+from placement.overtime.replay.deployments import NOBODY
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Outcome", "Replay", "SiteSets", "joined"]
+
+
+@dataclass(frozen=True, eq=False)
+class SiteSets:
+    """Sets of sites by number, so that a million rows can share a few of them.
+
+    Attributes
+    ----------
+    members
+        Site indices of each set, ascending.
+    """
+
+    members: list[tuple[int, ...]] = field(default_factory=list)
+    _code: dict[tuple[int, ...], int] = field(default_factory=dict)
+
+    def code(self, sites: Iterable[int]) -> int:
+        """Return the number of a set, a new one for a set not seen before."""
+        key = tuple(sorted(map(int, sites)))
+        found = self._code.setdefault(key, len(self.members))
+        if found == len(self.members):
+            self.members.append(key)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One strategy in one tier; arrays of shape (databases, intervals replayed).
+
+    Attributes
+    ----------
+    tier
+        1, 2 or 3.
+    strategy
+        Its name.
+    leader
+        Site index; `NOBODY` where leaders are spread, or the strategy is undefined.
+    voters, replicas
+        Numbers of sets, see `Replay.sets`; −1 where the strategy is undefined.
+    score
+        Eq. 1 with the demand and the RTTs of the interval itself, ms times operations; NaN where
+        the strategy is undefined.
+    """
+
+    tier: int
+    strategy: str
+    leader: IntArray
+    voters: IntArray
+    replicas: IntArray
+    score: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """Everything a replay found.
+
+    Attributes
+    ----------
+    databases
+        Names.
+    intervals
+        Labels of the intervals replayed: from the second on.
+    sites
+        Names.
+    operations
+        Number of operations issued, shape (databases, intervals).
+    outcomes
+        By tier, then strategy; every tier has its ``oracle``.
+    sets
+        The sets that `Outcome.voters` and `Outcome.replicas` number.
+    decay
+        τ of Eq. 2 that was used.
+    method
+        Who planned tier 3; "" without tier 3.
+    proven
+        Share of the oracle's intervals in tier 3 whose plan is proven optimal; NaN without tier 3.
+    complete
+        False when the replay was stopped: `databases` are those that were done.
+    """
+
+    databases: tuple[str, ...]
+    intervals: tuple[str, ...]
+    sites: tuple[str, ...]
+    operations: FloatArray
+    outcomes: tuple[Outcome, ...]
+    sets: tuple[tuple[int, ...], ...]
+    decay: float
+    method: str = ""
+    proven: float = float("nan")
+    complete: bool = True
+
+    @property
+    def tiers(self) -> tuple[int, ...]:
+        """Tiers replayed, ascending."""
+        return tuple(sorted({outcome.tier for outcome in self.outcomes}))
+
+    def outcome(self, tier: int, strategy: str) -> Outcome:
+        """Return one outcome.
+
+        Raises
+        ------
+        InputError
+            When this tier and strategy were not replayed together.
+        """
+        for each in self.outcomes:
+            if (each.tier, each.strategy) == (tier, strategy):
+                return each
+        raise InputError(
+            "not replayed",
+            field="strategy",
+            value=f"{strategy}, tier {tier}",
+            expected="one of " + ", ".join(f"{o.strategy} ({o.tier})" for o in self.outcomes),
+        )
+
+    def overhead(self, tier: int, strategy: str, *, of: str = "oracle") -> FloatArray:
+        """Percent by which a strategy's score is above that of another one in the same tier.
+
+        Shape (databases, intervals). 0 where both are 0, infinite where only the other is, NaN
+        where either is undefined.
+        """
+        mine = self.outcome(tier, strategy).score
+        return percent_above(mine, self.outcome(tier, of).score)
+
+    def total(self, tier: int, strategy: str) -> FloatArray:
+        """Score of each database over all intervals; NaN where undefined. Shape (databases,)."""
+        return np.asarray(self.outcome(tier, strategy).score.sum(axis=1))
+
+    def moves(self, tier: int, strategy: str) -> FloatArray:
+        """How often the leader of each database changed; NaN where none can be named."""
+        leader = self.outcome(tier, strategy).leader
+        count = (leader[:, 1:] != leader[:, :-1]).sum(axis=1).astype(np.float64)
+        return np.where((leader == NOBODY).all(axis=1), np.nan, count)
+
+    def copies(self, tier: int, strategy: str) -> FloatArray:
+        """How many replicas of each database were copied to a new site; NaN where undefined."""
+        codes = self.outcome(tier, strategy).replicas
+        count = np.where((codes < 0).all(axis=1), np.nan, 0.0)
+        for database, column in np.argwhere(codes[:, 1:] != codes[:, :-1]).tolist():
+            before, after = (set(self.sets[codes[database, column + step]]) for step in (0, 1))
+            count[database] += len(after - before)
+        return count
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the tidy table, a row per tier, strategy, database and interval.
+
+        Columns: database, interval, tier, strategy, leader, voters, replicas (sites joined by a
+        semicolon and a space), operations, score (ms times operations), mean_latency (ms; NaN
+        where nothing was issued), overhead (percent above the tier's oracle).
+        """
+        import pandas as pd
+
+        def named(codes: IntArray, names: Sequence[str]) -> pd.Series[str]:
+            kind = pd.CategoricalDtype(pd.Index(list(names), dtype=object))
+            return pd.Series(pd.Categorical.from_codes(codes.reshape(-1), dtype=kind))
+
+        shape = self.operations.shape
+        label = ["; ".join(self.sites[site] for site in sites) for sites in self.sets]
+        which, when = (axis.reshape(-1) for axis in np.indices(shape))
+        frames = []
+        strategies = list(dict.fromkeys(outcome.strategy for outcome in self.outcomes))
+        for each in self.outcomes:
+            issued = self.operations.reshape(-1)
+            score = each.score.reshape(-1)
+            latency = np.divide(score, issued, out=np.full_like(score, np.nan), where=issued > 0)
+
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "database": named(which, self.databases),
+                        "interval": named(when, self.intervals),
+                        "tier": np.full(score.size, each.tier, dtype=np.int8),
+                        "strategy": named(
+                            np.full(score.size, strategies.index(each.strategy)), strategies
+                        ),
+                        "leader": named(each.leader, self.sites),
+                        "voters": named(each.voters, label),
+                        "replicas": named(each.replicas, label),
+                        "operations": issued,
+                        "score": score,
+                        "mean_latency": latency,
+                        "overhead": self.overhead(each.tier, each.strategy).reshape(-1),
+                    }
+                )
+            )
+        return pd.concat(frames, ignore_index=True)
+
+
+def percent_above(value: FloatArray, best: FloatArray) -> FloatArray:
+    """100·(value/best − 1), with 0 for 0/0 and infinity for anything else over 0."""
+    result = np.full(np.broadcast(value, best).shape, np.nan)
+    np.divide(value, best, out=result, where=best > 0)
+    result = 100.0 * (result - 1.0)
+    result[(best == 0) & (value == 0)] = 0.0
+    result[(best == 0) & (value > 0)] = np.inf
+    return result
+
+
+def joined(parts: Sequence[Replay]) -> Replay:
+    """Put replays of different databases over the same intervals together."""
+    first = parts[0]
+    sets = SiteSets()
+    maps = [
+        np.array([*(sets.code(members) for members in part.sets), -1], dtype=np.intp)
+        for part in parts
+    ]
+    outcomes = []
+    for number, outcome in enumerate(first.outcomes):
+        same = [part.outcomes[number] for part in parts]
+        outcomes.append(
+            Outcome(
+                outcome.tier,
+                outcome.strategy,
+                np.concatenate([each.leader for each in same]),
+                # code −1, undefined, takes the last entry of each map, which is −1 again
+                np.concatenate([m[each.voters] for m, each in zip(maps, same, strict=True)]),
+                np.concatenate([m[each.replicas] for m, each in zip(maps, same, strict=True)]),
+                np.concatenate([each.score for each in same]),
+            )
+        )
+    weights = [len(part.databases) for part in parts]
+    return replace(
+        first,
+        databases=tuple(name for part in parts for name in part.databases),
+        operations=np.concatenate([part.operations for part in parts]),
+        outcomes=tuple(outcomes),
+        sets=tuple(sets.members),
+        proven=float(np.average([part.proven for part in parts], weights=weights)),
+        complete=all(part.complete for part in parts),
+    )

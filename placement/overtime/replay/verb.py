@@ -1,0 +1,451 @@
+"""``placement replay``: what each strategy would have paid, interval by interval."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from placement.cli import exit_codes as exits
+from placement.cli.argument_parser import Subparsers
+from placement.cli.options import add_constraints, add_instance, instance_from, problem_from
+from placement.cli.plan_output import print_json
+from placement.cli.table_output import check_table_targets, records
+from placement.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from placement.model.instance import Instance
+    from placement.overtime.replay import Deployments, Replay, ReplayProgress, Trace
+    from placement.overtime.replay.leader_ranking import Recommendation
+    from placement.problem import Problem
+
+__all__ = ["add_parser", "run"]
+
+_DAY = date(2026, 3, 18)
+_SUFFIXES = (".csv", ".parquet")
+_ALL_LINES = 48
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "replay",
+        help="replay demand over time: strategies against the oracle",
+        description="Replay demand interval by interval: every strategy sets the leader (tier 1), "
+        "the voters too (tier 2), or everything (tier 3) from what was seen before, and pays for "
+        "what then came. The first interval is only learnt from. An interval counts half of the "
+        "one after it unless --decay or --half-life says otherwise.",
+    )
+    add_instance(parser)
+    group = parser.add_argument_group("demand (default: the instance's own, as one database)")
+    source = group.add_mutually_exclusive_group()
+    source.add_argument(
+        "--demand",
+        metavar="FILE",
+        help="a table: database, interval, client, and operation and count, or a column per "
+        "operation (.csv, .tsv, .parquet)",
+    )
+    source.add_argument("--fleet", type=int, metavar="N", help="generate N databases")
+    group.add_argument("--fleet-seed", type=int, default=0, metavar="N", help="default 0")
+    group.add_argument("--days", type=int, default=1, help="of the fleet (default 1)")
+    group.add_argument("--minutes", type=int, default=30, help="of its intervals (default 30)")
+    group.add_argument("--merge", type=int, metavar="K", help="make one interval of every K")
+    add_constraints(parser)
+    group = parser.add_argument_group("replay")
+    group.add_argument(
+        "--deployments",
+        metavar="FILE",
+        help="what the databases run on: database, site, role (replica, voter, leader); default: "
+        "the sites of --replicas and --voters, or, for numbers, the plan for the first interval",
+    )
+    group.add_argument("--tiers", default="1,2", metavar="LIST", help="default 1,2")
+    group.add_argument("--strategies", metavar="LIST", help="default: all")
+    group.add_argument(
+        "--half-life", type=float, metavar="X", help="intervals after which demand counts half "
+        "(instead of --decay)",
+    )  # fmt: skip
+    group.add_argument(
+        "--method", default="exact", metavar="NAME", help="who plans (default exact)"
+    )
+    group.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="a line on stderr (default: when that is a terminal)",
+    )
+    group = parser.add_argument_group("output")
+    group.add_argument("--database", metavar="NAME", help="shown in detail (default: the busiest)")
+    group.add_argument("--top", type=int, default=3, metavar="K", help="leaders shown (default 3)")
+    group.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    group.add_argument(
+        "-o", "--output", metavar="FILE", help="write every row of the result: .csv or .parquet"
+    )
+    group.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg or .pdf")
+    group.add_argument("--force", action="store_true", help="replace existing files")
+    parser.set_defaults(run=run, decay=None)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Replay, write, print."""
+    import numpy as np
+
+    from placement.overtime.replay import STRATEGIES, replay
+
+    _check_targets(args)
+    tiers = _tiers(args.tiers)
+    names = STRATEGIES if args.strategies is None else tuple(_parts(args.strategies))
+    instance = instance_from(args)
+    args.decay = _decay(args)
+    trace, wishes = _trace(args, instance)
+    # A problem wants demand, in its last interval too where the decay leaves no other; the demand
+    # that is replayed is the trace's.
+    problem = problem_from(args, instance.replace(counts=np.ones_like(instance.counts)))
+    wanted = _database(args, trace)
+    with _Line(args) as line:
+        held = _deployments(args, problem, trace, wishes, line)
+        result = replay(
+            problem,
+            trace,
+            held,
+            tiers=tiers,
+            strategies=names,
+            method=args.method,
+            progress=line.replayed if line.wanted else None,
+        )
+    _show(args, problem, trace, held, result, wanted)
+    return exits.FOUND
+
+
+# --- what was asked --------------------------------------------------------------------------
+
+
+def _check_targets(args: argparse.Namespace) -> None:
+    check_table_targets(args, _SUFFIXES)
+    if args.top < 1:
+        raise InputError("out of range", field="--top", value=args.top, expected="at least 1")
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _tiers(text: str) -> tuple[int, ...]:
+    parts = _parts(text)
+    if not parts or any(part not in ("1", "2", "3") for part in parts):
+        raise InputError("no such tiers", field="--tiers", value=text, expected="some of 1,2,3")
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def _decay(args: argparse.Namespace) -> float:
+    """τ of Eq. 2: as given, from the half-life, or the paper's 2."""
+    from placement.overtime.replay import Decay
+
+    if args.half_life is None:
+        return 2.0 if args.decay is None else float(args.decay)
+    if args.decay is not None:
+        raise InputError("given twice", field="--half-life", expected="--decay or --half-life")
+    return Decay.of_half_life(args.half_life).factor
+
+
+def _trace(args: argparse.Namespace, instance: Instance) -> tuple[Trace, tuple[str | None, ...]]:
+    """Return the demand and the leaders preferred, if a fleet brings them."""
+    from placement.overtime.replay import Trace
+
+    wishes: tuple[str | None, ...] = ()
+    if args.demand is not None:
+        from placement.overtime.replay.read_tables import read_trace
+
+        trace = read_trace(args.demand, instance)
+    elif args.fleet is not None:
+        from placement.overtime.replay.generated_fleets import fleet_trace
+        from placement.workloads import Timeline
+
+        if args.fleet_seed < 0 or args.days < 1 or args.minutes < 1:
+            raise InputError(
+                "out of range",
+                field="--fleet-seed, --days, --minutes",
+                value=(args.fleet_seed, args.days, args.minutes),
+                expected="a seed >= 0, and whole numbers >= 1",
+            )
+        intervals = args.days * 24 * 60 // args.minutes
+        timeline = Timeline.of_day(_DAY, intervals, args.minutes)
+        trace, wishes = fleet_trace(instance, args.fleet, timeline, seed=args.fleet_seed)
+    else:
+        trace = Trace.of_instance(instance)
+    if args.merge is not None:
+        if instance.varying_rtt:
+            raise InputError(
+                "RTTs that vary by interval cannot be merged", field="--merge", value=args.merge
+            )
+        trace = trace.merged(args.merge)
+    return trace, wishes
+
+
+def _database(args: argparse.Namespace, trace: Trace) -> str:
+    if args.database is not None:
+        return trace.of([args.database]).databases[0]
+    return trace.databases[int(trace.counts.sum(axis=(1, 2, 3)).argmax())]
+
+
+def _deployments(
+    args: argparse.Namespace,
+    problem: Problem,
+    trace: Trace,
+    wishes: tuple[str | None, ...],
+    line: _Line,
+) -> Deployments:
+    from placement.overtime.replay import Deployments
+
+    instance = problem.instance
+    if args.deployments is not None:
+        from placement.overtime.replay.read_tables import read_deployments
+
+        return read_deployments(args.deployments, instance, trace.databases)
+    named = [
+        tuple(value) if isinstance(value, tuple) and isinstance(value[0], str) else None
+        for value in (problem.replicas, problem.voters)
+    ]
+    if named[0] is not None and named[1] is not None:
+        held = Deployments.same(instance, len(trace), named[0], named[1])
+    else:
+        held = Deployments.solved(
+            problem,
+            trace,
+            method=args.method,
+            progress=line.deployed if line.wanted else None,
+        )
+    return held.preferring(instance, wishes) if wishes else held
+
+
+class _Line:
+    """One line on stderr that says how far it is."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.wanted: bool = sys.stderr.isatty() if args.progress is None else args.progress
+        self._last = 0.0
+
+    def __enter__(self) -> _Line:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.wanted and sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def deployed(self, done: int, total: int) -> None:
+        self._write(f"planned the start of {done:,}/{total:,} databases", done == total)
+
+    def replayed(self, at: ReplayProgress) -> None:
+        plans = f", {at.plans:,} plans" if at.plans else ""
+        self._write(f"replayed {at.done:,}/{at.total:,} databases{plans}", at.done == at.total)
+
+    def _write(self, text: str, last: bool) -> None:
+        import time
+
+        terminal = sys.stderr.isatty()
+        now = time.monotonic()
+        if not last and now - self._last < (0.1 if terminal else 1.0):
+            return
+        self._last = now
+        sys.stderr.write(f"\r{text}\x1b[K" if terminal else f"{text}\n")
+        sys.stderr.flush()
+
+
+# --- what is shown ---------------------------------------------------------------------------
+
+
+def _show(
+    args: argparse.Namespace,
+    problem: Problem,
+    trace: Trace,
+    held: Deployments,
+    result: Replay,
+    wanted: str,
+) -> None:
+    from placement.overtime.replay.leader_ranking import recommendations
+    from placement.overtime.replay.summaries import gains, summary
+
+    strategies, moving = summary(result), gains(result)
+    tier = next((tier for tier in result.tiers if tier < 3), None)
+    ranking = () if tier is None else recommendations(problem, trace, held, wanted, tier=tier)
+    written = []
+    if args.output is not None:
+        _write(result.to_frame(), args)
+        written.append(f"Written to {args.output}")
+    if args.plot is not None:
+        from placement.overtime.replay.plots import plot_overheads
+        from placement.report.plots import save_figure
+
+        shown = wanted if wanted in result.databases else result.databases[0]
+        save_figure(plot_overheads(result, shown), args.plot, force=args.force)
+        written.append(f"Drawn in {args.plot}")
+    if args.json:
+        print_json(_document(problem, result, strategies, moving, wanted, ranking))
+    else:
+        print(_text(args, problem, trace, result, strategies, moving, wanted, tier, ranking))
+        if written:
+            print("\n" + "\n".join(written))
+
+
+def _write(table: pd.DataFrame, args: argparse.Namespace) -> None:
+    from placement.io.formats.files import write_file
+
+    if Path(args.output).suffix.lower() == ".csv":
+        data = str(table.to_csv(index=False, lineterminator="\n")).encode("utf-8")
+    else:
+        import io
+
+        try:
+            import pyarrow  # noqa: F401 - only to say what is missing
+        except ImportError as error:
+            from placement.errors import MissingDependencyError
+
+            raise MissingDependencyError(
+                "Parquet needs pyarrow: pip install 'replica-placement[parquet]'"
+            ) from error
+        sink = io.BytesIO()
+        table.to_parquet(sink, index=False)
+        data = sink.getvalue()
+    write_file(args.output, data, force=args.force)
+
+
+def _document(
+    problem: Problem,
+    result: Replay,
+    strategies: pd.DataFrame,
+    moving: pd.DataFrame,
+    wanted: str,
+    ranking: tuple[Recommendation, ...],
+) -> dict[str, object]:
+    from placement.problem import describe
+
+    return {
+        "problem": describe(problem),
+        "instance": problem.instance.name,
+        "complete": result.complete,
+        "databases": len(result.databases),
+        "intervals": [result.intervals[0], result.intervals[-1]],
+        "decay": problem.decay if problem.decay < float("inf") else None,
+        "method": result.method or None,
+        "proven_share": result.proven if result.method else None,
+        "strategies": records(strategies),
+        "gains": records(moving),
+        "ranking": {
+            "database": wanted,
+            "intervals": [
+                {
+                    "interval": each.interval,
+                    "leaders": list(each.leaders),
+                    "overheads": [value if value < float("inf") else None
+                                  for value in each.overheads],
+                }
+                for each in ranking
+            ],
+        },
+    }  # fmt: skip
+
+
+def _text(
+    args: argparse.Namespace,
+    problem: Problem,
+    trace: Trace,
+    result: Replay,
+    strategies: pd.DataFrame,
+    moving: pd.DataFrame,
+    wanted: str,
+    tier: int | None,
+    ranking: tuple[Recommendation, ...],
+) -> str:
+    from placement.problem import describe
+    from placement.text import escape, wrap
+
+    count = len(result.databases)
+    sections = [
+        wrap(
+            f"{escape(describe(problem))}; on {escape(problem.instance.name)}. "
+            f"{count:,} database{'' if count == 1 else 's'}, {len(result.intervals):,} intervals "
+            f"replayed, {escape(result.intervals[0])} to {escape(result.intervals[-1])}."
+        )
+    ]
+    if not result.complete:
+        sections.append(
+            f"Stopped: the first {count:,} of {len(trace):,} databases are done, and shown."
+        )
+    if tier is not None:
+        sections.append(_ranking(args, wanted, tier, ranking))
+    sections.append("Strategies, per cent above the oracle of the same tier\n" + _table(strategies))
+    sections.append("What choosing a leader is worth, per cent\n" + _gains(moving))
+    if result.method:
+        sections.append(
+            wrap(
+                f"Tier 3 was planned by {escape(result.method)}; "
+                f"{100 * result.proven:.1f} % of the oracle's plans are proven optimal."
+            )
+        )
+    return "\n\n".join(sections)
+
+
+def _ranking(
+    args: argparse.Namespace, wanted: str, tier: int, ranking: tuple[Recommendation, ...]
+) -> str:
+    from placement.overtime.replay.leader_ranking import ranking_text
+    from placement.text import escape
+
+    lines = ranking_text(ranking, top=args.top).split("\n")
+    title = f"Leaders of {escape(wanted)} after each interval (tier {tier})"
+    if len(lines) > _ALL_LINES:
+        first = [each.leaders[:1] for each in ranking]
+        lines = [line for i, line in enumerate(lines) if i == 0 or first[i] != first[i - 1]]
+        title += ", where the best one changes"
+        if len(lines) > _ALL_LINES:
+            lines = [*lines[:_ALL_LINES], f"… and {len(lines) - _ALL_LINES} more changes"]
+    return title + "\n" + "\n".join("  " + escape(line) for line in lines)
+
+
+def _table(strategies: pd.DataFrame) -> str:
+    from placement.cli.table_output import cell
+    from placement.text import table, wrap
+
+    numbers = ["mean_latency", "overhead_mean", "overhead_median", "overhead_p95", "moves"]
+    head = ["tier", "strategy", "databases", "mean ms", "mean %", "median %", "p95 %", "moves"]
+    words = "moves: mean number of leader changes; a dash: undefined, or no leader to name"
+    if (strategies["tier"] == 3).any():
+        numbers.append("copies")
+        head.append("copies")
+        words += "; copies: mean number of replicas copied to a new site"
+    rows = [
+        [str(row["tier"]), str(row["strategy"]), str(row["databases"])]
+        + [cell(row[name], 3 if name == "mean_latency" else 2) for name in numbers]
+        for row in strategies.to_dict("records")
+    ]
+    return table(head, rows, right=range(2, len(head))) + "\n\n" + wrap(words)
+
+
+def _gains(moving: pd.DataFrame) -> str:
+    from placement.cli.table_output import cell
+    from placement.text import table
+
+    meaning = {
+        "static": "best constant leader, against the worst",
+        "static_average": "best constant leader, against leaders spread evenly",
+        "dynamic": "moving, the future known, against the best constant",
+        "realised": "moving as optimized does, against the best constant",
+    }
+    statistics: list[Callable[[pd.Series[float]], float]] = [
+        lambda values: float(values.min()),
+        lambda values: float(values.median()),
+        lambda values: float(values.mean()),
+        lambda values: float(values.max()),
+    ]
+    rows = []
+    for tier, part in moving.groupby("tier"):
+        for name, words in meaning.items():
+            seen = part[name].dropna()
+            if len(seen):
+                rows.append([str(tier), words, *(cell(each(seen)) for each in statistics)])
+    return table(["tier", "gain", "least", "median", "mean", "most"], rows, right=[2, 3, 4, 5])

@@ -1,0 +1,369 @@
+"""From the state before an interval and its counts to the state after it and a recommendation.
+
+Pure: the same settings, state and counts give the same recommendation, on any day and after any
+restart. The demand that is predicted for the next interval is the decayed mean of what was seen
+(:class:`placement.overtime.decayed_counts.DecayedCounts`). Candidates are, as far as the question
+leaves them free, the best configuration with the replicas and voters of now (another leader), with
+the replicas of now (other roles), and the best of all; each move has its price, and the rule of
+:mod:`placement.overtime.moves.hysteresis` chooses. A recommendation is taken as carried out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.errors import InputError
+from placement.evaluation.score import TIE
+from placement.feasibility.feasible_plans import violations
+from placement.methods import Options, load_method, refusal, run
+from placement.model.configuration import Configuration
+from placement.overtime.decayed_counts import DecayedCounts
+from placement.overtime.moves.hysteresis import choose
+from placement.overtime.moves.move_prices import changes
+from placement.overtime.moves.move_steps import step_document, steps_between
+from placement.overtime.watch.watch_settings import Settings
+from placement.plan import Plan, objective
+from placement.problem import Problem
+from placement.status import Status, Termination
+
+__all__ = ["Candidate", "Recommendation", "WatchState", "advise", "initial_state"]
+
+
+@dataclass(frozen=True, eq=False)
+class WatchState:
+    """All that a restart needs.
+
+    Attributes
+    ----------
+    demand
+        Decayed counts, shape (clients, operations); how many intervals were seen.
+    current
+        The configuration that is taken to run; None before the first operation was issued.
+    streak
+        Intervals in a row in which a move paid.
+    """
+
+    demand: DecayedCounts
+    current: Configuration | None
+    streak: int = 0
+
+
+def initial_state(settings: Settings) -> WatchState:
+    """Return the state before the first interval."""
+    instance = settings.instance
+    shape = (len(instance.clients), len(instance.operations))
+    return WatchState(DecayedCounts.empty(shape, settings.decay), settings.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A configuration that was weighed.
+
+    Attributes
+    ----------
+    kind
+        "keep", or what may change: "leader", "roles", "replicas".
+    configuration
+        Site indices.
+    mean
+        Predicted mean latency in ms.
+    price
+        Of the move there, in ms of mean latency of one interval.
+    note
+        How sure it is to be the best of its kind: the status of the plan.
+    """
+
+    kind: str
+    configuration: Configuration
+    mean: float
+    price: float
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendation:
+    """What to do after an interval.
+
+    Attributes
+    ----------
+    action
+        "start" (the first configuration), "keep" or "move"; "wait" while nothing was issued.
+    configuration
+        What to run in the next interval; None to wait.
+    candidates
+        What was weighed, the current configuration first.
+    chosen
+        Which of them; −1 to wait.
+    operations
+        Predicted per interval.
+    streak
+        Intervals in a row in which a move paid, this one included.
+    reasons
+        Why, in sentences.
+    document
+        All of it as JSON values, by name.
+    """
+
+    action: str
+    configuration: Configuration | None
+    candidates: tuple[Candidate, ...]
+    chosen: int
+    operations: float
+    streak: int
+    reasons: tuple[str, ...]
+    document: Mapping[str, object]
+
+
+def advise(
+    settings: Settings, state: WatchState, label: str, counts: FloatArray
+) -> tuple[WatchState, Recommendation]:
+    """Take one interval into the state, and say what to do for the next.
+
+    Parameters
+    ----------
+    settings
+        The question.
+    state
+        Before the interval.
+    label
+        Of the interval.
+    counts
+        Operations issued in it, shape (clients, operations).
+
+    Raises
+    ------
+    InputError
+        When no configuration obeys the constraints, or the method found none.
+    """
+    demand = state.demand.after(counts)
+    operations = float(demand.rates.sum())
+    if not operations > 0:
+        reasons: tuple[str, ...] = ("Nothing was issued yet: there is nothing to go by.",)
+        fresh = WatchState(demand, state.current, 0)
+        return _ended(settings, fresh, label, "wait", (), -1, 0.0, 0, reasons)
+    problem = settings.question(demand.rates)
+    if state.current is None:
+        plan = _best(settings, problem)
+        found = _candidate("replicas", problem, _found(plan), 0.0, plan.status)
+        reasons = ("The first interval with operations: begin with the best for it.",)
+        fresh = WatchState(demand, found.configuration, 0)
+        return _ended(settings, fresh, label, "start", (found,), 0, operations, 0, reasons)
+    broken = violations(problem, state.current)
+    candidates, proven = _candidates(settings, problem, state.current, not broken)
+    means = np.array([each.mean for each in candidates])
+    if broken:
+        means[0] = math.inf  # it has to be left whatever that gains
+    chosen, count = choose(
+        settings.rule, means, np.array([each.price for each in candidates]), 0, state.streak
+    )
+    pick = int(chosen)
+    paid = state.streak + 1 if pick else int(count)
+    reasons = _reasons(settings, candidates, pick, paid, broken, proven)
+    fresh = WatchState(demand, candidates[pick].configuration, int(count))
+    action = "move" if pick else "keep"
+    steps = steps_between(problem, state.current, fresh.current) if pick and fresh.current else ()
+    documents = [step_document(step, settings.instance.sites) for step in steps]
+    return _ended(
+        settings, fresh, label, action, candidates, pick, operations, paid, reasons, documents
+    )
+
+
+def _candidates(
+    settings: Settings, problem: Problem, current: Configuration, feasible: bool
+) -> tuple[tuple[Candidate, ...], bool]:
+    """Return the current configuration and the best of each kind of move, each once.
+
+    And whether the best of all is proven to be that.
+    """
+    names = settings.instance.sites
+    replicas = [names[site] for site in current.replicas]
+    voters = [names[site] for site in current.voters]
+    asked: list[tuple[str, Problem]] = [("replicas", problem)]
+    if feasible:  # what breaks the rules is no place to start a smaller move from
+        if problem.tier == 3:
+            asked.insert(0, ("roles", problem.replace(replicas=replicas)))
+        if problem.tier >= 2:
+            asked.insert(0, ("leader", problem.replace(replicas=replicas, voters=voters)))
+        asked[-1] = (("leader", "roles", "replicas")[problem.tier - 1], problem)
+    found = [_candidate("keep", problem, current, 0.0, "as it is")]
+    known = {_identity(current)}
+    proven = False
+    for kind, question in asked:
+        plan = _best(settings, question)
+        configuration = _found(plan)
+        proven = plan.status is Status.OPTIMAL  # the whole question comes last
+        if _identity(configuration) not in known:
+            known.add(_identity(configuration))
+            price = settings.prices.of(changes(current, configuration))
+            found.append(_candidate(kind, problem, configuration, price, plan.status))
+    return tuple(found), proven
+
+
+def _best(settings: Settings, problem: Problem) -> Plan:
+    """Ask the method of the settings, or, for a part of the question it refuses, the exact one."""
+    method, options = load_method(settings.method), Options(settings=settings.method_settings)
+    if refusal(method, problem) is not None and problem.tier < settings.problem.tier:
+        method, options = load_method("exact"), Options()
+    plan = run(method, problem, options)
+    if plan.termination is Termination.INTERRUPTED:
+        # a method answers Ctrl-C with the best so far, which is no answer to go on from
+        raise KeyboardInterrupt
+    return plan
+
+
+def _found(plan: Plan) -> Configuration:
+    if plan.configuration is None:
+        raise InputError(
+            f"method {plan.method!r} finds no configuration: " + "; ".join(plan.reasons),
+            field="problem",
+            expected="a question with an answer",
+        )
+    return plan.configuration
+
+
+def _candidate(
+    kind: str, problem: Problem, configuration: Configuration, price: float, note: str
+) -> Candidate:
+    mean = objective(problem, configuration) / problem.demand.operations
+    return Candidate(kind, configuration, mean, price, str(note))
+
+
+def _identity(configuration: Configuration) -> tuple[object, ...]:
+    return (
+        configuration.leader,
+        frozenset(configuration.voters),
+        frozenset(configuration.replicas),
+    )
+
+
+def _reasons(
+    settings: Settings,
+    candidates: tuple[Candidate, ...],
+    pick: int,
+    paid: int,
+    broken: tuple[str, ...],
+    proven: bool,
+) -> tuple[str, ...]:
+    """Say why, for the candidate that was taken or the one that came closest."""
+    if broken:
+        return ("The configuration breaks the constraints: " + "; ".join(broken) + ".",)
+    here, horizon, confirm = candidates[0], settings.rule.horizon, settings.rule.confirm
+    best = "is the best for the predicted demand (proven)"
+    if not proven:
+        best = f"is the best that {settings.method} finds for the predicted demand"
+    if len(candidates) == 1:
+        return (f"The configuration {best}.",)
+    better = [each for each in candidates[1:] if here.mean - each.mean > TIE * here.mean]
+    if not better:
+        return (f"The configuration {best}, as are others.",)
+    shown = candidates[pick] if pick else _nearest(better, horizon)
+    gain = here.mean - shown.mean
+    name = settings.instance.sites[shown.configuration.leader]
+    what = {
+        "leader": f"Leader {name}",
+        "roles": f"Other voters, with leader {name},",
+        "replicas": f"Other replicas, with leader {name},",
+    }[shown.kind]
+    first = (
+        f"{what} would take {shown.mean:.3f} ms instead of {here.mean:.3f}: "
+        f"{gain:.3f} ms ({100 * gain / here.mean:.2f} %) less."
+    )
+    worth = horizon * gain
+    over = "for ever" if math.isinf(horizon) else f"{worth:.3f} ms over {horizon:g} intervals"
+    pays = worth > shown.price * (1 + TIE) if not math.isinf(horizon) else True
+    if math.isinf(shown.price):
+        second = "That move is forbidden (its price is infinite)."
+        pays = False
+    else:
+        even = shown.price / gain
+        second = (
+            f"The move costs {shown.price:.3f} ms and saves {over}: "
+            f"{'it pays' if pays else 'it does not pay'} (it would from {even:.1f} intervals on)."
+        )
+    if not pays or confirm == 1:
+        return (first, second)
+    done = "it is made" if pick else "it waits"
+    return (first, second, f"It has paid {paid} of {confirm} times in a row: {done}.")
+
+
+def _nearest(moves: list[Candidate], horizon: float) -> Candidate:
+    """Return the move of least H·mean + price."""
+    scale = min(horizon, 1e12)
+
+    def total(each: Candidate) -> float:
+        return scale * each.mean + each.price
+
+    return min(moves, key=total)
+
+
+def _ended(
+    settings: Settings,
+    state: WatchState,
+    label: str,
+    action: str,
+    candidates: tuple[Candidate, ...],
+    chosen: int,
+    operations: float,
+    streak: int,
+    reasons: tuple[str, ...],
+    steps: list[Mapping[str, object]] | None = None,
+) -> tuple[WatchState, Recommendation]:
+    names = settings.instance.sites
+    here = candidates[0] if candidates else None
+    taken = candidates[chosen] if candidates else None
+
+    def by_name(configuration: Configuration | None) -> dict[str, object]:
+        if configuration is None:
+            return {"leader": None, "voters": [], "replicas": []}
+        return {
+            "leader": names[configuration.leader],
+            "voters": [names[v] for v in configuration.voters],
+            "replicas": [names[r] for r in configuration.replicas],
+        }
+
+    def weighed(each: Candidate) -> dict[str, object]:
+        assert here is not None
+        gain = here.mean - each.mean
+        return {
+            "kind": each.kind,
+            **by_name(each.configuration),
+            "mean_ms": each.mean,
+            "gain_ms": gain,
+            "gain_percent": 100 * gain / here.mean if here.mean else 0.0,
+            "price_ms": _json(each.price),
+            "even_after_intervals": _json(each.price / gain) if gain > 0 else None,
+            "status": each.note,
+        }
+
+    gain = here.mean - taken.mean if here is not None and taken is not None else 0.0
+    document: dict[str, object] = {
+        "sequence": state.demand.intervals,
+        "interval": label,
+        "action": action,
+        **by_name(state.current),
+        "operations": operations,
+        "now_ms": None if here is None else here.mean,
+        "then_ms": None if taken is None else taken.mean,
+        "gain_ms": gain,
+        "gain_percent": 100 * gain / here.mean if here is not None and here.mean else 0.0,
+        "price_ms": 0.0 if taken is None else _json(taken.price),
+        "horizon": _json(settings.rule.horizon),
+        "streak": streak,
+        "confirm": settings.rule.confirm,
+        "reasons": list(reasons),
+        "candidates": [weighed(each) for each in candidates],
+        "steps": list(steps or ()),
+    }
+    return state, Recommendation(
+        action, state.current, candidates, chosen, operations, streak, reasons, document
+    )
+
+
+def _json(value: float) -> float | str:
+    """Return a number, or "inf", which JSON has no number for."""
+    return value if math.isfinite(value) else "inf"

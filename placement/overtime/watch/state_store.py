@@ -1,0 +1,403 @@
+"""The state file: SQLite, one transaction per interval, so that a kill loses nothing.
+
+State, recommendation and what the interval came from are committed together (write-ahead log,
+synchronous FULL: on the disk before the recommendation is shown). The table `recommendation` is the
+log, and the truth: what is printed is read from it, each line once, save that after a kill the last
+one printed may be printed again.
+
+    meta             format, version, fingerprint and settings of the watch
+    state            one row: decayed counts, configuration, streak, what was shown
+    recommendation   sequence, interval, where it stands in time, source, digest, document (JSON)
+    report           what was late, twice, malformed or otherwise left out, and why
+    file             files of a folder that are done with
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from placement.errors import InputError, PlacementError
+from placement.model.configuration import Configuration
+from placement.overtime.decayed_counts import DecayedCounts
+from placement.overtime.watch.arrivals import Arrival, FileMark
+from placement.overtime.watch.interval_reader import Key
+from placement.overtime.watch.recommend import Recommendation, WatchState, initial_state
+from placement.overtime.watch.watch_settings import Settings
+
+__all__ = ["VERSION", "Known", "Report", "Store", "read_log"]
+
+VERSION = 1
+_APPLICATION = 0x706C6177  # "plaw" in the header of the file
+
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE state (
+    id INTEGER PRIMARY KEY CHECK (id = 1), sequence INTEGER NOT NULL, demand TEXT NOT NULL,
+    current TEXT, streak INTEGER NOT NULL, shown INTEGER NOT NULL
+);
+CREATE TABLE recommendation (
+    sequence INTEGER PRIMARY KEY, interval TEXT NOT NULL, kind TEXT NOT NULL,
+    place INTEGER NOT NULL, source TEXT NOT NULL, digest TEXT NOT NULL, document TEXT NOT NULL,
+    UNIQUE (kind, place)
+);
+CREATE TABLE report (
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, source TEXT NOT NULL, interval TEXT NOT NULL,
+    message TEXT NOT NULL, digest TEXT NOT NULL, UNIQUE (kind, source, interval, message, digest)
+);
+CREATE TABLE file (
+    name TEXT PRIMARY KEY, size INTEGER NOT NULL, changed_ns INTEGER NOT NULL, digest TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+class Report(NamedTuple):
+    """Something that was not used, and why.
+
+    Attributes
+    ----------
+    kind
+        "late", "duplicate", "conflict", "malformed", "incomplete", "ignored" or "unreadable"; or
+        "adopted", for a configuration that runs instead of the one recommended.
+    source, interval
+        Where it stood; the interval is empty for a whole file.
+    message
+        In a sentence.
+    """
+
+    kind: str
+    source: str
+    interval: str
+    message: str
+
+
+class Known(NamedTuple):
+    """An interval that was used: its number, and what it came from."""
+
+    sequence: int
+    source: str
+    digest: str
+
+
+@dataclass
+class Store:
+    """An open state file. Make one with :meth:`open`.
+
+    Attributes
+    ----------
+    path
+        The file.
+    sequence
+        Intervals used so far.
+    last
+        Where the last of them stands in time; None before the first.
+    state
+        After the last of them.
+    """
+
+    path: Path
+    sequence: int
+    last: Key | None
+    state: WatchState
+    _link: sqlite3.Connection
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], settings: Settings) -> Store:
+        """Open a state file, or begin one where there is none.
+
+        Raises
+        ------
+        InputError
+            When something else stands there, or the state is that of another instance or of other
+            settings.
+        """
+        link = _connect(Path(path))
+        try:
+            with _sane(path):
+                if not _empty(link):
+                    _check_kind(link, path)  # before anything is changed
+                link.execute("PRAGMA journal_mode = WAL")
+                link.execute("PRAGMA synchronous = FULL")
+                _begin(link, path, settings)
+                return cls(Path(path), *_load(link), link)
+        except BaseException:
+            link.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._link.close()
+
+    def known(self, key: Key) -> Known | None:
+        """Return the interval that was used for a place in time, or None."""
+        row = self._link.execute(
+            "SELECT sequence, source, digest FROM recommendation WHERE kind = ? AND place = ?",
+            tuple(key),
+        ).fetchone()
+        return None if row is None else Known(*row)
+
+    def take(self, arrival: Arrival, state: WatchState, advice: Recommendation) -> None:
+        """Commit an interval: its recommendation, the state after it, and that all before is shown.
+
+        Raises
+        ------
+        PlacementError
+            When another process has written to the state meanwhile.
+        """
+        reading = arrival.reading
+        with self._transaction():
+            changed = self._link.execute(
+                "UPDATE state SET sequence = ?, demand = ?, current = ?, streak = ?, shown = ? "
+                "WHERE sequence = ?",
+                (
+                    self.sequence + 1,
+                    json.dumps(state.demand.to_json()),
+                    _configuration_text(state.current),
+                    state.streak,
+                    self.sequence,
+                    self.sequence,
+                ),
+            ).rowcount
+            if changed != 1:
+                raise PlacementError(f"{self.path}: another watch writes to this state file")
+            self._link.execute(
+                "INSERT INTO recommendation VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    self.sequence + 1,
+                    reading.label,
+                    *reading.key,
+                    arrival.source,
+                    reading.digest,
+                    json.dumps(advice.document, allow_nan=False),
+                ),
+            )
+        self.sequence += 1
+        self.last = reading.key
+        self.state = state
+
+    def adopt(self, current: Configuration, source: str, names: Sequence[str]) -> None:
+        """Take it that another configuration runs than the one recommended last.
+
+        Parameters
+        ----------
+        current
+            What runs.
+        source
+            Who says so, for the reports.
+        names
+            Of the sites.
+        """
+        words = f"leader {names[current.leader]}, " + ", ".join(
+            f"{title} {', '.join(names[site] for site in chosen)}"
+            for title, chosen in (("voters", current.voters), ("replicas", current.replicas))
+        )
+        with self._transaction():
+            self._link.execute(
+                "UPDATE state SET current = ?, streak = 0", [_configuration_text(current)]
+            )
+            after = (
+                "before the first interval"
+                if not self.sequence
+                else f"after {self.sequence} intervals"
+            )
+            self._link.execute(
+                "INSERT OR IGNORE INTO report (kind, source, interval, message, digest) "
+                "VALUES ('adopted', ?, ?, ?, '')",
+                (source, "", f"{after}: {words}"),
+            )
+        self.state = WatchState(self.state.demand, current, 0)
+
+    def report(self, report: Report, digest: str) -> bool:
+        """Keep a report; whether it is new."""
+        # half of a surrogate pair, which JSON can carry, is no text that a database takes
+        texts = [text.encode("utf-8", "backslashreplace").decode() for text in report]
+        with self._transaction():
+            cursor = self._link.execute(
+                "INSERT OR IGNORE INTO report (kind, source, interval, message, digest) "
+                "VALUES (?, ?, ?, ?, ?)",
+                (*texts, digest),
+            )
+            return cursor.rowcount == 1
+
+    def files(self) -> dict[str, FileMark]:
+        """Return the files that are done with, by name."""
+        rows = self._link.execute("SELECT name, size, changed_ns, digest FROM file").fetchall()
+        return {row[0]: FileMark(*row) for row in rows}
+
+    def finish(self, marks: tuple[FileMark, ...]) -> None:
+        """Remember files as done with."""
+        if marks:
+            with self._transaction():
+                self._link.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?)", marks)
+
+    def not_shown(self) -> list[Mapping[str, object]]:
+        """Return the recommendations that are not known to have been shown."""
+        rows = self._link.execute(
+            "SELECT document FROM recommendation WHERE sequence > (SELECT shown FROM state) "
+            "ORDER BY sequence"
+        ).fetchall()
+        return [json.loads(row[0]) for row in rows]
+
+    def shown(self) -> None:
+        """Remember that every recommendation was shown."""
+        with self._transaction():
+            self._link.execute(
+                "UPDATE state SET shown = sequence WHERE sequence = ?", [self.sequence]
+            )
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with _sane(self.path):
+            self._link.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._link.execute("ROLLBACK")
+                raise
+            self._link.execute("COMMIT")
+
+
+def read_log(path: str | os.PathLike[str]) -> tuple[list[Mapping[str, object]], list[Report]]:
+    """Return all recommendations and reports of a state file, without changing it.
+
+    Raises
+    ------
+    InputError
+        When there is no state file.
+    """
+    if not Path(path).is_file():
+        raise InputError("no such state file", source=os.fspath(path))
+    link = _connect(Path(path))
+    try:
+        with _sane(path):
+            _check_kind(link, path)
+            rows = link.execute("SELECT document FROM recommendation ORDER BY sequence").fetchall()
+            reports = link.execute(
+                "SELECT kind, source, interval, message FROM report ORDER BY id"
+            ).fetchall()
+    finally:
+        link.close()
+    return [json.loads(row[0]) for row in rows], [Report(*row) for row in reports]
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InputError(
+            "no place for a state file",
+            source=os.fspath(path),
+            expected="a file in a folder that exists",
+        )
+    with _sane(path):
+        return sqlite3.connect(path, isolation_level=None, timeout=10.0)
+
+
+@contextlib.contextmanager
+def _sane(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn the errors of SQLite into ours, naming the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise InputError(
+            f"cannot be used ({error})", source=os.fspath(path), expected="a state file of a watch"
+        ) from None
+
+
+def _empty(link: sqlite3.Connection) -> bool:
+    return not link.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+
+
+def _check_kind(link: sqlite3.Connection, path: str | os.PathLike[str]) -> None:
+    application = link.execute("PRAGMA application_id").fetchone()[0]
+    version = link.execute("PRAGMA user_version").fetchone()[0]
+    if application != _APPLICATION:
+        raise InputError(
+            "a database of another kind",
+            source=os.fspath(path),
+            expected="a state file of a watch, or a new path",
+        )
+    if version != VERSION:
+        raise InputError(
+            "a version this release cannot read",
+            source=os.fspath(path),
+            field="version",
+            value=version,
+            expected=str(VERSION),
+        )
+
+
+def _begin(link: sqlite3.Connection, path: str | os.PathLike[str], settings: Settings) -> None:
+    """Create the tables in an empty file; in any other, hold the settings to those that stand."""
+    link.execute("BEGIN IMMEDIATE")
+    try:
+        if _empty(link):
+            for statement in _TABLES.split(";"):
+                link.execute(statement)
+            state = initial_state(settings)
+            link.execute(
+                "INSERT INTO state VALUES (1, 0, ?, ?, 0, 0)",
+                (json.dumps(state.demand.to_json()), _configuration_text(state.current)),
+            )
+            for key, value in (
+                ("fingerprint", settings.fingerprint),
+                ("settings", json.dumps(settings.document(), sort_keys=True)),
+            ):
+                link.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
+            link.execute(f"PRAGMA application_id = {_APPLICATION}")
+            link.execute(f"PRAGMA user_version = {VERSION}")
+        _check_kind(link, path)
+        _check_settings(link, path, settings)
+    except BaseException:
+        link.execute("ROLLBACK")
+        raise
+    link.execute("COMMIT")
+
+
+def _check_settings(
+    link: sqlite3.Connection, path: str | os.PathLike[str], settings: Settings
+) -> None:
+    stored = dict(link.execute("SELECT key, value FROM meta").fetchall())
+    if stored.get("fingerprint") == settings.fingerprint:
+        return
+    before, now = json.loads(stored.get("settings", "{}")), settings.document()
+    other = next((key for key in now if before.get(key) != now[key]), "settings")
+    raise InputError(
+        "a state of other settings",
+        source=os.fspath(path),
+        field=other,
+        value=now.get(other),
+        expected=f"{before.get(other)!r}, as it was begun with; or a new state file",
+    )
+
+
+def _load(link: sqlite3.Connection) -> tuple[int, Key | None, WatchState]:
+    sequence, demand, current, streak = link.execute(
+        "SELECT sequence, demand, current, streak FROM state"
+    ).fetchone()
+    last = link.execute(
+        "SELECT kind, place FROM recommendation WHERE sequence = ?", [sequence]
+    ).fetchone()
+    state = WatchState(
+        DecayedCounts.from_json(json.loads(demand)), _configuration(current), int(streak)
+    )
+    return sequence, None if last is None else Key(*last), state
+
+
+def _configuration_text(configuration: Configuration | None) -> str | None:
+    if configuration is None:
+        return None
+    return json.dumps(
+        [configuration.leader, list(configuration.voters), list(configuration.replicas)]
+    )
+
+
+def _configuration(text: str | None) -> Configuration | None:
+    if text is None:
+        return None
+    leader, voters, replicas = json.loads(text)
+    return Configuration.of(leader, voters, replicas)

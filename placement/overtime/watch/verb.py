@@ -1,0 +1,297 @@
+"""``placement watch``: a recommendation after every interval, as intervals arrive."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from placement.cli import exit_codes as exits
+from placement.cli.argument_parser import Subparsers
+from placement.cli.options import (
+    DEFAULT_METHOD,
+    add_constraints,
+    add_instance,
+    instance_from,
+    problem_from,
+    settings_from,
+)
+from placement.errors import InputError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from placement.model.configuration import Configuration
+    from placement.model.instance import Instance
+    from placement.overtime.watch import Report, Settings, Watch
+
+__all__ = ["add_parser", "run"]
+
+DEFAULT_HORIZON = 8.0
+DEFAULT_DECAY = 2.0
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "watch",
+        help="a recommendation after every interval, as intervals arrive",
+        description="Read intervals of demand as they arrive in a folder or at the end of a table, "
+        "and say after each whether to keep the configuration or to move, and how to move safely. "
+        "All state is in one file: a watch may be killed at any moment and started again. "
+        f"The decay is {DEFAULT_DECAY:g} unless --decay says otherwise.",
+    )
+    add_instance(parser)
+    parser.add_argument(
+        "intervals", metavar="INTERVALS", help="a folder of files, or one table that grows"
+    )
+    parser.add_argument("--state", required=True, metavar="FILE", help="the state file")
+    add_constraints(parser)
+    group = parser.add_argument_group("when to move")
+    group.add_argument(
+        "--horizon",
+        type=float,
+        default=DEFAULT_HORIZON,
+        metavar="H",
+        help=f"intervals that a gain is expected to last (default {DEFAULT_HORIZON:g})",
+    )
+    group.add_argument(
+        "--confirm",
+        type=int,
+        default=1,
+        metavar="K",
+        help="intervals in a row in which the move must pay (default 1)",
+    )
+    for option, what in (
+        ("leader", "of another leader"),
+        ("voter", "of a vote given or taken"),
+        ("add", "of a replica copied to a new site"),
+        ("remove", "of a replica given up"),
+    ):
+        group.add_argument(
+            f"--{option}-price",
+            type=float,
+            default=0.0,
+            metavar="MS",
+            help=f"price {what}, in ms of mean latency of one interval (default 0)",
+        )
+    group.add_argument("--start", metavar="PLAN", help="the plan that runs now")
+    group = parser.add_argument_group("reading")
+    mode = group.add_mutually_exclusive_group()
+    mode.add_argument("--once", action="store_true", help="read what there is, and end (default)")
+    mode.add_argument("--follow", action="store_true", help="go on until Ctrl-C")
+    mode.add_argument(
+        "--adopt",
+        metavar="PLAN",
+        help="read nothing: note that this plan runs, and not what was recommended last",
+    )
+    mode.add_argument(
+        "--log", action="store_true", help="read nothing: show all that the state file holds"
+    )
+    group.add_argument(
+        "--poll", type=float, default=5.0, metavar="S", help="seconds between looks (default 5)"
+    )
+    group.add_argument(
+        "--settle",
+        type=float,
+        default=1.0,
+        metavar="S",
+        help="seconds a file must stand unchanged; 0 where files are renamed into place "
+        "(default 1)",
+    )
+    group.add_argument(
+        "--grace",
+        type=int,
+        default=0,
+        metavar="G",
+        help="take an interval of a folder once G later ones have arrived (default 0)",
+    )
+    group.add_argument(
+        "--final", action="store_true", help="the last interval of a table is finished too"
+    )
+    group.add_argument("--database", metavar="NAME", help="rows of this database only")
+    group = parser.add_argument_group("method")
+    group.add_argument(
+        "--method",
+        default=DEFAULT_METHOD,
+        metavar="NAME",
+        help=f"placement methods lists them (default {DEFAULT_METHOD})",
+    )
+    group.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the method"
+    )
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--json", action="store_true", help="one JSON document per recommendation and line"
+    )
+    parser.set_defaults(run=run, decay=DEFAULT_DECAY)  # the option itself is that of all verbs
+
+
+def run(args: argparse.Namespace) -> int:
+    """Watch."""
+    from placement.methods import load_method, refusal
+    from placement.overtime.watch import Store, Watch, source_of
+    from placement.overtime.watch.interval_reader import Columns
+
+    if args.log:
+        return _log(args)
+    for option in ("poll", "settle"):
+        if not 0 <= getattr(args, option) < float("inf"):
+            raise InputError(
+                "out of range",
+                field=f"--{option}",
+                value=getattr(args, option),
+                expected="seconds >= 0",
+            )
+    instance = instance_from(args)
+    settings = _settings(args, instance)
+    refused = refusal(load_method(settings.method), settings.problem)
+    if refused is not None:
+        raise UnsupportedError(f"method {settings.method!r} cannot take this problem: {refused}")
+    reasons = _infeasible(settings)
+    if reasons:
+        print("infeasible: " + "; ".join(reasons), file=sys.stderr)
+        return exits.INFEASIBLE
+    names = tuple(operation.name for operation in instance.operations)
+    columns = Columns(instance.clients, names, args.database)
+    source = source_of(
+        args.intervals, columns, settle=args.settle, final=args.final, follow=args.follow
+    )
+    store = Store.open(args.state, settings)
+    try:
+        if args.adopt is not None:
+            store.adopt(_plan(args.adopt, "--adopt", instance), args.adopt, instance.sites)
+            return exits.FOUND
+        watch = Watch(settings, source, store, _Shower(args), _complain)
+        watch.resume()
+        return _follow(watch, args) if args.follow else _once(watch, args)
+    finally:
+        store.close()
+
+
+def _infeasible(settings: Settings) -> tuple[str, ...]:
+    """Say why no configuration obeys the rules, before anything is read or written."""
+    from placement.errors import LimitError
+    from placement.feasibility.feasible_plans import find_feasible, reasons_infeasible
+
+    try:
+        if find_feasible(settings.problem) is not None:
+            return ()
+    except LimitError:  # the method may know better, and says so if not
+        return ()
+    return reasons_infeasible(settings.problem) or ("no configuration obeys all rules",)
+
+
+def _once(watch: Watch, args: argparse.Namespace) -> int:
+    """Look, and once more when a file was too young the first time."""
+    from placement.text import escape
+
+    look = watch.look()
+    if look.waiting and args.settle:
+        time.sleep(args.settle)
+        look = watch.look()
+    for name in look.waiting:
+        print(escape(f"not whole yet: {name}; left for the next time"), file=sys.stderr)
+    if look.held:
+        print(f"held back until later ones arrive: {look.held} intervals", file=sys.stderr)
+    return exits.FOUND
+
+
+def _follow(watch: Watch, args: argparse.Namespace) -> int:
+    """Look until Ctrl-C, which is how this ends."""
+    try:
+        while True:
+            if not watch.look().used:
+                time.sleep(args.poll)
+    except KeyboardInterrupt:
+        count = watch.store.sequence
+        print(f"stopped after {count} intervals; {args.state} holds them", file=sys.stderr)
+        return exits.FOUND
+
+
+def _settings(args: argparse.Namespace, instance: Instance) -> Settings:
+    from placement.overtime.decayed_counts import Decay
+    from placement.overtime.moves import Hysteresis, MovePrices
+    from placement.overtime.watch import Settings
+
+    return Settings(
+        problem_from(args, instance),
+        Decay(args.decay),
+        Hysteresis(args.horizon, args.confirm),
+        MovePrices(args.leader_price, args.voter_price, args.add_price, args.remove_price),
+        args.method,
+        settings_from(args),
+        None if args.start is None else _plan(args.start, "--start", instance),
+        args.grace,
+    )
+
+
+def _plan(path: str, option: str, instance: Instance) -> Configuration:
+    """Return the configuration of a plan on the sites of the instance."""
+    from placement.io import load_plan
+    from placement.model.configuration import Configuration
+
+    plan = load_plan(path)
+    if plan.leader is None:
+        raise InputError("a plan without a configuration", source=path, field=option)
+    try:
+        return Configuration.of(
+            int(instance.site_indices([plan.leader], "leader")[0]),
+            instance.site_indices(plan.voters, "voters").tolist(),
+            instance.site_indices(plan.replicas, "replicas").tolist(),
+        )
+    except InputError as error:
+        raise error.at(path) from None
+
+
+class _Shower:
+    """Prints recommendations as text or JSON lines, each at once."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self._json: bool = args.json
+
+    def __call__(self, document: Mapping[str, object]) -> None:
+        text = json.dumps(document, allow_nan=False) if self._json else _text(document)
+        print(text, flush=True)
+
+
+def _text(document: Mapping[str, object]) -> str:
+    """Return a recommendation for people."""
+    from placement.text import escape
+
+    then = document["then_ms"]
+    head = f"{document['interval']}  {document['action']}"
+    if document["leader"] is not None:
+        head += f"  leader {document['leader']}"
+    if isinstance(then, float):
+        head += f"  {then:.3f} ms"
+    lines = [escape(head)]
+    reasons, steps = document["reasons"], document["steps"]
+    assert isinstance(reasons, list)
+    assert isinstance(steps, list)
+    lines += [f"  {escape(reason)}" for reason in reasons]
+    lines += [f"  {i}. {escape(step['text'])}" for i, step in enumerate(steps, start=1)]
+    return "\n".join(lines)
+
+
+def _complain(report: Report) -> None:
+    from placement.text import escape
+
+    place = f"interval {report.interval}: " if report.interval else ""
+    tail = "" if report.kind == "adopted" else "; not used"
+    line = f"{report.kind}: {report.source}: {place}{report.message}{tail}"
+    print(escape(line), file=sys.stderr, flush=True)
+
+
+def _log(args: argparse.Namespace) -> int:
+    from placement.overtime.watch.state_store import read_log
+
+    documents, reports = read_log(args.state)
+    show = _Shower(args)
+    for document in documents:
+        show(document)
+    for report in reports:
+        _complain(report)
+    return exits.FOUND

@@ -1,0 +1,170 @@
+"""Arrivals into recommendations: in order, each once, and nothing left out in silence.
+
+An interval is used when it is later than the last one used. Anything else is reported and skipped:
+
+    duplicate    the same counts for an interval that was used, from somewhere else
+    conflict     other counts for an interval that was used
+    late         an interval before the last one used
+    malformed    an interval (or a file) that cannot be read; a mended one may still come in time
+
+With `grace` g, an interval of a folder is used once intervals of g later ones have arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from placement.errors import InputError
+from placement.overtime.watch.arrivals import Arrival, FileMark, Scan, Source
+from placement.overtime.watch.interval_reader import Key
+from placement.overtime.watch.recommend import advise
+from placement.overtime.watch.state_store import Report, Store
+from placement.overtime.watch.watch_settings import Settings
+
+__all__ = ["Look", "Watch"]
+
+
+class Look(NamedTuple):
+    """What one look came to.
+
+    Attributes
+    ----------
+    used
+        Intervals used.
+    held
+        Intervals that the grace holds back.
+    waiting
+        Files that may still be growing.
+    """
+
+    used: int
+    held: int
+    waiting: tuple[str, ...]
+
+
+@dataclass
+class Watch:
+    """A source, a state file, and where to say what.
+
+    Parameters
+    ----------
+    settings
+        The question.
+    source
+        Where intervals come from.
+    store
+        The state file, opened with the same settings.
+    show
+        Called with the document of every recommendation, once it is on the disk.
+    complain
+        Called with every new report, once it is on the disk.
+
+    Raises
+    ------
+    InputError
+        For a grace beside a table, whose rows arrive in their order.
+    """
+
+    settings: Settings
+    source: Source
+    store: Store
+    show: Callable[[Mapping[str, object]], None]
+    complain: Callable[[Report], None]
+
+    def __post_init__(self) -> None:
+        if self.settings.grace and self.source.in_order:
+            raise InputError(
+                "a table has no grace: its rows arrive in the order in which they stand",
+                field="grace",
+                value=self.settings.grace,
+                expected="0, or a folder",
+            )
+
+    def resume(self) -> None:
+        """Show what a run that was killed may have left unsaid: at most one recommendation."""
+        for document in self.store.not_shown():
+            self.show(document)
+        self.store.shown()
+
+    def look(self) -> Look:
+        """Look once, and deal with all that has arrived."""
+        scan = self.source.scan(self.store.files())
+        for refused in scan.refused:
+            self._report(Report(refused.kind, refused.source, "", refused.message), refused.digest)
+        arrivals = list(scan.arrivals)
+        if not self.source.in_order:
+            arrivals.sort(key=lambda arrival: (arrival.reading.key, arrival.source))
+        held = self._held(arrivals)
+        used = 0
+        seen: set[Key] = set()
+        for arrival in arrivals:
+            if arrival.reading.key not in held:
+                used += self._deal_with(arrival, again=arrival.reading.key in seen)
+                if not arrival.reading.problem:
+                    seen.add(arrival.reading.key)
+        self.store.finish(_done(scan, held))
+        if used:
+            self.store.shown()
+        return Look(used, len(held), scan.waiting)
+
+    def _held(self, arrivals: list[Arrival]) -> set[Key]:
+        """Intervals that fewer than `grace` later ones have followed so far."""
+        if not self.settings.grace:
+            return set()
+        last = self.store.last
+        keys = {
+            arrival.reading.key
+            for arrival in arrivals
+            if not arrival.reading.problem
+            and (last is None or (arrival.reading.key[0] == last[0] and arrival.reading.key > last))
+        }
+        return set(sorted(keys)[-self.settings.grace :])
+
+    def _deal_with(self, arrival: Arrival, *, again: bool) -> int:
+        """Use an arrival (1), or report why not (0); `again`: it is not the first of this look."""
+        reading = arrival.reading
+        if reading.problem:
+            self._reject(arrival, "malformed", reading.problem)
+            return 0
+        last = self.store.last
+        if last is not None and last.kind != reading.key.kind:
+            text = f"a {reading.key.kind} where the series has {last.kind}s"
+            self._reject(arrival, "malformed", text)
+            return 0
+        before = self.store.known(reading.key)
+        if before is not None:
+            same = before.digest == reading.digest
+            if same and before.source == arrival.source and not again:
+                return 0  # the very one that was used, seen again after a restart
+            if same:
+                text = f"the same counts as from {before.source}, which were used"
+                self._reject(arrival, "duplicate", text)
+            else:
+                text = f"other counts than from {before.source}, which were used"
+                self._reject(arrival, "conflict", text)
+            return 0
+        if last is not None and reading.key < last:
+            self._reject(arrival, "late", "it is older than an interval that was used")
+            return 0
+        assert reading.counts is not None  # it has no problem
+        state, advice = advise(self.settings, self.store.state, reading.label, reading.counts)
+        self.store.take(arrival, state, advice)
+        self.show(advice.document)
+        return 1
+
+    def _reject(self, arrival: Arrival, kind: str, text: str) -> None:
+        reading = arrival.reading
+        where = f"{text} (row {reading.row})"
+        self._report(Report(kind, arrival.source, reading.label, where), reading.digest)
+
+    def _report(self, report: Report, digest: str) -> None:
+        if self.store.report(report, digest):
+            self.complain(report)
+
+
+def _done(scan: Scan, held: set[Key]) -> tuple[FileMark, ...]:
+    """Files none of whose intervals is held back."""
+    open_still = {a.source for a in scan.arrivals if a.reading.key in held}
+    return tuple(mark for mark in scan.done if mark.name not in open_still)

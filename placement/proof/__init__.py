@@ -1,0 +1,1 @@
+"""Independent checks of certificates in exact arithmetic."""

@@ -1,0 +1,209 @@
+"""An independent check of optimality certificates, in exact integer arithmetic.
+
+It shares no code with any search. It reads the demand and the constraints of a problem, and a
+certificate (format ``replica-placement/bound/1``), and proves afresh that no configuration has an
+objective below the certificate's bound. Every double is a whole multiple of a power of two, so all
+numbers are turned into Python integers on one grid and nothing is ever rounded but multipliers, of
+which any value is valid.
+
+What a proof of one leader is, and why it is one, stands in :mod:`placement.proof.leader_proof`.
+That there is no configuration at all is proved by counting (format ``replica-placement/no-plan/1``,
+:mod:`placement.proof.no_plan_check`).
+
+The evaluator works in doubles, so that scores within a relative 1e-12 are the same score
+(:data:`placement.evaluation.score.TIE`); with that tolerance, and no other, a bound proves a claim.
+Where all data are whole numbers there is none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.feasibility.feasible_plans import violations
+from placement.model.configuration import Configuration, site_costs
+from placement.plan import Plan, objective
+from placement.problem import Problem
+from placement.proof.leader_proof import CertificateError, Integers, LeaderProof, integers
+from placement.proof.no_plan_check import prove_no_plan
+from placement.status import Status, status_of
+
+__all__ = ["FORMAT", "CertificateError", "Checked", "check_certificate"]
+
+FORMAT = "replica-placement/bound/1"
+
+_SCORE_TOLERANCE = 1e-9
+_GUARD_BITS = 64
+_PARTS = 10**12  # 1 / placement.evaluation.score.TIE
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check has proved: no configuration lies below `bound`; `score` is the plan's own.
+
+    `leaders`, `events` and `bounds` count the proofs, events and bounds L that were recomputed.
+    Where there is no plan, `bound` and `score` are +∞, and `events` says how often was counted.
+    """
+
+    bound: float
+    score: float
+    leaders: int
+    events: int
+    bounds: int
+
+
+class _Claim:
+    """The problem on the integer grid, and what is claimed of it."""
+
+    def __init__(self, problem: Problem, certificate: Mapping[str, Any]) -> None:
+        demand, self.rules = problem.demand, problem.rules
+        self.clients = np.nonzero((demand.near[0] > 0) | (demand.relay[0] > 0))[0]
+        if [int(c) for c in certificate["clients"]] != self.clients.tolist():
+            raise CertificateError("the certificate counts other clients than the problem has")
+        self.order_rtt = demand.client_rtt[0][self.clients]
+        self.prices = [_price(problem, leader) for leader in range(len(problem.instance.sites))]
+        weights = (demand.near, demand.relay, demand.direct, demand.quorum)
+        rtts = (demand.client_rtt, demand.site_rtt)
+        rtt_bits = _finest(rtts)
+        self.bits = max(rtt_bits + _finest(weights), _finest(self.prices)) + _GUARD_BITS
+        rest = self.bits - rtt_bits  # weights carry what the RTTs do not
+        self.client_rtt = integers(demand.client_rtt[0], rtt_bits)
+        self.site_rtt = integers(demand.site_rtt[0], rtt_bits)
+        self.near = integers(demand.near[0][self.clients], rest)
+        self.relay = integers(demand.relay[0][self.clients], rest)
+        self.direct = integers(demand.direct[0], rest)
+        self.quorum = int(integers(demand.quorum, rest)[0])
+        self.leader_matters = bool(
+            demand.relay.any()
+            or demand.direct.any()
+            or demand.quorum.any()
+            or any((row != self.prices[0]).any() for row in self.prices)
+        )
+        bound = float(certificate["bound"])
+        if not math.isfinite(bound):
+            raise CertificateError(f"the claimed bound {bound!r} is no number")
+        granularity = float(certificate["granularity"])
+        if granularity:
+            whole = all((array % 1 == 0).all() for array in (*weights, *rtts, *self.prices))
+            if granularity != 1 or not whole:
+                raise CertificateError(
+                    f"the claim rests on objectives being multiples of {granularity:g}, and they "
+                    "are not"
+                )
+            # Objectives are whole numbers: anything above bound − 1 is as good as the bound.
+            self.needed = ((math.ceil(bound) - 1) << self.bits) + 1
+        else:
+            top, bottom = bound.as_integer_ratio()
+            self.needed = -((-top << self.bits) // bottom)  # rounded up
+            self.needed -= abs(self.needed) // _PARTS
+
+    def price(self, leader: int) -> Integers:
+        """Price of a replica at each site under a leader."""
+        return integers(self.prices[leader], self.bits)
+
+
+def _finest(arrays: Iterable[FloatArray]) -> int:
+    """Bits behind the binary point of the finest of some doubles."""
+    values = itertools.chain.from_iterable(array.ravel().tolist() for array in arrays)
+    return max((x.as_integer_ratio()[1].bit_length() - 1 for x in values), default=0)
+
+
+def _price(problem: Problem, leader: int) -> FloatArray:
+    """cost_weight · price of a replica at each site, in the doubles that make the objective."""
+    costs = site_costs(problem.instance, leader) if problem.rules.cost_weight else None
+    if costs is None:
+        return np.zeros(len(problem.instance.sites))
+    return np.asarray(problem.rules.cost_weight * costs)
+
+
+def check_certificate(plan: Plan) -> Checked:
+    """Prove a plan's optimality, or that there is no plan, from its certificate, or refuse.
+
+    Parameters
+    ----------
+    plan
+        With a certificate; an infeasible one may do without where counting alone shows it.
+
+    Returns
+    -------
+    Checked
+        What was proved.
+
+    Raises
+    ------
+    CertificateError
+        When the plan carries no certificate, when it belongs to another problem, when any step of
+        the proof does not hold, or when the plan claims more than is proved.
+
+    Notes
+    -----
+    One bound is O(|C|·|S|) integer operations; a proof has a few per leader in the common case.
+    """
+    problem, certificate = plan.problem, plan.certificate
+    infeasible = plan.configuration is None and plan.status is Status.INFEASIBLE
+    if certificate is None and not infeasible:
+        raise CertificateError("the plan carries no certificate")
+    if plan.configuration is None and not infeasible:
+        raise CertificateError("the plan has no configuration to prove optimal")
+    try:
+        if certificate is None or infeasible:
+            counted = prove_no_plan(problem.rules, problem.instance.sites, certificate)
+            return Checked(math.inf, math.inf, *counted, bounds=0)
+        return _check(plan, problem, certificate)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise CertificateError(f"the certificate is malformed: {error!r}") from error
+
+
+def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any]) -> Checked:
+    rules = problem.rules
+    if certificate["format"] != FORMAT:
+        raise CertificateError(f"unknown format {certificate['format']!r}, expected {FORMAT!r}")
+    if (
+        problem.objective.kind != "mean"
+        or problem.demand.scenarios != 1
+        or rules.budget is not None
+    ):
+        raise CertificateError(
+            "certificates of this format prove mean latency, one RTT matrix only"
+        )
+    if not (rules.nested_voter_caps and rules.nested_replica_caps):
+        raise CertificateError("certificates of this format take caps on nested levels only")
+    assert plan.configuration is not None
+    own = Configuration.of(
+        int(certificate["leader"]), certificate["voters"], certificate["replicas"]
+    )
+    if (own.leader, set(own.voters), own.replicas) != (
+        plan.configuration.leader, set(plan.configuration.voters), plan.configuration.replicas,
+    ):  # fmt: skip
+        raise CertificateError("the certificate is about another configuration than the plan")
+    broken = violations(problem, plan.configuration)
+    if broken:
+        raise CertificateError("the configuration is not feasible: " + "; ".join(broken))
+    score, bound = objective(problem, plan.configuration), float(certificate["bound"])
+    if not abs(float(certificate["score"]) - score) <= _SCORE_TOLERANCE * abs(score):
+        raise CertificateError(f"the score is {score!r}, not {certificate['score']!r}")
+    if plan.bound > bound + abs(bound) / _PARTS:
+        raise CertificateError(f"the plan claims the bound {plan.bound!r}, the proof {bound!r}")
+    if plan.status is Status.OPTIMAL and status_of(True, score, bound) is not Status.OPTIMAL:
+        raise CertificateError(f"a bound of {bound!r} does not make {score!r} optimal")
+
+    claim = _Claim(problem, certificate)
+    proofs: list[Mapping[str, Any]] = list(certificate["proofs"])
+    leaders = [None if p["leader"] is None else int(p["leader"]) for p in proofs]
+    if leaders == [None]:
+        if claim.leader_matters:
+            raise CertificateError("one proof for all leaders, but the leader matters")
+    elif sorted(x for x in leaders if x is not None) != np.nonzero(rules.may_lead)[0].tolist():
+        raise CertificateError("not exactly one proof for every site that may lead")
+    events = bounds = 0
+    for leader, proof in zip(leaders, proofs, strict=True):
+        replay = LeaderProof(claim, leader)
+        replay.run(proof["events"])
+        events, bounds = events + replay.events, bounds + replay.bounds
+    return Checked(bound, score, len(proofs), events, bounds)

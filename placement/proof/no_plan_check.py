@@ -1,0 +1,140 @@
+"""An independent check that a problem has no plan, by counting what fits under its constraints.
+
+It shares no code with any search and rounds nothing: all numbers are counts of sites.
+
+What is proved
+--------------
+For one leader ℓ let M = {ℓ} ∪ must_vote be the sites that vote, and H = {ℓ} ∪ must_hold those that
+hold a replica, in every plan that ℓ leads. There is no such plan when any of these holds:
+
+- M or H contains a site that may not, is larger than asked for, or breaks a cap.
+- H and whatever else the caps on replicas let in are fewer than the least number of replicas.
+- A *split* of the sites that may vote, but are not in M, into P and Q leaves too few voters:
+  |M| + (most sites of P that the caps on voters let in beside M)
+  + |Q ∩ H| + (most sites of Q − H that the caps on replicas let in beside H, and no more than
+  replicas_max − |H|)  <  voters. For the voters in P obey the caps on voters, and those in Q are
+  replicas.
+
+Caps on nested levels make the sets that obey them the independent sets of a laminar matroid, so
+that adding sites one by one, in any order, lets in the most there are; caps on levels that cross
+are not taken. Minimum numbers of domains, budgets, and whatever the objective asks for are left
+out of account, which weakens the proof and nothing else.
+
+Whether some split is short is all there is to know: by the matroid intersection theorem (Edmonds
+1970) the most voters that obey both kinds of caps are the least that a split leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from placement.checks import BoolArray
+from placement.model.constraints import GroupRule, Role, Rules, laminar
+from placement.proof.leader_proof import CertificateError, Load
+
+__all__ = ["FORMAT", "prove_no_plan"]
+
+FORMAT = "replica-placement/no-plan/1"
+
+
+def prove_no_plan(
+    rules: Rules, sites: Sequence[str], certificate: Mapping[str, Any] | None
+) -> tuple[int, int]:
+    """Prove that no configuration obeys the rules, or refuse.
+
+    Parameters
+    ----------
+    rules
+        Of the problem.
+    sites
+        Names, for messages.
+    certificate
+        Splits by leader: ``{"format": FORMAT, "proofs": [{"leaders": [ℓ, …], "by_votes": P}, …]}``,
+        sites by index. None: only the two splits without data are tried, all in P and all in Q.
+
+    Returns
+    -------
+    tuple of int
+        How many leaders there were, and how many times their sites were counted.
+
+    Raises
+    ------
+    CertificateError
+        When the certificate leaves a leader out or does not prove its claim, or when levels cross.
+
+    Notes
+    -----
+    O(sites · levels) for each leader.
+    """
+    for role in ("voters", "replicas"):
+        if not _nested(rules, role):
+            raise CertificateError(
+                f"counting takes nested levels only, and the caps on {role} cross"
+            )
+    may_lead: list[int] = np.nonzero(rules.may_lead)[0].tolist()
+    splits = _splits(rules, certificate)
+    if certificate is not None and sorted(s for s, _ in splits) != may_lead:
+        raise CertificateError("not exactly one proof for every site that may lead")
+    shown: set[int] = set()
+    for leader, by_votes in splits:
+        if leader not in shown and _no_plan(rules, leader, by_votes):
+            shown.add(leader)
+    for leader in may_lead:
+        if leader not in shown:
+            raise CertificateError(f"counting does not rule out a plan that {sites[leader]} leads")
+    return len(may_lead), len(splits)
+
+
+def _splits(
+    rules: Rules, certificate: Mapping[str, Any] | None
+) -> list[tuple[int, frozenset[int]]]:
+    """Leaders with the sites of P."""
+    if certificate is None:
+        every = frozenset(range(len(rules.may_lead)))
+        leaders = np.nonzero(rules.may_lead)[0].tolist()
+        return [(leader, p) for leader in leaders for p in (every, frozenset[int]())]
+    if certificate["format"] != FORMAT:
+        raise CertificateError(f"unknown format {certificate['format']!r}, expected {FORMAT!r}")
+    return [
+        (int(leader), frozenset(int(s) for s in proof["by_votes"]))
+        for proof in certificate["proofs"]
+        for leader in proof["leaders"]
+    ]
+
+
+def _capped(rules: Rules, role: Role) -> tuple[GroupRule, ...]:
+    return tuple(group for group in rules.of(role) if group.cap is not None)
+
+
+def _nested(rules: Rules, role: Role) -> bool:
+    allowed: BoolArray = rules.may_vote if role == "voters" else rules.may_hold
+    return laminar([group.labels for group in _capped(rules, role)], allowed)
+
+
+def _no_plan(rules: Rules, leader: int, by_votes: frozenset[int]) -> bool:
+    """Whether counting shows that no plan is led by a site; see the module."""
+    may_vote, may_hold = _sites(rules.may_vote), _sites(rules.may_hold)
+    voters, holders = _sites(rules.must_vote) | {leader}, _sites(rules.must_hold) | {leader}
+    votes = Load(_capped(rules, "voters"), voters)
+    places = Load(_capped(rules, "replicas"), holders)
+    spare = rules.replicas_max - len(holders)
+    if not (voters <= may_vote and holders <= may_hold and votes.kept and places.kept):
+        return True
+    if len(voters) > rules.voters or spare < 0:
+        return True
+    others = may_vote - voters
+    most = len(voters) + sum(votes.take(s) for s in others & by_votes)
+    rest = others - by_votes
+    most += len(rest & holders)
+    most += min(spare, sum(places.take(s) for s in rest - holders))
+    if most < rules.voters:
+        return True
+    room = Load(_capped(rules, "replicas"), holders)
+    return len(holders) + sum(room.take(s) for s in may_hold - holders) < rules.replicas_min
+
+
+def _sites(mask: BoolArray) -> set[int]:
+    return {int(s) for s in np.nonzero(mask)[0]}

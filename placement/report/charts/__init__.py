@@ -1,0 +1,1 @@
+"""The SVG charts and HTML tables of the report."""

@@ -1,0 +1,133 @@
+"""Sortable tables: plain HTML that a script makes sortable, and that prints whole or cut."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from placement.report.charts.markup import Child, Markup, tag
+
+__all__ = ["Column", "data_table", "milliseconds", "percent"]
+
+_WORDY = 40
+"""Letters from which a cell gets room, so that a phone scrolls instead of stacking words."""
+
+_LONG = 40
+"""Rows after which a table is folded until asked for (by the script; without it all are shown)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its heading, and whether it holds numbers."""
+
+    name: str
+    number: bool = False
+
+
+def data_table(
+    caption: str,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[str | float | None]],
+    *,
+    digits: int = 2,
+    mark: Sequence[int] = (),
+) -> Markup:
+    """Build a table.
+
+    Parameters
+    ----------
+    caption
+        What it shows; also names the region that scrolls.
+    columns
+        Headings.
+    rows
+        Cells: text, or numbers (shown with `digits` decimals and sorted by value; NaN and None are
+        a dash, infinity is ∞).
+    digits
+        Decimals of numbers that are not whole.
+    mark
+        Positions of rows to stand out.
+    """
+    head = tag(
+        "tr",
+        None,
+        [
+            tag(
+                "th",
+                {"scope": "col", "class": "number" if column.number else None},
+                tag("button", {"type": "button", "class": "sort"}, column.name),
+            )
+            for column in columns
+        ],
+    )
+    body: list[Child] = []
+    for position, row in enumerate(rows):
+        cells: list[Child] = []
+        for place, (column, value) in enumerate(zip(columns, row, strict=True)):
+            name = "th" if place == 0 and not column.number else "td"
+            attributes: dict[str, str | float | None] = {"scope": "row"} if name == "th" else {}
+            if isinstance(value, (int, float)) or value is None:
+                number = math.nan if value is None else float(value)
+                attributes |= {"class": "number", "data-value": _key(number)}
+                cells.append(tag(name, attributes, _shown(number, digits)))
+            else:
+                if column.number:
+                    attributes["class"] = "number"
+                elif len(value) > _WORDY:
+                    attributes["class"] = "wordy"
+                cells.append(tag(name, attributes, tag("bdi", None, value)))
+        body.append(tag("tr", {"class": "marked" if position in set(mark) else None}, cells))
+    return tag(
+        "div",
+        {
+            "class": "table-box long" if len(rows) > _LONG else "table-box",
+            "role": "region",
+            "aria-label": caption,
+            "tabindex": "0",
+        },
+        tag(
+            "table",
+            {"class": "sortable"},
+            tag("caption", None, caption),
+            tag("thead", None, head),
+            tag("tbody", None, body),
+        ),
+    )
+
+
+def _key(value: float) -> str:
+    """Sorting key: what is not known comes last."""
+    if math.isnan(value):
+        return "nan"
+    return repr(value) if math.isfinite(value) else ("1e400" if value > 0 else "-1e400")
+
+
+def _shown(value: float, digits: int) -> str:
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == int(value) and abs(value) < 1e15:
+        return f"{value:,.0f}"
+    if value != 0 and abs(value) < 10.0**-digits / 2:
+        return f"{value:.1e}"
+    return f"{value:,.{digits}f}"
+
+
+def milliseconds(value: float | None) -> str:
+    """Return a latency as text."""
+    if value is None or math.isnan(value):
+        return "–"
+    return "∞" if math.isinf(value) else f"{value:,.1f} ms"
+
+
+def percent(value: float | None) -> str:
+    """Return a ratio in per cent as text; 0.05 is 5 %."""
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "unknown"
+    if 0 < abs(value) < 1e-9:
+        return "0 %"
+    return f"{100 * value:.3g} %"

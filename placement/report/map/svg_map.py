@@ -1,0 +1,213 @@
+"""The map as SVG: a shape of its own for each role, and a story for every mark."""
+
+from __future__ import annotations
+
+import math
+
+from placement.checks import FloatArray
+from placement.report.charts.markup import Child, Markup, tag
+from placement.report.map.map_view import Arrow, MapView, Mark
+
+__all__ = ["star", "svg_map"]
+
+_ROLE = {
+    "leader": "leader",
+    "voter": "voter",
+    "replica": "replica, does not vote",
+    "site": "site without a replica",
+}
+
+
+def svg_map(view: MapView, *, caption: str, identifier: str = "map") -> Markup:
+    """Draw a map.
+
+    Parameters
+    ----------
+    view
+        From :func:`placement.report.map.map_view.map_view`.
+    caption
+        One sentence for people who do not see it.
+    identifier
+        Of the element; unique on the page.
+    """
+    scale = _quantiles([mark.latency for mark in view.clients if not math.isnan(mark.latency)])
+    layers: list[Child] = [
+        tag("title", {"id": f"{identifier}-title"}, caption),
+        _arrowheads(identifier),
+        tag("g", {"class": "graticule"}, [_line(line) for line in view.graticule]),
+        tag("g", {"class": "land"}, [_ring(ring) for ring in view.land]),
+        tag("g", {"class": "water"}, [_ring(ring) for ring in view.water]),
+        tag("g", {"class": "clients"}, [_client(mark, scale) for mark in view.clients]),
+        tag("g", {"class": "reads"}, _ways(view, identifier, reads=True)),
+        tag("g", {"class": "commits"}, _ways(view, identifier, reads=False)),
+        tag("g", {"class": "sites"}, [_site(mark) for mark in view.sites]),
+        tag("g", {"class": "names", "aria-hidden": "true"}, [
+            tag("text", {"x": _n(label.x), "y": _n(label.y), "text-anchor": label.anchor,
+                         "direction": "ltr"},
+                tag("tspan", {"style": "unicode-bidi:isolate"}, label.text))
+            for label in view.labels
+        ]),
+    ]  # fmt: skip
+    return tag(
+        "svg",
+        {
+            "class": "map",
+            "id": identifier,
+            "viewBox": f"0 0 {view.width:.0f} {view.height:.0f}",
+            "role": "group",
+            "aria-labelledby": f"{identifier}-title",
+            "preserveAspectRatio": "xMidYMid meet",
+        },
+        layers,
+    )
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}"
+
+
+def _path(points: FloatArray) -> str:
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+
+
+def _line(points: FloatArray) -> Markup:
+    return tag("path", {"d": _path(points)})
+
+
+def _ring(points: FloatArray) -> Markup:
+    return tag("path", {"d": _path(points) + "Z"})
+
+
+def _arrowheads(identifier: str) -> Markup:
+    return tag(
+        "defs",
+        None,
+        [
+            tag(
+                "marker",
+                {
+                    "id": f"{identifier}-{kind}",
+                    "viewBox": "0 0 10 10",
+                    "refX": "9",
+                    "refY": "5",
+                    "markerWidth": "12",
+                    "markerHeight": "12",
+                    "markerUnits": "userSpaceOnUse",
+                    "orient": "auto",
+                },
+                tag("path", {"class": f"head {kind}", "d": "M0 1L10 5L0 9Z"}),
+            )
+            for kind in ("vote", "late", "ask")
+        ],
+    )
+
+
+def _shortened(points: FloatArray, by: float) -> FloatArray:
+    """Leave out the end of a line, so that an arrow stops at the rim of the mark it points to."""
+    kept = points.copy()
+    while len(kept) > 2 and math.hypot(*(points[-1] - kept[-2])) < by:
+        kept = kept[:-1]
+    dx, dy = points[-1] - kept[-2]
+    length = math.hypot(dx, dy)
+    if length > by:
+        kept[-1] = points[-1] - by * (points[-1] - kept[-2]) / length
+    return kept
+
+
+def _arrow(arrow: Arrow, identifier: str) -> Markup:
+    head = None if arrow.kind == "read" else f"url(#{identifier}-{arrow.kind})"
+    last = len(arrow.pieces) - 1
+    return tag(
+        "g",
+        {"class": f"way {arrow.kind}"},
+        tag("title", None, arrow.text),
+        [
+            tag(
+                "path",
+                {
+                    "d": _path(_shortened(piece, 15.0) if i == last and head else piece),
+                    "marker-end": head if i == last else None,
+                },
+            )
+            for i, piece in enumerate(arrow.pieces)
+        ],
+    )
+
+
+def _ways(view: MapView, identifier: str, *, reads: bool) -> list[Markup]:
+    return [_arrow(a, identifier) for a in view.arrows if (a.kind == "read") is reads]
+
+
+def _client(mark: Mark, scale: list[float]) -> Markup:
+    step = sum(mark.latency > limit for limit in scale)
+    latency = "no operations" if math.isnan(mark.latency) else f"{mark.latency:.1f} ms on average"
+    said = f"{mark.name}: {100 * mark.share:.2g} % of the operations, {latency}"
+    return tag(
+        "circle",
+        {
+            "class": "client" if math.isnan(mark.latency) else f"client step{step}",
+            "cx": _n(mark.x),
+            "cy": _n(mark.y),
+            "r": _n(mark.size),
+            "data-story": said,
+        },
+        tag("title", None, said),
+    )
+
+
+def _quantiles(values: list[float]) -> list[float]:
+    """Four limits between five steps of equally many clients."""
+    ordered = sorted(values)
+    return [ordered[min(len(ordered) - 1, len(ordered) * k // 5)] for k in range(1, 5)] if (
+        ordered
+    ) else []  # fmt: skip
+
+
+def _site(mark: Mark) -> Markup:
+    said = f"{mark.name}: {_ROLE[mark.role]}"
+    x, y, r = mark.x, mark.y, mark.size
+    story: dict[str, str | float | None] = {"data-story": said}
+    if mark.role == "site":
+        return tag(
+            "circle",
+            story | {"class": "site", "cx": _n(x), "cy": _n(y), "r": _n(r)},
+            tag("title", None, said),
+        )
+    return tag(
+        "g",
+        story
+        | {
+            "class": f"mark {mark.role}",
+            "data-site": mark.name,
+            "tabindex": "0",
+            "role": "img",
+            "aria-label": said,
+        },
+        tag("title", None, said),
+        _shape(mark.role, x, y, r),
+        tag("text", {"x": _n(x), "y": _n(y + 5), "text-anchor": "middle", "aria-hidden": "true"},
+            str(mark.number)),
+    )  # fmt: skip
+
+
+def star(x: float, y: float, r: float) -> list[tuple[float, float]]:
+    """Corners of the leader's star of eight points."""
+    sizes = [r * (1.45 if k % 2 == 0 else 1.08) for k in range(16)]
+    return [
+        (x + size * math.sin(math.pi * k / 8), y - size * math.cos(math.pi * k / 8))
+        for k, size in enumerate(sizes)
+    ]
+
+
+def _shape(role: str, x: float, y: float, r: float) -> Markup:
+    """A star for the leader, a circle for a voter, a square for the rest."""
+    if role == "leader":
+        return tag("polygon", {"points": " ".join(f"{a:.1f},{b:.1f}" for a, b in star(x, y, r))})
+    if role == "voter":
+        return tag("circle", {"cx": _n(x), "cy": _n(y), "r": _n(r)})
+    side = r * 0.9
+    return tag(
+        "rect",
+        {"x": _n(x - side), "y": _n(y - side), "width": _n(2 * side), "height": _n(2 * side),
+         "rx": "3"},
+    )  # fmt: skip

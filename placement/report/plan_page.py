@@ -1,0 +1,400 @@
+"""The sections of the page of a plan."""
+
+from __future__ import annotations
+
+import math
+
+from placement.evaluation.rules_of_thumb import naive_choices
+from placement.plan import Plan
+from placement.problem import describe
+from placement.report.baselines import baselines, distinct, latency_shares, named
+from placement.report.charts.html_tables import Column, data_table, milliseconds, percent
+from placement.report.charts.markup import Child, Markup, tag
+from placement.report.charts.parts import facts, reasons, section
+from placement.report.charts.svg_charts import Bar, Dots, Series, bars, dots, lines
+from placement.report.map.map_view import map_view
+from placement.report.map.svg_map import svg_map
+from placement.report.tail import tail_facts, tail_section
+from placement.status import Status
+
+__all__ = ["failure_levels", "plan_sections"]
+
+_HEAVIEST = 20
+
+_STATUS = {
+    Status.OPTIMAL: "optimal: proven, nothing is better",
+    Status.FEASIBLE: "feasible: obeys all constraints",
+    Status.INFEASIBLE: "infeasible: proven, there is no plan",
+    Status.UNKNOWN: "unknown: nothing found, nothing proven",
+    Status.VIOLATING: "breaks constraints",
+}
+
+
+def failure_levels(plan: Plan) -> tuple[str, ...]:
+    """Return the failure-domain levels worth telling: the site, and every level with labels."""
+    domains = plan.problem.instance.domains
+    return ("site", *(level for level, labels in domains.items() if any(labels)))
+
+
+def plan_sections(plan: Plan) -> list[Markup]:
+    """Return the sections of a plan, of one that found nothing too."""
+    sections = [_summary(plan)]
+    sections.append(_map(plan))
+    if plan.found:
+        sections += [_clients(plan), *tail_section(plan), _leaders(plan), _failures(plan)]
+        sections.append(_operations(plan))
+    sections.append(_background(plan))
+    return sections
+
+
+def _summary(plan: Plan) -> Markup:
+    problem = plan.problem
+    badge = tag("p", {"class": f"badge {plan.status.value}"}, _STATUS[plan.status])
+    question = tag("p", {"class": "question"}, f"Asked: {describe(problem)}.")
+    made = tag("p", {"class": "made"}, f"By {plan.method!r} in {_seconds(plan.seconds)}, "
+               f"{plan.termination.value}.")  # fmt: skip
+    if not plan.found:
+        return section("answer", "Answer", badge, question, made, reasons("Why", plan.reasons))
+    worst = plan.failures.worst
+    pairs = [
+        *tail_facts(plan),
+        ("Mean latency", milliseconds(plan.mean_latency), "over all operations"),
+        ("Leader", str(plan.leader), f"waits {milliseconds(plan.quorum_wait)} for its quorum"),
+        (
+            "Gap",
+            percent(plan.gap),
+            "proven optimal"
+            if plan.status is Status.OPTIMAL
+            else "at most this much could be saved"
+            if math.isfinite(plan.gap)
+            else "no bound was proven",
+        ),
+    ]
+    if worst is not None:
+        pairs.append(
+            (
+                "Worst loss of one site",
+                milliseconds(worst.mean_latency) if worst.survives else "service stops",
+                f"when {worst.lost} is lost",
+            )
+        )
+    naive = [b.choice for b in baselines(plan) if b.choice.overhead > 0.05]
+    if naive:
+        most = max(naive, key=lambda choice: choice.overhead)
+        pairs.append(
+            (
+                "Against a naive leader",
+                f"−{100 * (1 - plan.mean_latency / most.mean_latency):.1f} %",
+                f"{most.strategy}: {most.leader}",
+            )
+        )
+    return section(
+        "answer",
+        "Answer",
+        badge,
+        facts(pairs),
+        question,
+        made,
+        reasons("Breaks", plan.reasons),
+        reasons("Notes", plan.notes),
+    )
+
+
+def _seconds(value: float) -> str:
+    return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
+
+
+def _map(plan: Plan) -> Markup:
+    view = map_view(plan.problem.instance, plan)
+    instance = plan.problem.instance
+    if plan.found:
+        said = (
+            f"Map of {len(instance.sites)} sites and {len(instance.clients)} clients. The leader "
+            f"is {plan.leader}; {len(plan.voters)} of {len(plan.replicas)} replicas vote."
+        )
+    else:
+        said = f"Map of {len(instance.sites)} sites and {len(instance.clients)} clients, no plan."
+    legend = [
+        ("leader", "leader"),
+        ("voter", "voter"),
+        ("replica", "replica that does not vote"),
+        ("site", "site without a replica"),
+        ("client", "client: area by operations, colour from quick to slow"),
+        ("vote", "vote that the leader waits for"),
+        ("late", "vote it does not wait for"),
+        ("ask", "the heaviest clients ask the leader"),
+    ]
+    if not plan.found:
+        legend = [("site", "site"), ("client", "client: area by operations")]
+    elif not view.clients:
+        legend = [pair for pair in legend if pair[0] not in ("client", "ask")]
+    parts: list[Child] = [
+        tag(
+            "div",
+            {"class": "map-box", "tabindex": "0", "role": "region", "aria-label": "Map, scrolls"},
+            svg_map(view, caption=said),
+        ),
+        tag("p", {"class": "story", "aria-live": "polite", "id": "story"}, ""),
+        tag(
+            "ul",
+            {"class": "legend map-legend"},
+            [tag("li", None, tag("span", {"class": f"key {role}"}), text) for role, text in legend],
+        ),
+    ]
+    if any(arrow.kind == "read" for arrow in view.arrows):
+        parts.append(
+            tag(
+                "p",
+                {"class": "switches"},
+                tag("label", None, tag("input", {"type": "checkbox", "data-layer": "reads"}),
+                    " show where clients read"),
+            )
+        )  # fmt: skip
+    if view.note:
+        parts.append(tag("p", {"class": "note"}, view.note))
+    if view.land:
+        parts.append(
+            tag("p", {"class": "note"}, "Equal Earth projection; the outline of the land is drawn "
+                "by hand for orientation only, and lines are great circles, not cables.")
+        )  # fmt: skip
+    if plan.found:
+        parts.append(_decision(plan))
+    return section("map-section", "Where everything is", parts)
+
+
+def _decision(plan: Plan) -> Markup:
+    instance = plan.problem.instance
+    labels = {name: i for i, name in enumerate(instance.sites)}
+    members = {member.voter: member for member in plan.quorum_members}
+    served: dict[str, float] = dict.fromkeys(plan.replicas, 0.0)
+    count: dict[str, int] = dict.fromkeys(plan.replicas, 0)
+    for row in plan.per_client:
+        served[row.nearest] += row.operations
+        count[row.nearest] += 1
+    total = sum(served.values()) or 1.0
+    view = map_view(instance, plan)
+    levels = [level for level, names in instance.domains.items() if any(names)]
+    rows: list[list[str | float | None]] = []
+    for mark in view.replicas:
+        member = members.get(mark.name)
+        waits = "" if member is None else ("waited for" if member.counted else "not waited for")
+        role = {"leader": "leader, votes", "voter": "voter", "replica": "replica only"}[mark.role]
+        rows.append(
+            [
+                float(mark.number),
+                mark.name,
+                role,
+                *(instance.domains[level][labels[mark.name]] or "–" for level in levels),
+                None if member is None else member.rtt,
+                waits,
+                float(count[mark.name]),
+                100 * served[mark.name] / total,
+            ]
+        )
+    return data_table(
+        "Replicas, numbered as on the map",
+        [
+            Column("No.", True),
+            Column("Site"),
+            Column("Role"),
+            *(Column(level) for level in levels),
+            Column("RTT from leader, ms", True),
+            Column("Vote"),
+            Column("Nearest to clients", True),
+            Column("Share of operations, %", True),
+        ],
+        rows,
+    )
+
+
+def _clients(plan: Plan) -> Markup:
+    rows, others = plan.per_client, baselines(plan)
+    heaviest = sorted(range(len(rows)), key=lambda c: -rows[c].operations)[:_HEAVIEST]
+    weight = [row.operations for row in rows]
+    series = [Series("this plan", latency_shares([r.latency for r in rows], weight), "plan")]
+    different = distinct(plan, others)
+    for role, other in zip(("naive", "average"), different, strict=False):
+        series.append(Series(named(other), latency_shares(other.per_client, weight), role))
+    picture = lines(
+        series,
+        caption="Share of the operations whose client is answered within a mean latency",
+        x_label="mean latency of the client, ms",
+        y_label="operations, %",
+        steps=True,
+    )
+    dumbbell = dots(
+        [
+            Dots(
+                rows[c].client,
+                (
+                    *(
+                        (other.per_client[c], role, named(other))
+                        for role, other in zip(("naive", "average"), different, strict=False)
+                    ),
+                    (rows[c].latency, "plan", "this plan"),
+                ),
+            )
+            for c in heaviest
+        ],
+        caption=f"The {len(heaviest)} heaviest clients: before (a naive leader) and after"
+        if different
+        else f"The {len(heaviest)} heaviest clients",
+        unit="ms",
+    )
+    total = sum(weight) or 1.0
+    table = data_table(
+        f"All {len(rows)} clients",
+        [
+            Column("Client"),
+            Column("Operations, %", True),
+            Column("Nearest replica"),
+            Column("RTT to it, ms", True),
+            Column("RTT to leader, ms", True),
+            Column("Mean latency, ms", True),
+            *(Column(f"with {named(other)}, ms", True) for other in others),
+        ],
+        [
+            [
+                row.client,
+                100 * row.operations / total,
+                row.nearest,
+                row.to_nearest,
+                row.to_leader,
+                row.latency,
+                *(other.per_client[c] for other in others),
+            ]
+            for c, row in enumerate(rows)
+        ],
+    )
+    same = None
+    if not different:
+        same = tag("p", {"class": "note"}, "The naive rules choose the same leader as this plan: "
+                   "there is no before to compare with.")  # fmt: skip
+    return section("clients", "Latency of each client", same, picture, dumbbell, table)
+
+
+def _leaders(plan: Plan) -> Markup:
+    ranking = plan.leaders
+    picture = bars(
+        [
+            Bar(
+                row.leader,
+                row.mean_latency,
+                f"{row.mean_latency:.1f} ms"
+                + ("" if row.overhead < 0.05 else f" (+{row.overhead:.1f} %)"),
+                "leader" if row.leader == plan.leader else "voter",
+            )
+            for row in ranking
+        ],
+        caption="Mean latency with each voter as leader, replicas and voters unchanged",
+    )
+    naive = naive_choices(plan.problem, plan.configuration) if plan.configuration else ()
+    table = data_table(
+        "What a leader chosen by a rule of thumb would cost",
+        [
+            Column("Rule"),
+            Column("Leader"),
+            Column("Mean latency, ms", True),
+            Column("Over this plan, %", True),
+            Column("Remark"),
+        ],
+        [[c.strategy, c.leader or "–", c.mean_latency, c.overhead, c.why] for c in naive],
+    )
+    return section("leaders", "Ranking of leaders", picture, table)
+
+
+def _failures(plan: Plan) -> Markup:
+    from placement.evaluation.losses import failures
+
+    configuration = plan.configuration
+    if configuration is None:
+        return Markup("")
+    parts: list[Child] = []
+    for level in failure_levels(plan):
+        found = failures(plan.problem, configuration, level)
+        if level == "site":
+            parts.append(
+                bars(
+                    [
+                        Bar("nothing lost", found.normal, milliseconds(found.normal), "normal"),
+                        *(
+                            Bar(
+                                f"lost: {row.lost}",
+                                row.mean_latency,
+                                f"{row.mean_latency:.1f} ms (+{row.overhead:.1f} %)"
+                                if row.survives
+                                else "service stops",
+                                "lost",
+                            )
+                            for row in found.each
+                        ),
+                    ],
+                    caption="Mean latency after the loss of each single site that holds a replica",
+                )
+            )
+        rows: list[list[str | float | None]] = [
+            [
+                row.lost,
+                "yes" if row.survives else "no",
+                row.leader or "–",
+                row.mean_latency,
+                row.overhead,
+                row.worst_leader or "–",
+                row.worst_latency,
+            ]
+            for row in found.each
+        ]
+        parts.append(
+            data_table(
+                f"Loss of any one {level}",
+                [
+                    Column("Lost"),
+                    Column("Serves on"),
+                    Column("Leader then (best choice)"),
+                    Column("Mean latency, ms", True),
+                    Column("Over normal, %", True),
+                    Column("Worst leader"),
+                    Column("Mean latency then, ms", True),
+                ],
+                rows,
+            )
+        )
+        if level == "site" and found.failover:
+            order = ", then ".join(f"{name} ({ms:.1f} ms)" for name, ms in found.failover)
+            parts.append(
+                tag("p", None, f"If the leader’s site is lost, voters should take over in this "
+                    f"order: {order}.")
+            )  # fmt: skip
+    return section("failures", "What each loss does", parts)
+
+
+def _operations(plan: Plan) -> Markup:
+    return section(
+        "operations",
+        "Latency of each operation",
+        data_table(
+            "Kinds of operations",
+            [Column("Operation"), Column("Share, %", True), Column("Mean latency, ms", True)],
+            [[row.operation, 100 * row.share, row.latency] for row in plan.per_operation],
+        ),
+    )
+
+
+def _background(plan: Plan) -> Markup:
+    instance = plan.problem.instance
+    stats: list[list[str | float | None]] = [
+        [name, str(value) if isinstance(value, str) else float(value)]
+        for name, value in plan.stats.items()
+    ]
+    return section(
+        "background",
+        "Where the numbers come from",
+        tag("p", None, f"{instance.name}: {len(instance.sites)} sites, {len(instance.clients)} "
+            f"clients, {instance.counts.sum():,.0f} operations in {len(instance.intervals)} "
+            f"interval{'' if len(instance.intervals) == 1 else 's'}; fingerprint "
+            f"{instance.fingerprint[:16]}."),
+        reasons("Provenance", instance.provenance),
+        data_table("Numbers of the search", [Column("What"), Column("Value", True)], stats)
+        if stats
+        else None,
+    )  # fmt: skip

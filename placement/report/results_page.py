@@ -1,0 +1,378 @@
+"""The sections of the page of results: benchmark runs, comparisons of methods, sweeps."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from placement.report.charts.html_tables import Column, data_table, percent
+from placement.report.charts.markup import Child, Markup, tag
+from placement.report.charts.parts import facts, reasons, section
+from placement.report.charts.svg_charts import Bar, Series, bars, lines
+from placement.report.result_file import (
+    Results,
+    best_known,
+    contradictions,
+    families,
+    row_gap,
+    time_ratio,
+)
+from placement.status import OPTIMALITY_TOLERANCE
+
+__all__ = ["comparison_sections", "results_sections", "sweep_sections"]
+
+_PROVEN = ("optimal", "infeasible")
+
+
+def results_sections(results: Results) -> list[Markup]:
+    """Return the sections of a file of benchmark results."""
+    if not results.rows:
+        dropped = " Its last line is torn and was left out." if results.dropped else ""
+        return [
+            section("answer", "No results", tag("p", {"class": "badge unknown"},
+                    "The file holds no row yet." + dropped))
+        ]  # fmt: skip
+    known = best_known(results.rows)
+    solved = [row for row in results.rows if row["cell"].get("kind") == "solve"]
+    sections = [_overview(results, solved)]
+    reference = str(results.runs[-1].get("reference", "")) if results.runs else ""
+    sections += [
+        _methods(number, title, rows, known, reference)
+        for number, (title, rows) in enumerate(families(solved))
+    ]
+    if solved:
+        sections.append(_all_rows(solved, known))
+    scripts = [row for row in results.rows if row["cell"].get("kind") == "script"]
+    if scripts:
+        sections.append(_scripts(scripts))
+    sections.append(_conditions(results))
+    return sections
+
+
+def _by(rows: Sequence[Mapping[str, Any]], key: Any) -> dict[str, list[Mapping[str, Any]]]:
+    groups: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        groups[str(key(row))].append(row)
+    return dict(groups)
+
+
+def _overview(results: Results, solved: Sequence[Mapping[str, Any]]) -> Markup:
+    ok = [row for row in solved if row["outcome"] == "ok"]
+    wrong = contradictions(results.rows)
+    names = sorted({str(run.get("suite", "")) for run in results.runs})
+    return section(
+        "answer",
+        "Overview",
+        tag("p", {"class": "badge violating"}, "There are contradictions.") if wrong else None,
+        facts(
+            [
+                ("Suite", ", ".join(names) or "–", str(results.runs[-1].get("purpose", ""))
+                 if results.runs else ""),
+                ("Cells", f"{len(results.rows):,}", f"{len(ok):,} answered"),
+                ("Questions", f"{len({row['group'] for row in solved}):,}",
+                 f"{len({row['cell']['method'] for row in solved})} methods"),
+                ("Proven", f"{sum(row['status'] in _PROVEN for row in ok):,}",
+                 "answers with a proof of their own"),
+            ]
+        ),
+        reasons("Contradictions", wrong),
+    )  # fmt: skip
+
+
+def _methods(
+    number: int,
+    title: str,
+    rows: Sequence[Mapping[str, Any]],
+    known: Mapping[str, tuple[float, float]],
+    reference: str,
+) -> Markup:
+    by_method = _by(rows, lambda row: row["cell"]["method"])
+    sized = len({row.get("sites") for row in rows if row["outcome"] == "ok"}) > 1
+    gaps: list[Series] = []
+    times: list[Series] = []
+    table: list[list[str | float | None]] = []
+    for method, mine in by_method.items():
+        ok = [row for row in mine if row["outcome"] == "ok"]
+        gap = {r["key"]: g for r in ok if (g := row_gap(r, known)) is not None}
+        size: defaultdict[int, list[float]] = defaultdict(list)
+        time: defaultdict[int, list[float]] = defaultdict(list)
+        for row in ok:
+            if row["key"] in gap:
+                size[row["cell"]["replicas"]].append(100 * _rounded("gap", gap[row["key"]]))
+            time[row.get("sites", 0) if sized else row["cell"]["replicas"]].append(
+                float(row["seconds"])
+            )
+        gaps.append(Series(method, _medians(size)))
+        times.append(Series(method, _medians(time)))
+        seconds = [float(row["seconds"]) for row in ok]
+        values = [100 * _rounded("gap", g) for g in gap.values()]
+        table.append(
+            [
+                method,
+                float(len(mine)),
+                float(len(ok)),
+                float(sum(row["status"] in _PROVEN for row in ok)),
+                statistics.median(values) if values else None,
+                max(values) if values else None,
+                1000 * statistics.median(seconds) if seconds else None,
+                1000 * max(seconds) if seconds else None,
+                time_ratio(rows, method, reference),
+            ]
+        )
+    return section(
+        f"methods-{number}",
+        title,
+        lines(gaps, caption="Median gap to the best bound that any method proved",
+              x_label="replicas", y_label="gap, %"),
+        lines(times, caption="Median time", x_label="sites" if sized else "replicas",
+              y_label="seconds (logarithmic)", logarithmic=True),
+        data_table(
+            "Methods",
+            [Column("Method"), Column("Cells", True), Column("Answered", True),
+             Column("Proven", True), Column("Median gap, %", True), Column("Worst gap, %", True),
+             Column("Median time, ms", True), Column("Worst time, ms", True),
+             Column(f"Time, × {reference}", True)],
+            table,
+        ),
+    )  # fmt: skip
+
+
+def _medians(groups: Mapping[int, Sequence[float]]) -> tuple[tuple[float, float], ...]:
+    return tuple((float(x), statistics.median(values)) for x, values in sorted(groups.items()))
+
+
+def _all_rows(
+    rows: Sequence[Mapping[str, Any]], known: Mapping[str, tuple[float, float]]
+) -> Markup:
+    table: list[list[str | float | None]] = []
+    for row in rows:
+        gap = row_gap(row, known) if row["outcome"] == "ok" else None
+        table.append(
+            [
+                row["group"],
+                row["cell"]["method"],
+                row.get("status", row["outcome"]),
+                row.get("mean_latency_ms"),
+                None if gap is None else 100 * gap,
+                1000 * row["seconds"] if "seconds" in row else None,
+                row.get("peak_mb"),
+                row.get("reason", ""),
+            ]
+        )
+    return section(
+        "cells",
+        "Every cell",
+        data_table(
+            f"{len(rows):,} cells",
+            [Column("Question"), Column("Method"), Column("Status"),
+             Column("Mean latency, ms", True), Column("Gap, %", True), Column("Time, ms", True),
+             Column("Peak memory, MiB", True), Column("Reason")],
+            table,
+            digits=3,
+        ),
+    )  # fmt: skip
+
+
+def _scripts(rows: Sequence[Mapping[str, Any]]) -> Markup:
+    parts: list[Child] = []
+    for row in rows:
+        parts.append(tag("h3", None, str(row["label"])))
+        parts.append(tag("p", None, f"{row['outcome']} in {row.get('wall_seconds', 0):.1f} s. ",
+                         row.get("reason", "")))  # fmt: skip
+        if row.get("stdout"):
+            parts.append(tag("pre", {"tabindex": "0"}, str(row["stdout"])))
+    return section("scripts", "Programs", parts)
+
+
+def _conditions(results: Results) -> Markup:
+    parts: list[Child] = []
+    for run in results.runs:
+        machine = run.get("machine", {})
+        versions = machine.get("versions", {}) if isinstance(machine, Mapping) else {}
+        listed = ", ".join(f"{name} {number}" for name, number in versions.items())
+        parts.append(
+            tag(
+                "p",
+                None,
+                f"Run {run.get('id')} of {run.get('started', '?')}, {run.get('jobs', 1)} process"
+                f"{'' if run.get('jobs', 1) == 1 else 'es'} at once: {machine.get('cpu', '?')}, "
+                f"{machine.get('cores', '?')} cores, {machine.get('system', '')}, "
+                f"{machine.get('python', '')}, {listed}; commit {machine.get('commit', '?')}.",
+            )
+        )
+    captions = {
+        name: caption for run in results.runs for name, caption in run.get("captions", {}).items()
+    }
+    if captions:
+        parts.append(tag("h3", None, "About the peers"))
+        parts.append(
+            tag("dl", None, [(tag("dt", None, n), tag("dd", None, c)) for n, c in captions.items()])
+        )
+    if results.dropped:
+        parts.append(tag("p", {"class": "note"}, f"A torn last line of {results.dropped} bytes "
+                         "was left out."))  # fmt: skip
+    return section("background", "Conditions", parts)
+
+
+# --- tables of compare and sweep ---------------------------------------------------------------
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else math.nan
+
+
+def comparison_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[Markup]:
+    """Return the sections of a comparison of methods, one row each.
+
+    Parameters
+    ----------
+    rows
+        As :func:`placement.compare` gives them: method, status, mean_latency, gap, seconds, reason…
+    about
+        The question in words.
+    """
+    if not rows:
+        return [section("answer", "No results", tag("p", {"class": "badge unknown"},
+                                                    "The comparison has no row."))]  # fmt: skip
+    found = [row for row in rows if math.isfinite(_number(row.get("mean_latency")))]
+    best = min((_number(row["mean_latency"]) for row in found), default=math.nan)
+    content: list[Child] = [tag("p", {"class": "question"}, f"Asked: {about}.") if about else None]
+    if found:
+        content += [
+            bars(
+                [
+                    Bar(str(row["method"]), _number(row["mean_latency"]),
+                        f"{_number(row['mean_latency']):.2f} ms",
+                        "leader" if _number(row["mean_latency"]) <= best * (1 + 1e-9) else "voter")
+                    for row in found
+                ],
+                caption="Mean latency of each method’s plan",
+            ),
+            bars(
+                [
+                    Bar(str(row["method"]), 100 * _number(row.get("gap")),
+                        percent(_number(row.get("gap"))), "lost")
+                    for row in found
+                ],
+                caption="Gap to the best bound that any method proved",
+            ),
+            bars(
+                [
+                    Bar(str(row["method"]), _number(row.get("seconds")),
+                        _time(_number(row.get("seconds"))), "plan")
+                    for row in found
+                ],
+                caption="Wall time",
+            ),
+        ]  # fmt: skip
+    # A percentile, or a price in the objective: then gaps are not about the mean.
+    other = any(_number(row.get("objective")) != _number(row.get("score")) for row in found)
+    content.append(
+        data_table(
+            "Methods",
+            [Column("Method"), Column("Status"), *([Column("Objective", True)] if other else []),
+             Column("Mean latency, ms", True), Column("Gap, %", True), Column("Own gap, %", True),
+             Column("Seconds", True), Column("Leader"), Column("Replicas"), Column("Reason")],
+            [
+                [
+                    str(row.get("method", "")),
+                    str(row.get("status", "")),
+                    *([_number(row.get("objective"))] if other else []),
+                    _number(row.get("mean_latency")),
+                    100 * _number(row.get("gap")),
+                    100 * _number(row.get("own_gap")),
+                    _number(row.get("seconds")),
+                    str(row.get("leader") or "–"),
+                    ", ".join(map(str, row.get("replicas") or ())) or "–",
+                    str(row.get("reason") or ""),
+                ]
+                for row in rows
+            ],
+            digits=4,
+        )
+    )  # fmt: skip
+    return [section("answer", "Methods compared", content)]
+
+
+def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[Markup]:
+    """Return the sections of a sweep over numbers of replicas and voters.
+
+    Parameters
+    ----------
+    rows
+        As :func:`placement.sweep` gives them: replicas, voters, status, mean_latency, gain, gap,
+        seconds…
+    about
+        The question in words.
+    """
+    if not rows:
+        return [section("answer", "No results", tag("p", {"class": "badge unknown"},
+                                                    "The sweep has no row."))]  # fmt: skip
+    by_voters = _by(rows, lambda row: row["voters"])
+
+    def drawn(column: str, factor: float = 1.0) -> list[Series]:
+        return [
+            Series(
+                f"{voters} voters",
+                tuple(
+                    (_number(row["replicas"]), factor * _rounded(column, _number(row.get(column))))
+                    for row in mine
+                    if math.isfinite(_number(row.get(column)))
+                ),
+            )
+            for voters, mine in by_voters.items()
+        ]
+
+    return [
+        section(
+            "answer",
+            "By number of replicas",
+            tag("p", {"class": "question"}, f"Asked: {about}.") if about else None,
+            lines(drawn("mean_latency"), caption="Mean latency of the best plan",
+                  x_label="replicas", y_label="ms"),
+            lines(drawn("gain"), caption="What one more replica brings", x_label="replicas",
+                  y_label="ms less"),
+            lines(drawn("gap", 100.0), caption="Gap of each cell", x_label="replicas",
+                  y_label="gap, %"),
+            lines(drawn("seconds"), caption="Time of each cell", x_label="replicas",
+                  y_label="seconds (logarithmic)", logarithmic=True),
+            data_table(
+                "Cells",
+                [Column("Replicas", True), Column("Voters", True), Column("Status"),
+                 Column("Mean latency, ms", True), Column("Gain, ms", True),
+                 Column("Gap, %", True), Column("Cost", True), Column("Seconds", True),
+                 Column("Leader"), Column("Sites"), Column("Reason")],
+                [
+                    [
+                        _number(row.get("replicas")),
+                        _number(row.get("voters")),
+                        str(row.get("status", "")),
+                        _number(row.get("mean_latency")),
+                        _number(row.get("gain")),
+                        100 * _number(row.get("gap")),
+                        _number(row.get("cost")),
+                        _number(row.get("seconds")),
+                        str(row.get("leader") or "–"),
+                        ", ".join(map(str, row.get("replica_sites") or ())) or "–",
+                        str(row.get("reason") or ""),
+                    ]
+                    for row in rows
+                ],
+                digits=4,
+            ),
+        )
+    ]  # fmt: skip
+
+
+def _rounded(column: str, value: float) -> float:
+    """Call a gap within the tolerance of a proof what it is: none."""
+    return 0.0 if column == "gap" and value <= OPTIMALITY_TOLERANCE else value
+
+
+def _time(seconds: float) -> str:
+    if math.isnan(seconds):
+        return "–"
+    return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

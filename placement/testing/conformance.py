@@ -1,0 +1,327 @@
+"""The checks of the conformance suite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from placement.errors import InputError, PlacementError, UnsupportedError
+from placement.feasibility.feasible_plans import reasons_infeasible
+from placement.methods import Method, Options, Progress, load_method, refusal, run
+from placement.model.instance import Prices
+from placement.plan import Plan
+from placement.problem import Problem
+from placement.status import Status, Termination
+from placement.testing.small_worlds import World, every_configuration, optimum, worlds
+
+__all__ = ["CHECKS", "ConformanceError", "check_method"]
+
+_TOLERANCE = 1e-9
+
+
+class ConformanceError(AssertionError):
+    """A method breaks the contract; the message names the check and the world."""
+
+
+@lru_cache(maxsize=512)
+def _optimum(world: World) -> float:
+    return optimum(world.problem)
+
+
+@lru_cache(maxsize=64)
+def _lowered(method: Method, seed: int) -> tuple[World, ...]:
+    """The worlds a method takes: as they are, or with replicas (and voters) given."""
+    taken = []
+    for world in worlds(seed):
+        for problem in (world.problem, *_with_less_freedom(world.problem)):
+            if refusal(method, problem) is None:
+                taken.append(World(f"{world.name} (tier {problem.tier})", problem))
+                break
+    return tuple(taken)
+
+
+def _with_less_freedom(problem: Problem) -> Iterator[Problem]:
+    if reasons_infeasible(problem):
+        return
+    found = next(every_configuration(problem), None)
+    if found is None:
+        return
+    names = problem.instance.sites
+    replicas = [names[i] for i in found.replicas]
+    yield problem.replace(replicas=replicas)
+    yield problem.replace(replicas=replicas, voters=[names[i] for i in found.voters])
+
+
+def _ask(method: Method, world: World, options: Options | None = None) -> Plan:
+    try:
+        return run(method, world.problem, options or Options())
+    except PlacementError as error:
+        raise ConformanceError(
+            f"{method.name!r} on the world {world.name!r} raised {type(error).__name__}: {error}"
+        ) from error
+
+
+def _demand(condition: bool, method: Method, world: World, message: str) -> None:
+    if not condition:
+        raise ConformanceError(f"{method.name!r} on the world {world.name!r}: {message}")
+
+
+def _close(one: float, other: float) -> bool:
+    return one == other or abs(one - other) <= _TOLERANCE * max(abs(one), abs(other))
+
+
+def _check_honest(method: Method, world: World, plan: Plan) -> None:
+    """Hold one plan against all configurations there are."""
+    best = _optimum(world)
+    _demand(
+        plan.bound <= best or _close(plan.bound, best),
+        method,
+        world,
+        f"bound {plan.bound!r} is above the optimum {best!r}",
+    )
+    if plan.found:
+        _demand(math.isfinite(best), method, world, "found a plan although none exists")
+        _demand(
+            plan.objective >= best or _close(plan.objective, best),
+            method,
+            world,
+            f"objective {plan.objective!r} is below the optimum {best!r}",
+        )
+    if plan.status is Status.OPTIMAL:
+        _demand(
+            _close(plan.objective, best),
+            method,
+            world,
+            f"says optimal at {plan.objective!r}, but the optimum is {best!r}",
+        )
+    if plan.status is Status.INFEASIBLE:
+        _demand(math.isinf(best), method, world, "says infeasible, but a plan exists")
+        _demand(bool(plan.reasons), method, world, "says infeasible without a reason")
+
+
+def check_takes_something(method: Method, seed: int = 0) -> None:
+    """A method that refuses every world is of no use."""
+    if not _lowered(method, seed):
+        raise ConformanceError(f"{method.name!r} refuses every world")
+
+
+def check_refusals_have_reasons(method: Method, seed: int = 0) -> None:
+    """What a method refuses it refuses with a reason, as an UnsupportedError."""
+    for world in worlds(seed):
+        reason = refusal(method, world.problem)
+        if reason is None:
+            continue
+        _demand(len(reason.split()) >= 3, method, world, f"refuses with the reason {reason!r}")
+        try:
+            run(method, world.problem, Options())
+        except UnsupportedError:
+            continue
+        _demand(False, method, world, "refuses, yet answers")
+
+
+def check_answers_are_true(method: Method, seed: int = 0) -> None:
+    """Feasible plans, honest status and bound, an answer whenever there is one."""
+    for world in _lowered(method, seed):
+        plan = _ask(method, world)
+        _demand(plan.method != "", method, world, "the plan does not name its method")
+        _check_honest(method, world, plan)
+        if math.isfinite(_optimum(world)):
+            _demand(plan.found, method, world, "found nothing, but a plan exists")
+        else:
+            _demand(not plan.found, method, world, "found a plan where none exists")
+        if method.exact:
+            wanted = Status.OPTIMAL if math.isfinite(_optimum(world)) else Status.INFEASIBLE
+            _demand(plan.status is wanted, method, world, f"exact, but says {plan.status}")
+
+
+def check_same_seed_same_plan(method: Method, seed: int = 0) -> None:
+    """Two runs with one seed give one plan."""
+    for world in _lowered(method, seed):
+        first = _ask(method, world, Options(seed=7))
+        second = _ask(method, world, Options(seed=7))
+        _demand(
+            first.configuration == second.configuration,
+            method,
+            world,
+            f"two runs with seed 7 differ: {first!r} and {second!r}",
+        )
+
+
+def check_no_time(method: Method, seed: int = 0) -> None:
+    """With no time at all: no exception, no false claim."""
+    for world in _lowered(method, seed):
+        _check_honest(method, world, _ask(method, world, Options(time_limit=0.0)))
+
+
+def check_start(method: Method, seed: int = 0) -> None:
+    """A feasible start is taken, and never made worse."""
+    for world in _lowered(method, seed):
+        start = next(every_configuration(world.problem), None)
+        if start is None:
+            continue
+        plan = _ask(method, world, Options(start=start))
+        _check_honest(method, world, plan)
+        if method.exact:
+            _demand(plan.found, method, world, "loses the start it was given")
+
+
+def check_reports(method: Method, seed: int = 0) -> None:
+    """Every report on the way is true: bounds below the optimum, incumbents above and falling."""
+    for world in _lowered(method, seed):
+        reports: list[Progress] = []
+        _ask(method, world, Options(progress=reports.append))
+        best = _optimum(world)
+        last = math.inf
+        for report in reports:
+            _demand(
+                report.bound <= best or _close(report.bound, best),
+                method,
+                world,
+                f"reports the bound {report.bound!r} above the optimum {best!r}",
+            )
+            _demand(
+                report.incumbent >= best or _close(report.incumbent, best),
+                method,
+                world,
+                f"reports the incumbent {report.incumbent!r} below the optimum {best!r}",
+            )
+            _demand(
+                report.incumbent <= last or _close(report.incumbent, last),
+                method,
+                world,
+                "reports an incumbent that got worse",
+            )
+            last = report.incumbent
+
+
+def check_interrupt(method: Method, seed: int = 0) -> None:
+    """Ctrl-C gives the best so far with an honest bound instead of a traceback."""
+
+    def interrupt(report: Progress) -> None:
+        del report
+        raise KeyboardInterrupt
+
+    for world in _lowered(method, seed):
+        plan = _ask(method, world, Options(progress=interrupt))
+        _check_honest(method, world, plan)
+        _demand(
+            plan.termination is not Termination.TIME_LIMIT,
+            method,
+            world,
+            "calls an interrupt a time limit",
+        )
+
+
+def check_order_of_sites_is_irrelevant(method: Method, seed: int = 0) -> None:
+    """Permuting sites and clients changes nothing that an exact method returns but tie breaks."""
+    if not method.exact:
+        return
+    rng = np.random.default_rng(seed)
+    for world in _lowered(method, seed):
+        shuffled = _shuffle(world.problem, rng)
+        if _has_tied_clients(world.problem):
+            continue  # nearest breaks ties by site order, which a permutation changes
+        one, other = _ask(method, world), _ask(method, World(world.name + ", shuffled", shuffled))
+        _demand(
+            _close(one.objective, other.objective),
+            method,
+            world,
+            f"objective {one.objective!r} becomes {other.objective!r} when sites are permuted",
+        )
+
+
+def _has_tied_clients(problem: Problem) -> bool:
+    ordered = np.sort(problem.instance.client_rtt, axis=-1)
+    return bool((np.diff(ordered, axis=-1) == 0).any())
+
+
+def _shuffle(problem: Problem, rng: np.random.Generator) -> Problem:
+    instance = problem.instance
+    s = rng.permutation(len(instance.sites))
+    c = rng.permutation(len(instance.clients))
+    prices = instance.prices
+    if prices is not None:
+        transfer = None if prices.transfer is None else prices.transfer[np.ix_(s, s)]
+        prices = Prices(prices.storage[s], transfer, prices.written_gb, prices.currency)
+    return problem.replace(
+        instance=instance.replace(
+            sites=tuple(instance.sites[i] for i in s),
+            clients=tuple(instance.clients[i] for i in c),
+            client_rtt=instance.client_rtt[..., c[:, None], s],
+            site_rtt=instance.site_rtt[..., s[:, None], s],
+            counts=instance.counts[:, c],
+            domains={k: tuple(v[i] for i in s) for k, v in instance.domains.items()},
+            prices=prices,
+        )
+    )
+
+
+def check_leaves_the_problem_alone(method: Method, seed: int = 0) -> None:
+    """A method changes nothing of what it is given."""
+    for world in _lowered(method, seed):
+        before = world.problem.instance.fingerprint
+        arrays = [a.copy() for a in _arrays(world.problem)]
+        _ask(method, world)
+        fresh = world.problem.instance.replace().fingerprint
+        _demand(before == fresh, method, world, "changed the instance")
+        same = all(
+            np.array_equal(a, b) for a, b in zip(arrays, _arrays(world.problem), strict=True)
+        )
+        _demand(same, method, world, "changed the demand or the rules")
+
+
+def _arrays(problem: Problem) -> list[np.ndarray]:
+    demand, rules = problem.demand, problem.rules
+    return [
+        demand.near, demand.relay, demand.direct, demand.quorum, rules.may_hold, rules.must_hold,
+        rules.may_vote, rules.must_vote, rules.may_lead,
+    ]  # fmt: skip
+
+
+def check_unknown_setting(method: Method, seed: int = 0) -> None:
+    """A setting that does not exist is an error, not swallowed."""
+    world = _lowered(method, seed)[0]
+    try:
+        run(method, world.problem, Options(settings={"no such setting": 1}))
+    except InputError:
+        return
+    _demand(False, method, world, "accepts a setting that does not exist")
+
+
+CHECKS: tuple[Callable[..., None], ...] = (
+    check_takes_something,
+    check_refusals_have_reasons,
+    check_answers_are_true,
+    check_same_seed_same_plan,
+    check_no_time,
+    check_start,
+    check_reports,
+    check_interrupt,
+    check_order_of_sites_is_irrelevant,
+    check_leaves_the_problem_alone,
+    check_unknown_setting,
+)
+"""All checks: callables (method, seed) that raise ConformanceError."""
+
+
+def check_method(method: Method | str, *, seed: int = 0) -> None:
+    """Run every conformance check on a method.
+
+    Parameters
+    ----------
+    method
+        The method, or the name it is registered under.
+    seed
+        Of the worlds; another seed gives other worlds.
+
+    Raises
+    ------
+    ConformanceError
+        With the first check that fails: method, world, and what was wrong.
+    """
+    chosen = load_method(method) if isinstance(method, str) else method
+    for check in CHECKS:
+        check(chosen, seed=seed)

@@ -1,0 +1,255 @@
+"""Small worlds of every kind, and all configurations there are in them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from placement.feasibility.feasible_plans import violations
+from placement.model.configuration import Configuration
+from placement.model.constraints import Diversity
+from placement.model.instance import Instance, Prices
+from placement.plan import objective
+from placement.problem import Problem
+
+__all__ = ["World", "every_configuration", "optimum", "random_instance", "worlds"]
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """A small problem with a name that says what is special about it."""
+
+    name: str
+    problem: Problem
+
+
+def random_instance(
+    seed: int,
+    *,
+    sites: int = 6,
+    clients: int = 7,
+    ties: bool = False,
+    intervals: int = 1,
+    varying: bool = False,
+    prices: bool = False,
+    scale: float = 1.0,
+) -> Instance:
+    """Seeded small instance with asymmetric RTTs, regions inside continents, crossing providers."""
+    rng = np.random.default_rng(seed)
+
+    def rtt(*shape: int) -> np.ndarray:
+        values = rng.integers(1, 4, shape) if ties else rng.uniform(1, 200, shape)
+        return np.asarray(values, dtype=float) * scale
+
+    periods = (intervals,) if varying else ()
+    site_rtt = rtt(*periods, sites, sites)
+    site_rtt[..., np.arange(sites), np.arange(sites)] = 0
+    issues = rng.random((clients, 5)) < 0.7
+    counts = rng.integers(0, 50, (intervals, clients, 5)).astype(float) * issues
+    counts[..., 0, 0] += 1
+    return Instance(
+        sites=tuple(f"site-{i}" for i in range(sites)),
+        clients=tuple(f"client-{i}" for i in range(clients)),
+        client_rtt=rtt(*periods, clients, sites),
+        site_rtt=site_rtt,
+        counts=counts,
+        domains={
+            "region": tuple(f"region-{i // 2}" for i in range(sites)),
+            "continent": tuple(f"continent-{i // 4}" for i in range(sites)),
+            "provider": tuple(f"provider-{i % 2}" for i in range(sites)),
+        },
+        prices=Prices(
+            storage=rng.integers(1, 9, sites).astype(float),
+            transfer=np.where(np.eye(sites), 0, rng.integers(0, 5, (sites, sites))).astype(float),
+            written_gb=2.0,
+        )
+        if prices
+        else None,
+        # drawn apart, so that the other numbers do not depend on them
+        site_coordinates=_on_the_globe(seed, sites),
+        client_coordinates=_on_the_globe(seed + 1, clients),
+        name=f"random-{seed}",
+    )
+
+
+def _on_the_globe(seed: int, count: int) -> np.ndarray:
+    """Latitudes and longitudes in degrees, shape (count, 2)."""
+    return np.random.default_rng([seed, count]).uniform([-60, -180], [70, 180], (count, 2))
+
+
+@lru_cache(maxsize=8)
+def worlds(seed: int = 0) -> tuple[World, ...]:
+    """Tier 3 problems of every kind the model knows, small enough to enumerate."""
+    plain = random_instance(seed)
+    tied = random_instance(seed + 1, ties=True)
+    priced = random_instance(seed + 2, prices=True)
+    site = plain.sites
+    reads = np.zeros((1, 7, 5))
+    reads[0, :, 0] = np.arange(7)
+    writes = np.zeros((1, 7, 5))
+    writes[0, 2, 3:] = 5
+    bounded = np.zeros((1, 7, 5))
+    bounded[0, :, 1] = 1 + np.arange(7)
+    lonely = random_instance(seed + 3, sites=1, clients=3)
+    crowd = random_instance(seed + 4, sites=5, clients=1)
+    days = random_instance(seed + 5, intervals=3)
+    moving = random_instance(seed + 6, sites=5, clients=4, intervals=3, varying=True)
+    equal = plain.replace(
+        client_rtt=np.full((7, 6), 10.0), site_rtt=np.where(np.eye(6, dtype=bool), 0.0, 10.0)
+    )
+    ask: list[tuple[str, Instance, dict[str, object]]] = [
+        ("plain", plain, {"replicas": 4, "voters": 3}),
+        ("ties", tied, {"replicas": 4, "voters": 3}),
+        ("all RTTs equal", equal, {"replicas": 3, "voters": 3}),
+        ("one site", lonely, {"replicas": 1, "voters": 1}),
+        ("one client", crowd, {"replicas": 3, "voters": 3}),
+        ("every site a replica", plain, {"replicas": 6, "voters": 5}),
+        ("one replica", plain, {"replicas": 1, "voters": 1}),
+        ("even voters", plain, {"replicas": 4, "voters": 4}),
+        ("two voters", tied, {"replicas": 3, "voters": 2}),
+        ("weak reads only", plain.replace(counts=reads), {"replicas": 3, "voters": 1}),
+        ("writes of one client only", plain.replace(counts=writes), {"replicas": 4, "voters": 3}),
+        ("bounded reads only", plain.replace(counts=bounded), {"replicas": 4, "voters": 3}),
+        ("huge counts", plain.replace(counts=plain.counts * 1e12), {"replicas": 3, "voters": 3}),
+        ("tiny RTTs", random_instance(seed, scale=1e-3), {"replicas": 3, "voters": 3}),
+        ("small flexible quorum", plain, {"replicas": 5, "voters": 4, "quorum": 1}),
+        ("full flexible quorum", plain, {"replicas": 4, "voters": 3, "quorum": 3}),
+        ("range of replicas", plain.replace(counts=bounded), {"replicas": (3, 5), "voters": 3}),
+        (
+            "pins",
+            plain,
+            {"replicas": 4, "voters": 3, "pinned": [site[5]], "pinned_voters": [site[3]]},
+        ),
+        ("forbidden", plain, {"replicas": 3, "voters": 3, "forbidden": [site[0], site[2]]}),
+        ("non-voters", plain, {"replicas": 4, "voters": 3, "non_voters": [site[1], site[4]]}),
+        ("fixed leader", plain, {"replicas": 4, "voters": 3, "leader": site[3]}),
+        ("leader candidates", tied, {"replicas": 4, "voters": 3, "leaders": [site[1], site[5]]}),
+        ("survive a region", plain, {"replicas": 4, "voters": 3, "survive": "region"}),
+        (
+            "survive a continent",
+            plain,
+            {"replicas": 5, "voters": 4, "quorum": 2, "diversity": Diversity("continent", cap=3)},
+        ),
+        (
+            "nested caps",
+            plain,
+            {
+                "replicas": 5,
+                "voters": 3,
+                "diversity": [Diversity("region", cap=1), Diversity("continent", cap=2)],
+            },
+        ),
+        (
+            "nested caps on replicas",
+            tied,
+            {
+                "replicas": 4,
+                "voters": 3,
+                "diversity": [
+                    Diversity("region", "replicas", cap=2),
+                    Diversity("continent", "replicas", cap=3),
+                ],
+            },
+        ),
+        (
+            "caps on both roles",
+            plain,
+            {
+                "replicas": 4,
+                "voters": 3,
+                "diversity": [
+                    Diversity("region", "replicas", cap=2),
+                    Diversity("region", "voters", cap=1),
+                ],
+            },
+        ),
+        (
+            "minimum domains of voters",
+            plain,
+            {
+                "replicas": 4,
+                "voters": 3,
+                "diversity": [
+                    Diversity("region", min_domains=2),
+                    Diversity("continent", min_domains=2),
+                ],
+            },
+        ),
+        (
+            "minimum domains of replicas",
+            tied,
+            {
+                "replicas": 3,
+                "voters": 1,
+                "diversity": [Diversity("region", "replicas", min_domains=3)],
+            },
+        ),
+        (
+            "crossing levels",
+            plain,
+            {
+                "replicas": 5,
+                "voters": 4,
+                "diversity": [Diversity("region", cap=2), Diversity("provider", cap=2)],
+            },
+        ),
+        (
+            "crossing levels of replicas",
+            tied,
+            {
+                "replicas": 4,
+                "voters": 3,
+                "diversity": [
+                    Diversity("region", "replicas", cap=2),
+                    Diversity("provider", "replicas", cap=2),
+                    Diversity("continent", min_domains=2),
+                ],
+            },
+        ),
+        ("budget", priced, {"replicas": 4, "voters": 3, "budget": 40.0}),
+        ("cost in the objective", priced, {"replicas": (3, 5), "voters": 3, "cost_weight": 300.0}),
+        ("decay", days, {"replicas": 4, "voters": 3, "decay": 2.0}),
+        ("last interval only", days, {"replicas": 3, "voters": 3, "decay": math.inf}),
+        ("RTTs that vary", moving, {"replicas": 4, "voters": 3, "decay": 2.0}),
+        ("RTTs that vary, with rules", moving, {"replicas": 4, "voters": 3, "survive": "region"}),
+        (
+            "infeasible: two regions for three voters",
+            plain,
+            {"replicas": 3, "voters": 3, "survive": "region", "forbidden": [site[4], site[5]]},
+        ),
+        (
+            "infeasible: rules in conflict",
+            plain,
+            {
+                "replicas": 3,
+                "voters": 3,
+                "pinned": [site[0], site[1]],
+                "diversity": [Diversity("region", min_domains=3)],
+            },
+        ),
+        ("infeasible: budget", priced, {"replicas": 4, "voters": 3, "budget": 3.0}),
+    ]
+    return tuple(World(name, Problem(instance, **kw)) for name, instance, kw in ask)  # type: ignore[arg-type]  # typed by name above
+
+
+def every_configuration(problem: Problem) -> Iterator[Configuration]:
+    """Every configuration that obeys all constraints, by plain enumeration."""
+    rules = problem.rules
+    sites = range(len(problem.instance.sites))
+    for size in range(rules.replicas_min, rules.replicas_max + 1):
+        for replicas in itertools.combinations(sites, size):
+            for voters in itertools.combinations(replicas, rules.voters):
+                for leader in voters:
+                    configuration = Configuration(leader, voters, replicas)
+                    if not violations(problem, configuration):
+                        yield configuration
+
+
+def optimum(problem: Problem) -> float:
+    """Least objective of all configurations, +∞ when there is none; for small problems only."""
+    return min((objective(problem, c) for c in every_configuration(problem)), default=math.inf)
