@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GROUP",
-    "Foresight",
+    "BatchSession",
     "Method",
     "Options",
     "Progress",
@@ -44,7 +44,7 @@ __all__ = [
     "describe_methods",
     "explained",
     "load_method",
-    "look_ahead",
+    "prepare_batch",
     "refusal",
     "run",
     "solve",
@@ -94,7 +94,7 @@ class Options:
         Most threads to use.
     start
         A feasible configuration to start from.
-    carry
+    warm_start
         What the plan of a similar problem by the same method left to be reused, if anything; any
         method may ignore it, and none may trust it.
     progress
@@ -108,7 +108,7 @@ class Options:
     seed: int = 0
     threads: int = 1
     start: Configuration | None = None
-    carry: object | None = None
+    warm_start: object | None = None
     progress: Callable[[Progress], None] | None = None
     settings: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
@@ -219,15 +219,15 @@ def up_to_tier(tier: int) -> Callable[[Problem], str | None]:
     return refuses
 
 
-class Foresight(ABC):
+class BatchSession(ABC):
     """A session that may work on several problems at once, before each of them is asked."""
 
     @abstractmethod
     def __call__(self, problem: Problem, options: Options) -> Plan:
-        """Answer one problem; one that was seen ahead is recognised by identity."""
+        """Answer one problem; one that was prepared before is recognised by identity."""
 
     @abstractmethod
-    def ahead(self, problems: Sequence[Problem], options: Options) -> None:
+    def prepare(self, problems: Sequence[Problem], options: Options) -> None:
         """Begin with several problems; none of them need be asked later."""
 
 
@@ -257,7 +257,7 @@ class Method:
     session
         Makes a `call` for problems that come one after another and resemble each other: it may
         keep what they share, and begin each where the one before ended. It may also answer several
-        at once (:class:`Foresight`). None: nothing to keep.
+        at once (:class:`BatchSession`). None: nothing to keep.
     """
 
     name: str
@@ -338,7 +338,7 @@ def refusal(method: Method, problem: Problem) -> str | None:
     return method.refuses(problem)
 
 
-def _who_can(problem: Problem) -> str:
+def _methods_that_take(problem: Problem) -> str:
     """Name the registered methods that take a problem, for an error message."""
     names = []
     for name in available():
@@ -367,7 +367,7 @@ def _with_all_settings(method: Method, options: Options) -> Options:
     return dataclasses.replace(options, settings=settings)
 
 
-def look_ahead(method: Method, problems: Sequence[Problem], options: Options) -> None:
+def prepare_batch(method: Method, problems: Sequence[Problem], options: Options) -> None:
     """Let the session of a method see several problems before :func:`run` asks for each.
 
     Nothing happens where the method has no session that makes use of it.
@@ -377,9 +377,9 @@ def look_ahead(method: Method, problems: Sequence[Problem], options: Options) ->
     InputError
         For an unknown setting.
     """
-    if isinstance(method.call, Foresight):
+    if isinstance(method.call, BatchSession):
         taken = [problem for problem in problems if refusal(method, problem) is None]
-        method.call.ahead(taken, _with_all_settings(method, options))
+        method.call.prepare(taken, _with_all_settings(method, options))
 
 
 def run(method: Method, problem: Problem, options: Options) -> Plan:
@@ -397,7 +397,7 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
     """
     reason = refusal(method, problem)
     if reason is not None:
-        who = _who_can(problem) if problem.objective.kind not in method.objectives else ""
+        who = _methods_that_take(problem) if problem.objective.kind not in method.objectives else ""
         raise UnsupportedError(f"method {method.name!r} cannot take this problem: {reason}{who}")
     options = _with_all_settings(method, options)
     if options.start is not None:
@@ -460,16 +460,16 @@ def solve(
     InputError, UnsupportedError, LimitError, SolverError
         See :mod:`placement.errors`.
     """
-    carry: object | None = None
+    warm_start: object | None = None
     if isinstance(start, Plan):
-        carry, start = start.carry, start.configuration
+        warm_start, start = start.warm_start, start.configuration
     options = Options(
         time_limit=time_limit,
         gap_limit=gap_limit,
         seed=seed,
         threads=threads,
         start=start,
-        carry=carry,
+        warm_start=warm_start,
         progress=progress,
         settings=settings or {},
     )

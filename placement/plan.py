@@ -109,7 +109,7 @@ class Plan:
     certificate
         What re-proves the bound, JSON-like, when the method gives one. A method may give a function
         instead; it is called when the certificate is first read.
-    carry
+    warm_start
         What the method may reuse for a similar problem (another |R|, other demand) when the plan is
         its start: opaque, never saved.
     """
@@ -125,7 +125,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     stats: Mapping[str, float | int | str] = dataclasses.field(default_factory=dict)
     certificate: _Deferred = _Deferred()
-    carry: object | None = None
+    warm_start: object | None = None
 
     @classmethod
     def of(
@@ -141,7 +141,7 @@ class Plan:
         notes: Sequence[str] = (),
         stats: Mapping[str, float | int | str] | None = None,
         certificate: Callable[[], _Document] | _Document | None = None,
-        carry: object | None = None,
+        warm_start: object | None = None,
     ) -> Plan:
         """Build a plan from what a method found.
 
@@ -149,7 +149,7 @@ class Plan:
         ----------
         problem, configuration, method, termination, seconds
             As the attributes.
-        reasons, notes, stats, certificate, carry
+        reasons, notes, stats, certificate, warm_start
             As the attributes.
         bound
             The method's proven lower bound. Pass +∞ with no configuration to say "proven
@@ -186,7 +186,7 @@ class Plan:
             notes=tuple(notes),
             stats=MappingProxyType(dict(stats or {})),
             certificate=certificate,
-            carry=carry,
+            warm_start=warm_start,
         )
         plan.__dict__["objective"] = worth  # it was just worked out
         return plan
@@ -223,7 +223,7 @@ class Plan:
     def __getstate__(self) -> dict[str, object]:
         fields = self.__dataclass_fields__.keys()
         state = {key: value for key, value in self.__dict__.items() if key in fields}
-        plain = {"stats": dict(self.stats), "certificate": self.certificate, "carry": None}
+        plain = {"stats": dict(self.stats), "certificate": self.certificate, "warm_start": None}
         return {**state, **plain}
 
     # --- the decision, by name ------------------------------------------------------------

@@ -24,7 +24,7 @@ from formulations.exact.multi_size import Together, prove_together
 from formulations.exact.reduced_problem import Core
 from placement.checks import FloatArray, IntArray
 from placement.feasibility.feasible_plans import grown
-from placement.methods import Foresight, Method, Options, Progress, Setting, load_method, run
+from placement.methods import BatchSession, Method, Options, Progress, Setting, load_method, run
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Termination
@@ -57,7 +57,7 @@ def refuses(problem: Problem) -> str | None:
     )
 
 
-class Session(Foresight):
+class Session(BatchSession):
     """Problems one after another: what does not depend on |R| is worked out once.
 
     The kernel of the problem before is taken over when only the number of replicas differs, with
@@ -70,10 +70,10 @@ class Session(Foresight):
         self._before: Plan | None = None
         self._core: Core | None = None
         self._kernel: tuple[str, Kernel] | None = None
-        self._carry: object | None = None
+        self._warm_start: object | None = None
         self._ahead: dict[int, tuple[Problem, Core, Together]] = {}
 
-    def ahead(self, problems: Sequence[Problem], options: Options) -> None:
+    def prepare(self, problems: Sequence[Problem], options: Options) -> None:
         """Answer several problems at once as far as that is quick; `__call__` then returns them.
 
         Those that differ from the first in their number of replicas alone, when no certificate and
@@ -83,7 +83,7 @@ class Session(Foresight):
         certified = bool(options.settings["certificate"])
         if certified or options.gap_limit > 0 or options.settings["kernel"] == "numpy":
             return
-        core, alike = _alike(problems)
+        core, alike = _group_by_size(problems)
         if core is None or len(alike) < 2:
             return
         kernel = open_kernel(core, str(options.settings["kernel"]))
@@ -98,7 +98,7 @@ class Session(Foresight):
         """Answer a problem with a proof; at a limit or after Ctrl-C, the best so far."""
         known = self._ahead.pop(id(problem), None)
         if known is not None and (known[2].proven or known[2].interrupted):
-            self._before = plan = _known_plan(*known)
+            self._before = plan = _plan_of_size(*known)
             return plan
         other = _refuses(problem, options)
         if other is not None:
@@ -120,17 +120,17 @@ class Session(Foresight):
             if self._kernel[0] == which:
                 kernel = self._kernel[1].resized(core)
         self._core = self._kernel = None  # whatever happens now, half a search is not gone on with
-        carry = self._carry if options.carry is None else options.carry
-        again = kernel is not None and carry is self._carry
+        warm_start = self._warm_start if options.warm_start is None else options.warm_start
+        again = kernel is not None and warm_start is self._warm_start
         kernel = open_kernel(core, which) if kernel is None else kernel
         if best is not None:
             kernel.propose(best)
-        plan = _plan(problem, core, options, _searched(core, options, kernel, carry, again))
-        self._core, self._kernel, self._carry = core, (which, kernel), plan.carry
+        plan = _plan(problem, core, options, _run_search(core, options, kernel, warm_start, again))
+        self._core, self._kernel, self._warm_start = core, (which, kernel), plan.warm_start
         return plan
 
 
-def _alike(problems: Sequence[Problem]) -> tuple[Core | None, list[Problem]]:
+def _group_by_size(problems: Sequence[Problem]) -> tuple[Core | None, list[Problem]]:
     """Return the core of the first that the engine takes, and all that differ from it in |R| alone.
 
     Each has one |R|, which is all that their cores differ in: one does for all.
@@ -159,7 +159,7 @@ def _stats(counters: Counters) -> dict[str, int]:
     }
 
 
-def _known_plan(problem: Problem, core: Core, found: Together) -> Plan:
+def _plan_of_size(problem: Problem, core: Core, found: Together) -> Plan:
     """Put into a plan what was found together with other sizes."""
     return Plan.of(
         problem,
@@ -189,8 +189,8 @@ def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
     return None if reason is None else (reason, _DELEGATE)
 
 
-def _searched(
-    core: Core, options: Options, kernel: Kernel, carry: object | None, again: bool
+def _run_search(
+    core: Core, options: Options, kernel: Kernel, warm_start: object | None, again: bool
 ) -> Result:
     def listen(report: Report) -> None:
         bound = report.bound if math.isfinite(report.bound) else -math.inf
@@ -203,7 +203,7 @@ def _searched(
             gap=options.gap_limit,
         ),
         start=options.start,
-        multipliers=_multipliers(carry, core),
+        multipliers=_multipliers(warm_start, core),
         again=again,
         listen=listen if options.progress is not None else None,
         certify=bool(options.settings["certificate"]),
@@ -212,18 +212,18 @@ def _searched(
 
 
 @dataclass(frozen=True, eq=False)
-class _Carry:
+class _WarmStart:
     """Multipliers of a search, for one of the same clients; any numbers give valid bounds."""
 
     clients: IntArray
     multipliers: Mapping[int, FloatArray]
 
 
-def _multipliers(carry: object | None, core: Core) -> Mapping[int, FloatArray] | None:
-    if not isinstance(carry, _Carry):
+def _multipliers(warm_start: object | None, core: Core) -> Mapping[int, FloatArray] | None:
+    if not isinstance(warm_start, _WarmStart):
         return None
-    same = carry.clients is core.active or np.array_equal(carry.clients, core.active)
-    return carry.multipliers if same else None
+    same = warm_start.clients is core.active or np.array_equal(warm_start.clients, core.active)
+    return warm_start.multipliers if same else None
 
 
 def _document(certified: Callable[[], Certificate]) -> Mapping[str, object]:
@@ -252,7 +252,7 @@ def _plan(problem: Problem, core: Core, options: Options, result: Result) -> Pla
         reasons=reasons,
         stats=_stats(result.counters),
         certificate=document,
-        carry=_Carry(core.active, result.multipliers),
+        warm_start=_WarmStart(core.active, result.multipliers),
     )
 
 

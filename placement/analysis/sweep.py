@@ -25,7 +25,7 @@ from placement.methods import (
     Progress,
     explained,
     load_method,
-    look_ahead,
+    prepare_batch,
     run,
     solve,
 )
@@ -148,7 +148,7 @@ def sweep(
         options = common()
         if answer.session is None and before is not None:
             start = grown(problem, before.configuration)
-            options = dataclasses.replace(options, start=start, carry=before.carry)
+            options = dataclasses.replace(options, start=start, warm_start=before.warm_start)
         if progress is not None:
             size, count = problem.rules.replicas_max, problem.rules.voters
             options = dataclasses.replace(options, progress=_in_cell(progress, size, count))
@@ -167,7 +167,7 @@ def sweep(
             began = time.perf_counter()
             try:
                 problems = [asked for _, asked in cells if isinstance(asked, Problem)]
-                look_ahead(answer, problems, common())
+                prepare_batch(answer, problems, common())
             except InputError:
                 pass  # every cell will say so
             except KeyboardInterrupt:

@@ -19,7 +19,7 @@ from formulations.exact.method import METHOD, Session
 from formulations.exact.multi_size import Together, prove_together
 from formulations.exact.reduced_problem import Core
 from placement import Diversity, Problem, sweep
-from placement.methods import Options, look_ahead, run
+from placement.methods import Options, prepare_batch, run
 from placement.status import Status, Termination
 from placement.testing import random_instance
 from tests.exact.worlds import brute_force, random_core
@@ -182,7 +182,7 @@ class TestSession:
     def test_answers_are_those_of_each_alone(self, rules):
         session = METHOD.in_session()
         problems, options = self.problems(**rules), Options(settings=UNCERTIFIED)
-        look_ahead(session, problems, options)
+        prepare_batch(session, problems, options)
         for problem in [*problems[::-1], problems[1]]:  # in any order, and again
             plan, alone = run(session, problem, options), run(METHOD, problem, options)
             assert plan.status is alone.status is Status.OPTIMAL
@@ -200,14 +200,14 @@ class TestSession:
     )
     def test_only_what_asks_for_no_more_is_answered_ahead(self, chosen, gap, known):
         session = Session()
-        session.ahead(self.problems(), Options(gap_limit=gap, settings=chosen))
+        session.prepare(self.problems(), Options(gap_limit=gap, settings=chosen))
         assert len(session._ahead) == known
 
     def test_what_was_not_proven_is_proven_when_asked(self, monkeypatch):
         monkeypatch.setattr(module, "_WORK", 0.0)
         session, problems = METHOD.in_session(), self.problems()
         options = Options(settings=UNCERTIFIED)
-        look_ahead(session, problems, options)
+        prepare_batch(session, problems, options)
         for problem in problems:
             plan = run(session, problem, options)
             assert plan.status is Status.OPTIMAL
@@ -233,7 +233,7 @@ class TestSession:
         monkeypatch.setattr(
             "formulations.exact.method.open_kernel", lambda core, which: Interrupted(core)
         )
-        look_ahead(session, problems, options)
+        prepare_batch(session, problems, options)
         for problem, truth in zip(problems, truths, strict=True):
             plan = run(session, problem, options)
             assert plan.found

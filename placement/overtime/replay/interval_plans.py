@@ -75,8 +75,8 @@ def ask(method: Method, problem: Problem, before: Plan | None = None) -> Plan:
     start = before.configuration if before is not None else None
     if start is not None and violations(problem, start):
         start = None
-    carry = before.carry if before is not None else None
-    plan = run(method, problem, Options(start=start, carry=carry))
+    warm_start = before.warm_start if before is not None else None
+    plan = run(method, problem, Options(start=start, warm_start=warm_start))
     if plan.termination is Termination.INTERRUPTED:
         raise KeyboardInterrupt
     if plan.configuration is None:
