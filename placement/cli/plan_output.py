@@ -5,21 +5,29 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
+from placement.text import escape
 
 if TYPE_CHECKING:
     from placement.plan import Plan
     from placement.status import Status
 
-__all__ = ["check_target", "exit_code", "print_json", "show_plan"]
+__all__ = ["check_target", "exit_code", "print_json", "print_notes", "show_plan"]
 
 
 def print_json(document: object) -> None:
     """Print one JSON document; in ASCII, so that any pipe carries it."""
     json.dump(document, sys.stdout, allow_nan=False, indent=1)
     print()
+
+
+def print_notes(source: str, notes: Iterable[str]) -> None:
+    """Print what a reader did with a file on stderr, one line per note."""
+    for note in notes:
+        print(escape(f"{source}: {note}"), file=sys.stderr)
 
 
 def exit_code(status: Status) -> int:

@@ -10,17 +10,15 @@ import numpy as np
 
 from placement.checks import FloatArray, number
 from placement.errors import InputError
-from placement.io.formats.tables import Table, name_cell, quantity_cell, read_table
+from placement.io.demand_tables import read_demand
+from placement.io.formats.tables import read_table
 from placement.io.instance_folder import read_sites
-from placement.io.labelled_arrays import INTERVAL, Labelled, from_table
+from placement.io.labelled_arrays import INTERVAL, Labelled
 from placement.io.rtt_importers import Fill, RttTable
 from placement.model.instance import Instance
 from placement.model.operations import STANDARD_OPERATIONS, Operation
 
 __all__ = ["Demanded", "assemble", "even_counts", "read_counts"]
-
-_COUNT = "a finite number >= 0"
-_LONG = ("client", "operation", "count")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,55 +32,39 @@ class Demanded:
     sparse
         Whether a client that is not listed issued nothing, as in a long table; in a wide one every
         client has a row.
+    notes
+        Sentences that say what the reader did, such as "sorted 48 intervals by time".
     """
 
     table: Labelled
     sparse: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def read_counts(path: str | os.PathLike[str]) -> Demanded:
     """Read demand: wide (client, one column per operation) or long (client, operation, count).
 
-    A leading column ``interval`` (in a long table: a column of that name anywhere) splits it over
-    time; intervals stand in the order in which they first appear, oldest first.
+    A column ``interval`` splits it over time: oldest first where the labels are times or numbers,
+    as :func:`placement.io.demand_tables.read_demand` describes, which reads the table.
 
     Raises
     ------
     InputError
-        For anything but counts, a client or a pair given twice.
+        For anything but counts, the same cell given twice, a missing row of a wide table, several
+        databases.
     """
-    table = read_table(path)
-    if set(_LONG) <= set(table.columns):
-        return Demanded(_long_counts(table), sparse=True)
-    return Demanded(from_table(table, "client", _COUNT))
-
-
-def _long_counts(table: Table) -> Labelled:
-    client, operation, count = (table.column(name) for name in _LONG)
-    interval = table.column(INTERVAL) if INTERVAL in table.columns else None
-    found: dict[tuple[str, str, str], float] = {}
-    for i, cells in enumerate(table.rows):
-        at = table.at(i)
-        key = (
-            "" if interval is None else name_cell(cells[interval], at, INTERVAL),
-            name_cell(cells[client], at, "client"),
-            name_cell(cells[operation], at, "operation"),
+    demand = read_demand(path)
+    if len(demand.databases) > 1:
+        raise InputError(
+            "demand of several databases",
+            source=demand.source,
+            field="database",
+            value=", ".join(demand.databases[:2]),
+            expected="rows of one database; replay takes several",
         )
-        if key in found:
-            raise InputError(
-                "counted twice", source=at, field="operation", value=key[2], expected="once"
-            )
-        found[key] = quantity_cell(cells[count], at, "count", _COUNT)
-    if not found:
-        raise InputError("no rows", source=table.source, expected="a row per client and operation")
-    axes = [tuple(dict.fromkeys(key[axis] for key in found)) for axis in range(3)]
-    places = [{name: i for i, name in enumerate(axis)} for axis in axes]
-    values = np.zeros([len(axis) for axis in axes])
-    for key, value in found.items():
-        values[tuple(place[name] for place, name in zip(places, key, strict=True))] = value
-    if interval is None:
-        return Labelled(table.source, (), axes[1], axes[2], values.sum(axis=0))
-    return Labelled(table.source, axes[0], axes[1], axes[2], values)
+    counts = demand.counts[0] if demand.intervals else demand.counts[0, 0]
+    table = Labelled(demand.source, demand.intervals, demand.clients, demand.operations, counts)
+    return Demanded(table, demand.sparse, demand.notes)
 
 
 def even_counts(clients: tuple[str, ...], mix: str, each: float = 1000.0) -> Demanded:
@@ -190,7 +172,9 @@ def assemble(
     values, intervals = _counts(counts, clients, [kind.name for kind in kinds])
     periods, values = _periods(rtt, client_rtt, intervals, values, assumed=mix is not None)
     if counts.table.source:
-        sentences.append(f"Demand was imported from {Path(counts.table.source).name}.")
+        name_of = Path(counts.table.source).name
+        sentences.append(f"Demand was imported from {name_of}.")
+        sentences.extend(f"Demand of {name_of}: {note}." for note in counts.notes)
     return Instance(
         sites=names,
         clients=clients,

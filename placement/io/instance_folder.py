@@ -37,6 +37,7 @@ from placement.io.formats.tables import (
     parquet_bytes,
     read_table,
 )
+from placement.io.interval_order import order_intervals
 from placement.io.labelled_arrays import Labelled, from_table, to_rows
 from placement.model.instance import Instance, Prices
 from placement.model.operations import STANDARD_OPERATIONS, Operation
@@ -267,7 +268,9 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
     counts = matrix("counts", "client", _COUNT)
     site_rtt = matrix("site_rtt", "site", _RTT)
     client_rtt = matrix("client_rtt", "client", _RTT)
-    intervals = document.names("intervals", counts.intervals)
+    intervals = document.names("intervals", ())
+    if not intervals and counts.intervals:
+        intervals = order_intervals(counts.intervals, counts.source, fill=False).labels
     listed, people = table("sites"), table("clients")
     sites, places, domains = (
         (site_rtt.rows, None, {}) if listed is None else read_sites(listed, _levels(document))

@@ -19,6 +19,7 @@ from placement.checks import FloatArray, number
 from placement.errors import InputError
 from placement.io.formats.document import read_json
 from placement.io.formats.tables import Table, is_blank, name_cell, quantity_cell, read_table
+from placement.io.interval_order import order_intervals
 
 __all__ = [
     "Fill",
@@ -72,7 +73,8 @@ class RttTable:
         ms, NaN where nothing was measured: shape (sources, destinations), or with a leading axis of
         intervals.
     intervals
-        Labels, in the order in which they first appear; empty without such an axis.
+        Labels, oldest first where they are times or numbers, else in the order of the file; empty
+        without such an axis.
     provenance
         Sentences for the instance.
     """
@@ -337,6 +339,8 @@ def _long(table: Table, columns: LongColumns) -> RttTable:
     if not found:
         raise InputError("no rows", source=table.source, expected="a row per pair")
     intervals = tuple(dict.fromkeys(key[0] for key in found))
+    if interval is not None:
+        intervals = order_intervals(intervals, table.source, fill=False).labels
     sources = tuple(dict.fromkeys(key[1] for key in found))
     destinations = tuple(dict.fromkeys(key[2] for key in found))
     axes = [{name: i for i, name in enumerate(axis)} for axis in (intervals, sources, destinations)]

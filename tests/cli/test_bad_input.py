@@ -143,7 +143,7 @@ IMPORTS = [
     Import("duplicate site", "x,a,b\na,0,3\na,4,0\n",
            ("rtt.csv, row 3: x: duplicate row: got 'a', expected once (first in row 2)",)),
     Import("duplicate column", "x,a,a\na,0,3\nb,4,0\n", ("header: duplicate column: got 'a'",)),
-    Import("duplicate client", SQUARE, ("counts.csv, row 3: client: duplicate client: got 'a'",),
+    Import("duplicate client", SQUARE, ("counts.csv, row 3: client: a row given twice: got 'a'",),
            counts="client,strong_read\na,1\na,2\n"),
     Import("duplicate pair", "src,dst,rtt\na,b,3\na,b,3\n",
            ("rtt.csv, row 3: dst: a pair given twice: got 'a → b'",)),

@@ -11,8 +11,8 @@ import pytest
 
 from placement import Instance, workloads
 from placement.errors import InputError
+from placement.io.formats import column_reader as frames
 from placement.overtime.replay import NOBODY, Trace
-from placement.overtime.replay import column_reader as frames
 from placement.overtime.replay.read_tables import read_deployments, read_trace
 
 WORLD = Instance(

@@ -8,7 +8,7 @@ from pathlib import Path
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_output
-from placement.cli.plan_output import print_json
+from placement.cli.plan_output import print_json, print_notes
 
 __all__ = ["add_parser", "run"]
 
@@ -102,9 +102,12 @@ def run(args: argparse.Namespace) -> int:
     client_rtt = None
     if args.client_rtt is not None:
         client_rtt = read_rtt(args.client_rtt, args.format, columns).scaled(args.scale)
+    counts = None if args.counts is None else read_counts(args.counts)
+    if counts is not None:
+        print_notes(args.counts, counts.notes)
     instance = assemble(
         rtt,
-        counts=None if args.counts is None else read_counts(args.counts),
+        counts=counts,
         mix=args.mix,
         client_rtt=client_rtt,
         sites=args.sites,

@@ -16,9 +16,9 @@ import numpy as np
 
 from placement.checks import IntArray
 from placement.errors import InputError
+from placement.io.formats.column_reader import Frame, read_frame
 from placement.io.formats.tables import name_cell, read_table
 from placement.model.instance import Instance
-from placement.overtime.replay.column_reader import Frame, read_frame
 from placement.overtime.replay.deployments import NOBODY, Deployments
 from placement.overtime.replay.trace import Trace
 

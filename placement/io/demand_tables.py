@@ -1,0 +1,232 @@
+"""Demand from tables: operations issued per database, interval, client and kind of operation.
+
+Tables of demand may have millions of rows. They are read by column, and looked at row by row only
+when something is wrong, to say where.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.checks import FloatArray, IntArray
+from placement.errors import InputError
+from placement.io.formats.column_reader import Frame, read_frame
+from placement.io.interval_order import order_intervals
+
+__all__ = ["DemandTable", "read_demand"]
+
+COUNT = "a finite number of operations >= 0"
+
+_KEYS = ("database", "interval", "client")
+
+
+@dataclass(frozen=True, eq=False)
+class DemandTable:
+    """Counts by name.
+
+    Attributes
+    ----------
+    source
+        The file, for messages.
+    databases
+        In the order of their first row; empty without a column ``database``.
+    intervals
+        Labels, oldest first; empty without a column ``interval``.
+    clients, operations
+        Names along the last two axes of `counts`.
+    counts
+        n[db, i, c, o], finite and >= 0, shape (databases or 1, intervals or 1, clients,
+        operations).
+    sparse
+        Whether a client that is not listed issued nothing, as in a long table and in one of
+        databases.
+    notes
+        Sentences that say what the reader did, for the user, such as "sorted 48 intervals by time".
+    """
+
+    source: str
+    databases: tuple[str, ...]
+    intervals: tuple[str, ...]
+    clients: tuple[str, ...]
+    operations: tuple[str, ...]
+    counts: FloatArray
+    sparse: bool
+    notes: tuple[str, ...] = ()
+
+
+def read_demand(
+    path: str | os.PathLike[str],
+    *,
+    clients: Sequence[str] | None = None,
+    operations: Sequence[str] | None = None,
+    intervals: Sequence[str] | None = None,
+) -> DemandTable:
+    """Read a table of demand.
+
+    Parameters
+    ----------
+    path
+        CSV, TSV or Parquet. *Long*: the columns ``client``, ``operation`` and ``count``. *Wide*:
+        ``client`` and one column per operation. Both may have the columns ``interval`` and
+        ``database``. In a long table, and in one with a column ``database`` (as
+        :func:`placement.workloads.write_parquet` writes it), what has no row was not issued. In a
+        wide table without databases every client has a row in every interval that is named.
+    clients, operations
+        Names in the order wanted; a table that names others is refused. None: those of the table,
+        in the order of first rows and of columns.
+    intervals
+        Labels in the order wanted, where it is known; others are refused. None: those of the table
+        in the order of time (:func:`placement.io.interval_order.order_intervals`), with the
+        intervals of a regular grid in which nothing was issued.
+
+    Raises
+    ------
+    InputError
+        Naming file, row and column: for a missing column, an unknown name, a count that is missing,
+        negative or not finite, the same cell given twice, a missing row of a wide table, labels of
+        intervals that contradict one another.
+    MissingDependencyError
+        For Parquet without pyarrow.
+
+    Notes
+    -----
+    O(rows + databases · intervals · clients · operations).
+    """
+    frame = read_frame(path)
+    long = "operation" in frame.columns or (
+        "count" in frame.columns and "count" not in (operations or ())
+    )
+    key = _client_column(frame, operations or (), long=long)
+    databases, of_database = _optional(frame, "database")
+    client_names, of_client = _names(frame, key, clients, "client")
+    labels, of_label = _optional(frame, "interval")
+    notes: tuple[str, ...] = ()
+    periods = labels
+    of_interval = of_label
+    if labels and intervals is not None:
+        of_interval = frame.names("interval", intervals, "such interval")
+        periods = tuple(intervals)
+    elif labels:
+        order = order_intervals(
+            labels, frame.source, lambda i: frame.at(int(np.argmax(of_label == i)))
+        )
+        periods, of_interval, notes = order.labels, order.place[of_label], order.notes
+    keys: list[tuple[str, IntArray, int]] = [
+        ("database", of_database, len(databases) or 1),
+        ("interval", of_interval, len(periods) or 1),
+        (key, of_client, len(client_names)),
+    ]
+    if long:
+        kinds, of_operation = _names(frame, "operation", operations, "operation")
+        values = frame.quantities("count", COUNT)
+        keys.append(("operation", of_operation, len(kinds)))
+        _once(frame, keys)
+        counts = np.zeros([size for _, _, size in keys])
+        counts[of_database, of_interval, of_client, of_operation] = values
+    else:
+        kinds = _operation_columns(frame, key, operations)
+        _once(frame, keys)
+        if not databases:
+            _complete(frame, keys, labels, of_label, client_names)
+        counts = np.zeros([*(size for _, _, size in keys), len(kinds)])
+        for i, name in enumerate(kinds):
+            if name in frame.columns:
+                counts[of_database, of_interval, of_client, i] = frame.quantities(name, COUNT)
+    return DemandTable(
+        frame.source,
+        databases,
+        periods,
+        client_names,
+        kinds,
+        counts,
+        long or bool(databases),
+        notes,
+    )
+
+
+def _client_column(frame: Frame, operations: Collection[str], *, long: bool) -> str:
+    """Return the column of clients: ``client``, or the first key of a wide table."""
+    if "client" not in frame.columns:
+        first = next((name for name in frame.columns if name not in _KEYS), None)
+        if first is not None and not long and first not in operations:
+            return first
+        frame.table.column("client")  # refuses, with the columns there are
+    return "client"
+
+
+def _optional(frame: Frame, column: str) -> tuple[tuple[str, ...], IntArray]:
+    if column not in frame.columns:
+        return (), np.zeros(frame.rows, dtype=np.intp)
+    return frame.found(column)
+
+
+def _names(
+    frame: Frame, column: str, known: Sequence[str] | None, word: str
+) -> tuple[tuple[str, ...], IntArray]:
+    if known is None:
+        return frame.found(column)
+    return tuple(known), frame.names(column, known, f"{word} of the instance")
+
+
+def _operation_columns(frame: Frame, key: str, operations: Sequence[str] | None) -> tuple[str, ...]:
+    given = [name for name in frame.columns if name not in (*_KEYS, key)]
+    stray = [] if operations is None else [name for name in given if name not in operations]
+    if not given or stray:
+        known = "" if operations is None else ", or some of " + ", ".join(operations)
+        raise InputError(
+            "no column of counts" if not given else "a column that is no operation",
+            source=frame.source,
+            field=stray[0] if stray else "count",
+            expected="columns operation and count" + (known or ", or a column per operation"),
+        )
+    return tuple(given if operations is None else operations)
+
+
+def _once(frame: Frame, keys: Sequence[tuple[str, IntArray, int]]) -> None:
+    """Refuse the second of two rows for the same cell."""
+    flat = np.ravel_multi_index(
+        tuple(codes for _, codes, _ in keys), tuple(size for _, _, size in keys)
+    )
+    if len(np.unique(flat)) == len(flat):
+        return
+    order = np.argsort(flat, kind="stable")
+    again = order[1:][np.diff(flat[order]) == 0]
+    second = int(again.min())
+    first = int(np.nonzero(flat == flat[second])[0][0])
+    columns = [name for name, _, _ in keys if name in frame.columns]
+    raise InputError(
+        "a row given twice",
+        source=frame.at(second),
+        field=", ".join(columns),
+        value=", ".join(frame.text(column, second) for column in columns),
+        expected=f"once (first in row {frame.number(first)})",
+    )
+
+
+def _complete(
+    frame: Frame,
+    keys: Sequence[tuple[str, IntArray, int]],
+    labels: tuple[str, ...],
+    of_label: IntArray,
+    clients: tuple[str, ...],
+) -> None:
+    """Refuse a wide table that leaves out a client in one of its intervals."""
+    here = np.zeros((len(labels) or 1, len(clients)), dtype=bool)
+    here[of_label, keys[2][1]] = True
+    if here.all():
+        return
+    interval, client = np.argwhere(~here)[0].tolist()
+    in_interval = f" in interval {labels[interval]!r}" if labels else ""
+    missing = int((~here).sum())
+    raise InputError(
+        "missing row" + (f" ({missing} in all)" if missing > 1 else ""),
+        source=frame.source,
+        field=keys[2][0],
+        value=clients[client],
+        expected=f"a row for it{in_interval}, of zeros if it issued nothing; a table of client, "
+        "operation and count may leave them out",
+    )
