@@ -1,20 +1,52 @@
-"""Checks of what users hand in: each failure names the element, its value and what was expected."""
+"""Checks of arguments: each failure names the field, its value and what was expected.
+
+Public constructors and functions check the *type* of every argument here and nowhere else, so that
+a wrong argument gives :class:`~placement.errors.InputError` and never a bare ``TypeError``,
+``AttributeError`` or ``OverflowError`` from the depth of a computation.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from placement.errors import InputError
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "frozen", "nonnegative", "number", "unique_names"]
+__all__ = [
+    "LARGEST_WHOLE",
+    "BoolArray",
+    "FloatArray",
+    "IntArray",
+    "elements",
+    "flag",
+    "frozen",
+    "function",
+    "instance_of",
+    "instances_of",
+    "mapping",
+    "nonnegative",
+    "number",
+    "text",
+    "unique_names",
+    "whole",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
+
+LARGEST_WHOLE = 2**63 - 1
+"""Largest whole number accepted: the largest that an array of 64-bit integers can hold."""
+
+_NUMERIC = "biufO"
+"""Kinds of NumPy types that hold numbers; objects are converted one by one."""
+
+_T = TypeVar("_T")
 
 
 def frozen(values: npt.ArrayLike) -> FloatArray:
@@ -24,18 +56,80 @@ def frozen(values: npt.ArrayLike) -> FloatArray:
     return array
 
 
-def unique_names(values: Iterable[object], field: str) -> tuple[str, ...]:
-    """Check that `values` are distinct, non-empty strings and return them as a tuple."""
+def instance_of(value: object, kind: type[_T], field: str, expected: str) -> _T:
+    """Check that `value` is an instance of `kind` and return it."""
+    if not isinstance(value, kind):
+        raise InputError(
+            f"not {_article(kind.__name__)}", field=field, value=value, expected=expected
+        )
+    return value
+
+
+def instances_of(values: object, kind: type[_T], field: str, expected: str) -> tuple[_T, ...]:
+    """Check that every element of a list is an instance of `kind` and return them as a tuple."""
+    return tuple(
+        instance_of(value, kind, field, expected)
+        for value in elements(values, field, f"a list, each element {expected}")
+    )
+
+
+def text(value: object, field: str, *, choices: Sequence[str] = ()) -> str:
+    """Check that `value` is a string, not empty, and one of `choices` where they are given."""
+    expected = "one of " + ", ".join(map(repr, choices)) if choices else "a non-empty string"
+    if not isinstance(value, str) or not value.strip():
+        raise InputError("not a name", field=field, value=value, expected=expected)
+    if choices and value not in choices:
+        raise InputError(f"unknown {field}", field=field, value=value, expected=expected)
+    return value
+
+
+def flag(value: object, field: str) -> bool:
+    """Check that `value` is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError("not a truth value", field=field, value=value, expected="True or False")
+    return bool(value)
+
+
+def function(value: _T, field: str) -> _T:
+    """Check that `value` is callable and return it."""
+    if not callable(value):
+        raise InputError("not a function", field=field, value=value, expected="a callable object")
+    return value
+
+
+def mapping(value: object, field: str, expected: str = "a mapping") -> dict[str, object]:
+    """Check that `value` is a mapping whose keys are strings and return it as a dictionary."""
+    if not isinstance(value, Mapping):
+        raise InputError("not a mapping", field=field, value=value, expected=expected)
+    for key in value:
+        if not isinstance(key, str):
+            raise InputError("a key is not a name", field=field, value=key, expected=expected)
+    return dict(value)
+
+
+def elements(values: object, field: str, expected: str = "a list") -> tuple[object, ...]:
+    """Check that `values` can be iterated over and return the elements as a tuple.
+
+    Strings, bytes and mappings are refused: their elements are letters, numbers and keys.
+    """
     if isinstance(values, str):
         raise InputError(
-            "one string where a list of names was expected",
-            field=field,
-            value=values,
-            expected="a list of names",
+            "one string where a list was expected", field=field, value=values, expected=expected
         )
+    if isinstance(values, (bytes, bytearray, Mapping)) or not isinstance(values, Iterable):
+        raise InputError("not a list", field=field, value=values, expected=expected)
+    try:
+        iterator = iter(values)
+    except TypeError:  # a NumPy array without axes says that it is iterable
+        raise InputError("not a list", field=field, value=values, expected=expected) from None
+    return tuple(iterator)
+
+
+def unique_names(values: object, field: str) -> tuple[str, ...]:
+    """Check that `values` are distinct, non-empty strings and return them as a tuple."""
     names = []
     seen = set()
-    for value in values:
+    for value in elements(values, field, "a list of names"):
         if not isinstance(value, str) or not value.strip():
             raise InputError("not a name", field=field, value=value, expected="a non-empty string")
         if value in seen:
@@ -45,23 +139,107 @@ def unique_names(values: Iterable[object], field: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def number(value: object, field: str, *, minimum: float = 0.0, above: bool = False) -> float:
-    """Check one finite number that is at least (`above`: greater than) `minimum`."""
-    relation = ">" if above else ">="
-    expected = f"a finite number {relation} {minimum:g}"
-    try:
-        result = float(value)  # type: ignore[arg-type]  # a bad type is what is caught here
-    except (TypeError, ValueError):
-        raise InputError("not a number", field=field, value=value, expected=expected) from None
-    if not math.isfinite(result) or result < minimum or (above and result <= minimum):
-        raise InputError("out of range", field=field, value=value, expected=expected)
-    return result
+def number(
+    value: object,
+    field: str,
+    *,
+    minimum: float = 0.0,
+    maximum: float = math.inf,
+    above: bool = False,
+) -> float:
+    """Check one finite number and return it as a float.
+
+    Parameters
+    ----------
+    value
+        An integer, a float, a fraction or a NumPy scalar. Truth values and text are refused.
+    field
+        Name for the error message.
+    minimum, maximum
+        Smallest and largest number accepted; −∞ and ∞ accept every finite number.
+    above
+        Whether the number must be greater than `minimum`.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        problem = "not a number"
+    else:
+        problem = "out of range"
+        try:
+            result = float(value)
+        except OverflowError:
+            result = math.inf
+        in_range = minimum <= result <= maximum and not (above and result == minimum)
+        if math.isfinite(result) and in_range:
+            return result
+    raise InputError(
+        problem,
+        field=field,
+        value=value,
+        expected="a finite number" + _number_range(minimum, maximum, above),
+    )
+
+
+def whole(value: object, field: str, *, minimum: int | None = 0, maximum: int | None = None) -> int:
+    """Check one whole number and return it as an int.
+
+    Parameters
+    ----------
+    value
+        An integer, or a float without a fraction. Truth values and text are refused.
+    field
+        Name for the error message.
+    minimum, maximum
+        Smallest and largest number accepted; None: −`LARGEST_WHOLE` and `LARGEST_WHOLE`.
+    """
+    least = -LARGEST_WHOLE if minimum is None else minimum
+    most = LARGEST_WHOLE if maximum is None else maximum
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer, float, np.floating)):
+        problem = "not a number"
+    elif not isinstance(value, (int, np.integer)) and not float(value).is_integer():
+        problem = "not a whole number"
+    elif not least <= value <= most:
+        problem = "out of range"
+        if value < least:
+            minimum = least
+        else:
+            maximum = most
+    else:
+        return int(value)
+    raise InputError(
+        problem,
+        field=field,
+        value=value,
+        expected="a whole number" + _range_words(minimum, maximum),
+    )
+
+
+def _range_words(minimum: float | None, maximum: float | None, above: bool = False) -> str:
+    """Return a range of numbers in the words of an error message; None: no limit."""
+    low = "" if minimum is None else f" {'>' if above else '>='} {_digits(minimum)}"
+    high = "" if maximum is None else f" <= {_digits(maximum)}"
+    return low + (" and" if low and high else "") + high
+
+
+def _number_range(minimum: float, maximum: float, above: bool = False) -> str:
+    return _range_words(
+        None if minimum == -math.inf else minimum, None if maximum == math.inf else maximum, above
+    )
+
+
+def _digits(limit: float) -> str:
+    return str(limit) if isinstance(limit, int) else f"{limit:g}"
+
+
+def _article(name: str) -> str:
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 def nonnegative(
     values: object,
     field: str,
     axes: Sequence[tuple[str, Sequence[str]]],
+    *,
+    maximum: float = math.inf,
 ) -> FloatArray:
     """Check an array of finite numbers >= 0 against named axes and return it frozen.
 
@@ -73,15 +251,21 @@ def nonnegative(
         Name for the error messages.
     axes
         Per axis its word ("client", "site", …) and the names along it, which give the shape.
+    maximum
+        Largest number accepted; ∞ accepts every finite number.
 
     Raises
     ------
     InputError
-        With the wrong shape, or naming the first element that is NaN, infinite or negative.
+        With the wrong shape, or naming the first element that is NaN, infinite, negative or larger
+        than `maximum`.
     """
     try:
-        array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+        given = np.asarray(values)
+        if given.dtype.kind not in _NUMERIC:
+            raise TypeError(f"they are of type {given.dtype}")
+        array = np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"not a table of numbers ({error})", field=field, expected="numbers"
         ) from None
@@ -89,7 +273,7 @@ def nonnegative(
     if array.shape != shape:
         wanted = " × ".join(f"{len(names)} {word}s" for word, names in axes)
         raise InputError("wrong shape", field=field, value=array.shape, expected=wanted)
-    bad = ~(np.isfinite(array) & (array >= 0))
+    bad = ~(np.isfinite(array) & (array >= 0) & (array <= maximum))
     if bad.any():
         where = tuple(int(axis[0]) for axis in np.nonzero(bad))
         place = ", ".join(
@@ -100,7 +284,7 @@ def nonnegative(
             f"{kind} at {place}",
             field=field,
             value=float(array[where]),
-            expected="a finite number >= 0",
+            expected="a finite number" + _number_range(0.0, maximum),
         )
     array += 0.0  # turns -0.0 into 0.0, so that equal numbers have equal bytes
     array.flags.writeable = False

@@ -22,6 +22,24 @@ __all__ = [
 ]
 
 
+_LONGEST = 200
+"""Most characters of a value in a message."""
+
+
+class _Absent:
+    """Stands for the value of an error that is about no value; ``None`` is a value."""
+
+
+def shown(value: object) -> str:
+    """Return a value in one line of at most 200 characters, for an error message."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # integers of more than 4,300 digits, deep nesting
+        text = f"<{type(value).__name__} that is too large to print>"
+    text = " ".join(text.split()) if "\n" in text else text
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
 class PlacementError(Exception):
     """Root of all errors of this project."""
 
@@ -38,7 +56,7 @@ class InputError(PlacementError, ValueError):
     field
         Argument, column or key.
     value
-        The offending value, as it was given.
+        The offending value, as it was given; the message shows at most 200 characters of it.
     expected
         What would have been accepted.
 
@@ -55,18 +73,19 @@ class InputError(PlacementError, ValueError):
         *,
         source: str = "",
         field: str = "",
-        value: object = None,
+        value: object = _Absent,
         expected: str = "",
     ) -> None:
         self.message = message
         self.source = source
         self.field = field
-        self.value = value
+        self.value = None if value is _Absent else value
         self.expected = expected
+        self._given = value
         text = ": ".join(part for part in (source, field, message) if part)
         details = []
-        if value is not None:
-            details.append(f"got {value!r}")
+        if value is not _Absent:
+            details.append(f"got {shown(value)}")
         if expected:
             details.append(f"expected {expected}")
         super().__init__(text + (": " + ", ".join(details) if details else ""))
@@ -78,7 +97,7 @@ class InputError(PlacementError, ValueError):
             self.message,
             source=joined,
             field=self.field,
-            value=self.value,
+            value=self._given,
             expected=self.expected,
         )
 
