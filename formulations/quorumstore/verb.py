@@ -5,22 +5,18 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from formulations.quorumstore.verb_options import add_question, problem_from
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.plan_output import exit_code, print_json
-from placement.errors import InputError, UnsupportedError
+from placement.errors import InputError
 
 if TYPE_CHECKING:
     from placement.quorumstore import QuorumPlan, QuorumProblem
 
-__all__ = ["GROUP", "add_parser", "run"]
-
-GROUP = "placement.quorumstores"
-"""Entry points that solve quorum stores: place, keys, front, envelope."""
+__all__ = ["add_parser", "run"]
 
 _MOST_LOSSES = 8
 
@@ -68,7 +64,9 @@ def run(args: argparse.Namespace) -> int:
         return _front(problem, args)
     if args.envelope:
         return _envelope(problem, args)
-    plan: QuorumPlan = _solver("place")(problem, _method(args.method), time_limit=args.time_limit)
+    from formulations.quorumstore.one_key import Method, place
+
+    plan = place(problem, Method(args.method), time_limit=args.time_limit)
     if args.json:
         print_json(_document(plan))
     else:
@@ -76,36 +74,19 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(plan.status)
 
 
-def _solver(name: str) -> Callable[..., Any]:
-    """Return an entry point; this package imports no solver of its own."""
-    from importlib.metadata import entry_points
-
-    for entry in entry_points(group=GROUP):
-        if entry.name == name:
-            found: Callable[..., Any] = entry.load()
-            return found
-    raise UnsupportedError(f"nothing is installed that solves quorum stores ({GROUP}: {name})")
-
-
-def _method(name: str) -> object:
-    """Return the member of the solver's own choice of methods."""
-    import inspect
-
-    return type(inspect.signature(_solver("place")).parameters["method"].default)(name)
-
-
 def _table(problem: QuorumProblem, args: argparse.Namespace) -> int:
+    from formulations.quorumstore.keys.solve_keys import KeysProgress, solve_keys
     from placement.status import Termination
 
     if args.output is None:
         raise InputError("where to?", field="--keys", expected="-o FILE as well")
 
-    def progress(state: Any) -> None:
+    def progress(state: KeysProgress) -> None:
         print(
             f"{state.keys:,} keys, {state.solved:,} solved, {state.seconds:.0f} s", file=sys.stderr
         )
 
-    summary = _solver("keys")(
+    summary = solve_keys(
         problem,
         args.keys,
         args.output,
@@ -136,9 +117,10 @@ def _table(problem: QuorumProblem, args: argparse.Namespace) -> int:
 
 
 def _front(problem: QuorumProblem, args: argparse.Namespace) -> int:
+    from formulations.quorumstore.threshold_fronts import pareto_front
     from placement.text import table
 
-    points = _solver("front")(problem)
+    points = pareto_front(problem)
     if args.json:
         print_json(
             [
@@ -167,7 +149,9 @@ def _front(problem: QuorumProblem, args: argparse.Namespace) -> int:
 
 
 def _envelope(problem: QuorumProblem, args: argparse.Namespace) -> int:
-    found = _solver("envelope")(problem)
+    from formulations.quorumstore.optimal_ties import tie_envelope
+
+    found = tie_envelope(problem)
     if found is None:
         if args.json:
             print_json(None)

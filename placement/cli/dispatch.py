@@ -11,46 +11,13 @@ from typing import TextIO
 
 from placement import __version__
 from placement.cli import exit_codes as exits
-from placement.cli.argument_parser import Parser, Verb
+from placement.cli.argument_parser import Parser
 from placement.cli.broken_pipe import until_the_reader_leaves
-from placement.cli.verbs import (
-    check,
-    compare,
-    datasets,
-    evaluate,
-    import_,
-    methods,
-    report,
-    sensitivity,
-    show,
-    solve,
-    sweep,
-)
-from placement.contingency import verb as contingency
+from placement.cli.verb_registry import add_verbs
 from placement.errors import InputError, PlacementError, PlacementWarning, SolverError
-from placement.overtime.replay import verb as replay
-from placement.overtime.watch import verb as watch
 from placement.text import escape
 
-__all__ = ["VERBS", "main"]
-
-VERBS: tuple[Verb, ...] = (
-    solve,
-    evaluate,
-    compare,
-    sweep,
-    contingency,
-    replay,
-    watch,
-    check,
-    sensitivity,
-    report,
-    show,
-    datasets,
-    import_,
-    methods,
-)
-"""The verbs, in the order of the help."""
+__all__ = ["main"]
 
 _EPILOG = """\
 exit codes: 0 found · 1 bad input · 2 infeasible, or constraints broken · 3 nothing found in time ·
@@ -101,8 +68,7 @@ def _run(argv: Sequence[str] | None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"placement {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for verb in VERBS:
-        verb.add_parser(verbs)
+    add_verbs(verbs, sys.argv[1:] if argv is None else argv)
     try:
         args, unknown = parser.parse_known_args(argv)
     except SystemExit as stop:  # --help and --version

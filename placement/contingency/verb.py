@@ -6,7 +6,6 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
-from formulations.quorumstore import verb as contingency_quorum
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import (
     add_constraints,
@@ -20,6 +19,7 @@ from placement.cli.options import (
 )
 from placement.cli.plan_output import check_target, exit_code, print_json
 from placement.cli.progress_line import progress_of
+from placement.cli.verb_registry import add_parts
 from placement.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def add_parser(verbs: Subparsers) -> None:
     )
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
     _add_leader(parts)
-    contingency_quorum.add_parser(parts)
+    add_parts(parts, "contingency")
 
 
 def _add_leader(parts: Subparsers) -> None:

@@ -1,0 +1,97 @@
+"""The verbs of the command line, found through the entry-point group ``placement.verbs``.
+
+An entry point names a module with ``add_parser(verbs)`` and ``run(args) -> exit code``, see
+:class:`placement.cli.argument_parser.Verb`. Its name is the verb; a name with a dot,
+``contingency.quorum``, is a part of the verb before the dot. So a verb lives in the package that
+answers it, also in a distribution of its own, and this package names none of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from placement.cli.argument_parser import Subparsers, Verb
+from placement.errors import UnsupportedError
+from placement.text import escape
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = ["GROUP", "add_parts", "add_verbs"]
+
+GROUP = "placement.verbs"
+
+_ORDER = (
+    "solve",
+    "evaluate",
+    "compare",
+    "sweep",
+    "contingency",
+    "replay",
+    "watch",
+    "check",
+    "sensitivity",
+    "report",
+    "show",
+    "datasets",
+    "import",
+    "methods",
+)
+"""The order of the help. Verbs that are not named here come after these, by name."""
+
+
+@lru_cache(maxsize=1)
+def _registered() -> dict[str, EntryPoint]:
+    """Return the entry points by name, in the order of the help."""
+    from importlib.metadata import entry_points
+
+    rank = {name: place for place, name in enumerate(_ORDER)}
+    found = sorted(entry_points(group=GROUP), key=lambda e: (rank.get(e.name, len(rank)), e.name))
+    return {entry.name: entry for entry in found}
+
+
+def _load(name: str) -> Verb:
+    entry = _registered()[name]
+    try:
+        verb: Verb = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise UnsupportedError(
+            f"the verb {name!r} ({entry.value}) cannot be imported: {error}"
+        ) from error
+    return verb
+
+
+def add_verbs(verbs: Subparsers, arguments: Sequence[str]) -> None:
+    """Add the verb that the arguments ask for; all verbs where they name none.
+
+    Only one verb is imported for a call that names one. A verb that cannot be imported is reported
+    on stderr and left out, unless it is the one that is asked for.
+
+    Raises
+    ------
+    UnsupportedError
+        When the verb that is asked for cannot be imported.
+    """
+    wanted = next((text for text in arguments if not text.startswith("-")), None)
+    if wanted is not None and wanted in _registered() and "." not in wanted:
+        _load(wanted).add_parser(verbs)
+        return
+    _add_all(verbs, [name for name in _registered() if "." not in name])
+
+
+def add_parts(parts: Subparsers, verb: str) -> None:
+    """Add the parts of a verb that entry points with the name ``VERB.PART`` bring."""
+    _add_all(parts, [name for name in _registered() if name.startswith(verb + ".")])
+
+
+def _add_all(parsers: Subparsers, names: Sequence[str]) -> None:
+    for name in names:
+        try:
+            verb = _load(name)
+        except UnsupportedError as error:
+            print(f"warning: {escape(str(error))}", file=sys.stderr)
+            continue
+        verb.add_parser(parsers)
