@@ -26,7 +26,7 @@ from placement.evaluation.breakdown import (
     objective,
     objectives,
 )
-from placement.evaluation.losses import Failures, failures
+from placement.evaluation.losses import Failures
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import cutoff, first_best
 from placement.feasibility.feasible_plans import violations
@@ -317,7 +317,10 @@ class Plan:
 
     @cached_property
     def failures(self) -> Failures:
-        """Latency under the loss of each single site, and the order in which voters take over.
+        """Latency under each loss, and the order in which voters take over.
+
+        The losses, and what clients and leader do then, are those of the objective; without an
+        objective about losses, each single site is lost and clients stay.
 
         Raises
         ------
@@ -326,7 +329,7 @@ class Plan:
         """
         if self.configuration is None:
             raise InputError("there is no configuration to evaluate", field="plan")
-        return failures(self.problem, self.configuration)
+        return self.problem.objective.failures(self.problem, self.configuration)
 
     # --- faces ----------------------------------------------------------------------------
 

@@ -293,7 +293,7 @@ class _Leader:
             self.theta[loss.name] = theta
             total = total + theta
             self.add(loss, p)
-            if not self.search.contingency.clients_move:
+            if not self.search.contingency.moves_clients(self.search.problem, loss):
                 untouched = [~var for r, var in self.decisions.replica.items() if r in loss.sites]
                 cost = self.rounding.expression(self.decisions, self.costs, p)
                 self.model.add(cost <= theta).only_enforce_if(untouched)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from formulations.contingency.loss_data import largest_score
 from formulations.cpsat.integer_costs import Chain, LeaderCosts, Waits
 from formulations.cpsat.variables import Variables
 from placement.contingency.objective import Contingency
@@ -47,19 +48,14 @@ class Rounding:
     def of(cls, problem: Problem, costs: LeaderCosts) -> Rounding:
         """Choose the finest unit, a power of two, in which the largest cost has room."""
         demand = problem.demand
-        most = 0.0
-        for k in range(demand.scenarios):
-            far, wide = float(demand.client_rtt[k].max()), float(demand.site_rtt[k].max())
-            most += float((demand.near[k].sum() + demand.direct[k].sum()) * far)
-            most += float((demand.relay[k].sum() + demand.quorum[k]) * wide)
-        most = max(most, 1e-9)
+        goal = problem.objective
+        assert isinstance(goal, Contingency)
+        most = largest_score(problem, goal)
         # A chain's steps may go up and down, by at most its largest cost each time.
         longest = max((len(chain.sites) for chain in costs.chains), default=1)
         sites = max(longest, len(problem.rules.may_hold))
         scale = 2.0 ** math.floor(math.log2(_ROOM / (most * sites)))
         terms = demand.scenarios * (len(problem.instance.clients) + 1) + 1
-        goal = problem.objective
-        assert isinstance(goal, Contingency)
         copies = 1 + (len(goal.losses(problem)) if goal.goal == "weighted" else 0)
         error = 0.5 * terms * copies / scale + 2.0**-48 * most
         return cls(scale, math.ceil(most * scale) + terms, error)

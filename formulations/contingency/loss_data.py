@@ -12,7 +12,7 @@ from placement.evaluation.losses import Loss, demand_after
 from placement.model.demand import Demand
 from placement.problem import Problem
 
-__all__ = ["LossTerms", "terms_after"]
+__all__ = ["LossTerms", "largest_score", "terms_after"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,3 +74,19 @@ def terms_after(problem: Problem, contingency: Contingency, loss: Loss) -> LossT
         loss=loss,
         after=demand,
     )
+
+
+def largest_score(problem: Problem, contingency: Contingency) -> float:
+    """Return an upper bound on the score of any configuration, normally or after a loss. O(K·C·S).
+
+    Clients of a lost site see at most their largest RTT and the largest one between sites.
+    """
+    demand = problem.demand
+    total = 0.0
+    for k in range(demand.scenarios):
+        far, wide = float(demand.client_rtt[k].max()), float(demand.site_rtt[k].max())
+        if contingency.clients_move:
+            far += wide
+        total += float((demand.near[k].sum() + demand.direct[k].sum()) * far)
+        total += float((demand.relay[k].sum() + demand.quorum[k]) * wide)
+    return max(total, 1e-9)

@@ -15,7 +15,7 @@ lead are elected only when no candidate survives. With cost_F the objective of a
     worst      min θ,   θ ≥ cost,  θ ≥ cost_F
     bounded    min cost,   cost ≤ limit,  cost_F ≤ limit
     weighted   min (1 − Σ p_F)·cost + Σ p_F θ_F,   θ_F ≥ cost_F,
-               θ_F ≥ cost − U·Σ_{f ∈ F} x_f       (no replica lost, and clients stay: normal)
+               θ_F ≥ cost − U·Σ_{f ∈ F} x_f       (no replica lost, no client moved: normal)
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ def _add_goal(model: Any, built: LossProgram, top: float, scale: float) -> None:
             parts.append(worth.times(p))
             if loss.name in copies:
                 model.goal.add(worth.minus(copies[loss.name]).expression() >= 0)
-            if not contingency.clients_move:
+            if not contingency.moves_clients(problem, loss):
                 touched = Affine.of(
                     (variables.x[f] for f in sorted(loss.sites) if f in variables.x), top * scale
                 )

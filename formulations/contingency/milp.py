@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, field
 
 from formulations.contingency.break_ties import break_ties
-from formulations.contingency.loss_data import LossTerms, terms_after
+from formulations.contingency.loss_data import LossTerms, largest_score, terms_after
 from formulations.contingency.loss_program import LossProgram, build
 from formulations.milp.close_on_safe_bounds import close
 from formulations.milp.cutting_rounds import slack
@@ -198,7 +198,7 @@ class _Search:
                 strict=True,
             )
         )
-        crude = _most(problem)
+        crude = largest_score(problem, contingency)
         reduce = bool(self.options.settings["reduce"])
         value = self.value if reduce else math.inf
         share = 1 - sum(weights.values())
@@ -292,17 +292,6 @@ class _Search:
         if closing.termination is not None:
             self.termination = closing.termination
         return not closing.better
-
-
-def _most(problem: Problem) -> float:
-    """Upper bound on the score of any configuration, with or without a loss."""
-    demand = problem.demand
-    total = 0.0
-    for k in range(demand.scenarios):
-        far, wide = float(demand.client_rtt[k].max()), float(demand.site_rtt[k].max())
-        total += float((demand.near[k].sum() + demand.direct[k].sum()) * far)
-        total += float((demand.relay[k].sum() + demand.quorum[k]) * wide)
-    return max(total, 1e-9)
 
 
 def _plan(search: _Search) -> Plan:

@@ -24,10 +24,8 @@ class ProgressLine:
     ----------
     stream
         Where to.
-    scale
-        Objective and bound are divided by it (the number of operations gives a mean latency).
-    unit
-        Shown behind them.
+    in_ms
+        Turns objective and bound into ms.
     every
         Least seconds between two updates.
     clock
@@ -38,15 +36,13 @@ class ProgressLine:
         self,
         stream: TextIO,
         *,
-        scale: float = 1.0,
-        unit: str = "",
+        in_ms: Callable[[float], float],
         every: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = stream
         self._terminal = stream.isatty()
-        self._scale = scale
-        self._unit = f" {unit}" if unit else ""
+        self._in_ms = in_ms
         self._every = every if every is not None else (0.1 if self._terminal else 1.0)
         self._clock = clock
         self._last = -math.inf
@@ -84,7 +80,7 @@ class ProgressLine:
         return "  ".join(parts)
 
     def _value(self, value: float) -> str:
-        return f"{value / self._scale:,.3f}{self._unit}" if math.isfinite(value) else "–"
+        return f"{self._in_ms(value):,.3f} ms" if math.isfinite(value) else "–"
 
     def close(self) -> None:
         """Wipe the line, so that nothing of it stands before the results."""
@@ -101,12 +97,7 @@ def progress_of(args: argparse.Namespace, problem: Problem) -> Iterator[Progress
     if not wanted:
         yield None
         return
-    other = problem.rules.cost_weight != 0 or problem.objective.kind != "mean"
-    line = ProgressLine(
-        sys.stderr,
-        scale=1.0 if other else problem.demand.operations,
-        unit="" if other else "ms",
-    )
+    line = ProgressLine(sys.stderr, in_ms=lambda value: problem.objective.in_ms(problem, value))
     try:
         yield line
     finally:

@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Literal
 
 from placement.checks import number
 from placement.errors import InputError
-from placement.evaluation.losses import Loss, losses, score_after
+from placement.evaluation.losses import (
+    Failures,
+    Loss,
+    failures,
+    losses,
+    moving_clients,
+    score_after,
+    unnoticed,
+)
 from placement.evaluation.objective import score_of
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
@@ -54,7 +62,8 @@ class Contingency:
     leader_may_move
         Whether a leader that survives may hand over to a better one.
     clients_move
-        Whether clients at lost sites move to the closest surviving site.
+        Whether the closest surviving site serves the clients of a lost one, who then wait for the
+        RTT to it as well (:mod:`placement.evaluation.losses`); else they stay.
 
     Raises
     ------
@@ -124,6 +133,10 @@ class Contingency:
         """Return every loss that counts."""
         return losses(problem, self.level, together=self.together)
 
+    def moves_clients(self, problem: Problem, loss: Loss) -> bool:
+        """Whether a loss moves clients, and so is noticed even where it hits no replica."""
+        return self.clients_move and bool(moving_clients(problem, loss.sites))
+
     def probabilities(self, problem: Problem) -> tuple[float, ...]:
         """p_F of every loss, in the order of `losses`; zeros for the other goals.
 
@@ -158,12 +171,12 @@ class Contingency:
     def scores_after(
         self, problem: Problem, configuration: Configuration
     ) -> tuple[tuple[Loss, float], ...]:
-        """score_F of every loss; the normal score where no replica is hit, ∞ where it stops."""
+        """score_F of every loss; the normal score where it is not noticed, ∞ where it stops."""
         rows = []
         normal = score_of(problem, configuration)
         for loss in self.losses(problem):
-            if not self.clients_move and loss.sites.isdisjoint(configuration.replicas):
-                rows.append((loss, normal))  # nobody notices
+            if unnoticed(problem, configuration, loss.sites, clients_move=self.clients_move):
+                rows.append((loss, normal))
                 continue
             scores = score_after(
                 problem,
@@ -187,6 +200,29 @@ class Contingency:
         weights = self.probabilities(problem)
         share = 1 - sum(weights)
         return share * normal + sum(p * s for p, (_, s) in zip(weights, after, strict=True))
+
+    def in_ms(self, problem: Problem, value: float) -> float:
+        """Return a value, or a bound on one, as a mean latency in ms."""
+        return value / problem.demand.operations
+
+    def failures(self, problem: Problem, configuration: Configuration) -> Failures:
+        """Latency under every loss that counts, by the definition of :meth:`value`.
+
+        For the goal "worst" the value is the largest of the normal latency and the worst of them.
+        """
+        return failures(
+            problem,
+            configuration,
+            self.level,
+            together=self.together,
+            leader_may_move=self.leader_may_move,
+            clients_move=self.clients_move,
+        )
+
+    def headline(self, problem: Problem) -> str:
+        """Return the name of the value, or the empty string where it is the normal mean latency."""
+        del problem
+        return {"worst": "Worst case", "weighted": "Mean over outages", "bounded": ""}[self.goal]
 
     def tie_break(self, problem: Problem, configuration: Configuration) -> float:
         """Second criterion among configurations of equal value: the normal score."""

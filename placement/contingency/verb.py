@@ -96,7 +96,8 @@ def _add_leader(parts: Subparsers) -> None:
     group.add_argument(
         "--clients-move",
         action="store_true",
-        help="clients named like a lost site turn to the closest surviving site",
+        help="clients with the name of a lost site are served from the closest surviving site, "
+        "and wait for the RTT to it as well (default: they stay)",
     )
     add_method(parser)
     add_output(parser, plan=True)
@@ -144,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
                 progress=progress,
                 settings=settings_from(args),
             )
-    report = None
+    report: Failures | None = None
     if plan.configuration is not None:
         report = failures(
             plan.problem,
@@ -207,6 +208,7 @@ def _probability(values: list[str]) -> float | dict[str, float]:
 
 def _show(plan: Plan, report: Failures | None, first: Plan | None, args: argparse.Namespace) -> int:
     from placement.io.plan_file import failures_document, plan_document, save_plan
+    from placement.text import MOST_FAILURES, failures_table
 
     reference = reference_from(args)
     if args.output is not None and plan.found:
@@ -222,26 +224,11 @@ def _show(plan: Plan, report: Failures | None, first: Plan | None, args: argpars
         if first is not None and first.found:
             best = first.objective / first.problem.demand.operations
             print(f"\nThe best worst case is {best:.3f} ms ({first.status}).")
-        if report is not None and (args.level != "site" or args.pairs):
-            print("\n" + _text(report, args))
+        if report is not None and (
+            report.describe() != plan.failures.describe() or len(report.each) > MOST_FAILURES
+        ):
+            print(f"\nWhen {report.describe()}\n" + failures_table(report))
         if args.output is not None:
             written = "Written" if plan.found else "Nothing was written"
             print(f"\n{written} to {args.output}")
     return exit_code(plan.status)
-
-
-def _text(report: Failures, args: argparse.Namespace) -> str:
-    from placement.text import number_text, table
-
-    rows = [
-        [
-            row.lost,
-            row.leader or "no quorum: the service stops",
-            number_text(row.mean_latency, 3),
-            "–" if math.isinf(row.overhead) else f"{row.overhead:+.2f} %",
-        ]
-        for row in sorted(report.each, key=lambda row: -row.mean_latency)
-    ]
-    what = f"{'two of' if args.pairs else 'one of'} level {args.level}"
-    header = ["lost", "leads then", "mean ms", "overhead"]
-    return f"When {what} is lost\n" + table(header, rows, right=(2, 3), indent="  ")

@@ -1,15 +1,28 @@
-"""What a plan is worth after a loss: every single site, every domain of a level, or every pair.
+"""Latency of a plan after a loss: of a single site, a domain of a level, or two of them at once.
 
 A configuration (ℓ, V, R) loses the sites F. The survivors R' = R ∖ F serve reads. The quorum size
 stays m of the *original* voters, since nothing has been reconfigured yet, so V' = V ∖ F can
 commit only while |V'| >= m. If ℓ survives it stays; else one of V' is elected. Elections are not
-planned, so that both the best and the worst new leader are told. Clients keep their places, or,
-on request, a client cluster inside F (a client with the name of a lost site) moves to the closest
-surviving site and sees what the client there sees.
+planned, so that both the best and the worst new leader are told.
 
     score_F = min over ℓ' ∈ V' of Eq. 1 at (ℓ', V', R') with quorum m
 
-Users ask for exactly this: which region takes over, and how bad does it get.
+The clients of a lost site are the client cluster that has its name. There are two answers to what
+they do, the modes ``keep`` and ``hop`` of :class:`placement.quorumstore.rules.Redirect`:
+
+- by default they stay where they are and reach the survivors as before: E[f, j] = d[f, j];
+- with `clients_move` the surviving site c(f) that is closest to them serves them:
+  E[f, j] = d[f, c(f)] + d[c(f), j], their RTT to c(f) and the RTT between sites from there on.
+
+A loss that hits neither a replica nor a client who moves is not noticed: the leader stays and the
+score is the normal one.
+
+For the same leader, a loss improves no score when (a) no operation is relayed (β = 0: a client
+whose nearest replica is lost may find one that is closer to the leader) and (b) clients stay, or
+d[f, j] <= d[f, c(f)] + d[c(f), j] for all survivors j: the triangle inequality, which measured RTTs
+may break. Another leader may be better than the plan's own, if the
+plan does not have the best of its voters as leader. All objectives and tables about losses take
+their numbers from :func:`score_after` and so agree.
 """
 
 from __future__ import annotations
@@ -22,13 +35,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placement.errors import InputError
 from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import closest_first, overhead, score
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand
 from placement.problem import Problem
 
-__all__ = ["Failure", "Failures", "Loss", "demand_after", "failures", "losses", "score_after"]
+__all__ = [
+    "Failure",
+    "Failures",
+    "Loss",
+    "demand_after",
+    "failures",
+    "losses",
+    "moving_clients",
+    "score_after",
+    "unnoticed",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +111,40 @@ class Failures:
     normal
         Mean latency without a loss, ms.
     each
-        One row per loss that touches a replica, in site order.
+        One row per loss that is noticed (it hits a replica, or clients who move), in site order.
     failover
         Voters in the order in which they should take over when the leader's site is lost, best
         first, with the mean latency each then gives.
+    together, leader_may_move, clients_move
+        As in :func:`failures`.
     """
 
     level: str
     normal: float
     each: tuple[Failure, ...]
     failover: tuple[tuple[str, float], ...]
+    together: int = 1
+    leader_may_move: bool = False
+    clients_move: bool = False
 
     @property
     def worst(self) -> Failure | None:
-        """The loss that hurts most; None when no replica can be lost."""
+        """The loss with the largest mean latency; None when no loss is noticed."""
         return max(self.each, key=lambda f: f.mean_latency, default=None)
+
+    @property
+    def what(self) -> str:
+        """Return what is lost at once, in words."""
+        return f"two of level {self.level}" if self.together == 2 else f"one {self.level}"
+
+    def describe(self) -> str:
+        """Return what is lost, and who may move then, in words."""
+        what = f"{self.what} {'are' if self.together == 2 else 'is'} lost"
+        if self.leader_may_move:
+            what += ", the leader may move"
+        if self.clients_move:
+            what += ", its clients turn to the closest surviving site"
+        return what
 
 
 def losses(problem: Problem, level: str = "site", *, together: int = 1) -> tuple[Loss, ...]:
@@ -110,12 +153,20 @@ def losses(problem: Problem, level: str = "site", *, together: int = 1) -> tuple
     Raises
     ------
     InputError
-        For an unknown level.
+        For an unknown level, and for one with fewer than `together` domains.
     """
     members: dict[str, set[int]] = {}
     for site, label in enumerate(problem.instance.labels(level)):
         if label is not None:
             members.setdefault(label, set()).add(site)
+    if len(members) < together:
+        raise InputError(
+            f"there is no loss of {together} domains of the level {level!r}, "
+            f"which has {len(members)}",
+            field="together" if members else "level",
+            value=together if members else level,
+            expected=f"at most {len(members)}" if members else "a level with labels",
+        )
     return tuple(
         Loss(" + ".join(names), frozenset().union(*(members[name] for name in names)))
         for names in itertools.combinations(members, together)
@@ -141,7 +192,7 @@ def score_after(
     leader_may_move
         Whether a leader that survives may hand over to a better one.
     clients_move
-        Whether clients at lost sites move to the closest surviving site.
+        Whether clients at lost sites turn to the closest surviving site.
 
     Returns
     -------
@@ -163,20 +214,41 @@ def score_after(
     return {ell: score(demand, ell, voters, replicas, quorum) for ell in leaders}
 
 
+def moving_clients(problem: Problem, lost: Iterable[int]) -> tuple[int, ...]:
+    """Return the indices of the clients that have the name of a lost site."""
+    instance = problem.instance
+    names = {instance.sites[site] for site in lost}
+    return tuple(c for c, name in enumerate(instance.clients) if name in names)
+
+
+def unnoticed(
+    problem: Problem,
+    configuration: Configuration,
+    lost: frozenset[int],
+    *,
+    clients_move: bool = False,
+) -> bool:
+    """Whether a loss hits neither a replica nor, where clients move, a client."""
+    if not lost.isdisjoint(configuration.replicas):
+        return False
+    return not (clients_move and moving_clients(problem, lost))
+
+
 def demand_after(problem: Problem, gone: frozenset[int]) -> Demand:
-    """Demand with the clients of lost sites re-homed to the closest surviving site. O(K·F·S)."""
-    instance, demand = problem.instance, problem.demand
-    sites = {name: i for i, name in enumerate(instance.sites)}
-    client_at = {sites[name]: c for c, name in enumerate(instance.clients) if name in sites}
-    alive = np.array([s for s in sorted(client_at) if s not in gone], dtype=np.intp)
-    if not alive.size:
+    """Return the demand with the clients of lost sites served from the closest surviving site.
+
+    E[f, j] = d[f, c(f)] + d[c(f), j], see the module; ties of c(f) go to the first site. Clients
+    stay where no site survives. O(K·F·S).
+    """
+    demand = problem.demand
+    moving = moving_clients(problem, gone)
+    alive = np.setdiff1d(np.arange(demand.site_rtt.shape[-1]), list(gone))
+    if not (alive.size and moving):
         return demand
     rtt = demand.client_rtt.copy()
-    for site, client in client_at.items():
-        if site in gone:
-            for k in range(demand.scenarios):
-                new_home = int(alive[closest_first(demand.site_rtt[k, site, alive])[0]])
-                rtt[k, client] = demand.client_rtt[k, client_at[new_home]]
+    for client, k in itertools.product(moving, range(demand.scenarios)):
+        near = int(alive[closest_first(rtt[k, client, alive])[0]])
+        rtt[k, client] = rtt[k, client, near] + demand.site_rtt[k, near]
     return dataclasses.replace(demand, client_rtt=rtt)
 
 
@@ -230,7 +302,7 @@ def failures(
 
     rows = []
     for loss in losses(problem, level, together=together):
-        if not loss.sites & set(configuration.replicas):
+        if unnoticed(problem, configuration, loss.sites, clients_move=clients_move):
             continue
         scores = after(loss.sites)
         if not scores:
@@ -250,7 +322,13 @@ def failures(
             )
         )
     return Failures(
-        level, normal, tuple(rows), _failover(names, after([configuration.leader]), rate)
+        level,
+        normal,
+        tuple(rows),
+        _failover(names, after([configuration.leader]), rate),
+        together,
+        leader_may_move,
+        clients_move,
     )
 
 

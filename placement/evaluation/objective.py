@@ -16,6 +16,7 @@ from placement.model.configuration import Configuration, configuration_cost
 from placement.model.constraints import Diversity
 
 if TYPE_CHECKING:
+    from placement.evaluation.losses import Failures
     from placement.problem import Problem
 
 __all__ = ["MEAN_LATENCY", "MeanLatency", "Objective", "quorum_size", "score_of"]
@@ -35,7 +36,19 @@ class Objective(Protocol):
         ...
 
     def value(self, problem: Problem, configuration: Configuration) -> float:
-        """Value of a configuration, in ms times operations; infinite where it has none."""
+        """Value of a configuration, in the unit that `in_ms` turns into ms; infinite for none."""
+        ...
+
+    def in_ms(self, problem: Problem, value: float) -> float:
+        """Return a value, or a bound on one, in ms per operation."""
+        ...
+
+    def failures(self, problem: Problem, configuration: Configuration) -> Failures:
+        """Latency under every loss that counts, and the order in which voters take over."""
+        ...
+
+    def headline(self, problem: Problem) -> str:
+        """Return what the value in ms is called, or nothing where the mean latency tells it."""
         ...
 
     def tie_break(self, problem: Problem, configuration: Configuration) -> float:
@@ -78,6 +91,21 @@ class MeanLatency:
         if problem.rules.cost_weight:
             total += problem.rules.cost_weight * configuration_cost(problem.instance, configuration)
         return total
+
+    def in_ms(self, problem: Problem, value: float) -> float:
+        """Return a value in ms per operation: a cost counts with its weight."""
+        return value / problem.demand.operations
+
+    def failures(self, problem: Problem, configuration: Configuration) -> Failures:
+        """Latency under the loss of each single site, clients staying where they are."""
+        from placement.evaluation.losses import failures
+
+        return failures(problem, configuration)
+
+    def headline(self, problem: Problem) -> str:
+        """Return the empty string: the mean latency is told anyway."""
+        del problem
+        return ""
 
     def tie_break(self, problem: Problem, configuration: Configuration) -> float:
         """Return 0: there is no second criterion."""

@@ -162,6 +162,7 @@ def plan_document(
         else [instance.sites[site] for site in configuration.voters],
         "score": _finite(plan.score),
         "objective": _finite(plan.objective),
+        "headline": _headline(plan),
         "mean_latency_ms": _finite(plan.mean_latency),
         "quorum_wait_ms": _finite(plan.quorum_wait),
         "cost": None if instance.prices is None else _finite(plan.cost),
@@ -187,6 +188,19 @@ def plan_document(
     }
 
 
+def _headline(plan: Plan) -> dict[str, object] | None:
+    """Return the value that is minimised, where it is another one than the mean latency."""
+    objective, problem = plan.problem.objective, plan.problem
+    name = objective.headline(problem)
+    if not (name and plan.found):
+        return None
+    return {
+        "name": name,
+        "ms": _finite(objective.in_ms(problem, plan.objective)),
+        "bound_ms": _finite(objective.in_ms(problem, plan.bound)),
+    }
+
+
 def _tail_document(plan: Plan) -> dict[str, object] | None:
     """Return what a plan for a percentile has beside its value: recomputed when read."""
     if plan.problem.objective.kind != "percentile" or plan.configuration is None:
@@ -207,6 +221,9 @@ def failures_document(failures: Failures) -> dict[str, object]:
     worst = failures.worst
     return {
         "level": failures.level,
+        "together": failures.together,
+        "leader_may_move": failures.leader_may_move,
+        "clients_move": failures.clients_move,
         "normal_ms": _finite(failures.normal),
         "worst": None if worst is None else worst.lost,
         "worst_ms": None if worst is None else _finite(worst.mean_latency),

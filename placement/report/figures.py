@@ -316,7 +316,8 @@ def _failures(plan: Plan) -> Figure:
         )
         for row in found.each
     ]
-    return _barh("After the loss of each single site", rows)
+    single = found.level == "site" and found.together == 1
+    return _barh(f"After the loss of {'each single site' if single else found.what}", rows)
 
 
 def _trend(rows: list[Mapping[str, Any]], title: str, kind: str) -> Figure:

@@ -14,7 +14,7 @@ from placement.report.charts.parts import facts, reasons, section
 from placement.report.charts.svg_charts import Bar, Dots, Series, bars, dots, lines
 from placement.report.map.map_view import map_view
 from placement.report.map.svg_map import svg_map
-from placement.report.tail import tail_facts, tail_section
+from placement.report.tail import tail_section
 from placement.status import Status
 
 __all__ = ["failure_levels", "plan_sections"]
@@ -57,7 +57,7 @@ def _summary(plan: Plan) -> Markup:
         return section("answer", "Answer", badge, question, made, reasons("Why", plan.reasons))
     worst = plan.failures.worst
     pairs = [
-        *tail_facts(plan),
+        *_headline(plan),
         ("Mean latency", milliseconds(plan.mean_latency), "over all operations"),
         ("Leader", str(plan.leader), f"waits {milliseconds(plan.quorum_wait)} for its quorum"),
         (
@@ -73,7 +73,7 @@ def _summary(plan: Plan) -> Markup:
     if worst is not None:
         pairs.append(
             (
-                "Worst loss of one site",
+                f"Worst loss of {plan.failures.what}",
                 milliseconds(worst.mean_latency) if worst.survives else "service stops",
                 f"when {worst.lost} is lost",
             )
@@ -98,6 +98,19 @@ def _summary(plan: Plan) -> Markup:
         reasons("Breaks", plan.reasons),
         reasons("Notes", plan.notes),
     )
+
+
+def _headline(plan: Plan) -> list[tuple[str, str, str]]:
+    """Return the value that is minimised as a figure at the top; nothing for the mean latency."""
+    goal, problem = plan.problem.objective, plan.problem
+    if not goal.headline(problem):
+        return []
+    value = goal.in_ms(problem, plan.objective)
+    if math.isfinite(value):
+        said = milliseconds(value)
+    else:
+        said = "beyond the horizon" if goal.kind == "percentile" else "service stops"
+    return [(goal.describe(), said, "what this plan minimises")]
 
 
 def _seconds(value: float) -> str:
@@ -310,9 +323,21 @@ def _failures(plan: Plan) -> Markup:
     if configuration is None:
         return Markup("")
     parts: list[Child] = []
-    for level in failure_levels(plan):
-        found = failures(plan.problem, configuration, level)
-        if level == "site":
+    asked = plan.failures
+    reports = [asked] if asked.together > 1 else []
+    reports += [
+        failures(
+            plan.problem,
+            configuration,
+            level,
+            leader_may_move=asked.leader_may_move,
+            clients_move=asked.clients_move,
+        )
+        for level in failure_levels(plan)
+    ]
+    for found in reports:
+        single = found.level == "site" and found.together == 1
+        if single:
             parts.append(
                 bars(
                     [
@@ -329,7 +354,8 @@ def _failures(plan: Plan) -> Markup:
                             for row in found.each
                         ),
                     ],
-                    caption="Mean latency after the loss of each single site that holds a replica",
+                    caption="Mean latency after the loss of each single site that holds a replica"
+                    + (" or clients" if found.clients_move else ""),
                 )
             )
         rows: list[list[str | float | None]] = [
@@ -346,7 +372,7 @@ def _failures(plan: Plan) -> Markup:
         ]
         parts.append(
             data_table(
-                f"Loss of any one {level}",
+                f"Loss of any {found.describe().removesuffix(' is lost')}",
                 [
                     Column("Lost"),
                     Column("Serves on"),
@@ -359,7 +385,7 @@ def _failures(plan: Plan) -> Markup:
                 rows,
             )
         )
-        if level == "site" and found.failover:
+        if single and found.failover:
             order = ", then ".join(f"{name} ({ms:.1f} ms)" for name, ms in found.failover)
             parts.append(
                 tag("p", None, f"If the leader’s site is lost, voters should take over in this "

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 from placement.plan import Plan
-from placement.report.charts.html_tables import Column, data_table, milliseconds
+from placement.report.charts.html_tables import Column, data_table
 from placement.report.charts.markup import Markup
 from placement.report.charts.parts import section
 
-__all__ = ["tail_facts", "tail_section"]
-
-
-def tail_facts(plan: Plan) -> list[tuple[str, str, str]]:
-    """Return the value that is minimised as a figure at the top; nothing otherwise."""
-    if plan.problem.objective.kind != "percentile":
-        return []
-    word = plan.problem.objective.describe()
-    value = milliseconds(plan.objective) if math.isfinite(plan.objective) else "beyond the horizon"
-    return [(word, value, "what this plan minimises")]
+__all__ = ["tail_section"]
 
 
 def tail_section(plan: Plan) -> list[Markup]:

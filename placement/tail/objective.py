@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from placement.errors import InputError
+from placement.evaluation.losses import Failures, failures
 from placement.evaluation.objective import score_of
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
@@ -74,6 +75,20 @@ class Percentile:
                 self._known.clear()
             self._known[key] = value
         return value
+
+    def in_ms(self, problem: Problem, value: float) -> float:
+        """Return the value: percentiles are in ms already."""
+        del problem
+        return value
+
+    def failures(self, problem: Problem, configuration: Configuration) -> Failures:
+        """Mean latency under the loss of each single site, clients staying where they are."""
+        return failures(problem, configuration)
+
+    def headline(self, problem: Problem) -> str:
+        """Return the percentile in words."""
+        del problem
+        return self.describe().split()[0]
 
     def tie_break(self, problem: Problem, configuration: Configuration) -> float:
         """Mean latency: percentiles on a grid tie often."""

@@ -6,14 +6,16 @@ Control characters in names are shown escaped, so that no name can move the curs
 
 from placement.text.characters import WIDTH, clip, display_width, escape, number_text, wrap
 from placement.text.instances import instance_text
-from placement.text.plans import plan_text
+from placement.text.plans import MOST_FAILURES, failures_table, plan_text
 from placement.text.text_tables import table
 
 __all__ = [
+    "MOST_FAILURES",
     "WIDTH",
     "clip",
     "display_width",
     "escape",
+    "failures_table",
     "instance_text",
     "number_text",
     "plan_text",

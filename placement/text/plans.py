@@ -6,16 +6,18 @@ import math
 from typing import TYPE_CHECKING
 
 from placement.text.characters import WIDTH, escape, number_text, wrap
-from placement.text.tails import tail_facts, tail_sections
+from placement.text.tails import percentile_ms, tail_sections
 from placement.text.text_tables import facts, section, sentences, table
 
 if TYPE_CHECKING:
+    from placement.evaluation.losses import Failures
     from placement.plan import ClientLatency, Plan
 
-__all__ = ["plan_text"]
+__all__ = ["MOST_FAILURES", "failures_table", "plan_text"]
 
 _MOST_CLIENTS = 5
-_MOST_FAILURES = 12
+MOST_FAILURES = 12
+"""Losses that the text of a plan shows."""
 
 
 def plan_text(plan: Plan) -> str:
@@ -40,7 +42,7 @@ def plan_text(plan: Plan) -> str:
                 section("Clients", _clients(plan)),
                 section("Leaders, replicas and voters unchanged", _leaders(plan)),
                 section("The same replicas with a leader chosen by rule of thumb", _naive(plan)),
-                section("When one site is lost", _failures(plan)),
+                section(f"When {plan.failures.describe()}", _failures(plan.failures)),
             ]
         )
     sections.extend(sentences("Notes", plan.notes))
@@ -73,7 +75,7 @@ def _answer(plan: Plan) -> str:
 def _decision(plan: Plan) -> list[tuple[str, str]]:
     votes = sum(member.counted for member in plan.quorum_members)
     rows = [
-        *tail_facts(plan),
+        *_headline(plan),
         ("Mean latency", f"{number_text(plan.mean_latency, 3)} ms per operation{_bound(plan)}"),
         ("Leader", str(plan.leader)),
         (
@@ -85,6 +87,24 @@ def _decision(plan: Plan) -> list[tuple[str, str]]:
     if plan.problem.instance.prices is not None:
         rows.append(("Cost", f"{number_text(plan.cost)} {plan.problem.instance.prices.currency}"))
     return rows
+
+
+def _headline(plan: Plan) -> list[tuple[str, str]]:
+    """Return the value that is minimised, with its bound; nothing where the mean latency is."""
+    problem = plan.problem
+    name = problem.objective.headline(problem)
+    if not name:
+        return []
+
+    def ms(value: float) -> str:
+        if problem.objective.kind == "percentile":  # as fine as the grid of its distributions
+            return percentile_ms(plan, value)
+        return number_text(problem.objective.in_ms(problem, value), 3)
+
+    said = ms(plan.objective) + (" ms" if math.isfinite(plan.objective) else "")
+    if math.isfinite(plan.bound) and plan.gap > 0:
+        said += f"; no plan can be below {ms(plan.bound)} ms"
+    return [(name, said)]
 
 
 def _bound(plan: Plan) -> str:
@@ -219,9 +239,8 @@ def _naive(plan: Plan) -> str:
     )
 
 
-def _failures(plan: Plan) -> str:
-    report = plan.failures
-    worst_first = sorted(report.each, key=lambda row: -row.mean_latency)
+def failures_table(report: Failures, most: int | None = None) -> str:
+    """Return what each loss does, the worst first; all of them, or at most some."""
     rows = [
         [
             row.lost,
@@ -229,9 +248,13 @@ def _failures(plan: Plan) -> str:
             number_text(row.mean_latency, 3),
             "–" if math.isinf(row.overhead) else f"{row.overhead:+.2f} %",
         ]
-        for row in worst_first[:_MOST_FAILURES]
+        for row in sorted(report.each, key=lambda row: -row.mean_latency)[:most]
     ]
-    text = table(["lost", "leads then", "mean ms", "overhead"], rows, right=(2, 3), indent="  ")
+    return table(["lost", "leads then", "mean ms", "overhead"], rows, right=(2, 3), indent="  ")
+
+
+def _failures(report: Failures) -> str:
+    text = failures_table(report, MOST_FAILURES)
     if report.failover:
         order = ", then ".join(f"{name} ({latency:.1f} ms)" for name, latency in report.failover)
         sentence = escape(f"If the leader is lost: {order}.")

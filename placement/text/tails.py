@@ -11,17 +11,7 @@ from placement.text.text_tables import section, table
 if TYPE_CHECKING:
     from placement.plan import Plan
 
-__all__ = ["tail_facts", "tail_sections"]
-
-
-def tail_facts(plan: Plan) -> list[tuple[str, str]]:
-    """Return the value that is minimised, with its bound; nothing under another objective."""
-    if plan.problem.objective.kind != "percentile":
-        return []
-    said = _ms(plan, plan.objective) + (" ms" if math.isfinite(plan.objective) else "")
-    if math.isfinite(plan.bound) and plan.gap > 0:
-        said += f"; no plan can be below {_ms(plan, plan.bound)} ms"
-    return [(plan.problem.objective.describe().split()[0], said)]
+__all__ = ["percentile_ms", "tail_sections"]
 
 
 def tail_sections(plan: Plan) -> list[str]:
@@ -33,7 +23,10 @@ def tail_sections(plan: Plan) -> list[str]:
     word = plan.problem.objective.describe().split()[0]
     percentiles = table(
         ["percentile", "ms"],
-        [[f"p{p:g}", _ms(plan, value)] for p, value in curve(plan.problem, plan.configuration)],
+        [
+            [f"p{p:g}", percentile_ms(plan, value)]
+            for p, value in curve(plan.problem, plan.configuration)
+        ],
         right=(1,),
         indent="  ",
     )
@@ -42,7 +35,7 @@ def tail_sections(plan: Plan) -> list[str]:
         [
             [
                 row.leader + (" (chosen)" if row.leader == plan.leader else ""),
-                _ms(plan, row.percentile),
+                percentile_ms(plan, row.percentile),
                 number_text(row.mean_latency, 3),
             ]
             for row in by_leader(plan.problem, plan.configuration)
@@ -56,7 +49,7 @@ def tail_sections(plan: Plan) -> list[str]:
     ]
 
 
-def _ms(plan: Plan, value: float) -> str:
+def percentile_ms(plan: Plan, value: float) -> str:
     """Return a percentile in ms with the decimals that the grid has."""
     from placement.tail.percentile_breakdown import percentile_of
 

@@ -273,7 +273,7 @@ def _clock(times: list[float]) -> object:
 
 def test_progress_is_one_line_that_is_wiped() -> None:
     screen = _Terminal()
-    line = ProgressLine(screen, scale=10.0, unit="ms", clock=_clock([0.0, 0.05, 0.2]))  # type: ignore[arg-type]  # a clock
+    line = ProgressLine(screen, in_ms=lambda value: value / 10, clock=_clock([0.0, 0.05, 0.2]))  # type: ignore[arg-type]  # a clock
     line(Progress(1.0))
     line(Progress(1.1, 2000.0, 1000.0))  # too soon after the first
     line(Progress(2.0, 1500.0, 1200.0, 3, 4000))
@@ -288,13 +288,13 @@ def test_progress_is_one_line_that_is_wiped() -> None:
 
 def test_progress_elsewhere_is_a_line_each() -> None:
     file = io.StringIO()
-    line = ProgressLine(file, clock=_clock([0.0, 0.5, 1.5]))  # type: ignore[arg-type]  # a clock
+    line = ProgressLine(file, in_ms=float, clock=_clock([0.0, 0.5, 1.5]))  # type: ignore[arg-type]  # a clock
     for seconds in (1.0, 2.0, 3.0):
         line(Progress(seconds, 10.0, 5.0))
     line.close()
     assert file.getvalue() == (
-        "best 10.000  bound 5.000  gap 50.00 %  1.0 s\n"
-        "best 10.000  bound 5.000  gap 50.00 %  3.0 s\n"
+        "best 10.000 ms  bound 5.000 ms  gap 50.00 %  1.0 s\n"
+        "best 10.000 ms  bound 5.000 ms  gap 50.00 %  3.0 s\n"
     )
 
 

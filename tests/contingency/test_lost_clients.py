@@ -1,0 +1,222 @@
+"""One definition of what the clients of a lost site do: in values, tables, files and methods."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+import placement
+from placement.cli.dispatch import main
+from placement.contingency.objective import Contingency
+from placement.errors import InputError
+from placement.evaluation.losses import demand_after, failures, score_after
+from placement.evaluation.score import score
+from placement.io.instance_folder import save_instance
+from placement.io.plan_file import plan_document
+from placement.methods import Options, load_method, run
+from placement.model.configuration import Configuration
+from placement.plan import evaluate
+from placement.testing import every_configuration
+
+
+def world(seed, *, relay=True, metric=False, sites=5, clients=4):
+    """Sites of which the first have clients; zones of two sites each."""
+    rng = np.random.default_rng(seed)
+    if metric:
+        at = rng.uniform(0, 60, (sites, 2))
+        site_rtt = np.linalg.norm(at[:, np.newaxis] - at[np.newaxis], axis=2)
+    else:
+        site_rtt = rng.uniform(1, 100, (sites, sites))
+        np.fill_diagonal(site_rtt, 0)
+    counts = rng.integers(0, 20, (clients, 5)).astype(float)
+    counts[0] = (300, 0, 20, 9, 3)  # clients at site-0 ask most
+    if not relay:
+        counts[:, 1] = 0
+    names = tuple(f"site-{i}" for i in range(sites))
+    return placement.Instance(
+        sites=names,
+        clients=names[:clients],
+        client_rtt=site_rtt[:clients] + 0.5,
+        site_rtt=site_rtt,
+        counts=counts,
+        domains={"zone": tuple(f"zone-{i // 2}" for i in range(sites))},
+    )
+
+
+OPTIONS = [
+    {"level": level, "together": together, "clients_move": moves, "leader_may_move": hands_over}
+    for level, together, moves, hands_over in itertools.product(
+        ("site", "zone"), (1, 2), (False, True), (False, True)
+    )
+]
+
+
+def contingency(options, goal="worst", **values):
+    others = {name: value for name, value in options.items() if name != "level"}
+    return Contingency(options["level"], goal, **values, **others)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.values())))
+def test_the_table_is_the_objective(options):
+    """The largest figure of the table is the worst case, for every configuration."""
+    for seed in range(2):
+        problem = placement.Problem(world(seed), replicas=4, voters=3, quorum=1)
+        rate = problem.demand.operations
+        for chosen in itertools.islice(every_configuration(problem), 0, None, 5):
+            table = failures(problem, chosen, **options)
+            worst = max([table.normal, *(row.mean_latency for row in table.each)])
+            asked = problem.replace(objective=contingency(options))
+            assert asked.objective.value(asked, chosen) / rate == pytest.approx(worst, rel=1e-12)
+            plan = evaluate(asked, chosen)
+            assert plan.failures == table  # what is shown is what was minimised
+            if math.isinf(worst):
+                continue
+            document = plan_document(plan)
+            assert document["headline"]["ms"] == pytest.approx(worst, rel=1e-12)
+            shown = document["failures"]
+            assert max(shown["normal_ms"], shown["worst_ms"]) == pytest.approx(worst, rel=1e-12)
+            assert shown["clients_move"] is options["clients_move"]
+            limit = worst * (1 + 1e-9)
+            bounded = problem.replace(objective=contingency(options, "bounded", limit=limit))
+            value = bounded.objective.value(bounded, chosen)
+            assert value / rate == pytest.approx(table.normal, rel=1e-12)
+            tight = problem.replace(objective=contingency(options, "bounded", limit=worst * 0.999))
+            assert math.isinf(tight.objective.value(tight, chosen))
+            weighted = problem.replace(objective=contingency(options, "weighted", probability=0.02))
+            # losses that the table leaves out are not noticed
+            losses = len(weighted.objective.losses(weighted))
+            mean = (1 - 0.02 * len(table.each)) * table.normal
+            mean += 0.02 * sum(row.mean_latency for row in table.each)
+            assert len(table.each) <= losses
+            value = weighted.objective.value(weighted, chosen)
+            assert value / rate == pytest.approx(mean, rel=1e-9)
+
+
+def test_no_loss_improves_the_mean():
+    """Without relayed operations, under one leader: clients stay, or RTTs are a metric."""
+    for seed, moves in itertools.product(range(4), (False, True)):
+        problem = placement.Problem(
+            world(seed, relay=False, metric=moves), replicas=3, voters=3, quorum=1
+        )
+        for chosen in every_configuration(problem):
+            for level in ("site", "zone"):
+                for loss in Contingency(level).losses(problem):
+                    after = score_after(
+                        problem, chosen, loss.sites, leader_may_move=True, clients_move=moves
+                    )
+                    for leader, value in after.items():
+                        before = score(
+                            problem.demand, leader, chosen.voters, chosen.replicas, 1
+                        )  # fmt: skip
+                        assert value >= before * (1 - 1e-12)
+
+
+def test_what_may_improve_is_what_the_page_says():
+    """Both conditions are needed: a relayed read, and a detour that beats the direct way."""
+    relayed = placement.Instance(
+        sites=("near", "far", "middle"),
+        clients=("c",),
+        client_rtt=[[1.0, 90.0, 2.0]],
+        site_rtt=[[0.0, 90.0, 80.0], [90.0, 0.0, 5.0], [80.0, 5.0, 0.0]],
+        counts=[[0, 1, 0, 0, 0]],
+    )
+    problem = placement.Problem(relayed, replicas=3, voters=3, quorum=1)
+    chosen = Configuration(1, (0, 1, 2), (0, 1, 2))
+    assert score_after(problem, chosen, [0]) == {1: pytest.approx(2 + 5)}  # 1 + 90 before
+    detour = placement.Instance(
+        sites=("home", "hub", "far"),
+        clients=("home", "hub"),
+        client_rtt=[[0.0, 5.0, 100.0], [5.0, 0.0, 10.0]],
+        site_rtt=[[0.0, 5.0, 100.0], [5.0, 0.0, 10.0], [100.0, 10.0, 0.0]],
+        counts=[[0, 0, 1, 0, 0], [0, 0, 0, 0, 0]],
+    )
+    problem = placement.Problem(detour, replicas=2, voters=2, quorum=1)
+    chosen = Configuration(2, (1, 2), (1, 2))
+    assert score_after(problem, chosen, [0]) == {2: 100.0}
+    assert score_after(problem, chosen, [0], clients_move=True) == {2: 15.0}
+
+
+def test_the_hop_by_hand():
+    """Clients at a turn to b, 7.5 ms away, which is 7 ms from a and 30 ms from c."""
+    instance = placement.Instance(
+        sites=("a", "b", "c"),
+        clients=("a", "b"),
+        client_rtt=[[1.0, 7.5, 40.0], [7.5, 2.0, 30.0]],
+        site_rtt=[[0.0, 7.0, 40.0], [7.0, 0.0, 30.0], [40.0, 30.0, 0.0]],
+        counts=[[1, 0, 0, 0, 0], [1, 0, 0, 0, 0]],
+    )
+    problem = placement.Problem(instance, replicas=3, voters=3)
+    assert demand_after(problem, frozenset([0])).client_rtt[0].tolist() == [
+        [14.5, 7.5, 37.5],
+        [7.5, 2.0, 30.0],
+    ]
+    both = demand_after(problem, frozenset([0, 1])).client_rtt[0]
+    assert both.tolist() == [[80.0, 70.0, 40.0], [70.0, 60.0, 30.0]]
+    assert demand_after(problem, frozenset([0, 1, 2])) is problem.demand
+
+
+def test_a_loss_of_clients_only_is_noticed_when_they_move():
+    problem = placement.Problem(world(3), replicas=2, voters=2, quorum=1)
+    chosen = Configuration(3, (3, 4), (3, 4))
+    assert [row.lost for row in failures(problem, chosen).each] == ["site-3", "site-4"]
+    moving = failures(problem, chosen, clients_move=True)
+    assert [row.lost for row in moving.each] == [f"site-{i}" for i in range(5)]
+
+
+@pytest.mark.parametrize("name", ["milp", "cp-sat"])
+@pytest.mark.parametrize("goal", ["worst", "weighted", "bounded"])
+@pytest.mark.parametrize("hands_over", [False, True])
+def test_methods_agree_when_clients_move(name, goal, hands_over):
+    for seed, level in ((0, "site"), (1, "zone")):
+        problem = placement.Problem(world(seed), replicas=3, voters=3, quorum=1)
+        values = {}
+        if goal == "weighted":
+            values = {"probability": 0.1}
+        options = {"level": level, "clients_move": True, "leader_may_move": hands_over}
+        if goal == "bounded":
+            worst = problem.replace(objective=contingency(options))
+            best = run(load_method("exhaustive"), worst, Options())
+            values = {"limit": 1.03 * best.objective / problem.demand.operations}
+        problem = problem.replace(objective=contingency(options, goal, **values))
+        truth = run(load_method("exhaustive"), problem, Options())
+        assert truth.status == "optimal"
+        plan = run(load_method(name), problem, Options())
+        assert plan.status == "optimal"
+        assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
+
+
+def saved(tmp_path, instance):
+    """Write an instance and return its path."""
+    save_instance(instance, tmp_path / "world")
+    return str(tmp_path / "world")
+
+
+@pytest.mark.parametrize("level", ["site", "zone"])
+def test_the_command_line_says_one_thing(capsys, tmp_path, level):
+    path = saved(tmp_path, world(0))
+    asked = ["contingency", "leader", path, "--replicas", "3", "--voters", "3", "--quorum", "1",
+             "--clients-move", "--level", level]  # fmt: skip
+    assert main([*asked, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["contingency"] == document["failures"]
+    table = [row["mean_latency"] for row in document["failures"]["each"]]
+    assert document["headline"]["name"] == "Worst case"
+    assert document["headline"]["ms"] == pytest.approx(max(table))
+    assert main(asked) == 0
+    text = capsys.readouterr().out
+    assert f"Worst case   {max(table):.3f} ms" in text
+    assert text.count(" is lost, its clients turn to the closest surviving site") == 1
+    assert text.count("is lost\n") == 0  # no second table under another assumption
+
+
+def test_no_loss_of_two_domains_where_there_is_one(capsys, tmp_path):
+    instance = world(0).replace(domains={"zone": ("only",) * 5})
+    with pytest.raises(InputError, match="no loss of 2 domains of the level 'zone', which has 1"):
+        placement.Problem(instance, replicas=3, voters=3, objective=Contingency("zone", together=2))
+    path = saved(tmp_path, instance)
+    asked = ["contingency", "leader", path, "--replicas", "3", "--voters", "3", "--level", "zone"]
+    for goal in ([], ["--normal"]):
+        assert main([*asked, "--pairs", *goal]) == 1
+        assert "no loss of 2 domains" in capsys.readouterr().err
