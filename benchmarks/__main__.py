@@ -18,8 +18,8 @@ __all__ = ["main"]
 RESULTS = Path(__file__).resolve().parent / "results"
 
 FOUND, BAD, WORSE, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: done; bad input; `diff` found something worse, `run` a defect; interrupted.
-141 as in `placement`: the reader of the output went away."""
+"""Exit codes: done; bad input, or a file that cannot be written; `diff` found something worse,
+`run` a defect; interrupted. 141 as in `placement`: the reader of the output went away."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,6 +31,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except PlacementError as error:
         print(f"error: {error}", file=sys.stderr)
+        return BAD
+    except OSError as error:  # a full disk, a folder that takes no files
+        if error.strerror is None:
+            raise
+        where = f"{error.filename}: " if error.filename is not None else ""
+        print(f"error: {where}{error.strerror}", file=sys.stderr)
         return BAD
 
 
@@ -145,9 +151,7 @@ def _run(args: argparse.Namespace) -> int:
         raise InputError(
             "exists already", source=str(path), expected="--resume to go on, --force to replace it"
         )
-    if args.force and not args.resume:
-        path.unlink(missing_ok=True)
-    with ResultsFile(path) as file:
+    with ResultsFile(path, fresh=args.force and not args.resume) as file:
         if file.earlier.dropped:
             print(f"dropped a torn last line of {file.earlier.dropped} bytes", file=sys.stderr)
         done = file.answered if args.retry else file.keys

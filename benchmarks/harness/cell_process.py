@@ -6,17 +6,19 @@ A script is run in place of that, its output untouched.
 
 The cell comes as one JSON line on standard input, the row goes as one JSON line to standard output;
 whatever a solver prints goes to standard error. Standard input stays open as long as the parent
-lives: when it closes, the parent was killed and this process ends too.
+lives: when it closes, the parent was killed, and this process ends too with all that it started. A
+small process beside it waits for that: a thread could not, while a solver holds the interpreter.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import math
 import os
 import resource
+import signal
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Mapping, Sequence
@@ -37,9 +39,9 @@ def main() -> int:
     """Read a cell, obey its limits, write its row."""
     line = sys.stdin.readline()
     data: dict[str, Any] = json.loads(line)
+    atexit.register(_end_watcher, os.getpid(), _watch_parent())
     limits = data["limits"]
     _limit(limits["memory"], limits["wall"], limits["threads"])
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     if data["kind"] == "script":
         return _script(data["module"], data["arguments"])
     out = os.dup(sys.stdout.fileno())
@@ -67,10 +69,26 @@ def _limit(memory: int, wall: float, threads: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _end_with_parent() -> None:
-    while os.read(0, 4096):
-        pass
-    os._exit(1)
+def _watch_parent() -> int:
+    """Start the process that kills this one's group when standard input closes; return its id."""
+    cell = os.getpid()
+    watcher = os.fork()  # before anything has started a thread
+    if watcher:
+        return watcher
+    try:
+        while os.read(0, 4096):
+            pass
+        if os.getpgrp() == cell:  # as the runner starts it; a group of others' is left alone
+            os.killpg(cell, signal.SIGKILL)
+        os.kill(cell, signal.SIGKILL)
+    finally:
+        os._exit(1)
+
+
+def _end_watcher(cell: int, watcher: int) -> None:
+    if os.getpid() == cell:  # and not a process that this one has forked
+        os.kill(watcher, signal.SIGKILL)
+        os.waitpid(watcher, 0)
 
 
 def _row(data: Mapping[str, Any]) -> dict[str, object]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import InputError, MissingDependencyError
+from placement.io.formats.files import writing
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.workloads.calendar import Timeline
 from placement.workloads.footprints import Clients
@@ -67,45 +66,21 @@ def write_parquet(
             "writing Parquet needs pyarrow: pip install 'replica-placement[parquet]'"
         ) from error
 
-    target = Path(os.path.realpath(path))
-    if target.exists() and not force:
-        raise InputError(
-            "exists already",
-            source=os.fspath(path),
-            expected="a new path, or force=True to replace it",
-        )
-    if not target.parent.is_dir():
-        raise InputError(
-            "the folder to write into does not exist",
-            source=os.fspath(path),
-            value=str(target.parent),
-            expected="an existing folder",
-        )
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
     rows = 0
-    try:
-        with temporary.open("xb") as sink:
-            writer = None
-            try:
-                for block in blocks:
-                    table = _table(block, clients, timeline)
-                    if writer is None:
-                        writer = pq.ParquetWriter(sink, table.schema)
-                    writer.write_table(table)
-                    rows += table.num_rows
+    with writing(path, force=force) as sink:
+        writer = None
+        try:
+            for block in blocks:
+                table = _table(block, clients, timeline)
                 if writer is None:
-                    raise InputError(
-                        "nothing to write", field="blocks", expected="at least one block"
-                    )
-            finally:
-                if writer is not None:
-                    writer.close()
-            sink.flush()
-            os.fsync(sink.fileno())
-        temporary.replace(target)
-    except BaseException:  # whatever happened, Ctrl-C included, no half file stays behind
-        temporary.unlink(missing_ok=True)
-        raise
+                    writer = pq.ParquetWriter(sink, table.schema)
+                writer.write_table(table)
+                rows += table.num_rows
+            if writer is None:
+                raise InputError("nothing to write", field="blocks", expected="at least one block")
+        finally:
+            if writer is not None:
+                writer.close()
     return rows
 
 

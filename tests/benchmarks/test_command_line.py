@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import stat
 from pathlib import Path
 from types import MappingProxyType
 
@@ -13,6 +16,7 @@ from benchmarks.harness.cells import Failures, Limits, ScriptCell
 from benchmarks.harness.result_rows import ResultsFile
 from benchmarks.harness.suite_worlds import World
 from benchmarks.harness.suites import SUITES, Grid, Suite
+from placement.errors import InputError
 from placement.report.result_file import read_results
 
 QUICK = Limits(time=5.0, wall=60.0, repeats=2, again=0.1)
@@ -128,6 +132,91 @@ def test_two_runs_cannot_write_to_one_file(suite: Suite, tmp_path: Path) -> None
     path = tmp_path / "small.jsonl"
     with ResultsFile(path):
         assert harness.main(["run", "small", "-o", str(path), "--resume"]) == 1
+
+
+def test_force_waits_for_the_lock(suite: Suite, tmp_path: Path) -> None:
+    """A run with --force is turned away too, and what the first has written stays."""
+    path = tmp_path / "small.jsonl"
+    with ResultsFile(path) as file:
+        file.add({"run": file.start({}), "key": "a", "cell": {}, "outcome": "ok"})
+        before = path.read_bytes()
+        assert harness.main(["run", "small", "-o", str(path), "--force"]) == 1
+        assert path.read_bytes() == before
+
+
+def test_forced_results_replace_the_old_ones_with_their_first_row(tmp_path: Path) -> None:
+    """Old rows stand until a new one is on the disk; the lock passes on to the new file."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text("not even results\n")
+    with ResultsFile(path, fresh=True) as file:
+        assert not file.keys
+        run = file.start({"suite": "x"})
+        assert path.read_text() == "not even results\n"
+        file.add({"run": run, "key": "b", "cell": {}, "outcome": "ok"})
+        assert [row["key"] for row in read_results(path).rows] == ["b"]
+        for fresh in (False, True):
+            with pytest.raises(InputError, match="another run"):
+                ResultsFile(path, fresh=fresh)
+        file.add({"run": run, "key": "c", "cell": {}, "outcome": "ok"})
+    results = read_results(path)
+    assert [row["key"] for row in results.rows] == ["b", "c"]
+    assert len(results.runs) == 1
+    assert [entry.name for entry in tmp_path.iterdir()] == ["rows.jsonl"]
+
+
+def test_forced_results_stay_when_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk at the first row costs neither the old rows nor the name."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text("old\n")
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with ResultsFile(path, fresh=True) as file:
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match=r"No space left on device: '.*rows\.jsonl'"):
+            file.add({"run": file.start({}), "key": "a", "cell": {}, "outcome": "ok"})
+        monkeypatch.undo()
+    assert path.read_text() == "old\n"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["rows.jsonl"]
+
+
+def test_what_is_no_file_is_not_replaced(
+    suite: Suite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Results go to a regular file: they are read again, and locked."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    for more in ([], ["--force"], ["--resume"]):
+        assert harness.main(["run", "small", "-o", str(path), *more]) == 1
+        assert "not a regular file" in capsys.readouterr().err
+        assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+def test_a_file_that_cannot_be_written_is_no_traceback(
+    suite: Suite,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The message names the file and what the system says, whichever step failed."""
+    (tmp_path / "file").write_text("")
+    assert harness.main(["run", "small", "-o", str(tmp_path / "file" / "rows.jsonl")]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("error: ")
+    assert str(tmp_path / "file") in err
+
+    def full(handle: int, data: bytes) -> int:
+        return len(data) // 2
+
+    path = tmp_path / "rows.jsonl"
+    monkeypatch.setattr("benchmarks.harness.result_rows.os.write", full)
+    assert harness.main(["run", "small", "-o", str(path)]) == 1
+    err = capsys.readouterr().err
+    assert f"error: {path}: No space left on device" in err
+    assert path.read_bytes() == b""
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import json
+import os
 import random
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -62,6 +66,58 @@ def test_marks_survive_kills(tmp_path: Path, jobs: int) -> None:
     ran = collections.Counter(marks.read_text().split())
     assert set(ran) == {str(i) for i in range(cells)}
     assert sum(ran.values()) <= cells + kills * jobs
+
+
+STUCK = """
+import ctypes, os, subprocess, sys
+other = subprocess.Popen(["sleep", "60"])
+with open(sys.argv[1] + ".new", "w") as file:
+    file.write(f"{os.getpid()} {other.pid}")
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+ctypes.PyDLL(None).sleep(60)  # holds the interpreter, as a solver written in C may
+"""
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process is there and no zombie."""
+    listed = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    return bool(listed) and not listed.startswith("Z")
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Return whether the condition came true in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_a_killed_runner_leaves_no_process_behind(tmp_path: Path) -> None:
+    """Not even a cell that holds the interpreter, nor what the cell has started."""
+    ids = tmp_path / "ids"
+    (tmp_path / "stuck.py").write_text(STUCK)
+    program = (
+        "from benchmarks.harness.cells import Limits, ScriptCell\n"
+        "from benchmarks.harness.runner import run_cell\n"
+        f"run_cell(ScriptCell('stuck', ({str(ids)!r},), Limits(wall=60.0)))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment) as parent:
+        assert wait_until(ids.exists)
+        cell, other = map(int, ids.read_text().split())
+        assert is_running(cell)
+        assert is_running(other)
+        parent.kill()
+    try:
+        assert wait_until(lambda: not is_running(cell) and not is_running(other), seconds=10.0)
+    finally:
+        for process in (cell, other):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
 
 @pytest.mark.slow

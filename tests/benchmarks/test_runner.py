@@ -213,7 +213,7 @@ def test_an_orphan_ends_with_its_parent(asked: Cell) -> None:
     child.stdin.flush()
     time.sleep(0.5)
     child.stdin.close()
-    assert child.wait(timeout=30) == 1
+    assert child.wait(timeout=30) == -signal.SIGKILL
     assert child.stdout is not None
     assert child.stdout.read() == b""
     child.stdout.close()

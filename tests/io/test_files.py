@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import signal
+import socket
+import stat
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +20,7 @@ import pytest
 from placement import InputError, Instance
 from placement.io import load_instance, save_instance
 from placement.io.formats import files as module
-from placement.io.formats.files import write_file
+from placement.io.formats.files import check_file, write_file, write_folder, writing
 from tests.io.worlds import same, small
 
 OLD = small()
@@ -245,6 +249,122 @@ def test_a_link_is_followed_not_replaced(tmp_path: Path) -> None:
     write_file(tmp_path / "link", b"2", force=True)
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_bytes() == b"2"
+
+
+def device(folder: Path) -> Path:
+    """A character device of this test's own (the one that swallows everything), or a FIFO."""
+    path = folder / "device"
+    if os.geteuid() == 0:
+        with contextlib.suppress(OSError):  # some containers keep device nodes to themselves
+            os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+            return path
+    os.mkfifo(path)
+    return path
+
+
+def kind(path: Path) -> tuple[int, int, int]:
+    found = path.lstat()
+    return stat.S_IFMT(found.st_mode), found.st_rdev, found.st_ino
+
+
+@contextmanager
+def read_from(path: Path) -> Iterator[list[bytes]]:
+    """Collect what is written to a pipe meanwhile; nothing to do for a device."""
+    found: list[bytes] = []
+    if not stat.S_ISFIFO(path.stat().st_mode):
+        yield found
+        return
+    reader = threading.Thread(target=lambda: found.append(path.read_bytes()), daemon=True)
+    reader.start()
+    yield found
+    reader.join(timeout=20)
+    assert not reader.is_alive()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes with a name")
+@pytest.mark.parametrize("make", [device, None], ids=["device", "pipe"])
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("linked", [False, True])
+def test_devices_and_pipes_are_written_through(
+    tmp_path: Path, make: Callable[[Path], Path] | None, force: bool, linked: bool
+) -> None:
+    data = b"0123456789" * 20_000  # more than a pipe holds
+    if make is None:
+        os.mkfifo(path := tmp_path / "pipe")
+    else:
+        path = make(tmp_path)
+    before, name = kind(path), path
+    if linked:
+        (name := tmp_path / "link").symlink_to(path)
+    names = sorted(tmp_path.iterdir())
+    with read_from(path) as found:
+        assert write_file(name, data, force=force) == name
+    assert found in ([], [data])
+    with read_from(path) as found, writing(name, force=force) as sink:
+        sink.write(data)
+    assert found in ([], [data])
+    assert bool(found) == stat.S_ISFIFO(before[0])
+    assert kind(path) == before
+    assert sorted(tmp_path.iterdir()) == names
+    with pytest.raises(InputError, match="not a regular file"):
+        check_file(name, force=True, regular=True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs sockets with a name")
+@pytest.mark.parametrize("force", [False, True])
+def test_what_is_neither_file_nor_stream_is_refused(tmp_path: Path, force: bool) -> None:
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(os.path.relpath(path))
+        before = kind(path)
+        with pytest.raises(InputError, match=r"socket: not a regular file"):
+            write_file(path, b"new", force=force)
+        with pytest.raises(InputError, match=r"not a regular file"), writing(path, force=force):
+            pass
+        assert kind(path) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes with a name")
+def test_a_manifest_that_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    folder.mkdir()
+    os.mkfifo(folder / "instance.json")
+    with pytest.raises(InputError, match="not a regular file"):
+        write_folder(folder, {"a.csv": b"1"}, "instance.json", lambda names: b"{}", force=True)
+    assert [path.name for path in folder.iterdir()] == ["instance.json"]
+    assert stat.S_ISFIFO((folder / "instance.json").stat().st_mode)
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_a_file_written_in_pieces_appears_at_its_end(
+    tmp_path: Path, error: type[BaseException]
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"old")
+
+    def half() -> None:
+        with writing(path, force=True) as sink:
+            sink.write(b"half")
+            raise error("cut short")
+
+    with pytest.raises(error):
+        half()
+    assert path.read_bytes() == b"old"
+    with writing(path, force=True) as sink:
+        sink.write(b"a")
+        sink.write(b"b")
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"ab"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["table.csv"]
+    with pytest.raises(InputError, match="exists already"), writing(path):
+        pass
+
+
+def test_an_error_of_another_file_keeps_its_name(tmp_path: Path) -> None:
+    missing = tmp_path / "part.csv"
+    with pytest.raises(FileNotFoundError) as caught, writing(tmp_path / "table.csv") as sink:
+        sink.write(missing.read_bytes())
+    assert caught.value.filename == str(missing)
 
 
 def test_worlds_differ() -> None:

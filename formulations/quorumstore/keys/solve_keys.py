@@ -18,21 +18,20 @@ import hashlib
 import json
 import multiprocessing
 import os
-import secrets
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import IO, TextIO
 
 import numpy as np
 
 from formulations.quorumstore.keys.key_rows import KeyRow, canonical, row_names, solve_batch, to_csv
 from formulations.quorumstore.keys.key_tables import KeyBatch, read_keys
 from placement.errors import InputError, MissingDependencyError
-from placement.io.formats.files import check_file, write_file
+from placement.io.formats.files import check_file, write_file, writing
 from placement.quorumstore import QuorumProblem
 from placement.quorumstore.problem import CountArray
 from placement.status import Termination
@@ -141,7 +140,7 @@ def solve_keys(
         if value < 1:
             raise InputError("out of range", field=field, value=value, expected="at least 1")
     began = time.perf_counter()
-    goal_file = check_file(target, force=force)
+    goal_file = check_file(target, force=force, regular=True)  # its parts stand beside it
     if goal_file.suffix == ".parquet":
         _need_pyarrow()
     parts = goal_file.with_name(goal_file.name + ".parts")
@@ -339,23 +338,16 @@ def _part(parts: Path, number: int) -> Path:
 
 def _join(parts: Path, count: int, target: Path) -> None:
     """Join the parts into the target, which appears complete by one rename."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
+    with writing(target, force=True) as stream:
         if target.suffix == ".parquet":
-            _join_parquet(parts, count, temporary)
+            _join_parquet(parts, count, stream)
         else:
-            with temporary.open("wb") as stream:
-                stream.write(to_csv((), header=row_names()))
-                for number in range(count):
-                    stream.write(_part(parts, number).read_bytes())
-        with temporary.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+            stream.write(to_csv((), header=row_names()))
+            for number in range(count):
+                stream.write(_part(parts, number).read_bytes())
 
 
-def _join_parquet(parts: Path, count: int, target: Path) -> None:
+def _join_parquet(parts: Path, count: int, target: IO[bytes]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

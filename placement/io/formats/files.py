@@ -7,6 +7,9 @@ new tables go beside the old ones, under names that no old table has, and then t
 replaced, which is the one moment at which the old content gives way to the new. So a crash, a
 Ctrl-C or a full disk at any moment leaves either the old content or the new, and never a mixture;
 files of the user's own in that folder are never touched.
+
+Only a regular file is ever replaced. A pipe or a character device (``/dev/stdout``) is written
+through and stays what it is. Anything else that is no regular file is refused.
 """
 
 from __future__ import annotations
@@ -16,36 +19,54 @@ import hashlib
 import os
 import secrets
 import shutil
+import stat
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import IO
 
 from placement.errors import InputError
 
-__all__ = ["Manifest", "check_file", "check_folder", "write_file", "write_folder"]
+__all__ = ["Manifest", "check_file", "check_folder", "write_file", "write_folder", "writing"]
 
 Manifest = Callable[[Mapping[str, str]], bytes]
 """Makes the manifest's bytes from where each table went: plain name -> name in the folder."""
 
 
-def check_file(path: str | os.PathLike[str], *, force: bool = False) -> Path:
+def check_file(path: str | os.PathLike[str], *, force: bool = False, regular: bool = False) -> Path:
     """Check that a file could be written, before the work whose result goes there.
+
+    Parameters
+    ----------
+    path
+        Where; the folder must exist.
+    force
+        Whether an existing regular file may be replaced. A pipe or character device needs no
+        `force`: nothing is lost there.
+    regular
+        Refuse pipes and character devices too, for a file that is read again or stays open.
 
     Returns
     -------
     Path
         The file itself, with symbolic links followed: not the link is replaced, but its target.
+        A pipe or character device is returned as it was named.
 
     Raises
     ------
     InputError
         As :func:`write_file`.
     """
+    if not regular and _is_stream(path):
+        return Path(path)
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise InputError("a folder stands at this path", source=str(path), expected="a file name")
     _need_parent(target, path)
-    if target.exists() and not force:
-        raise _exists(path)
+    if os.path.exists(path):
+        _need_regular(path)
+        if not force:
+            raise _exists(path)
     return target
 
 
@@ -76,11 +97,11 @@ def write_file(path: str | os.PathLike[str], data: bytes, *, force: bool = False
     Parameters
     ----------
     path
-        Where; the folder must exist.
+        Where; the folder must exist. A pipe or character device is written through.
     data
         The content.
     force
-        Replace an existing file; it stays as it is until the new one is complete.
+        Replace an existing regular file; it stays as it is until the new one is complete.
 
     Returns
     -------
@@ -91,13 +112,50 @@ def write_file(path: str | os.PathLike[str], data: bytes, *, force: bool = False
     ------
     InputError
         When the file exists and `force` is false, the folder does not exist, or the path is one of
-        a folder. Nothing is written then.
+        a folder, a block device or a socket. Nothing is written then.
     """
     target = check_file(path, force=force)
     with _blaming(path):
-        _replace(target, data)
-    _sync_folder(target.parent)
+        if _is_stream(target):
+            _write_through(target, data)
+        else:
+            _replace(target, data)
+            _sync_folder(target.parent)
     return Path(path)
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[IO[bytes]]:
+    """Open a file that is written piece by piece, and appears whole when the block ends.
+
+    Parameters
+    ----------
+    path, force
+        As :func:`write_file` takes them.
+
+    Yields
+    ------
+    IO
+        A binary file for the content. When the block raises, nothing is written.
+
+    Raises
+    ------
+    InputError
+        As :func:`write_file`.
+    """
+    target = check_file(path, force=force)
+    if _is_stream(target):
+        with tempfile.TemporaryFile() as whole:
+            yield whole
+            whole.seek(0)
+            with _blaming(path), target.open("wb") as sink:
+                shutil.copyfileobj(whole, sink)
+        return
+    with _blaming(path), _appearing(target) as temporary, temporary.open("xb") as sink:
+        yield sink
+        sink.flush()
+        os.fsync(sink.fileno())
+    _sync_folder(target.parent)
 
 
 def write_folder(
@@ -153,7 +211,7 @@ def _blaming(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno is None:
+        if error.errno is None or (error.filename and ".tmp" not in str(error.filename)):
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
@@ -222,13 +280,50 @@ def _free_name(folder: Path, plain: str, data: bytes) -> str:
 
 
 def _replace(target: Path, data: bytes) -> None:
+    with _appearing(target) as temporary:
+        _write_synced(temporary, data)
+
+
+@contextlib.contextmanager
+def _appearing(target: Path) -> Iterator[Path]:
+    """Rename what the block writes to the path it gets onto the target; every file goes by here."""
+    if target.exists():
+        _need_regular(target)
     temporary = _temporary(target)
     try:
-        _write_synced(temporary, data)
+        yield temporary
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _write_through(target: Path, data: bytes) -> None:
+    with target.open("wb", buffering=0) as sink:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[sink.write(rest) :]
+
+
+def _is_stream(path: str | os.PathLike[str]) -> bool:
+    """Return whether a pipe or a character device stands there, symbolic links followed.
+
+    The path is asked as it is: ``/dev/stdout`` of a pipeline leads to a name that no file has.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+
+
+def _need_regular(path: str | os.PathLike[str]) -> None:
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise InputError(
+            "not a regular file, so it is not replaced",
+            source=os.fspath(path),
+            expected="a regular file or a new path",
+        )
 
 
 def _temporary(target: Path) -> Path:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from placement.errors import InputError, PlacementError
+from placement.io.formats.files import check_file
 from placement.model.configuration import Configuration
 from placement.overtime.decayed_counts import DecayedCounts
 from placement.overtime.watch.arrivals import Arrival, FileMark
@@ -293,6 +294,7 @@ def _connect(path: Path) -> sqlite3.Connection:
             source=os.fspath(path),
             expected="a file in a folder that exists",
         )
+    check_file(path, force=True, regular=True)
     with _sane(path):
         return sqlite3.connect(path, isolation_level=None, timeout=10.0)
 
