@@ -19,7 +19,6 @@ the losses cost. One step costs O(|R|·S) evaluations of O(losses that hit R · 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from collections.abc import Iterator
@@ -34,6 +33,7 @@ from placement.errors import InputError, PlacementError
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import TIE
 from placement.feasibility.feasible_plans import find_feasible, violations
+from placement.feasibility.neighbours import neighbours
 from placement.methods import Options, Progress, available, load_method
 from placement.methods import run as run_method
 from placement.model.configuration import Configuration
@@ -174,7 +174,7 @@ class _Search:
         self._offer(here, key)
         while True:
             found, least = None, key
-            for move in _moves(self.problem, here):
+            for move in neighbours(self.problem, here):
                 if self._late():
                     raise TimeoutError
                 if move not in self.seen and violations(self.relaxed, move):
@@ -199,7 +199,7 @@ class _Search:
         for _ in range(_SHAKES):
             moves = [
                 move
-                for move in _moves(self.problem, configuration)
+                for move in neighbours(self.problem, configuration)
                 if not violations(self.relaxed, move)
             ]
             if moves:
@@ -221,47 +221,6 @@ def _less(one: tuple[float, float, float], other: tuple[float, float, float]) ->
         if a > b + TIE * abs(b):
             return False
     return False
-
-
-def _moves(problem: Problem, configuration: Configuration) -> Iterator[Configuration]:
-    """Neighbours that obey the masks of the rules; groups and budget are checked by the caller."""
-    rules = problem.rules
-    leader, voters, replicas = configuration.leader, configuration.voters, configuration.replicas
-    outside = [s for s in np.nonzero(rules.may_hold)[0].tolist() if s not in replicas]
-    for old in replicas:
-        if rules.must_hold[old]:
-            continue
-        for new in outside:
-            if old in voters and not rules.may_vote[new]:
-                continue
-            if old == leader and not rules.may_lead[new]:
-                continue
-            yield Configuration.of(
-                new if old == leader else leader,
-                [new if v == old else v for v in voters],
-                [new if r == old else r for r in replicas],
-            )
-    for old in voters:
-        if rules.must_vote[old]:
-            continue
-        for new in replicas:
-            if new in voters or not rules.may_vote[new]:
-                continue
-            if old != leader:
-                exchanged = [new if v == old else v for v in voters]
-                yield Configuration.of(leader, exchanged, replicas)
-            elif rules.may_lead[new]:
-                yield Configuration.of(new, [new if v == old else v for v in voters], replicas)
-    for new in voters:
-        if new != leader and rules.may_lead[new]:
-            yield dataclasses.replace(configuration, leader=new)
-    if len(replicas) < rules.replicas_max:
-        for new in outside:
-            yield Configuration.of(leader, voters, [*replicas, new])
-    if len(replicas) > rules.replicas_min:
-        for old in replicas:
-            if old not in voters and not rules.must_hold[old]:
-                yield Configuration.of(leader, voters, [r for r in replicas if r != old])
 
 
 def solve(problem: Problem, options: Options) -> Plan:

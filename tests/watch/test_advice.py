@@ -58,6 +58,7 @@ def test_recommendations_hold_up_to_the_evaluator() -> None:
             shown = [each.mean for each in advice.candidates if each.kind in ("keep", kind)]
             wider = [each.mean for each in advice.candidates]
             assert min(wider if kind == "replicas" else [*shown, *wider]) <= best * (1 + 1e-12)
+        mean_now = advice.candidates[0].mean
         worth = [
             asked.rule.horizon * (advice.candidates[0].mean - each.mean) - each.price
             for each in advice.candidates
@@ -65,6 +66,12 @@ def test_recommendations_hold_up_to_the_evaluator() -> None:
         assert [each.price for each in advice.candidates] == [
             asked.prices.of(changes(before, each.configuration)) for each in advice.candidates
         ]
+        most = max(
+            asked.rule.horizon * (mean_now - mean[c]) - asked.prices.of(changes(before, c))
+            for c in every
+        )
+        assert max(worth) == pytest.approx(most, abs=1e-9)
+        assert advice.document["proven"] is True
         if advice.action == "move":
             assert worth[advice.chosen] == pytest.approx(max(worth))
             assert worth[advice.chosen] > 0
@@ -75,6 +82,66 @@ def test_recommendations_hold_up_to_the_evaluator() -> None:
             assert last["leader"] == advice.document["leader"]
         else:
             assert max(worth) <= 1e-9 or advice.streak == 1
+
+
+def five_sites() -> tuple[Instance, np.ndarray]:
+    """Nine tenths of the reads beside b, the rest beside c; both are 6 ms from a, d and e."""
+    instance = Instance(
+        sites=tuple("abcde"),
+        clients=("at b", "at c"),
+        client_rtt=[[6.0, 0.5, 6.0, 6.0, 6.0], [6.0, 5.5, 0.5, 6.0, 6.0]],
+        site_rtt=5.0 * (1.0 - np.eye(5)),
+        counts=np.ones((2, 5)),
+    )
+    counts = np.zeros((2, 5))
+    counts[:, 0] = 90.0, 10.0  # weak reads
+    return instance, counts
+
+
+@pytest.mark.parametrize(
+    ("price", "chosen", "mean"), [(30.0, "abe", 1.0), (45.0, "ade", 6.0), (1.0, "abc", 0.5)]
+)
+def test_a_move_of_one_copy_of_two_is_seen(price: float, chosen: str, mean: float) -> None:
+    """8·(6 − 1) pays for one copy at 30; the two copies of the best of all cost 60 of 8·5.5."""
+    instance, counts = five_sites()
+    asked = settings(
+        problem=Problem(instance, replicas=3, voters=1, leader="a"),
+        prices=MovePrices(add=price),
+        rule=Hysteresis(8.0),
+        decay=Decay(2.0),
+        start=Configuration.of(0, [0], [0, 3, 4]),
+    )
+    state, advice = advise(asked, initial_state(asked), "1", counts)
+    assert state.current is not None
+    replicas = [instance.sites[site] for site in state.current.replicas]
+    assert (advice.action, advice.document["then_ms"]) == (
+        "keep" if chosen == "ade" else "move",
+        pytest.approx(mean),
+    )
+    assert replicas[:2] == list(chosen[:2])
+    if price > 1:
+        assert len(changes(Configuration.of(0, [0], [0, 3, 4]), state.current).added) < 2
+    else:
+        assert replicas == list(chosen)
+    assert advice.document["proven"] is True
+    assert "costs least of all configurations, latency and price together (proven)" in " ".join(
+        advice.reasons
+    )
+
+
+def test_what_is_not_proven_is_not_called_proven() -> None:
+    instance, counts = five_sites()
+    asked = settings(
+        problem=Problem(instance, replicas=3, voters=1, leader="a"),
+        prices=MovePrices(add=30.0),
+        rule=Hysteresis(8.0),
+        method="kq",
+        start=Configuration.of(0, [0], [0, 3, 4]),
+    )
+    _, advice = advise(asked, initial_state(asked), "1", counts)
+    assert advice.document["proven"] is False
+    assert "(not proven)" in " ".join(advice.reasons)
+    assert advice.document["then_ms"] == pytest.approx(1.0)  # found by local search
 
 
 def test_an_interrupted_search_is_no_recommendation(

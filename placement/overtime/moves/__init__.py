@@ -8,11 +8,13 @@ from placement.overtime.moves.move_prices import (
     outage_price,
     price_table,
 )
+from placement.overtime.moves.move_search import BestMove, best_move
 from placement.overtime.moves.move_steps import Stage, Step, safe_steps, step_text, steps_between
 from placement.overtime.moves.quorum_sizes import Quorums, quorums_of
 from placement.overtime.moves.sequence_cost import PathCost, path_cost
 
 __all__ = [
+    "BestMove",
     "Changes",
     "Hysteresis",
     "MovePrices",
@@ -20,6 +22,7 @@ __all__ = [
     "Quorums",
     "Stage",
     "Step",
+    "best_move",
     "changes",
     "choose",
     "leader_path",

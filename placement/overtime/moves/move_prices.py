@@ -45,7 +45,13 @@ class Changes:
     removed: tuple[int, ...]
 
     def __bool__(self) -> bool:
-        return self.leader or bool(self.promoted or self.demoted or self.added or self.removed)
+        return self.size > 0
+
+    @property
+    def size(self) -> int:
+        """How many sites and votes come or go, and one for another leader."""
+        sets = (self.promoted, self.demoted, self.added, self.removed)
+        return int(self.leader) + sum(map(len, sets))
 
 
 def changes(before: Configuration, after: Configuration) -> Changes:

@@ -2,10 +2,12 @@
 
 Pure: the same settings, state and counts give the same recommendation, on any day and after any
 restart. The demand that is predicted for the next interval is the decayed mean of what was seen
-(:class:`placement.overtime.decayed_counts.DecayedCounts`). Candidates are, as far as the question
-leaves them free, the best configuration with the replicas and voters of now (another leader), with
-the replicas of now (other roles), and the best of all; each move has its price, and the rule of
-:mod:`placement.overtime.moves.hysteresis` chooses. A recommendation is taken as carried out.
+(:class:`placement.overtime.decayed_counts.DecayedCounts`). The rule of
+:mod:`placement.overtime.moves.hysteresis` takes the configuration of least H·mean + move price
+over all configurations (:mod:`placement.overtime.moves.move_search`). Beside it stand, for the
+reader, the present configuration and, as far as the question leaves them free, the configurations
+of least mean latency with the present replicas and voters (another leader), with the present
+replicas (other roles), and of all. A recommendation is taken as carried out.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from placement.model.configuration import Configuration
 from placement.overtime.decayed_counts import DecayedCounts
 from placement.overtime.moves.hysteresis import choose
 from placement.overtime.moves.move_prices import changes
+from placement.overtime.moves.move_search import best_move
 from placement.overtime.moves.move_steps import step_document, steps_between
 from placement.overtime.watch.watch_settings import Settings
 from placement.plan import Plan, objective
@@ -75,7 +78,8 @@ class Candidate:
     price
         Of the move there, in ms of mean latency of one interval.
     note
-        How sure it is to be the best of its kind: the status of the plan.
+        How sure it is to be the best of its kind: the status of the plan, or of the search over
+        H·mean + price.
     """
 
     kind: str
@@ -152,9 +156,10 @@ def advise(
         found = _candidate("replicas", problem, _found(plan), 0.0, plan.status)
         reasons = ("The first interval with operations: begin with the best for it.",)
         fresh = WatchState(demand, found.configuration, 0)
-        return _ended(settings, fresh, label, "start", (found,), 0, operations, 0, reasons)
+        proven = plan.status is Status.OPTIMAL
+        return _ended(settings, fresh, label, "start", (found,), 0, operations, 0, reasons, proven)
     broken = violations(problem, state.current)
-    candidates, proven = _candidates(settings, problem, state.current, not broken)
+    candidates, least, cheapest = _candidates(settings, problem, state.current, not broken)
     means = np.array([each.mean for each in candidates])
     if broken:
         means[0] = math.inf  # it has to be left whatever that gains
@@ -163,22 +168,33 @@ def advise(
     )
     pick = int(chosen)
     paid = state.streak + 1 if pick else int(count)
-    reasons = _reasons(settings, candidates, pick, paid, broken, proven)
+    reasons = _reasons(settings, candidates, pick, paid, broken, least, cheapest)
     fresh = WatchState(demand, candidates[pick].configuration, int(count))
     action = "move" if pick else "keep"
     steps = steps_between(problem, state.current, fresh.current) if pick and fresh.current else ()
     documents = [step_document(step, settings.instance.sites) for step in steps]
     return _ended(
-        settings, fresh, label, action, candidates, pick, operations, paid, reasons, documents
+        settings,
+        fresh,
+        label,
+        action,
+        candidates,
+        pick,
+        operations,
+        paid,
+        reasons,
+        cheapest,
+        documents,
     )
 
 
 def _candidates(
     settings: Settings, problem: Problem, current: Configuration, feasible: bool
-) -> tuple[tuple[Candidate, ...], bool]:
-    """Return the current configuration and the best of each kind of move, each once.
+) -> tuple[tuple[Candidate, ...], bool, bool]:
+    """Return the candidates, each once: the present configuration first, then the nearest first.
 
-    And whether the best of all is proven to be that.
+    And whether one of them is proven to have the least mean latency of all configurations, and
+    whether one is proven to have the least H·mean + price.
     """
     names = settings.instance.sites
     replicas = [names[site] for site in current.replicas]
@@ -190,18 +206,44 @@ def _candidates(
         if problem.tier >= 2:
             asked.insert(0, ("leader", problem.replace(replicas=replicas, voters=voters)))
         asked[-1] = (("leader", "roles", "replicas")[problem.tier - 1], problem)
-    found = [_candidate("keep", problem, current, 0.0, "as it is")]
+    found: list[Candidate] = []
     known = {_identity(current)}
-    proven = False
-    for kind, question in asked:
-        plan = _best(settings, question)
-        configuration = _found(plan)
-        proven = plan.status is Status.OPTIMAL  # the whole question comes last
+
+    def weigh(kind: str, configuration: Configuration, note: str) -> None:
         if _identity(configuration) not in known:
             known.add(_identity(configuration))
             price = settings.prices.of(changes(current, configuration))
-            found.append(_candidate(kind, problem, configuration, price, plan.status))
-    return tuple(found), proven
+            found.append(_candidate(kind, problem, configuration, price, note))
+
+    for kind, question in asked:
+        plan = _best(settings, question)
+        weigh(kind, _found(plan), plan.status)
+    least = plan.status is Status.OPTIMAL  # the whole question comes last
+    floor = plan.bound / problem.demand.operations
+    seen = [each.configuration for each in found]
+    move = best_move(
+        problem,
+        current,
+        settings.prices,
+        settings.rule.horizon,
+        lambda part: _best(settings, part),
+        seen,
+        floor,
+    )
+    if move is not None:
+        weigh(_kind(current, move.configuration), move.configuration, move.status)
+    cheapest = move is not None and move.status is Status.OPTIMAL
+    found.sort(key=lambda each: (each.price, changes(current, each.configuration).size))
+    keep = _candidate("keep", problem, current, 0.0, "as it is")
+    return (keep, *found), least, cheapest
+
+
+def _kind(current: Configuration, other: Configuration) -> str:
+    """Name the largest part that changes."""
+    after = changes(current, other)
+    if after.added or after.removed:
+        return "replicas"
+    return "roles" if after.promoted or after.demoted else "leader"
 
 
 def _best(settings: Settings, problem: Problem) -> Plan:
@@ -248,6 +290,7 @@ def _reasons(
     paid: int,
     broken: tuple[str, ...],
     proven: bool,
+    cheapest: bool,
 ) -> tuple[str, ...]:
     """Say why, for the candidate that was taken or the one that came closest."""
     if broken:
@@ -285,10 +328,14 @@ def _reasons(
             f"The move costs {shown.price:.3f} ms and saves {over}: "
             f"{'it pays' if pays else 'it does not pay'} (it would from {even:.1f} intervals on)."
         )
+    what = "Moving" if pays else "Staying"
+    among = "all configurations" if cheapest else "all configurations that were found"
+    known = "proven" if cheapest else "not proven"
+    third = f"{what} costs least of {among}, latency and price together ({known})."
     if not pays or confirm == 1:
-        return (first, second)
+        return (first, second, third)
     done = "it is made" if pick else "it waits"
-    return (first, second, f"It has paid {paid} of {confirm} times in a row: {done}.")
+    return (first, second, third, f"It has paid {paid} of {confirm} times in a row: {done}.")
 
 
 def _nearest(moves: list[Candidate], horizon: float) -> Candidate:
@@ -311,6 +358,7 @@ def _ended(
     operations: float,
     streak: int,
     reasons: tuple[str, ...],
+    proven: bool = False,
     steps: list[Mapping[str, object]] | None = None,
 ) -> tuple[WatchState, Recommendation]:
     names = settings.instance.sites
@@ -355,6 +403,7 @@ def _ended(
         "horizon": _json(settings.rule.horizon),
         "streak": streak,
         "confirm": settings.rule.confirm,
+        "proven": proven,
         "reasons": list(reasons),
         "candidates": [weighed(each) for each in candidates],
         "steps": list(steps or ()),
