@@ -9,6 +9,10 @@ A distribution registers one in its pyproject.toml::
 
     [project.entry-points."placement.methods"]
     my-rule = "my_package.my_module:METHOD"
+    "my-rule.percentile" = "my_package.other_module:solve"
+
+A name with a dot is a part of a method: the callable that answers the problems whose objective is
+of the kind after the dot. Other kinds go to the method's own ``call``.
 """
 
 from __future__ import annotations
@@ -241,7 +245,8 @@ class Method:
         What users type.
     call
         The method itself: (problem, options) -> plan. Called only with problems that `refuses` lets
-        pass, and with every declared setting present in ``options.settings``.
+        pass, and with every declared setting present in ``options.settings``. An entry point
+        ``NAME.KIND`` answers in its place where the objective is of that kind.
     summary
         One line.
     exact
@@ -289,7 +294,16 @@ def available() -> tuple[str, ...]:
 
     Distributions that are installed while the process runs are not seen.
     """
-    return tuple(sorted(_registered()))
+    return tuple(sorted(name for name in _registered() if "." not in name))
+
+
+def _call_for(method: Method, problem: Problem) -> Callable[[Problem, Options], Plan]:
+    """Return the part of the method for the problem's kind of objective, else its own call."""
+    part = _registered().get(f"{method.name}.{problem.objective.kind}")
+    if part is None:
+        return method.call
+    found: Callable[[Problem, Options], Plan] = part.load()
+    return found
 
 
 def load_method(name: str) -> Method:
@@ -412,7 +426,7 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
     if reasons:
         plan = Plan.infeasible(problem, method=method.name, reasons=reasons)
     else:
-        plan = method.call(problem, options)
+        plan = _call_for(method, problem)(problem, options)
     seconds = time.perf_counter() - started
     if plan.configuration is not None:
         broken = violations(problem, plan.configuration)

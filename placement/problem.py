@@ -12,8 +12,7 @@ import numpy as np
 from placement.checks import number
 from placement.errors import InputError
 from placement.evaluation.objective import MEAN_LATENCY, Objective
-from placement.evaluation.score import majority
-from placement.model.constraints import Diversity, Rules
+from placement.model.constraints import Diversity, Rules, majority
 from placement.model.demand import Demand, aggregate, decay_weights
 from placement.model.instance import Instance
 from placement.model.rules import Allowed, allowed, compiled, is_count

@@ -11,9 +11,10 @@ import numpy as np
 import quoracle
 
 from placement.errors import SolverError
-from placement.evaluation.score import majority, nearest
+from placement.evaluation.score import nearest
 from placement.methods import Method, Options, Progress
 from placement.model.configuration import Configuration
+from placement.model.constraints import majority
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Termination

@@ -115,10 +115,6 @@ def solve(problem: Problem, options: Options) -> Plan:
     SolverError
         When the solver contradicts the evaluator or the complete search for a feasible plan.
     """
-    if problem.objective.kind == "contingency":
-        from formulations.contingency import cpsat as contingency  # only where it is asked for
-
-        return contingency.solve(problem, options)
     search = _Search(problem, options, time.perf_counter())
     try:
         for leader in np.nonzero(problem.rules.may_lead)[0].tolist():

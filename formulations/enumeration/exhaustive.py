@@ -111,14 +111,6 @@ def solve(problem: Problem, options: Options) -> Plan:
     LimitError
         When there are more replica sets than the setting ``limit``.
     """
-    if problem.objective.kind == "contingency":
-        from formulations.contingency import exhaustive as contingency  # only where asked for
-
-        return contingency.solve(problem, options)
-    if problem.objective.kind == "percentile":
-        from formulations.tail import exhaustive as tail_exhaustive
-
-        return tail_exhaustive.solve(problem, options)
     rules = problem.rules
     total = count_sets(problem)
     limit = int(str(options.settings["limit"]))

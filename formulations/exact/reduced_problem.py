@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import UnsupportedError
-from placement.evaluation.score import majority, score
+from placement.evaluation.score import score
 from placement.evaluation.voter_choice import best_voters
 from placement.model.configuration import Configuration, site_costs
-from placement.model.constraints import GroupRule, Role, Rules
+from placement.model.constraints import GroupRule, Role, Rules, majority
 from placement.model.demand import Demand
 from placement.problem import Problem
 

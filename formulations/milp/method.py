@@ -53,10 +53,6 @@ def solve(problem: Problem, options: Options) -> Plan:
     SolverError
         When HiGHS fails, or claims what the evaluator refutes.
     """
-    if problem.objective.kind == "contingency":
-        from formulations.contingency import milp as contingency  # only where it is asked for
-
-        return contingency.solve(problem, options)
     began = time.perf_counter()
     deadline = math.inf if options.time_limit is None else began + options.time_limit
     name = str(options.settings["recipe"])

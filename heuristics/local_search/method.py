@@ -250,14 +250,6 @@ def _shake(neighbourhood: Neighbourhood, pairs: Pairs, rng: np.random.Generator)
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Search, and return the best plan with the bound over all leaders."""
-    if problem.objective.kind == "contingency":
-        from heuristics.contingency import local_search as contingency  # only where it is asked for
-
-        return contingency.solve(problem, options)
-    if problem.objective.kind == "percentile":
-        from heuristics.tail import local_search as tail_search
-
-        return tail_search.solve(problem, options)
     search = _Search(problem, options, int(str(options.settings["patience"])))
     search.run()
     if search.best is None and search.termination is Termination.FINISHED:

@@ -24,9 +24,9 @@ import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError
-from placement.evaluation.score import first_best, leader_scores, majority, quorum_latency
+from placement.evaluation.score import first_best, leader_scores, quorum_latency
 from placement.evaluation.voter_choice import greedy_voters, greedy_waits
-from placement.model.constraints import GroupRule, Rules, laminar
+from placement.model.constraints import GroupRule, Rules, laminar, majority
 from placement.model.demand import decay_weights
 
 __all__ = ["Fleet", "Leaders", "tier1", "tier2", "tier2_voters"]

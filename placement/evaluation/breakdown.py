@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,9 @@ from placement.evaluation.score import (
     score_many,
 )
 from placement.model.configuration import Configuration, configuration_cost
-from placement.problem import Problem
+
+if TYPE_CHECKING:
+    from placement.problem import Problem
 
 __all__ = [
     "Alternative",

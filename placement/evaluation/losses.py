@@ -32,6 +32,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,7 +41,9 @@ from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import closest_first, overhead, score
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand
-from placement.problem import Problem
+
+if TYPE_CHECKING:
+    from placement.problem import Problem
 
 __all__ = [
     "Failure",

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from placement.evaluation.score import majority, score
+from placement.evaluation.score import score
 from placement.model.configuration import Configuration, configuration_cost
-from placement.model.constraints import Diversity
+from placement.model.constraints import Diversity, majority
 
 if TYPE_CHECKING:
     from placement.evaluation.losses import Failures

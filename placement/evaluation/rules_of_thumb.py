@@ -11,13 +11,16 @@ Sharov et al., PVLDB 8(12), 2015, section 6.1: for given replicas and voters,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.evaluation.objective import quorum_size
 from placement.evaluation.score import first_best, overhead, quorum_latency, score
 from placement.model.configuration import Configuration
-from placement.problem import Problem
+
+if TYPE_CHECKING:
+    from placement.problem import Problem
 
 __all__ = ["NaiveChoice", "closest_to_writes", "naive_choices", "smallest_quorum"]
 

@@ -30,7 +30,6 @@ __all__ = [
     "cutoff",
     "first_best",
     "leader_scores",
-    "majority",
     "nearest",
     "operation_latency",
     "overhead",
@@ -44,17 +43,6 @@ TIE = 1e-12
 """Scores this close, relatively, are the same score."""
 
 _CHUNK = 4_000_000  # elements of the largest temporary of score_many: 32 MB
-
-
-def majority(voters: int) -> int:
-    """Votes that make a majority of `voters`: ⌈(v + 1)/2⌉.
-
-    Examples
-    --------
-    >>> [majority(v) for v in (1, 2, 3, 4, 5, 6, 7)]
-    [1, 2, 2, 3, 3, 4, 4]
-    """
-    return voters // 2 + 1
 
 
 def cutoff(best: float) -> float:

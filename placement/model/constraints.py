@@ -13,9 +13,20 @@ from placement.checks import BoolArray, IntArray
 from placement.errors import InputError
 from placement.model.instance import Instance
 
-__all__ = ["Diversity", "GroupRule", "Role", "Rules", "laminar"]
+__all__ = ["Diversity", "GroupRule", "Role", "Rules", "laminar", "majority"]
 
 Role = Literal["voters", "replicas"]
+
+
+def majority(voters: int) -> int:
+    """Votes that make a majority of `voters`: ⌈(v + 1)/2⌉.
+
+    Examples
+    --------
+    >>> [majority(v) for v in (1, 2, 3, 4, 5, 6, 7)]
+    [1, 2, 2, 3, 3, 4, 4]
+    """
+    return voters // 2 + 1
 
 
 @dataclass(frozen=True, slots=True)

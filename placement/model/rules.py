@@ -13,8 +13,7 @@ import numpy as np
 
 from placement.checks import BoolArray
 from placement.errors import InputError
-from placement.evaluation.score import majority
-from placement.model.constraints import GroupRule, Rules, group_rule, mask
+from placement.model.constraints import GroupRule, Rules, group_rule, majority, mask
 
 if TYPE_CHECKING:
     from placement.problem import Problem

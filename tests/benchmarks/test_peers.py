@@ -14,8 +14,9 @@ from benchmarks.harness.suite_worlds import World
 from benchmarks.peers import CAPTIONS, find_method
 from placement import Configuration, Problem
 from placement.errors import InputError, MissingDependencyError, UnsupportedError
-from placement.evaluation.score import majority, quorum_latency
+from placement.evaluation.score import quorum_latency
 from placement.methods import Options, load_method, run
+from placement.model.constraints import majority
 from placement.status import Status
 
 pytestmark = pytest.mark.filterwarnings(

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import placement
 from placement import Instance, Problem
-from placement.evaluation.score import majority, score
+from placement.evaluation.score import score
+from placement.model.constraints import majority
 from placement.model.demand import aggregate
 from placement.overtime.replay import NOBODY, Deployments, Replay, Trace
 from placement.overtime.replay.interval_plans import at_interval

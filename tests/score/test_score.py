@@ -16,7 +16,6 @@ from placement.evaluation.score import (
     cutoff,
     first_best,
     leader_scores,
-    majority,
     nearest,
     operation_latency,
     quorum_latency,
@@ -24,6 +23,7 @@ from placement.evaluation.score import (
     score_many,
     score_terms,
 )
+from placement.model.constraints import majority
 from placement.model.demand import Demand, aggregate
 from tests import reference
 from tests.strategies import instances

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from placement.errors import InputError
 from placement.evaluation.objective import quorum_size
-from placement.evaluation.score import majority
 from placement.model.configuration import Configuration
+from placement.model.constraints import majority
 from placement.problem import Problem
 
 __all__ = ["Quorums", "SizeRule", "legal", "meet", "quorums_of", "resized", "walk"]

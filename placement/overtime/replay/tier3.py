@@ -14,9 +14,10 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError
-from placement.evaluation.score import majority, score
+from placement.evaluation.score import score
 from placement.methods import load_method
 from placement.model.configuration import Configuration
+from placement.model.constraints import majority
 from placement.model.demand import Demand, aggregate
 from placement.overtime.decayed_counts import Decay, decayed
 from placement.overtime.replay.deployments import NOBODY, Deployments

@@ -1,0 +1,189 @@
+"""The structure of the packages: arrows go one way, no circles, no crowded folders.
+
+A module imports only from packages of its own rank or below. Imports inside functions count, those
+under ``if TYPE_CHECKING`` do not.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+TREES = ("placement", "formulations", "heuristics", "benchmarks")
+MOST_FILES = 20
+
+RANKS: dict[str, dict[str, int]] = {
+    "placement": {
+        "placement.errors": 0,
+        "placement.checks": 0,
+        "placement.lazy": 0,
+        "placement.status": 0,
+        "placement.io.formats": 0,
+        "placement.datasets.cloud_regions": 0,
+        "placement.model": 1,
+        "placement.online": 1,
+        "placement.datasets.distance_rtt": 1,
+        "placement.evaluation": 2,
+        "placement.workloads": 2,
+        "placement.quorumstore": 2,
+        "placement.problem": 3,
+        "placement.datasets": 3,
+        "placement.feasibility": 4,
+        "placement.text": 4,
+        "placement.plan": 5,
+        "placement.methods": 6,
+        "placement.proof": 6,
+        "placement.analysis": 7,
+        "placement.contingency": 7,
+        "placement.tail": 7,
+        "placement.testing": 7,
+        "placement.io": 8,
+        "placement.report": 9,
+        "placement.api": 9,
+        "placement.cli": 10,
+        "placement.__main__": 10,
+        "placement.overtime": 11,
+        "placement.contingency.verb": 11,
+    },
+    "formulations": {
+        "formulations.solvers": 0,
+        "formulations.enumeration": 1,
+        "formulations.quorumstore": 1,
+        "formulations.online": 1,
+        "formulations.exact": 2,
+        "formulations.milp": 2,
+        "formulations.cpsat": 2,
+        "formulations.overtime": 2,
+        "formulations.contingency": 3,
+        "formulations.tail": 3,
+        "formulations.minimal_conflict": 3,
+    },
+    "heuristics": {
+        "heuristics": 0,
+        "heuristics.contingency": 1,
+        "heuristics.tail": 1,
+        "heuristics.overtime": 1,
+    },
+    "benchmarks": {
+        "benchmarks.harness": 0,
+        "benchmarks.peers": 0,
+        "benchmarks": 1,
+        "benchmarks.__main__": 2,
+    },
+}
+"""The rank of each package; the longest prefix of a module's name decides."""
+
+EXCEPTIONS = {
+    # The tables of a percentile in a plan's text; imported only for a plan of that objective.
+    ("placement.text.tails", "placement.tail.percentile_breakdown"),
+}
+
+MAY_IMPORT = {
+    "placement": {"placement"},
+    "formulations": {"placement", "formulations"},
+    "heuristics": {"placement", "heuristics"},
+    "benchmarks": set(TREES),
+}
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {
+    _name(path): path
+    for tree in TREES
+    for path in sorted((ROOT / tree).rglob("*.py"))
+    if "csrc" not in path.parts
+}
+
+
+def _imports(path: Path) -> list[tuple[str, bool]]:
+    """Return (module of the four trees, whether it is imported when the file is)."""
+    found: list[tuple[str, bool]] = []
+
+    def targets(node: ast.Import | ast.ImportFrom) -> list[str]:
+        if isinstance(node, ast.Import):
+            return [alias.name for alias in node.names]
+        assert node.level == 0, f"{path}: a relative import"
+        base = node.module or ""
+        return [
+            f"{base}.{alias.name}" if f"{base}.{alias.name}" in MODULES else base
+            for alias in node.names
+        ]
+
+    def walk(node: ast.AST, at_import: bool) -> None:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            for child in node.orelse:
+                walk(child, at_import)
+            return
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.extend((name, at_import) for name in targets(node) if name in MODULES)
+        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for child in ast.iter_child_nodes(node):
+            walk(child, at_import and not inside)
+
+    walk(ast.parse(path.read_text(encoding="utf-8")), True)
+    return found
+
+
+GRAPH = {name: _imports(path) for name, path in MODULES.items()}
+
+
+def _rank(name: str) -> int:
+    ranks = RANKS[name.partition(".")[0]]
+    best = max((p for p in ranks if f"{name}.".startswith(f"{p}.")), key=len, default=None)
+    return -1 if best is None else ranks[best]
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_arrows_go_one_way(tree: str) -> None:
+    upward = [
+        f"{name} -> {target}"
+        for name, targets in GRAPH.items()
+        if name.partition(".")[0] == tree
+        for target, _ in targets
+        if (name, target) not in EXCEPTIONS
+        if target.partition(".")[0] not in MAY_IMPORT[tree]
+        or (target.partition(".")[0] == tree and 0 <= _rank(name) < _rank(target))
+    ]
+    assert not upward
+
+
+def test_no_circle_of_imports() -> None:
+    """Modules that import one another when they are loaded, by depth-first search."""
+    edges = {
+        name: [t for t, now in targets if now and t != name] for name, targets in GRAPH.items()
+    }
+    state: dict[str, int] = {}
+    circles: list[str] = []
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        state[name] = 1
+        for target in edges[name]:
+            if state.get(target) == 1:
+                circles.append(" -> ".join((*path[path.index(target) :], target)))
+            elif target not in state:
+                visit(target, (*path, target))
+        state[name] = 2
+
+    for name in edges:
+        if name not in state:
+            visit(name, (name,))
+    assert not circles
+
+
+def test_no_folder_is_crowded() -> None:
+    suffixes = {".py", ".c", ".h"}
+    folders = Counter(
+        path.parent.relative_to(ROOT)
+        for tree in (*TREES, "tests")
+        for path in (ROOT / tree).rglob("*")
+        if path.suffix in suffixes
+    )
+    assert not {str(f): n for f, n in folders.items() if n > MOST_FILES and f.name != "tests"}
