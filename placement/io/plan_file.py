@@ -21,7 +21,7 @@ from placement.errors import InputError
 from placement.evaluation.losses import Failures
 from placement.feasibility.feasible_plans import violations
 from placement.io.embedded_instance import instance_document, instance_from_document
-from placement.io.formats.document import Document, encode_json, jsonable, read_document, unjsonable
+from placement.io.formats.document import Document, encode_json, jsonable, read_document
 from placement.io.formats.files import write_file
 from placement.io.instance_folder import load_instance
 from placement.io.objective_document import objective_document, objective_from
@@ -379,8 +379,8 @@ def _bound(document: Document, status: Status) -> float:
 def _stats(document: Document) -> Mapping[str, float | int | str]:
     table = document.table("stats")
     stats: dict[str, float | int | str] = {}
-    for key, value in table.values.items():
-        plain = unjsonable(value)
+    for key in table.values:
+        plain = table.plain(key)
         if not isinstance(plain, (int, float, str)):
             raise table.refuse(key, "not a number or text", "a number or text")
         stats[key] = plain
@@ -390,7 +390,7 @@ def _stats(document: Document) -> Mapping[str, float | int | str]:
 def _certificate(document: Document) -> Mapping[str, object] | None:
     if not document.has("certificate"):
         return None
-    found = unjsonable(dict(document.table("certificate").values))
+    found = document.plain("certificate")
     if not isinstance(found, dict):
         raise document.refuse("certificate", "not a certificate", "named keys")
     return found
@@ -429,7 +429,7 @@ def _problem(document: Document, instance: Instance) -> Problem:
         non_voters=document.names("non_voters", ()),
         diversity=tuple(_diversity(rule) for rule in document.tables("diversity")),
         survive=document.text("survive") if document.has("survive") else None,
-        decay=document.number("decay", 1.0),
+        decay=document.number("decay", 1.0, infinite=True),
         budget=document.number("budget") if document.has("budget") else None,
         cost_weight=document.number("cost_weight", 0.0),
         objective=objective_from(document.table("objective"), instance),

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from placement.errors import InputError
+from placement.io.formats.document import parse_json
 
 __all__ = [
     "FORMAT",
@@ -83,7 +84,7 @@ def intact(data: bytes) -> int:
 def _is_object(line: bytes) -> bool:
     try:
         return isinstance(json.loads(line), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
@@ -111,9 +112,9 @@ def read_results(path: str | os.PathLike[str]) -> Results:
             continue
         where = f"{source}, row {number}"
         try:
-            value = json.loads(line)
-        except ValueError:
-            raise InputError("not JSON", source=where, expected="one JSON object a line") from None
+            value: Any = parse_json(line.decode(), where)
+        except UnicodeDecodeError:
+            raise InputError("not text", source=where, expected="UTF-8") from None
         kind = value.get("kind") if isinstance(value, dict) else None
         if kind == "run":
             _check_run(value, where)
@@ -262,6 +263,6 @@ def looks_like_results(path: str | os.PathLike[str]) -> bool:
         return False
     try:
         value = json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and value.get("kind") in ("run", "row")

@@ -5,18 +5,40 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
+import stat
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from placement.errors import InputError
 
-__all__ = ["Document", "encode_json", "jsonable", "read_document", "read_text", "unjsonable"]
+__all__ = [
+    "Document",
+    "encode_json",
+    "encode_text",
+    "jsonable",
+    "parse_json",
+    "read_document",
+    "read_json",
+    "read_text",
+    "unjsonable",
+]
 
 _FLOAT = "$float"
+_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DEPTH = 200
+_LARGEST = 1 << 30
+_PATH = 80
+_BITS = 1024  # of the largest double
+_DIGITS = 310  # of the largest double, with a sign
+_NODES = (dict, list)
+
+# Text in which a number may be beyond the doubles, or a character may be half of one.
+_SUSPECT = re.compile(r"[0-9]{309}|[eE]\+?[0-9]{3}|\\u[dD][89a-fA-F]")
+_LONG = re.compile(r"[0-9]{1000,}")
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -25,11 +47,15 @@ def read_text(path: str | os.PathLike[str]) -> str:
     Raises
     ------
     InputError
-        When there is no such file, it cannot be read, or it is not UTF-8.
+        When there is no such file, it is no regular file (a device or a pipe may never end), it has
+        more than 1 GiB, it cannot be read, or it is not UTF-8.
     """
     source = os.fspath(path)
     try:
-        return Path(path).read_bytes().decode("utf-8-sig")
+        found = os.stat(path)
+        usual = stat.S_ISREG(found.st_mode)
+        data = Path(path).read_bytes() if usual and found.st_size <= _LARGEST else b""
+        text = data.decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError("no such file", source=source) from None
     except OSError as error:
@@ -41,37 +67,188 @@ def read_text(path: str | os.PathLike[str]) -> str:
             value=error.object[error.start : error.start + 1],
             expected="UTF-8",
         ) from None
+    except ValueError:  # a NUL in the path
+        raise InputError("not the path of a file", source=source) from None
+    if not usual:
+        raise InputError("not a file", source=source, expected="a regular file")
+    if found.st_size > _LARGEST:
+        raise InputError("too large", source=source, expected=f"at most {_LARGEST:,} bytes")
+    return text
 
 
 def read_json(path: str | os.PathLike[str]) -> object:
-    """Return the value of a JSON file; NaN and infinity, which JSON does not have, are refused."""
-    source = os.fspath(path)
+    """Return the value of a JSON file, as :func:`parse_json` does for its text."""
+    return parse_json(read_text(path), os.fspath(path))
+
+
+def parse_json(text: str, source: str) -> object:
+    """Return the value of a JSON text: the one place where this package reads JSON of others.
+
+    Parameters
+    ----------
+    text
+        One JSON value.
+    source
+        The file (and row) it came from, for messages.
+
+    Raises
+    ------
+    InputError
+        For a text that is not JSON, and for what other readers of JSON would take differently: NaN
+        and infinity, numbers that no double holds, a key given twice, half of a surrogate pair,
+        more than 200 levels of nesting. The message names the key.
+
+    Notes
+    -----
+    Linear in the text.
+    """
 
     def refuse(constant: str) -> NoReturn:
         raise InputError("not JSON", source=source, value=constant, expected="finite numbers only")
 
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        table = dict(pairs)
+        if len(table) != len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError("a key given twice", source=source, field=twice, expected="once")
+        return table
+
+    suspect = _SUSPECT.search(text) is not None
     try:
-        value: object = json.loads(read_text(path), parse_constant=refuse)
+        value: object = json.loads(
+            text,
+            parse_constant=refuse,
+            object_pairs_hook=once,
+            # calls for every number cost time, and few texts have a number that long
+            parse_int=_whole if suspect else None,
+            parse_float=_double if suspect else None,
+        )
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"not JSON ({error.msg}, column {error.colno})", source=f"{source}, row {error.lineno}"
-        ) from None
+        where = f"row {error.lineno}"
+        where = source if f", {where}" in source else f"{source}, {where}"
+        raise InputError(f"not JSON ({error.msg}, column {error.colno})", source=where) from None
     except RecursionError:
         raise InputError("nested too deeply", source=source) from None
+    _check_tree(value, source, suspect=suspect)
     return value
+
+
+def _parse_toml(text: str, source: str) -> dict[str, object]:
+    try:
+        try:
+            value = tomllib.loads(text, parse_float=_double)
+        except tomllib.TOMLDecodeError:
+            raise
+        except ValueError:  # more digits than Python reads: an infinity shows where
+            value = tomllib.loads(_LONG.sub("inf", text), parse_float=_double)
+    except ValueError as error:
+        raise InputError(f"not TOML ({error})", source=source) from None
+    except RecursionError:
+        raise InputError("nested too deeply", source=source) from None
+    _check_tree(value, source, suspect=True)
+    return value
+
+
+class _TooLarge:
+    """A number that no double holds, until the key that holds it is known."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        if len(self.text) <= 20:
+            return self.text
+        return f"{self.text[:20]}… ({len(self.text):,} characters)"
+
+
+def _whole(text: str) -> object:
+    """Return an integer of JSON; one beyond the largest double as a mark."""
+    return _TooLarge(text) if len(text) > _DIGITS or math.isinf(float(text)) else int(text)
+
+
+def _double(text: str) -> object:
+    """Return a number of JSON or TOML; one beyond the largest double, or NaN, as a mark."""
+    value = float(text)
+    return value if math.isfinite(value) else _TooLarge(text)
+
+
+def _check_tree(value: object, source: str, *, suspect: bool) -> None:
+    """Refuse deep nesting and, in a suspect tree, what the marks and half characters stand for."""
+    level: list[object] = [value]
+    for _ in range(_DEPTH + 1):
+        inner = (x.values() if isinstance(x, dict) else x for x in level if isinstance(x, _NODES))
+        level = [x for items in inner for x in items if isinstance(x, _NODES)]
+        if not level:
+            break
+    else:
+        suspect = True
+    if not suspect:
+        return
+    for at, depth, item in _walk(value):
+        if depth > _DEPTH:
+            raise InputError(
+                "nested too deeply",
+                source=source,
+                field=_path(at),
+                expected=f"at most {_DEPTH} levels",
+            )
+        if isinstance(item, _TooLarge) or (isinstance(item, int) and item.bit_length() > _BITS):
+            raise InputError(
+                "a number out of range",
+                source=source,
+                field=_path(at),
+                value=item if isinstance(item, _TooLarge) else _TooLarge(hex(item)),
+                expected="a finite number that a double holds",
+            )
+        if isinstance(item, str):
+            try:
+                encode_text(item)
+            except InputError as error:
+                raise InputError(
+                    error.message,
+                    source=source,
+                    field=_path(at),
+                    value=error.value,
+                    expected=error.expected,
+                ) from None
+
+
+_At = tuple["_At | None", str | int]  # a place: the one around it, and its key or position
+
+
+def _walk(value: object) -> Iterator[tuple[_At | None, int, object]]:
+    """Yield every value and every key of a tree, with its place and its depth."""
+    waiting: list[tuple[_At | None, int, object]] = [(None, 0, value)]
+    while waiting:
+        at, depth, item = waiting.pop()
+        yield at, depth, item
+        if isinstance(item, dict):
+            yield from ((at, depth, key) for key in item)
+            waiting.extend(((at, key), depth + 1, inner) for key, inner in item.items())
+        elif isinstance(item, list):
+            waiting.extend(((at, i), depth + 1, inner) for i, inner in enumerate(item))
+
+
+def _path(at: _At | None) -> str:
+    """Return the dotted path of a place, its end left out where it is long."""
+    keys: list[str | int] = []
+    while at is not None:
+        at, key = at
+        keys.append(key)
+    path = ""
+    for key in reversed(keys):
+        if len(path) > _PATH:
+            return f"{path[:_PATH]}…"
+        path += f"[{key}]" if isinstance(key, int) else f".{key[:_PATH]}" if path else key[:_PATH]
+    return path
 
 
 def read_document(path: str | os.PathLike[str]) -> Document:
     """Read a JSON or (by its suffix) TOML file whose top level is a table of keys."""
-    source = os.fspath(path)
-    value: object
-    if Path(path).suffix.lower() == ".toml":
-        try:
-            value = tomllib.loads(read_text(path))
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"not TOML ({error})", source=source) from None
-    else:
-        value = read_json(path)
+    source, text = os.fspath(path), read_text(path)
+    toml = Path(path).suffix.lower() == ".toml"
+    value = _parse_toml(text, source) if toml else parse_json(text, source)
     if not isinstance(value, dict):
         raise InputError("not an object", source=source, expected="a JSON object with named keys")
     return Document(source, "", value)
@@ -145,10 +322,20 @@ def _plain(value: bool | str | int) -> bool | str | int:
 
 
 def unjsonable(value: object) -> object:
-    """Undo :func:`jsonable` (sequences come back as lists)."""
+    """Undo :func:`jsonable` (sequences come back as lists).
+
+    Raises
+    ------
+    ValueError
+        For ``{"$float": …}`` with anything but "nan", "inf" or "-inf"; :meth:`Document.plain` names
+        its key.
+    """
     if isinstance(value, dict):
         if set(value) == {_FLOAT}:
-            return float(value[_FLOAT])
+            name = value[_FLOAT]
+            if not isinstance(name, str) or name not in _FLOATS:
+                raise ValueError(name)
+            return _FLOATS[name]
         return {key: unjsonable(item) for key, item in value.items()}
     if isinstance(value, list):
         return [unjsonable(item) for item in value]
@@ -220,16 +407,29 @@ class Document:
             raise self.refuse(key, "not text", "a string")
         return value
 
-    def number(self, key: str, default: float | None = None) -> float:
-        """Return a number; ``"inf"`` stands for infinity, which JSON does not have."""
+    def number(self, key: str, default: float | None = None, *, infinite: bool = False) -> float:
+        """Return a finite number; with `infinite` also infinity, which JSON writes as ``"inf"``."""
         if default is not None and not self.has(key):
             return default
         value = self._given(key)
-        if value == "inf":
+        if infinite and value == "inf":
             return math.inf
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.refuse(key, "not a number", "a number")
         return float(value)
+
+    def plain(self, key: str) -> object:
+        """Return what :func:`jsonable` wrote, whatever it is."""
+        try:
+            return unjsonable(self._given(key))
+        except ValueError as error:
+            raise InputError(
+                'not a number of the form {"$float": …}',
+                source=self.source,
+                field=self.key(key),
+                value=error.args[0],
+                expected=" or ".join(map(repr, _FLOATS)),
+            ) from None
 
     def whole(self, key: str) -> int:
         """Return a whole number."""
