@@ -32,7 +32,7 @@ from placement.evaluation.score import cutoff, first_best
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration, configuration_cost
 from placement.problem import Problem
-from placement.status import Status, Termination, relative_gap, status_of
+from placement.status import Status, Termination, least_bound, relative_gap, status_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +153,8 @@ class Plan:
             As the attributes.
         bound
             The method's proven lower bound. Pass +∞ with no configuration to say "proven
-            infeasible". A bound above the score by rounding is lowered to it.
+            infeasible". A bound above the score by rounding is lowered to it. NaN proves nothing
+            and becomes −∞.
 
         Raises
         ------
@@ -161,6 +162,7 @@ class Plan:
             When the bound lies above the score of the configuration by more than a relative 1e-6:
             then one of the two is wrong.
         """
+        bound = least_bound(float(bound))
         if configuration is not None:
             worth = objective(problem, configuration)
             if bound > worth:
@@ -177,7 +179,7 @@ class Plan:
         plan = cls(
             problem=problem,
             configuration=configuration,
-            bound=float(bound),
+            bound=bound,
             status=status_of(configuration is not None, worth, bound),
             termination=termination,
             method=method,

@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 
-__all__ = ["OPTIMALITY_TOLERANCE", "Status", "Termination", "relative_gap", "status_of"]
+__all__ = [
+    "OPTIMALITY_TOLERANCE",
+    "Status",
+    "Termination",
+    "least_bound",
+    "relative_gap",
+    "status_of",
+]
 
 OPTIMALITY_TOLERANCE = 1e-9
 """Largest relative gap between value and proven bound that is called optimal."""
@@ -37,24 +44,45 @@ class Termination(StrEnum):
 
 
 def relative_gap(value: float, bound: float) -> float:
-    """(value − bound)/value, at least 0; 0 when both are 0, infinite when either is unknown.
+    """(value − bound)/value, at least 0; 0 when both are 0.
+
+    Infinite when either is unknown, and when either is no number: NaN proves nothing.
 
     Examples
     --------
     >>> relative_gap(200.0, 190.0)
     0.05
+    >>> relative_gap(200.0, float("nan"))
+    inf
     """
     if value == bound:
         return 0.0
-    if math.isinf(value) or bound == -math.inf:
+    if not (math.isfinite(value) and bound > -math.inf):  # NaN is above nothing
         return math.inf
     difference = max(0.0, value - bound)
     return difference / abs(value) if value else (0.0 if difference == 0 else math.inf)
 
 
+def least_bound(*bounds: float) -> float:
+    """Return the least of several lower bounds; −∞ when one of them is NaN, +∞ when there are none.
+
+    Python's ``min`` passes over a NaN that is not its first argument, and what it then returns is
+    no bound.
+
+    Examples
+    --------
+    >>> least_bound(3.0, 2.0), least_bound(3.0, float("nan"))
+    (2.0, -inf)
+    """
+    return -math.inf if any(map(math.isnan, bounds)) else min(bounds, default=math.inf)
+
+
 def status_of(found: bool, value: float, bound: float) -> Status:
-    """Turn a value and its bound into a status: the one place where "optimal" is said."""
+    """Turn a value and its bound into a status: the one place where "optimal" is said.
+
+    A configuration whose value is infinite or NaN is never optimal, whatever the bound.
+    """
     if not found:
-        return Status.INFEASIBLE if bound == float("inf") else Status.UNKNOWN
-    proven = relative_gap(value, bound) <= OPTIMALITY_TOLERANCE
+        return Status.INFEASIBLE if bound == math.inf else Status.UNKNOWN
+    proven = math.isfinite(value) and relative_gap(value, bound) <= OPTIMALITY_TOLERANCE
     return Status.OPTIMAL if proven else Status.FEASIBLE

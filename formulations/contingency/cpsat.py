@@ -41,7 +41,7 @@ from placement.methods import Options, Progress, available, load_method, refusal
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective
 from placement.problem import Problem
-from placement.status import OPTIMALITY_TOLERANCE, Status, Termination, relative_gap
+from placement.status import OPTIMALITY_TOLERANCE, Status, Termination, least_bound, relative_gap
 
 __all__ = ["solve"]
 
@@ -72,7 +72,7 @@ class _Search:
 
     @property
     def bound(self) -> float:
-        return min(self.bounds.values(), default=math.inf)
+        return least_bound(*self.bounds.values())
 
     @property
     def target(self) -> float:
@@ -193,7 +193,7 @@ def _solve_leader(search: _Search, costs: LeaderCosts) -> None:
             part.bound = parts[heir]
             part.solve()
             parts[heir] = part.bound
-        search.bounds[leader] = max(search.bounds[leader], min(parts.values()))
+        search.bounds[leader] = max(search.bounds[leader], least_bound(*parts.values()))
         search.report()
     if not parts:  # nobody can take over, so the leader is of no use
         search.bounds[leader] = math.inf

@@ -29,7 +29,7 @@ from placement.methods import Method, Options, Progress, Setting, available, loa
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective
 from placement.problem import Problem
-from placement.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
+from placement.status import OPTIMALITY_TOLERANCE, Termination, least_bound, relative_gap
 
 __all__ = ["METHOD", "solve"]
 
@@ -65,7 +65,7 @@ class _Search:
     @property
     def bound(self) -> float:
         """Least bound over all leaders; +∞ when none can lead."""
-        return min(self.bounds.values(), default=math.inf)
+        return least_bound(*self.bounds.values())
 
     @property
     def target(self) -> float:

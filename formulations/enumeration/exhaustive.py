@@ -17,7 +17,7 @@ import numpy as np
 
 from formulations.enumeration.replica_sets import ReplicaSets, SetEvaluator, replica_sets
 from placement.checks import FloatArray, IntArray
-from placement.errors import LimitError
+from placement.errors import LimitError, SolverError
 from placement.evaluation.score import TIE, quorum_latency
 from placement.evaluation.voter_choice import best_voters, greedy_waits
 from placement.methods import Method, Options, Progress, Setting
@@ -60,10 +60,13 @@ class _Search:
         """Take the best leader of a block of sets if it is the best so far."""
         bounds, waits = evaluator.scores(sets)
         bounds[:, ~self.problem.rules.obeyed("replicas", sets.members)] = math.inf
-        if not bounds.min() <= self.value * (1 + TIE) or math.isinf(bounds.min()):
+        least = float(bounds.min())
+        if math.isnan(least):  # nothing is known of the set, and it must not be passed over
+            raise SolverError("a score is not a number: RTTs or counts are too large")
+        if not least <= self.value * (1 + TIE) or math.isinf(least):
             return
         if self.free_votes:
-            place, row = np.nonzero(bounds <= bounds.min() * (1 + TIE))
+            place, row = np.nonzero(bounds <= least * (1 + TIE))
             self._offer(place, row, bounds, sets.members)
             return
         # Few leaders of a block pass their bound once a good configuration is known: take the most

@@ -49,7 +49,7 @@ from formulations.exact.warm_start import recalled
 from placement.checks import BoolArray, FloatArray
 from placement.errors import SolverError
 from placement.model.configuration import Configuration
-from placement.status import Status, Termination, status_of
+from placement.status import Status, Termination, least_bound, status_of
 
 __all__ = ["Limits", "Report", "Result", "search"]
 
@@ -84,7 +84,7 @@ class _Search(Known):
             if self.none is not None:
                 return Termination.FINISHED
         cutoff = self.kernel.counters().cutoff
-        left = [leader for leader in left if self.proven[leader] < cutoff]
+        left = [leader for leader in left if not self.proven[leader] >= cutoff]
         for leader in sorted(left, key=lambda one: self.bounds[one]):
             if self.proven[leader] >= self.kernel.counters().cutoff:
                 continue
@@ -402,7 +402,7 @@ def _result(work: _Search, termination: Termination) -> Result:
         bound = math.inf
     elif found is not None and configuration is not None:
         if finished:
-            bound = rounded_up(core, min(work.proven.values()))
+            bound = rounded_up(core, least_bound(*work.proven.values()))
         bound = min(bound, found.score)  # what a tree has evaluated it does not bound
         if finished and work.certify:
             score = core.score(configuration)

@@ -11,7 +11,7 @@ from formulations.exact.reduced_problem import Core
 from formulations.exact.relaxation_tree import LinearKernel
 from formulations.exact.result import Limits, Report
 from placement.checks import FloatArray
-from placement.status import Termination, relative_gap
+from placement.status import Termination, least_bound, relative_gap
 
 __all__ = ["Known"]
 
@@ -95,7 +95,7 @@ class Known:
             if self.rival is not None:
                 proven = max(proven, self.rival.bound())
             self.bounds[self.opened] = max(self.bounds[self.opened], proven)
-        least = min(self.bounds.values(), default=math.inf)
+        least = least_bound(*self.bounds.values())
         self.best_bound = max(self.best_bound, least)
         return self.best_bound
 

@@ -22,12 +22,11 @@ At any moment the least bound over the leaders is a proven bound of the problem.
 from __future__ import annotations
 
 import dataclasses
-import math
 
 from formulations.milp.cutting_rounds import Search
 from formulations.milp.program_data import Terms
 from formulations.milp.reduce_program import leader_bounds
-from placement.status import Termination
+from placement.status import Termination, least_bound
 
 __all__ = ["search_apart"]
 
@@ -58,7 +57,7 @@ def search_apart(search: Search) -> None:
     for stage in (Search.relax, Search.go):
         for leader in sorted(bounds, key=lambda leader: bounds[leader]):
             _conclude(search, bounds)
-            rest = min((b for other, b in bounds.items() if other != leader), default=math.inf)
+            rest = least_bound(*(b for other, b in bounds.items() if other != leader))
             part = dataclasses.replace(
                 search,
                 terms=_led_by(search.terms, leader),
@@ -89,7 +88,7 @@ def search_apart(search: Search) -> None:
 
 def _conclude(search: Search, bounds: dict[int, float]) -> None:
     """Raise the bound of the problem to the least over the leaders."""
-    search.bound = max(search.bound, min(min(bounds.values()), search.value))
+    search.bound = max(search.bound, least_bound(*bounds.values(), search.value))
 
 
 def _led_by(terms: Terms, leader: int) -> Terms:

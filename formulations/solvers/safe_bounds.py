@@ -37,6 +37,7 @@ import numpy as np
 from formulations.solvers.highs import load_relaxed
 from formulations.solvers.linear_program import Program
 from placement.checks import FloatArray
+from placement.status import least_bound
 
 __all__ = ["Proof", "prove", "safe_bound"]
 
@@ -158,7 +159,8 @@ def prove(
     binaries = np.nonzero(program.integer)[0]
     columns = np.arange(len(program.cost), dtype=np.int32)
     counter = itertools.count()
-    first = safe_bound(program, program.lower, program.upper, np.zeros(len(program.row_lower)))
+    zeros = np.zeros(len(program.row_lower))
+    first = least_bound(safe_bound(program, program.lower, program.upper, zeros))
     waiting: list[tuple[float, int, FloatArray, FloatArray]] = [
         (first, next(counter), program.lower, program.upper)
     ]
@@ -186,7 +188,7 @@ def prove(
             break
         nodes += 1
         values, bound = _bound_of(solver, program, lower, upper)
-        bound = max(bound, parent)
+        bound = max(parent, bound)  # in this order a NaN changes nothing
         if bound >= cutoff:
             continue
         free = binaries[lower[binaries] < upper[binaries]]

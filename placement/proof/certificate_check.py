@@ -188,7 +188,7 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any]) -> Chec
     score, bound = objective(problem, plan.configuration), float(certificate["bound"])
     if not abs(float(certificate["score"]) - score) <= _SCORE_TOLERANCE * abs(score):
         raise CertificateError(f"the score is {score!r}, not {certificate['score']!r}")
-    if plan.bound > bound + abs(bound) / _PARTS:
+    if not plan.bound <= bound + abs(bound) / _PARTS:  # NaN is refused too
         raise CertificateError(f"the plan claims the bound {plan.bound!r}, the proof {bound!r}")
     if plan.status is Status.OPTIMAL and status_of(True, score, bound) is not Status.OPTIMAL:
         raise CertificateError(f"a bound of {bound!r} does not make {score!r} optimal")

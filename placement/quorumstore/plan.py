@@ -15,7 +15,14 @@ from placement.quorumstore.goal import Metrics
 from placement.quorumstore.infeasible_reasons import structural_reasons
 from placement.quorumstore.latency import SortedSets, loss_thresholds, metrics, worst_thresholds
 from placement.quorumstore.problem import QuorumProblem
-from placement.status import Status, Termination, relative_gap, status_of
+from placement.status import (
+    OPTIMALITY_TOLERANCE,
+    Status,
+    Termination,
+    least_bound,
+    relative_gap,
+    status_of,
+)
 
 __all__ = ["LossEffect", "QuorumConfiguration", "QuorumPlan", "SiteLatency", "evaluate"]
 
@@ -114,12 +121,12 @@ class QuorumPlan:
             When the configuration breaks the rules or bounds of the problem, or has a value below
             `bound`: then the method that produced it is wrong.
         """
-        value, figures = math.inf, None
+        value, figures, bound = math.inf, None, least_bound(bound)
         if configuration is not None:
             value, figures = _evaluated(problem, configuration)
             if not math.isfinite(value):
                 raise SolverError(f"{method} returned {configuration}, which breaks the bounds")
-            if value < bound and relative_gap(value, bound) == 0 and bound - value > 1e-9 * bound:
+            if bound > value + OPTIMALITY_TOLERANCE * abs(value):
                 raise SolverError(f"{method} claims the bound {bound} above the value {value}")
         plan = cls(
             problem,

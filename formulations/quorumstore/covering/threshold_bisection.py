@@ -49,7 +49,7 @@ from placement.quorumstore import (
     structural_reasons,
 )
 from placement.quorumstore.lower_bound import everywhere_bound
-from placement.status import Termination
+from placement.status import Termination, least_bound
 
 _ROUNDING = 1e-9
 """Relative difference up to which a solver's cost may miss the evaluator's."""
@@ -248,7 +248,7 @@ class Bisection:
                 model = covering_model(self.problem, total, read, write, limits)
                 self.questions += 1
                 found, least = self.covering.cheapest(model, self._left())
-                bound = min(bound, least)
+                bound = least_bound(bound, least)
                 if found is None:
                     continue
                 configuration = QuorumConfiguration(found, read, write)

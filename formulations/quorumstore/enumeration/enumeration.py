@@ -47,7 +47,7 @@ from placement.quorumstore import (
     tie_order_of_equals,
 )
 from placement.quorumstore.goal import second_key
-from placement.status import Status, Termination
+from placement.status import Status, Termination, least_bound
 
 __all__ = ["METHOD", "Enumeration", "solve"]
 
@@ -108,7 +108,7 @@ class Enumeration:
             found,
             method=METHOD,
             # What has been looked at stands; the rest is bounded by a replica at every site.
-            bound=value if finished else min(value, everywhere_bound(problem)),
+            bound=value if finished else least_bound(value, everywhere_bound(problem)),
             termination=termination,
             seconds=time.perf_counter() - start,
         )

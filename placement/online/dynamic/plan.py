@@ -9,7 +9,7 @@ from placement.checks import BoolArray
 from placement.errors import SolverError
 from placement.online.dynamic.evaluator import Evaluation, checked_copies, evaluate
 from placement.online.dynamic.problem import ReplicationProblem
-from placement.status import OPTIMALITY_TOLERANCE, Status, relative_gap, status_of
+from placement.status import OPTIMALITY_TOLERANCE, Status, least_bound, relative_gap, status_of
 
 __all__ = ["ReplicationPlan"]
 
@@ -66,7 +66,7 @@ class ReplicationPlan:
             raise SolverError(f"{method}: more copies than fit at {site!r}")
         if bound > result.cost + OPTIMALITY_TOLERANCE * abs(result.cost):
             raise SolverError(f"{method}: bound {bound!r} above the cost {result.cost!r}")
-        bound = min(bound, result.cost)
+        bound = least_bound(bound, result.cost)
         return cls(kept, result, bound, status_of(True, result.cost, bound), method, notes)
 
     @property

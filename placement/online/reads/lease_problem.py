@@ -14,7 +14,7 @@ from placement.online.reads.problem import ReadGoal, ReadProblem
 from placement.online.reads.quorum_mixture import ReadStrategy
 from placement.online.reads.quorum_systems import Threshold
 from placement.online.reads.strategy_evaluator import ReadFigures, evaluate
-from placement.status import OPTIMALITY_TOLERANCE, Status, relative_gap, status_of
+from placement.status import OPTIMALITY_TOLERANCE, Status, least_bound, relative_gap, status_of
 
 __all__ = ["LeasePlan", "LeaseProblem", "evaluate_leases"]
 
@@ -206,7 +206,7 @@ class LeasePlan:
         SolverError
             When limits are broken or the value lies below the bound.
         """
-        figures, value = None, math.inf
+        figures, value, bound = None, math.inf, least_bound(bound)
         if leases:
             figures = evaluate_leases(problem, leases, strategies)
             value = figures.objective(goal)

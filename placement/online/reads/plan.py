@@ -10,7 +10,7 @@ from placement.errors import SolverError
 from placement.online.reads.problem import ReadGoal, ReadProblem
 from placement.online.reads.quorum_mixture import ReadStrategy
 from placement.online.reads.strategy_evaluator import ReadFigures, evaluate
-from placement.status import OPTIMALITY_TOLERANCE, Status, relative_gap, status_of
+from placement.status import OPTIMALITY_TOLERANCE, Status, least_bound, relative_gap, status_of
 
 __all__ = ["ReadPlan"]
 
@@ -63,7 +63,7 @@ class ReadPlan:
             When the strategy breaks the limits of the goal, or its value lies below `bound`: then
             the method that produced them is wrong.
         """
-        figures, value = None, math.inf
+        figures, value, bound = None, math.inf, least_bound(bound)
         if strategy is not None:
             figures = evaluate(problem, strategy)
             value = figures.objective(goal)
