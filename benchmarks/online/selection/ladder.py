@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import machine
+from benchmarks.harness.machine import ROOT
 from formulations.online.selection import fluid_bound as fluid
 from formulations.online.selection import time_indexed
 from formulations.online.selection.optimal_choice import solve
@@ -34,7 +35,7 @@ from placement.online.selection import Cluster, Policy, cut, draw
 
 __all__ = ["RESULTS", "full_size", "main", "window"]
 
-RESULTS = Path(__file__).resolve().parent / "results" / "online_selection_ladder.json"
+RESULTS = ROOT / "benchmarks" / "results" / "online_selection_ladder.json"
 EPOCHS = (10, 50, 100, 200, 300, 500)
 READS, SEED, BIN_MS = 140_000, 1, 5
 POLICIES: tuple[Policy, ...] = (

@@ -124,7 +124,7 @@ class Limiter:
         self.rules = rules
         self.rate = [rules.rate] * pairs
         self.tokens = [rules.tokens] * pairs
-        self._refilled = [0.0] * pairs
+        self._granted = [0.0] * pairs
         self._received = [0.0] * pairs
         self._count = [0] * pairs
         self._tick = [0] * pairs
@@ -132,35 +132,39 @@ class Limiter:
         self._decreased = [0.0] * pairs
         self._increased = [0.0] * pairs
 
-    def _refill(self, pair: int, now: float) -> float:
-        rules = self.rules
-        earned = (now - self._refilled[pair]) * self.rate[pair] / rules.window_ms
-        tokens = min(rules.capacity, self.tokens[pair] + earned)
-        self._refilled[pair] = now
-        self.tokens[pair] = tokens
-        return tokens
+    def _due(self, pair: int, now: float) -> float:
+        """Return the tokens that a grant at `now` finds: all time since the last grant counts.
+
+        Nothing is written. The original credits time at a grant only, at the rate in force then;
+        a refusal that stored its refill would credit time before a rise of the rate at the old,
+        lower rate.
+        """
+        earned = (now - self._granted[pair]) * self.rate[pair] / self.rules.window_ms
+        return min(self.rules.capacity, self.tokens[pair] + earned)
 
     def take(self, pair: int, now: float) -> bool:
-        """Take a token if there is one."""
-        if self._refill(pair, now) < _ALMOST:
+        """Take a token if there is one; a refusal changes nothing."""
+        tokens = self._due(pair, now)
+        if tokens < _ALMOST:
             return False
-        self.tokens[pair] -= 1.0
+        self.tokens[pair] = tokens - 1.0
+        self._granted[pair] = now
         return True
 
-    def debit(self, pair: int, now: float) -> None:
-        """Charge a read that does not ask: it takes what there is, at most one token."""
-        self.tokens[pair] = max(self._refill(pair, now) - 1.0, 0.0)
+    def debit(self, pair: int) -> None:
+        """Charge a read that does not ask: at most one token of the count at the last grant."""
+        self.tokens[pair] = max(self.tokens[pair] - 1.0, 0.0)
 
     def wait_ms(self, pair: int, now: float) -> float:
-        """Return the time until there is a token, in ms."""
-        missing = max(1.0 - self._refill(pair, now), 0.0)
+        """Return the time until there is a token at the present rate, in ms."""
+        missing = max(1.0 - self._due(pair, now), 0.0)
         return missing * self.rules.window_ms / self.rate[pair]
 
     def wake(self, pair: int, now: float) -> None:
         """Do what the rules say when a backlog wakes for a token of this bucket."""
         if self.rules.wake == "absim":
             self.tokens[pair] = 1.0
-            self._refilled[pair] = now
+            self._granted[pair] = now
 
     def answered(self, pair: int, now: float) -> None:
         """Adapt the rate to a response: grow along the cubic, or decrease."""

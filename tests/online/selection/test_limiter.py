@@ -88,10 +88,34 @@ def test_the_bucket():
     assert not limiter.take(0, 1.9)
     assert limiter.take(0, 2.0)
     assert limiter.wait_ms(0, 3.0) == pytest.approx(1.0)
-    limiter.debit(0, 3.0)  # half a token is there: it is gone, and nothing is owed
-    assert limiter.tokens[0] == 0.0
     limiter.take(0, 1000.0)
     assert limiter.tokens[0] == 2.0  # it was full with three
+
+
+def test_a_refusal_changes_nothing():
+    """The original stores a refill at a grant only: time before it counts at the rate then."""
+    limiter = Limiter(LimiterRules(rate=1.0, tokens=0.0), 1)
+    assert not limiter.take(0, 10.0)  # half a token at one per 20 ms
+    assert limiter.wait_ms(0, 10.0) == pytest.approx(10.0)
+    assert limiter.tokens[0] == 0.0
+    limiter.rate[0] = 4.0
+    assert limiter.wait_ms(0, 10.0) == 0.0  # all 10 ms count at four per 20 ms: two tokens
+    assert limiter.take(0, 10.0)
+    assert limiter.tokens[0] == pytest.approx(1.0)
+    limiter.rate[0] = 0.01
+    assert limiter.take(0, 10.0)  # what was granted stays, whatever the rate
+    assert limiter.wait_ms(0, 12.0) == pytest.approx((1.0 - 2.0 * 0.01 / 20.0) * 2000.0)
+
+
+def test_a_copy_is_charged_to_the_count_as_it_stands():
+    """Without a refill, and without a new start of the time that the next grant credits."""
+    limiter = Limiter(LimiterRules(rate=10.0, tokens=1.5), 1)
+    limiter.debit(0)
+    assert limiter.tokens[0] == 0.5
+    limiter.debit(0)  # nothing is owed
+    assert limiter.tokens[0] == 0.0
+    assert limiter.take(0, 4.0)  # 4 ms at ten per 20 ms: two tokens
+    assert limiter.tokens[0] == pytest.approx(1.0)
 
 
 def test_waiting_for_what_is_missing_is_enough():
@@ -100,7 +124,7 @@ def test_waiting_for_what_is_missing_is_enough():
         for begin in (0.0, 0.1, 1234.567, 9e6 + 0.1):
             limiter = Limiter(LimiterRules(rate=rate, tokens=0.1), 1)
             limiter.take(0, begin * 1e-9)
-            limiter._refilled[0] = begin
+            limiter._granted[0] = begin
             wait = limiter.wait_ms(0, begin)
             assert limiter.take(0, begin + wait)
 

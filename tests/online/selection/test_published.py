@@ -12,7 +12,7 @@ from heuristics.online.selection.c3 import C3
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from heuristics.online.selection.run_policy import compiled_available, run
-from placement.online.selection import Cluster, draw
+from placement.online.selection import Cluster, LimiterRules, draw
 
 pytestmark = pytest.mark.skipif(not compiled_available(), reason="minutes without the kernel")
 C3_RING, LOR, ORA = C3(tie="ring"), LeastOutstanding(tie="ring"), Oracle(tie="ring")
@@ -65,7 +65,8 @@ def test_rate_control_does_nothing_in_the_published_setting():
     limited, free = run(sample, C3_RING), run(sample, C3(tie="ring", limiter=None))
     assert limited.tries > 0
     assert limited.refused_share < 0.001
-    assert limited.latencies().p99 == pytest.approx(free.latencies().p99, rel=0.02)
+    assert limited.latencies().mean == pytest.approx(free.latencies().mean, rel=0.02)
+    assert limited.latencies().p99 == pytest.approx(free.latencies().p99, rel=0.03)
     walk = run(sample, RoundRobin())
     assert walk.refused_share < 0.001
     assert walk.latencies().p99 == pytest.approx(
@@ -73,11 +74,25 @@ def test_rate_control_does_nothing_in_the_published_setting():
     )
 
 
-def test_rate_control_hurts_with_ten_clients():
-    sample = draw(Cluster(clients=10, arrivals="grid"), 1)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_rate_control_with_ten_clients(seed):
+    """The original at this length: mean 35.3, p99 179 ms, 67.7 % refused; strict 71 to 96 ms."""
+    sample = draw(Cluster(clients=10, requests=150_000, arrivals="grid"), seed)
     limited, free = run(sample, C3_RING), run(sample, C3(tie="ring", limiter=None))
-    assert 0.6 <= limited.refused_share <= 0.75
+    strict = run(sample, C3(tie="ring", limiter=LimiterRules(wake="strict")))
+    assert 0.66 <= limited.refused_share <= 0.70
+    assert 29 <= limited.latencies().mean <= 37
+    assert 165 <= limited.latencies().p99 <= 215
+    assert 71 <= strict.latencies().mean <= 96
     assert limited.latencies().p99 > 2 * free.latencies().p99
+
+
+@pytest.mark.parametrize(("clients", "mean"), [(5, 49.5), (10, 25.9), (20, 14.9)])
+def test_rate_control_of_few_clients_at_300_000_reads(clients, mean):
+    """Means of another implementation of the original's bucket, on other seeds."""
+    cluster = Cluster(clients=clients, requests=300_000, arrivals="grid")
+    means = [run(draw(cluster, seed), C3_RING).latencies().mean for seed in (1, 2, 3)]
+    assert np.mean(means) == pytest.approx(mean, rel=0.1)
 
 
 def test_least_outstanding_beats_c3_when_few_clients_make_the_demand():

@@ -42,6 +42,15 @@ def test_both_engines_agree_when_the_limiter_is_busy():
         assert np.array_equal(slow.latency, fast.latency)
 
 
+@pytest.mark.parametrize("engine", ["python", pytest.param("compiled", marks=needs_kernel)])
+def test_a_wait_that_rounding_swallows_still_ends(engine):
+    """After 1e9 ms the time to a token may be below the spacing of floats: both engines spun."""
+    sample = draw(Cluster(3, clients=1, requests=400), 0)
+    late = dataclasses.replace(sample, arrival=sample.arrival + 1e9)
+    rules = LimiterRules(wake="strict", rate=0.3, tokens=1.0)
+    assert np.isfinite(run(late, C3(tie="ring", limiter=rules), engine).latency).all()
+
+
 def replay(sample, outcome):
     """Independent of the event loop: serve every server's reads in the order of their starts."""
     cluster = sample.cluster

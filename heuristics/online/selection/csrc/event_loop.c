@@ -117,7 +117,7 @@ static void dispatch(run *r, int64_t read, int64_t server, double now)
         if (other == server)
             continue;
         if (r->limited)
-            limiter_debit(r, base + other, now);
+            limiter_debit(r, base + other);
         send_to(r, copy++, read, other, now);
     }
 }
@@ -150,7 +150,9 @@ static void serve(run *r, int64_t index, double now)
                 cheapest = server;
             }
         }
-        push(r, now + wait, WAKE, index, (double)cheapest);
+        /* Late in a long run a wait may be lost in rounding; time has to pass all the same. */
+        push(r, now + wait > now ? now + wait : nextafter(now, INFINITY), WAKE, index,
+             (double)cheapest);
         return;
     }
 }

@@ -15,37 +15,36 @@ void limiter_start(run *r)
     }
 }
 
-static double refill(const run *r, bucket *b, double now)
+/* Tokens that a grant at `now` finds; nothing is written. */
+static double due(const run *r, const bucket *b, double now)
 {
-    double earned = (now - b->refilled) * b->rate / r->rules.window;
+    double earned = (now - b->granted) * b->rate / r->rules.window;
     double tokens = b->tokens + earned;
-    if (r->rules.capacity <= tokens)
-        tokens = r->rules.capacity;
-    b->refilled = now;
-    b->tokens = tokens;
-    return tokens;
+    return r->rules.capacity <= tokens ? r->rules.capacity : tokens;
 }
 
 int limiter_take(run *r, int64_t pair, double now)
 {
     bucket *b = &r->buckets[pair];
-    if (refill(r, b, now) < ALMOST)
+    double tokens = due(r, b, now);
+    if (tokens < ALMOST)
         return 0;
-    b->tokens -= 1.0;
+    b->tokens = tokens - 1.0;
+    b->granted = now;
     return 1;
 }
 
-void limiter_debit(run *r, int64_t pair, double now)
+void limiter_debit(run *r, int64_t pair)
 {
     bucket *b = &r->buckets[pair];
-    double left = refill(r, b, now) - 1.0;
+    double left = b->tokens - 1.0;
     b->tokens = left > 0.0 ? left : 0.0;
 }
 
-double limiter_wait(run *r, int64_t pair, double now)
+double limiter_wait(const run *r, int64_t pair, double now)
 {
-    bucket *b = &r->buckets[pair];
-    double missing = 1.0 - refill(r, b, now);
+    const bucket *b = &r->buckets[pair];
+    double missing = 1.0 - due(r, b, now);
     if (missing < 0.0)
         missing = 0.0;
     return missing * r->rules.window / b->rate;
@@ -55,7 +54,7 @@ void limiter_wake(run *r, int64_t pair, double now)
 {
     if (r->rules.mint) {
         r->buckets[pair].tokens = 1.0;
-        r->buckets[pair].refilled = now;
+        r->buckets[pair].granted = now;
     }
 }
 

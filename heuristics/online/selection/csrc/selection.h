@@ -15,7 +15,7 @@ typedef struct {
 } limiter_rules;
 
 typedef struct {
-    double rate, tokens, refilled, received, saddle, decreased, increased;
+    double rate, tokens, granted, received, saddle, decreased, increased;
     int64_t count, tick;
 } bucket;
 
@@ -89,8 +89,8 @@ void policy_answered(run *r, int64_t pair, double response, double service, doub
 
 void limiter_start(run *r);
 int limiter_take(run *r, int64_t pair, double now);
-void limiter_debit(run *r, int64_t pair, double now);
-double limiter_wait(run *r, int64_t pair, double now);
+void limiter_debit(run *r, int64_t pair);
+double limiter_wait(const run *r, int64_t pair, double now);
 void limiter_wake(run *r, int64_t pair, double now);
 void limiter_answered(run *r, int64_t pair, double now);
 
