@@ -168,12 +168,12 @@ def _four(rows: list[Row]) -> list[str]:
 def _most() -> str:
     problem = ReadProblem.uniform(5)
     local = tuple((((node,), 1.0),) for node in range(5))
-    mixtures = (
-        ReadStrategy.coin(problem, 1.0).mixtures,
-        local,
-        ReadStrategy.coin(problem, X).mixtures,
+    strategies = (
+        ReadStrategy.coin(problem, 1.0),
+        ReadStrategy(local),
+        ReadStrategy.coin(problem, X),
     )
-    laws = [bottleneck(Cluster(), Workload(), mixture).throughput for mixture in mixtures]
+    laws = [bottleneck(Cluster(), Workload(), strategy).throughput for strategy in strategies]
     return ", ".join(f"{law:,.0f}" for law in laws)
 
 

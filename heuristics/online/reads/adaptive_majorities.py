@@ -28,13 +28,20 @@ from heuristics.online.reads.paper_paths import checked_share
 from heuristics.online.reads.reply_feedback import Learner
 from placement.checks import FloatArray, number
 from placement.errors import InputError
-from placement.online.reads import Answered, Quorum, ReadStrategy, RuleState, uniforms
+from placement.online.reads import (
+    Answered,
+    Quorum,
+    ReadStrategy,
+    RuleState,
+    WaitsForAll,
+    uniforms,
+)
 
 __all__ = ["C3Majority", "LeastUtilised", "NearestMajority", "Resolving", "TwoChoices"]
 
 
 @dataclass(frozen=True, eq=False)
-class NearestMajority:
+class NearestMajority(WaitsForAll):
     """The m nearest nodes by RTT.
 
     Parameters
@@ -81,7 +88,7 @@ class _Nearest(Learner):
 
 
 @dataclass(frozen=True)
-class _Listening:
+class _Listening(WaitsForAll):
     """What rules share that learn from replies and have nothing but the coin: see their states."""
 
     share: float = 0.0
@@ -143,7 +150,7 @@ class _Two(_Least):
 
 
 @dataclass(frozen=True)
-class C3Majority:
+class C3Majority(WaitsForAll):
     """The m nodes of least C3 score.
 
     Parameters
@@ -204,7 +211,7 @@ class Resolving:
         Takes reads per gateway in the last window, shape (n,), not all zero, and returns a
         strategy; an exact formulation, in general.
     first
-        What to do in the first window.
+        What to do in the first window; later strategies have as many spare answers.
     window_ms
         Length of a window.
     """
@@ -217,6 +224,11 @@ class Resolving:
 
     def __post_init__(self) -> None:
         number(self.window_ms, "window_ms", above=True)
+
+    @property
+    def spare(self) -> int:
+        """Answers of a quorum that a read does not wait for; of the first strategy."""
+        return self.first.spare
 
     def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
         """Begin a run."""
@@ -234,6 +246,13 @@ class _Resolving:
         if now >= self._end:
             if any(self._counts):
                 self._strategy = self._rule.solve(tuple(self._counts))
+                if self._strategy.spare != self._rule.spare:
+                    raise InputError(
+                        "another number of spare answers than in the first window",
+                        field="solve",
+                        value=self._strategy.spare,
+                        expected=str(self._rule.spare),
+                    )
             self._counts = [0] * len(self._counts)
             windows = int((now - self._end) // self._rule.window_ms) + 1
             self._end += windows * self._rule.window_ms

@@ -15,7 +15,7 @@ import numpy as np
 
 from placement.checks import number
 from placement.errors import InputError
-from placement.online.reads import Answered, Quorum, RuleState, uniforms
+from placement.online.reads import Answered, Quorum, RuleState, WaitsForAll, uniforms
 
 __all__ = ["LeaseHolder", "Local", "UniformQuorum", "checked_share", "others_of"]
 
@@ -24,7 +24,7 @@ _LISTED = 20_000
 
 
 @dataclass(frozen=True)
-class LeaseHolder:
+class LeaseHolder(WaitsForAll):
     """Every read goes to L."""
 
     name: str = "lease-holder"
@@ -36,7 +36,7 @@ class LeaseHolder:
 
 
 @dataclass(frozen=True)
-class Local:
+class Local(WaitsForAll):
     """Every gateway reads its own copy: stale reads are possible, performance is an upper bound."""
 
     name: str = "local"
@@ -48,7 +48,7 @@ class Local:
 
 
 @dataclass(frozen=True)
-class UniformQuorum:
+class UniformQuorum(WaitsForAll):
     """The paper's rule: L reads its own copy; others go to L with probability x.
 
     Otherwise they read from themselves and m nodes drawn uniformly from the rest without L. Every

@@ -27,7 +27,13 @@ from placement.online.reads.plan import ReadPlan
 from placement.online.reads.problem import ReadGoal, ReadProblem
 from placement.online.reads.quorum_mixture import ReadStrategy, subsets_of
 from placement.online.reads.quorum_systems import Grid, Listed, Quorum, QuorumSystem, Threshold
-from placement.online.reads.read_rules import Answered, FromStrategy, ReadRule, RuleState
+from placement.online.reads.read_rules import (
+    Answered,
+    FromStrategy,
+    ReadRule,
+    RuleState,
+    WaitsForAll,
+)
 from placement.online.reads.run_result import ReadRun
 from placement.online.reads.sample_path import SamplePath, draw_path, uniforms
 from placement.online.reads.simulator import simulate
@@ -60,6 +66,7 @@ __all__ = [
     "Violation",
     "Violations",
     "Visibility",
+    "WaitsForAll",
     "Workload",
     "bottleneck",
     "cheapest_choice",

@@ -9,11 +9,10 @@ import numpy as np
 from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.online.reads.cluster import Cluster, Workload
-from placement.online.reads.quorum_systems import Quorum
+from placement.online.reads.quorum_mixture import ReadStrategy
+from placement.online.reads.read_rules import answers_needed
 
 __all__ = ["Bottleneck", "bottleneck"]
-
-Mixture = tuple[tuple[Quorum, float], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,26 +37,29 @@ class Bottleneck:
     latency: float
 
 
-def bottleneck(cluster: Cluster, workload: Workload, mixtures: tuple[Mixture, ...]) -> Bottleneck:
-    """Apply the laws to reads that follow fixed mixtures, and are not retried.
+def bottleneck(cluster: Cluster, workload: Workload, strategy: ReadStrategy) -> Bottleneck:
+    """Apply the laws to reads that follow a fixed strategy, and are not retried.
 
     Parameters
     ----------
-    mixtures
-        Per gateway the sets read from, with probabilities; see
-        :class:`placement.online.reads.ReadStrategy`.
+    cluster, workload
+        What runs where, and what is asked of it.
+    strategy
+        Per gateway the sets read from, with probabilities, and the answers not waited for.
 
     Notes
     -----
     The bounds hold for long-run means. The idle latency takes, of a quorum, the longest of the mean
-    answers, and of a write's followers no work but the way to the m-th nearest.
+    answers. Of a quorum with spare answers it takes the way to the last node waited for without
+    work, since the fastest of several need not be the nearest; of a write's followers likewise the
+    way to the m-th nearest.
     """
     n, leader = cluster.nodes, cluster.leader
-    if len(mixtures) != n:
+    if len(strategy.mixtures) != n:
         raise InputError(
             "not one mixture per gateway",
-            field="mixtures",
-            value=len(mixtures),
+            field="strategy",
+            value=len(strategy.mixtures),
             expected=str(n),
         )
     shares, reads = workload.gateway_shares(n), workload.read_share
@@ -69,13 +71,15 @@ def bottleneck(cluster: Cluster, workload: Workload, mixtures: tuple[Mixture, ..
     way = sorted(float(rtt[leader, v]) for v in range(n) if v != leader)
     commit = way[cluster.followers_needed - 1]
     idle = cluster.gateway_ms
-    for gateway, mixture in enumerate(mixtures):
+    for gateway, mixture in enumerate(strategy.mixtures):
         write = float(rtt[gateway, leader]) + 4.0 * cluster.write_ms + commit
         idle += shares[gateway] * (1.0 - reads) * write
         for quorum, probability in mixture:
             weight = float(shares[gateway]) * reads * probability
             demand[list(quorum)] += weight * cluster.read_ms
-            idle += weight * (max(float(rtt[gateway, v]) for v in quorum) + cluster.read_ms)
+            needed = answers_needed(quorum, strategy.spare)
+            last = sorted(float(rtt[gateway, v]) for v in quorum)[needed - 1]
+            idle += weight * (last + (cluster.read_ms if needed == len(quorum) else 0.0))
     most = workload.clients / idle if idle > 0 else np.inf
     busiest = float(demand.max())
     if busiest > 0:

@@ -34,11 +34,19 @@ _SLIVER = 1e-12
 class ReadStrategy:
     """For every gateway, what it asks with which probability.
 
-    Build one with :meth:`of`. `mixtures[i]` is a tuple of (quorum, probability), the probabilities
-    positive with sum 1, in order of the quorums.
+    Build one with :meth:`of`.
+
+    Attributes
+    ----------
+    mixtures
+        Per gateway a tuple of (quorum, probability), the probabilities positive with sum 1, in
+        order of the quorums.
+    spare
+        Answers of a quorum of several nodes that a read does not wait for; of the quorum system.
     """
 
     mixtures: tuple[tuple[tuple[Quorum, float], ...], ...]
+    spare: int = 0
 
     @classmethod
     def of(cls, problem: ReadProblem, mixtures: Sequence[Mapping[Quorum, float]]) -> ReadStrategy:
@@ -84,7 +92,7 @@ class ReadStrategy:
                     expected="1",
                 )
             kept.append(tuple((q, p / total) for q, p in sorted(mixture.items()) if p > 0.0))
-        return cls(tuple(kept))
+        return cls(tuple(kept), problem.quorums.spare)
 
     @classmethod
     def coin(cls, problem: ReadProblem, share: float) -> ReadStrategy:

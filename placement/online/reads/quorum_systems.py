@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -31,6 +31,10 @@ class QuorumSystem(Protocol):
     @property
     def nodes(self) -> int:
         """How many nodes there are; quorums are sets of 0 … nodes − 1."""
+
+    @property
+    def spare(self) -> int:
+        """Answers of a quorum that a read does not wait for; the slowest ones."""
 
     def quorums(self, gateway: int) -> Iterator[Quorum]:
         """All quorums that `gateway` may ask."""
@@ -179,6 +183,7 @@ class Listed:
 
     nodes: int
     sets: tuple[Quorum, ...]
+    spare: ClassVar[int] = 0
 
     @classmethod
     def of(cls, nodes: int, sets: Iterable[Iterable[int]]) -> Listed:
@@ -237,6 +242,7 @@ class Grid:
 
     rows: int
     columns: int
+    spare: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         if self.rows < 1 or self.columns < 1:

@@ -16,7 +16,15 @@ from placement.online.reads.quorum_mixture import ReadStrategy
 from placement.online.reads.quorum_systems import Quorum
 from placement.online.reads.sample_path import uniforms
 
-__all__ = ["Answered", "FromStrategy", "ReadRule", "RuleState", "StrategyState"]
+__all__ = [
+    "Answered",
+    "FromStrategy",
+    "ReadRule",
+    "RuleState",
+    "StrategyState",
+    "WaitsForAll",
+    "answers_needed",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,8 @@ class ReadRule(Protocol):
         For tables.
     learns
         Whether :meth:`RuleState.answered` is to be called.
+    spare
+        Answers of a quorum of several nodes that a read does not wait for.
     """
 
     @property
@@ -77,17 +87,46 @@ class ReadRule(Protocol):
     def learns(self) -> bool:
         """Whether replies are to be told."""
 
+    @property
+    def spare(self) -> int:
+        """Answers of a quorum of several nodes that a read does not wait for."""
+
     def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
         """Begin a run on `nodes` nodes."""
 
 
+def answers_needed(quorum: Quorum, spare: int) -> int:
+    """Return how many answers a read of `quorum` waits for: a node asked alone, or all but spare.
+
+    Examples
+    --------
+    >>> answers_needed((2,), 1), answers_needed((0, 1, 2, 3), 1)
+    (1, 3)
+    """
+    return len(quorum) if len(quorum) == 1 else len(quorum) - spare
+
+
+class WaitsForAll:
+    """Base of rules whose reads wait for every node that they ask."""
+
+    @property
+    def spare(self) -> int:
+        """None."""
+        return 0
+
+
 @dataclass(frozen=True)
 class FromStrategy:
-    """Draws from a fixed strategy, for example an optimal one."""
+    """Draws from a fixed strategy, for example an optimal one; reads leave its spare answers."""
 
     strategy: ReadStrategy
     name: str = "strategy"
     learns: bool = False
+
+    @property
+    def spare(self) -> int:
+        """Answers of a quorum that a read does not wait for; of the strategy."""
+        return self.strategy.spare
 
     def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
         """Begin a run."""

@@ -1,7 +1,8 @@
 """Clients in a closed loop on a Raft group: lease-holder, local, quorum and strong quorum reads.
 
-A read visits its gateway, then the nodes its rule names, half an RTT away, and is done when *all*
-have answered: it returns the highest version, of equal ones that with a value. Under ``strong`` a
+A read visits its gateway, then the nodes its rule names, half an RTT away, and is done when all of
+them but the spare ones of the rule have answered: it returns the highest version it has seen, of
+equal ones that with a value. Later answers cost work and are not looked at. Under ``strong`` a
 replica with an unresolved intent on the key answers with its version and no value; when the winner
 has no value the gateway backs off, asks its rule again and retries, for ever if need be.
 
@@ -26,7 +27,7 @@ from placement.online.reads.cluster import Cluster, Workload
 from placement.online.reads.linearizability import Operation
 from placement.online.reads.machines import Machine
 from placement.online.reads.quorum_systems import Quorum
-from placement.online.reads.read_rules import Answered, ReadRule
+from placement.online.reads.read_rules import Answered, ReadRule, answers_needed
 from placement.online.reads.replicas import Entry, Replicas
 from placement.online.reads.run_result import ReadRun
 from placement.online.reads.sample_path import SamplePath, draw_path, uniforms
@@ -70,7 +71,7 @@ def simulate(
     ------
     InputError
         For bad arguments, or a rule that names a set from which nothing can be read: neither one
-        node nor m + 1.
+        node nor enough for m + 1 answers.
 
     Notes
     -----
@@ -98,13 +99,14 @@ def simulate(
 
 
 @dataclass(slots=True)
-class _Read:
-    """A read under way."""
+class _Attempt:
+    """One attempt of a read: answers of an earlier one may still be on their way."""
 
-    pending: int
-    best: tuple[int, bool]
-    retry: int
+    operation: int
+    gateway: int
     sent: float
+    pending: int
+    best: tuple[int, bool] = (-1, False)
 
 
 @dataclass(slots=True)
@@ -122,7 +124,7 @@ class _Run:
     def __init__(self, cluster: Cluster, rule: ReadRule, path: SamplePath, strong: bool) -> None:
         self.cluster, self.path = cluster, path
         self.rule = rule.start(cluster.nodes, cluster.leader, path.rule)
-        self.learns = rule.learns
+        self.learns, self.spare = rule.learns, rule.spare
         self.strong = strong
         self.machines = [Machine(cluster.cores) for _ in range(cluster.nodes)]
         self.replicas = Replicas(cluster.nodes, cluster.leader, cluster.visibility, strong)
@@ -138,7 +140,7 @@ class _Run:
         self.starts = [0.0] * path.operations
         self.retries = 0
         self.done: list[Operation] = []
-        self.reads: dict[int, _Read] = {}
+        self.attempts: dict[int, int] = {}
         self.writes: dict[int, _Write] = {}
         self.queues: dict[int, deque[int]] = {}
 
@@ -169,7 +171,7 @@ class _Run:
         work = self.cluster.gateway_ms * float(self.path.work[o, 0])
         end = self.machines[gateway].visit(self.now, work)
         if self.path.reads[o]:
-            self.reads[o] = _Read(0, (-1, False), 0, 0.0)
+            self.attempts[o] = 0
             self.at(end, self.route, o, gateway)
         else:
             self.writes[o] = _Write()
@@ -189,17 +191,18 @@ class _Run:
         """Ask the rule and send to the nodes it names."""
         quorum = self.rule.choose(gateway, self.now)
         self._check(quorum)
-        read = self.reads[o]
-        read.pending, read.best, read.sent = len(quorum), (-1, False), self.now
+        attempt = _Attempt(o, gateway, self.now, answers_needed(quorum, self.spare))
         for node in quorum:
             if node == gateway:
-                self.read_at(o, gateway, node)
+                self.read_at(attempt, node)
             else:
-                self.at(self.now + self.half[gateway][node], self.read_at, o, gateway, node)
+                self.at(self.now + self.half[gateway][node], self.read_at, attempt, node)
 
     def _check(self, quorum: Quorum) -> None:
         many = len(quorum)
-        if many != 1 and (many < self.size or len(set(quorum)) < many):
+        if many != 1 and (
+            answers_needed(quorum, self.spare) < self.size or len(set(quorum)) < many
+        ):
             self._refuse(quorum)
         for node in quorum:
             if not 0 <= node < self.cluster.nodes:
@@ -210,42 +213,44 @@ class _Run:
             "the rule named no quorum",
             field="rule",
             value=quorum,
-            expected=f"one node, or at least {self.size} different ones",
+            expected=f"one node, or at least {self.size + self.spare} different ones",
         )
 
-    def read_at(self, o: int, gateway: int, node: int) -> None:
+    def read_at(self, attempt: _Attempt, node: int) -> None:
         """The read arrives at a node; its answer is put on the way."""
-        service = self.cluster.read_ms * float(self.path.work[o, 1 + node])
+        service = self.cluster.read_ms * float(self.path.work[attempt.operation, 1 + node])
         machine = self.machines[node]
         queue = 0
         if self.learns:
             end, queue = machine.visit_counted(self.now, service)
         else:
             end = machine.visit(self.now, service)
-        back = self.half[node][gateway]
-        self.at(end + back, self.reply, o, gateway, node, end, service, queue)
+        back = self.half[node][attempt.gateway]
+        self.at(end + back, self.reply, attempt, node, end, service, queue)
 
     def reply(
-        self, o: int, gateway: int, node: int, served: float, service: float, queue: int
+        self, attempt: _Attempt, node: int, served: float, service: float, queue: int
     ) -> None:
         """An answer is back: what the replica showed at the end of its service counts."""
-        read = self.reads[o]
+        o, gateway = attempt.operation, attempt.gateway
         if self.learns:
-            wait = self.now - read.sent
+            wait = self.now - attempt.sent
             self.rule.answered(Answered(gateway, node, self.now, wait, service, queue))
-        seen = self.replicas.see(node, int(self.path.key[o]), served)
-        if seen > read.best:
-            read.best = seen
-        read.pending -= 1
-        if read.pending:
+        attempt.pending -= 1
+        if attempt.pending < 0:  # a spare one: the attempt went on without it
             return
-        version, has_value = read.best
+        seen = self.replicas.see(node, int(self.path.key[o]), served)
+        if seen > attempt.best:
+            attempt.best = seen
+        if attempt.pending:
+            return
+        version, has_value = attempt.best
         if has_value:
-            del self.reads[o]
+            del self.attempts[o]
             self.finish(o, version)
             return
-        wait = self.cluster.backoff.draw(read.retry, next(self.waits))
-        read.retry += 1
+        wait = self.cluster.backoff.draw(self.attempts[o], next(self.waits))
+        self.attempts[o] += 1
         self.retries += 1
         self.at(self.now + wait, self.route, o, gateway)
 

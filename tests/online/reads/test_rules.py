@@ -164,7 +164,7 @@ def test_every_request_is_answered(make):
     kept = []
 
     class Watched:
-        name, learns = rule.name, rule.learns
+        name, learns, spare = rule.name, rule.learns, rule.spare
 
         def start(self, nodes, leader, rng):
             kept.append(rule.start(nodes, leader, rng))

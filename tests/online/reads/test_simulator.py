@@ -15,9 +15,12 @@ from placement.online.reads import (
     FromStrategy,
     ReadProblem,
     ReadStrategy,
+    Threshold,
     Visibility,
     Workload,
     bottleneck,
+    check,
+    evaluate,
     simulate,
 )
 from placement.online.reads.machines import Machine
@@ -80,15 +83,68 @@ def test_busy_time_is_demand():
     """Work at every node equals the demand of the laws; throughput stays below their bound."""
     problem = ReadProblem.uniform(5)
     strategy = ReadStrategy.coin(problem, X)
-    law = bottleneck(Cluster(), Workload(), strategy.mixtures)
+    law = bottleneck(Cluster(), Workload(), strategy)
     assert law.throughput == pytest.approx(8000 / (0.18 + 0.95 * 0.4 * 3 / 7 + 0.05 * 2))
     run = simulate(Cluster(), Workload(), FromStrategy(strategy), operations=20_000, seed=2)
     demand = np.array(run.busy) / len(run.history)
     assert demand == pytest.approx(law.demand, rel=0.02)
     assert 0.95 * law.throughput < run.throughput < 1.02 * law.throughput
     assert run.latency.mean > 0.98 * law.latency
-    few = bottleneck(Cluster(), Workload(clients=2), strategy.mixtures)
+    few = bottleneck(Cluster(), Workload(clients=2), strategy)
     assert few.throughput == pytest.approx(2000 / few.idle_ms)
+
+
+@pytest.mark.parametrize("spare", [0, 1])
+@pytest.mark.parametrize("gateway", range(5))
+def test_the_simulator_waits_for_as_many_answers_as_the_model(spare, gateway):
+    """Without work a read takes what the evaluator says, one slow node asked in vain included."""
+    rtt = np.full((5, 5), 0.8)
+    rtt[:, 4] = rtt[4] = 60.0
+    np.fill_diagonal(rtt, 0.0)
+    reads = np.eye(5)[gateway]
+    problem = ReadProblem(rtt, reads, None, system=Threshold(5, 3, spare=spare))
+    quorum = tuple(sorted({0, 1, 2, 3 if spare else 4, 4} | {gateway}))[-3 - spare :]
+    quorum = quorum if gateway in quorum else (gateway, *quorum[1:])
+    strategy = ReadStrategy.of(problem, [_any(problem, g, gateway, quorum) for g in range(5)])
+    cluster = Cluster(gateway_ms=0.0, read_ms=0.0, rtt=rtt)
+    workload = Workload(clients=3, read_share=1, gateways=tuple(reads))
+    run = simulate(cluster, workload, FromStrategy(strategy), operations=300)
+    model = evaluate(problem, strategy).latency
+    assert run.read_latency.mean == pytest.approx(model, rel=1e-9)
+    assert model == (60.0 if gateway == 4 or not spare else 0.8)
+    law = bottleneck(cluster, workload, strategy)
+    assert law.idle_ms == pytest.approx(model)
+
+
+def _any(problem, gateway, chosen, quorum):
+    """The quorum at the chosen gateway, the first legal one elsewhere."""
+    return {quorum if gateway == chosen else problem.choices(gateway)[0]: 1.0}
+
+
+def test_answers_that_come_late_cost_work_and_nothing_else():
+    """Reads with a spare node stay linearizable, retries included; all four nodes work."""
+    problem = ReadProblem(np.ones((5, 5)), np.ones(5), None, system=Threshold(5, 3, spare=1))
+    strategy = ReadStrategy.coin(problem, 0.0)
+    cluster = Cluster(intent_ms=3.0, visibility=Visibility.LOG)
+    workload = Workload(clients=20, read_share=0.6, keys=2)
+    run = simulate(cluster, workload, FromStrategy(strategy), strong=True, operations=4000)
+    assert len(run.history) == 4000
+    assert run.retries > 100
+    assert check(run.history).linearizable
+    calm = Workload(clients=20, read_share=1)
+    run = simulate(cluster, calm, FromStrategy(strategy), operations=6000)
+    law = bottleneck(cluster, calm, strategy)
+    assert sum(run.busy) / len(run.history) == pytest.approx(law.demand.sum(), rel=0.02)
+    assert law.demand.sum() == pytest.approx(0.9 + 4 * 0.4)
+    assert run.latency.mean > law.idle_ms
+
+
+def test_too_few_answers_are_refused():
+    """Two answers of three are no majority of five, whoever is spared."""
+    problem = ReadProblem(np.ones((5, 5)), np.ones(5), None, system=Threshold(5, 2, spare=1))
+    rule = FromStrategy(ReadStrategy.coin(problem, 0.0))
+    with pytest.raises(InputError, match="rule"):
+        simulate(Cluster(), Workload(), rule, operations=50)
 
 
 def test_reference_shape():
@@ -319,7 +375,7 @@ def test_only_writes_only_reads_one_operation():
 
 
 class Nonsense:
-    name, learns = "nonsense", False
+    name, learns, spare = "nonsense", False, 0
 
     def start(self, nodes, leader, rng):
         return self
