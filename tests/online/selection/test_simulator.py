@@ -3,6 +3,9 @@
 import dataclasses
 import json
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,6 +52,36 @@ def test_a_wait_that_rounding_swallows_still_ends(engine):
     late = dataclasses.replace(sample, arrival=sample.arrival + 1e9)
     rules = LimiterRules(wake="strict", rate=0.3, tokens=1.0)
     assert np.isfinite(run(late, C3(tie="ring", limiter=rules), engine).latency).all()
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+from heuristics.online.selection.least_outstanding import LeastOutstanding
+from heuristics.online.selection.run_policy import run
+from placement.online.selection import Cluster, draw
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the parent process ignores
+path = draw(Cluster(requests=4_000_000), 1)
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+began = time.process_time()
+try:
+    run(path, LeastOutstanding(), "compiled")
+except KeyboardInterrupt:
+    print("interrupted", time.process_time() - began)
+"""
+
+
+@needs_kernel
+def test_the_kernel_answers_an_interrupt():
+    """In a process of its own, so that a signal that came late would interrupt nothing else."""
+    root = Path(__file__).resolve().parents[3]
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, cwd=root
+    )
+    assert done.returncode == 0, done.stderr
+    said, seconds = done.stdout.split()
+    assert said == "interrupted"
+    assert float(seconds) < 1.0  # the whole run takes 3 s or more
 
 
 def replay(sample, outcome):

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define EVENTS_BETWEEN_PAUSES 65536 /* some ten milliseconds */
+
 enum { REACH, DONE, ANSWER, WAKE, RETRY };
 
 double work_of(const run *r, int64_t number)
@@ -246,6 +248,8 @@ int run_all(run *r)
         return 0;
     while (answered < r->n && !r->out_of_memory) {
         r->events += 1;
+        if (r->events % EVENTS_BETWEEN_PAUSES == 0 && r->pause(r))
+            return 0;
         if (coming < r->n && (!r->pending || r->arrival[coming] <= r->heap[0].time)) {
             arrive(r, coming, r->arrival[coming]);
             coming += 1;

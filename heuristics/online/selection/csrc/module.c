@@ -28,7 +28,16 @@ static int in_range(const int64_t *values, int64_t n, int64_t below)
 PyDoc_STRVAR(run_doc,
              "run(sizes, times, policy, limiter, arrival, client, group, work, shadowed, shadow_work,\n"
              "    shuffle, means, latency, server, start) -> (end_ms, tries, refused, events)\n\n"
-             "Simulate; the last three buffers are written. Releases the interpreter lock.");
+             "Simulate; the last three buffers are written. Releases the interpreter lock, and takes\n"
+             "it now and then to let signal handlers run; what they raise ends the run.");
+
+static int pause_now(run *r)
+{
+    PyEval_RestoreThread(r->thread);
+    r->raised = PyErr_CheckSignals() != 0;
+    r->thread = PyEval_SaveThread();
+    return r->raised;
+}
 
 static PyObject *simulate(PyObject *self, PyObject *args)
 {
@@ -94,14 +103,15 @@ static PyObject *simulate(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "a client or a group is out of range");
         goto out;
     }
-    Py_BEGIN_ALLOW_THREADS
+    r.pause = pause_now;
+    r.thread = PyEval_SaveThread();
     finished = run_all(&r);
     run_free(&r);
-    Py_END_ALLOW_THREADS
+    PyEval_RestoreThread(r.thread);
     if (finished)
         result = Py_BuildValue("dLLL", r.end, (long long)r.tries, (long long)r.refused,
                                (long long)r.events);
-    else
+    else if (!r.raised)
         PyErr_NoMemory();
 out:
     while (held > 0)

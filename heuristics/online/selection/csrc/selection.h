@@ -39,7 +39,7 @@ typedef struct {
     int heard;
 } knowledge;
 
-typedef struct {
+typedef struct run {
     /* the sample path, owned by the caller */
     int64_t n, clients, servers, slots, replication, epochs;
     double delay, period;
@@ -74,9 +74,13 @@ typedef struct {
     int64_t pending, room;
     uint64_t sequence;
     int out_of_memory;
+    /* called every EVENTS_BETWEEN_PAUSES events; not 0: stop */
+    int (*pause)(struct run *r);
+    void *thread; /* of the binding */
+    int raised;
 } run;
 
-int run_all(run *r); /* 0: out of memory */
+int run_all(run *r); /* 0: out of memory, or stopped by `pause` */
 void run_free(run *r);
 
 double work_of(const run *r, int64_t number);
