@@ -46,8 +46,8 @@ class SamplePath:
         Work of those extra reads, by the order of the other replicas on the ring; shape
         (n, replication − 1). Each copy has its own.
     shuffle
-        A random order of the replicas' places for each read, for random policies and random ties;
-        shape (n, replication).
+        A random order of the replicas' places for each read, for random policies and random ties:
+        each row a permutation; shape (n, replication).
     uniform
         A uniform number per read, for policies that need one; shape (n,).
     means
@@ -95,7 +95,16 @@ class SamplePath:
                 raise InputError("not a time", field=name, expected=f"0 to {_LONGEST:g} ms")
         for name, below in (("client", cluster.clients), ("group", cluster.servers)):
             _within(getattr(self, name), name, below)
-        _within(self.shuffle, "shuffle", others + 1)
+        # A row that leaves a replica out leaves its place in the order of a policy undefined.
+        wrong = (np.sort(self.shuffle, axis=1) != np.arange(others + 1)).any(axis=1)
+        if wrong.any():
+            read = int(np.argmax(wrong))
+            raise InputError(
+                f"row {read} is no order of the replicas",
+                field="shuffle",
+                value=self.shuffle[read].tolist(),
+                expected=f"each of 0 to {others} once",
+            )
 
     @property
     def size(self) -> int:
