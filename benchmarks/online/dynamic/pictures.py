@@ -26,7 +26,9 @@ def _columns(path: Path) -> dict[str, Any]:
     }
 
 
-def pictures(document: Mapping[str, Any], mechanism: Path, latency: Path, folder: Path) -> None:
+def pictures(
+    document: Mapping[str, Any], mechanism: Path, latency: Path, other_keys: Path, folder: Path
+) -> None:
     """Draw Figures 3 to 7 into a folder, of the series that exist."""
     if mechanism.exists():
         data = _columns(mechanism)
@@ -65,18 +67,14 @@ def pictures(document: Mapping[str, Any], mechanism: Path, latency: Path, folder
             top=12,
             bottom=0,
         )
-    if latency.exists():
-        data = _columns(latency)
-        colours = {"none": _GREY, "MRU": _BROWN, "RR": _GREEN, "LRU": _RED, "ARC": _VIOLET}
-        series = {name: (data[name], colour) for name, colour in colours.items()}
-        series["votes"] = (data["votes"], _BLUE)
-        _lines(
+    if latency.exists() and other_keys.exists():
+        _reads_over_time(
             folder / "online-dynamic-fig6.png",
-            data["time"],
-            series,
-            "mean read latency (ms)",
-            "95 % reads. Published order: MRU, none, then LRU and ARC alike, votes best",
-            bottom=0,
+            {
+                "95 % reads, writes to other keys (as published). Published order: MRU, none, "
+                "LRU and ARC alike, votes": _columns(other_keys),
+                "95 % reads, writes to keys that are read, which evict": _columns(latency),
+            },
         )
     if "latency" in document["parts"]:
         _bars(folder / "online-dynamic-fig7.png", document["parts"]["latency"]["rows"])
@@ -103,17 +101,39 @@ def _lines(
 ) -> None:
     figure = _figure(9, 3.6)
     axes = figure.subplots()
+    _over_time(axes, time, series, label, note)
+    axes.set_xlabel("time (s)")
+    axes.set_ylim(bottom=bottom, top=top)
+    figure.savefig(path, dpi=110)
+
+
+def _over_time(
+    axes: Any, time: Any, series: Mapping[str, tuple[Any, str]], label: str, note: str
+) -> None:
+    """Draw lines over time with the restarts of generators."""
     for restart in range(30, int(time.max()) + 1, 30):
         axes.axvline(restart, color="#cccccc", lw=0.8, ls="--", zorder=0)
     for name, (values, colour) in series.items():
         axes.plot(time, values, color=colour, lw=1.6, label=name)
-    axes.set_xlabel("time (s)")
     axes.set_ylabel(label)
-    axes.set_ylim(bottom=bottom, top=top)
     axes.set_xlim(0, time.max())
     axes.set_title(note, fontsize=9, loc="left")
     axes.legend(frameon=False, ncols=3, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _reads_over_time(path: Path, panels: Mapping[str, Mapping[str, Any]]) -> None:
+    """Draw the mean read latency of all policies, one panel for each note."""
+    colours = {"none": _GREY, "MRU": _BROWN, "RR": _GREEN, "LRU": _RED, "ARC": _VIOLET}
+    colours["votes"] = _BLUE
+    figure = _figure(9, 6.8)
+    for axes, (note, data) in zip(
+        figure.subplots(len(panels), sharex=True), panels.items(), strict=True
+    ):
+        series = {name: (data[name], colour) for name, colour in colours.items()}
+        _over_time(axes, data["time"], series, "mean read latency (ms)", note)
+        axes.set_ylim(bottom=0)
+    axes.set_xlabel("time (s)")
     figure.savefig(path, dpi=110)
 
 

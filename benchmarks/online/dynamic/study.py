@@ -14,7 +14,7 @@ import argparse
 import csv
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ __all__ = ["main"]
 RESULTS = ROOT / "benchmarks" / "results" / "online_dynamic.json"
 MECHANISM = ROOT / "benchmarks" / "results" / "online_dynamic_mechanism.csv"
 LATENCY = ROOT / "benchmarks" / "results" / "online_dynamic_latency.csv"
+OTHER_KEYS = ROOT / "benchmarks" / "results" / "online_dynamic_other_keys.csv"
 PAGE = ROOT / "docs" / "benchmarks" / "online_dynamic.md"
 FIGURES = ROOT / "docs" / "figures"
 
@@ -89,11 +90,14 @@ def _write_series(path: Path, names: Sequence[str], columns: Sequence[Sequence[f
             writer.writerow(["" if np.isnan(value) else f"{value:.5g}" for value in row])
 
 
-def _latency(seeds: Sequence[int]) -> list[dict[str, Any]]:
+def _latency(
+    seeds: Sequence[int], of: Callable[[int], Iterator[dict[str, Any]]], path: Path
+) -> list[dict[str, Any]]:
+    """Rows of runs of all policies; the series of the first seed at 5 % writes goes to `path`."""
     rows: list[dict[str, Any]] = []
     series: dict[str, Sequence[float]] = {}
     for seed in seeds[:2]:
-        for row in runs.latency_runs(seed):
+        for row in of(seed):
             found = row.pop("series", None)
             if found is not None and row["write_share"] == 0.05 and seed == seeds[0]:
                 # Means over 2 s: at 400 requests per second and generator the rest is noise.
@@ -103,7 +107,7 @@ def _latency(seeds: Sequence[int]) -> list[dict[str, Any]]:
                 row["record"] = json.loads(row["record"])
             rows.append({"seed": seed, **row})
             print(f"latency, seed {seed}: {row['policy']}", file=sys.stderr)
-    _write_series(LATENCY, list(series), list(series.values()))
+    _write_series(path, list(series), list(series.values()))
     return rows
 
 
@@ -130,7 +134,8 @@ PARTS: dict[str, Callable[[Sequence[int]], Any]] = {
     "mechanism": _mechanism,
     "grace": _each(lambda seeds: runs.grace_sweep(seeds[0])),
     "memory": _each(lambda seeds: runs.memory_runs(seeds[0])),
-    "latency": _latency,
+    "latency": lambda seeds: _latency(seeds, runs.latency_runs, LATENCY),
+    "other_keys": lambda seeds: _latency(seeds, runs.other_keys_runs, OTHER_KEYS),
 }
 
 
@@ -170,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.write_docs:
         document = _stored()
         PAGE.write_text(page(document), encoding="utf-8")
-        pictures(document, MECHANISM, LATENCY, FIGURES)
+        pictures(document, MECHANISM, LATENCY, OTHER_KEYS, FIGURES)
     return code
 
 

@@ -3,7 +3,8 @@
 The k objects of a site's cache are spread over its nodes by the ring. A client whose site has no
 static copy asks the node at its site that would hold the object. A hit costs the local RTT; on a
 miss the local hop is lost, the closest static copy answers, and the object is cached. A write
-evicts the object from the caches of all sites.
+evicts the object from the caches of all sites, unless the workload writes to other keys than are
+read.
 """
 
 from __future__ import annotations
@@ -114,6 +115,7 @@ def simulate_caches(
     rows: list[tuple[float, float, float]] = []
     latencies: Counter[float] = Counter()
     hits = misses = evictions = 0
+    evicting = workload.write_keys == "read"
     for tick in requests(world, workload, seed):
         home = world.generators.site[tick.generator]
         local = static[home, tick.key]
@@ -121,7 +123,7 @@ def simulate_caches(
         if caches is not None:
             nodes = holder[home, tick.key]
             found = np.zeros(len(home), dtype=bool)
-            seen = np.flatnonzero(~local | tick.write)
+            seen = np.flatnonzero((~local & ~tick.write) | (tick.write & evicting))
             for index, write, node, key in zip(
                 seen.tolist(),
                 tick.write[seen].tolist(),
@@ -140,7 +142,7 @@ def simulate_caches(
             latency = np.where(asked, np.where(found, own, own + latency), latency)
             hits += int(found.sum())
             misses += int((asked & ~found).sum())
-            evictions += int(tick.write.sum()) * len(holder)
+            evictions += int(tick.write.sum()) * len(holder) if evicting else 0
         writes = write_rtt(rtt, closest, static, home[tick.write], tick.key[tick.write], forwarding)
         read = latency[~tick.write]
         values, counts = np.unique(read, return_counts=True)
@@ -162,15 +164,17 @@ def accesses(world: World, workload: Workload, seed: int) -> list[Accesses]:
     """Return what the cache of each node sees in a run, nodes in order.
 
     Reads of objects without a static copy at the reader's site, and all writes of objects that the
-    node would hold.
+    node would hold, unless the workload writes to other keys than are read.
     """
     static = world.problem(0).static
+    evicting = workload.write_keys == "read"
     holder = world.ring.holders(world.keys)
     parts: list[list[IntArray]] = [[] for _ in world.ring.site]
     for tick in requests(world, workload, seed):
         home = world.generators.site[tick.generator]
         for site in range(len(holder)):
-            seen = tick.write | ((home == site) & ~static[site, tick.key])
+            reading = (home == site) & ~static[site, tick.key] & ~tick.write
+            seen = reading | (tick.write & evicting)
             nodes = holder[site, tick.key[seen]]
             events = np.where(tick.write, -tick.key - 1, tick.key)[seen]
             for node in np.unique(nodes).tolist():

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
-from placement.checks import BoolArray, IntArray, number
-from placement.errors import InputError
+from placement.checks import BoolArray, IntArray, instance_of, number, text
 from placement.online.dynamic.hot_set_demand import Generators, World
 from placement.online.random_streams import spawn_streams
 
-__all__ = ["CAUSES", "Tick", "Workload", "requests"]
+__all__ = ["CAUSES", "Tick", "Workload", "WriteKeys", "requests"]
+
+WriteKeys = Literal["read", "other"]
 
 CAUSES = ("ring", "demand", "restarts", "arrivals", "policy")
 """Streams of a run: where things are; what is popular; new hot sets; requests; a policy's draws."""
@@ -29,7 +31,12 @@ class Workload:
     rate
         Requests per second of each generator, a Poisson process.
     write_share
-        Share of requests that are writes, to keys drawn like those of reads.
+        Share of requests that are writes.
+    write_keys
+        "read": writes go to keys drawn like those of reads, so that they evict objects from caches
+        and wait for dynamic copies. "other": each goes to a key of its own that is never read and
+        lies at the same place on the ring, as in Figure 6 of the paper; such keys have static
+        copies alone.
     restart_every
         Seconds between restarts, which go through the generators in turn; 0: never.
     tick
@@ -41,16 +48,15 @@ class Workload:
     write_share: float = 0.0
     restart_every: float = 30.0
     tick: float = 0.5
+    write_keys: WriteKeys = "read"
 
     def __post_init__(self) -> None:
         number(self.seconds, "seconds", above=True)
         number(self.rate, "rate")
         number(self.restart_every, "restart_every")
         number(self.tick, "tick", above=True)
-        if not 0 <= self.write_share <= 1:
-            raise InputError(
-                "out of range", field="write_share", value=self.write_share, expected="0 to 1"
-            )
+        number(self.write_share, "write_share", maximum=1.0)
+        text(self.write_keys, "write_keys", choices=get_args(WriteKeys))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,6 +85,8 @@ class Tick:
 
 def requests(world: World, workload: Workload, seed: int) -> Iterator[Tick]:
     """Yield the ticks of a run; the same for the same world, workload and seed."""
+    instance_of(world, World, "world", "a World of placement.online.dynamic")
+    instance_of(workload, Workload, "workload", "a Workload of placement.online.dynamic")
     streams = spawn_streams(seed, CAUSES)
     arrivals, restarts = streams["arrivals"], streams["restarts"]
     generators = world.generators

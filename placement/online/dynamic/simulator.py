@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.checks import BoolArray, FloatArray, IntArray, instance_of
 from placement.errors import InputError
 from placement.online.dynamic.clients import Clients
 from placement.online.dynamic.hot_set_demand import Generators, World
 from placement.online.dynamic.read_votes import most_voted
-from placement.online.dynamic.request_traffic import Tick, Workload, requests
+from placement.online.dynamic.request_traffic import Tick, Workload, WriteKeys, requests
 from placement.online.dynamic.vote_servers import Cluster, Settings
 from placement.online.dynamic.write_wait import Forwarding, write_rtt
 
@@ -108,6 +108,10 @@ def simulate(
     -----
     O(requests · longest preference list + ticks · sites · objects).
     """
+    instance_of(world, World, "world", "a World of placement.online.dynamic")
+    instance_of(workload, Workload, "workload", "a Workload of placement.online.dynamic")
+    instance_of(settings, Settings, "settings", "Settings of placement.online.dynamic")
+    instance_of(forwarding, Forwarding, "forwarding", "a Forwarding")
     if workload.tick > settings.round_s:
         raise InputError(
             "a tick spans more than a round",
@@ -115,7 +119,7 @@ def simulate(
             value=workload.tick,
             expected=f"at most round_s = {settings.round_s}",
         )
-    run = _Run(world, settings, forwarding)
+    run = _Run(world, settings, forwarding, workload.write_keys)
     for tick in requests(world, workload, seed):
         run.step(tick)
     return run.trace()
@@ -124,8 +128,11 @@ def simulate(
 class _Run:
     """State of a simulation."""
 
-    def __init__(self, world: World, settings: Settings, forwarding: Forwarding) -> None:
+    def __init__(
+        self, world: World, settings: Settings, forwarding: Forwarding, write_keys: WriteKeys
+    ) -> None:
         self._world, self._settings, self._forwarding = world, settings, forwarding
+        self._write_keys = write_keys
         self._cluster = Cluster(world, settings)
         self._clients = Clients(world, settings)
         problem = world.problem(settings.k)
@@ -160,7 +167,9 @@ class _Run:
         writes = write_rtt(
             self._rtt,
             self._closest,
-            self._static | self._cluster.copies.active,
+            self._static | self._cluster.copies.active
+            if self._write_keys == "read"
+            else self._static,
             self._clients.site[tick.generator[tick.write]],
             tick.key[tick.write],
             self._forwarding,

@@ -1,5 +1,6 @@
 """Caches: each rule by hand, Belady against brute force, Che's approximation against simulation."""
 
+import dataclasses
 import itertools
 import random
 
@@ -209,6 +210,33 @@ def test_caches_come_in_the_order_of_figure_6(traces):
     before = np.average(none.reads[0], weights=none.reads[1])
     assert before > mean["MRU"] > mean["RR"] > mean["LRU"]
     assert abs(mean["ARC"] - mean["LRU"]) < 0.15 * mean["LRU"]
+
+
+def test_writes_to_other_keys_evict_nothing(traces):
+    """Figure 6 of the paper: hits are those of the reads alone, and Belady sees no writes."""
+    world, workload, made, none = traces
+    calm = dataclasses.replace(workload, write_keys="other")
+    reads = [
+        (np.asarray(each.events)[np.asarray(each.events) >= 0], each)
+        for each in accesses(world, workload, 1)
+    ]
+    for (alone, _), other in zip(reads, accesses(world, calm, 1), strict=True):
+        assert np.array_equal(alone, other.events)
+    for name in NAMES:
+        rng = np.random.default_rng(0)
+        trace = simulate_caches(
+            world, calm, cache_maker(name, rng), 64, 1, forwarding=Forwarding.ALL
+        )
+        assert trace.evictions == 0
+        assert trace.write_ms == pytest.approx(none.write_ms, nan_ok=True)
+        if name == "LRU":
+            caches = [cache_maker("LRU", rng)(4) for _ in reads]
+            hits = sum(
+                replay(cache, alone.tolist())
+                for cache, (alone, _) in zip(caches, reads, strict=True)
+            )
+            assert trace.hits == pytest.approx(hits / sum(len(alone) for alone, _ in reads))
+            assert trace.hits > made["LRU"].hits
 
 
 def test_mru_keeps_what_nobody_reads():

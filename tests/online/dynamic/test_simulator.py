@@ -32,6 +32,16 @@ def restarting():
     return simulate(world_of(), workload, Settings(k=100), 1)
 
 
+def test_writes_to_other_keys_wait_for_static_copies_alone(calm):
+    workload = Workload(seconds=60, rate=400, restart_every=0, write_share=0.05, write_keys="other")
+    other = simulate(world_of(), workload, Settings(k=100), 1)
+    assert np.array_equal(other.read_ms, calm.read_ms)
+    before, after = slice(0, at(calm, 12)), slice(at(calm, 12), None)
+    assert np.array_equal(other.write_ms[before], calm.write_ms[before])
+    assert (other.write_ms[after] <= calm.write_ms[after]).all()
+    assert other.write_ms[after].mean() < calm.write_ms[after].mean()
+
+
 def at(trace, seconds):
     return int(np.searchsorted(trace.time, seconds))
 
