@@ -31,6 +31,7 @@ __all__ = [
     "mapping",
     "nonnegative",
     "number",
+    "numbers_of",
     "text",
     "unique_names",
     "whole",
@@ -146,8 +147,9 @@ def number(
     minimum: float = 0.0,
     maximum: float = math.inf,
     above: bool = False,
+    infinite: bool = False,
 ) -> float:
-    """Check one finite number and return it as a float.
+    """Check one number, finite unless said otherwise, and return it as a float.
 
     Parameters
     ----------
@@ -159,6 +161,8 @@ def number(
         Smallest and largest number accepted; −∞ and ∞ accept every finite number.
     above
         Whether the number must be greater than `minimum`.
+    infinite
+        Whether ∞ is accepted too.
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         problem = "not a number"
@@ -169,13 +173,15 @@ def number(
         except OverflowError:
             result = math.inf
         in_range = minimum <= result <= maximum and not (above and result == minimum)
-        if math.isfinite(result) and in_range:
+        if in_range and (math.isfinite(result) or (infinite and result == value)):
             return result
     raise InputError(
         problem,
         field=field,
         value=value,
-        expected="a finite number" + _number_range(minimum, maximum, above),
+        expected=("a" if infinite else "a finite")
+        + " number"
+        + _number_range(minimum, maximum, above),
     )
 
 
@@ -234,6 +240,19 @@ def _article(name: str) -> str:
     return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
+def numbers_of(values: object, field: str) -> FloatArray:
+    """Check that NumPy can turn `values` into floats and return a new array, whatever its shape."""
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind not in _NUMERIC:
+            raise TypeError(f"they are of type {given.dtype}")
+        return np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"not a table of numbers ({error})", field=field, expected="numbers"
+        ) from None
+
+
 def nonnegative(
     values: object,
     field: str,
@@ -260,15 +279,7 @@ def nonnegative(
         With the wrong shape, or naming the first element that is NaN, infinite, negative or larger
         than `maximum`.
     """
-    try:
-        given = np.asarray(values)
-        if given.dtype.kind not in _NUMERIC:
-            raise TypeError(f"they are of type {given.dtype}")
-        array = np.array(given, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(
-            f"not a table of numbers ({error})", field=field, expected="numbers"
-        ) from None
+    array = numbers_of(values, field)
     shape = tuple(len(names) for _, names in axes)
     if array.shape != shape:
         wanted = " × ".join(f"{len(names)} {word}s" for word, names in axes)

@@ -14,11 +14,18 @@ import numpy as np
 
 from placement.errors import InputError
 
-__all__ = ["CAUSES", "spawn_streams"]
+__all__ = ["CAUSES", "checked_seed", "spawn_streams"]
 
 CAUSES = ("speeds", "arrivals", "work", "shadow", "policy")
 """Server speeds; arrivals with their client and key; work per request; extra reads; what a policy
 draws for itself."""
+
+
+def checked_seed(seed: object) -> int:
+    """Check a seed, a whole number >= 0 of any size, and return it as an int."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError("no seed", field="seed", value=seed, expected="a whole number >= 0")
+    return int(seed)
 
 
 def spawn_streams(seed: int, causes: Sequence[str] = CAUSES) -> dict[str, np.random.Generator]:
@@ -47,13 +54,12 @@ def spawn_streams(seed: int, causes: Sequence[str] = CAUSES) -> dict[str, np.ran
     >>> float(streams["work"].random()) == float(spawn_streams(7)["work"].random())
     True
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError("no seed", field="seed", value=seed, expected="a whole number >= 0")
+    root = np.random.SeedSequence(checked_seed(seed))
     if len(set(causes)) != len(causes):
         raise InputError(
             "a cause is named twice", field="causes", value=tuple(causes), expected="unique names"
         )
-    children = np.random.SeedSequence(int(seed)).spawn(len(causes))
+    children = root.spawn(len(causes))
     return {
         cause: np.random.default_rng(child) for cause, child in zip(causes, children, strict=True)
     }

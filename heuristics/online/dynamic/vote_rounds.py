@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray
-from placement.errors import InputError
+from placement.checks import BoolArray, FloatArray, instance_of, whole
 from placement.online.dynamic.copy_lifecycle import CopySet
 from placement.online.dynamic.evaluator import evaluate
 from placement.online.dynamic.problem import ReplicationProblem
@@ -99,8 +98,8 @@ def run_votes(
     -----
     O(rounds · sites · objects · log objects). Writes do not vote.
     """
-    if rounds < 1:
-        raise InputError("out of range", field="rounds", value=rounds, expected="at least 1")
+    instance_of(problem, ReplicationProblem, "problem", "a ReplicationProblem")
+    rounds = whole(rounds, "rounds", minimum=1)
     state = CopySet(problem.static, grace)
     costs: list[float] = []
     sizes: list[FloatArray] = []

@@ -26,7 +26,7 @@ import numpy as np
 
 from heuristics.online.reads.paper_paths import checked_share
 from heuristics.online.reads.reply_feedback import Learner
-from placement.checks import FloatArray, number
+from placement.checks import FloatArray, function, instance_of, number, numbers_of, text
 from placement.errors import InputError
 from placement.online.reads import (
     Answered,
@@ -54,9 +54,10 @@ class NearestMajority(WaitsForAll):
 
     rtt: FloatArray
     share: float = 0.0
-    learns: bool = False
+    learns: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rtt", numbers_of(self.rtt, "rtt"))
         checked_share(self.share)
 
     @property
@@ -92,7 +93,7 @@ class _Listening(WaitsForAll):
     """What rules share that learn from replies and have nothing but the coin: see their states."""
 
     share: float = 0.0
-    learns: bool = True
+    learns: ClassVar[bool] = True
     label: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -163,7 +164,7 @@ class C3Majority(WaitsForAll):
 
     share: float = 0.0
     exponent: float = 3.0
-    learns: bool = True
+    learns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_share(self.share)
@@ -220,10 +221,13 @@ class Resolving:
     first: ReadStrategy
     window_ms: float = 100.0
     name: str = "solved every window"
-    learns: bool = False
+    learns: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        function(self.solve, "solve")
+        instance_of(self.first, ReadStrategy, "first", "a ReadStrategy")
         number(self.window_ms, "window_ms", above=True)
+        text(self.name, "name")
 
     @property
     def spare(self) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class LeaseHolder(WaitsForAll):
     """Every read goes to L."""
 
     name: str = "lease-holder"
-    learns: bool = False
+    learns: ClassVar[bool] = False
 
     def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
         """Begin a run."""
@@ -40,7 +41,7 @@ class Local(WaitsForAll):
     """Every gateway reads its own copy: stale reads are possible, performance is an upper bound."""
 
     name: str = "local"
-    learns: bool = False
+    learns: ClassVar[bool] = False
 
     def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
         """Begin a run."""
@@ -61,7 +62,7 @@ class UniformQuorum(WaitsForAll):
     """
 
     share: float
-    learns: bool = False
+    learns: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checked_share(self.share)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
-from heuristics.online.selection.tie_orders import in_tie_order
+from heuristics.online.selection.tie_orders import check_policy, in_tie_order
 from placement.online.selection import LimiterRules, Passive, SamplePath, Servers
 
 __all__ = ["RandomChoice", "RoundRobin"]
@@ -21,6 +21,9 @@ class RoundRobin:
     _: KW_ONLY
     limiter: LimiterRules | None = field(default_factory=LimiterRules)
     name: str = "RR"
+
+    def __post_init__(self) -> None:
+        check_policy(self.limiter, name=self.name)
 
     def start(self, sample: SamplePath, servers: Servers) -> _Rotation:
         """Start every rotation at the first replica of the group."""
@@ -51,6 +54,9 @@ class RandomChoice:
     _: KW_ONLY
     limiter: LimiterRules | None = field(default_factory=LimiterRules)
     name: str = "RAND"
+
+    def __post_init__(self) -> None:
+        check_policy(self.limiter, name=self.name)
 
     def start(self, sample: SamplePath, servers: Servers) -> _Shuffle:
         """Use the orders drawn with the sample path."""

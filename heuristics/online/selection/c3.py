@@ -10,9 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
-from heuristics.online.selection.tie_orders import Tie, check_tie, in_tie_order
-from placement.checks import number
-from placement.errors import InputError
+from heuristics.online.selection.tie_orders import Tie, check_policy, in_tie_order
+from placement.checks import flag, number
 from placement.online.selection import LimiterRules, SamplePath, Servers
 
 __all__ = ["C3", "C3Selector", "c3_score"]
@@ -83,14 +82,12 @@ class C3:
     name: str = "C3"
 
     def __post_init__(self) -> None:
-        check_tie(self.tie)
+        check_policy(self.limiter, tie=self.tie, name=self.name)
         number(self.exponent, "exponent")
         if self.weight is not None:
             number(self.weight, "weight")
-        if number(self.smoothing, "smoothing", above=True) > 1:
-            raise InputError(
-                "not a fraction", field="smoothing", value=self.smoothing, expected="at most 1"
-            )
+        number(self.smoothing, "smoothing", above=True, maximum=1.0)
+        flag(self.outstanding, "outstanding")
 
     def effective_weight(self, clients: int) -> float:
         """Return w for a number of clients."""

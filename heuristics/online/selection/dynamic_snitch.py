@@ -14,7 +14,8 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from placement.checks import number
+from heuristics.online.selection.tie_orders import check_policy
+from placement.checks import number, whole
 from placement.online.random_streams import spawn_streams
 from placement.online.selection import LimiterRules, Passive, SamplePath, Servers
 
@@ -58,10 +59,12 @@ class DynamicSnitch:
     name: str = "DS"
 
     def __post_init__(self) -> None:
-        for field in ("update_ms", "reset_ms", "size"):
+        for field in ("update_ms", "reset_ms"):
             number(getattr(self, field), field, above=True)
+        object.__setattr__(self, "size", whole(self.size, "size", minimum=1))
         number(self.decay, "decay")
         number(self.badness, "badness")
+        check_policy(self.limiter, name=self.name)
 
     def start(self, sample: SamplePath, servers: Servers) -> _Snitch:
         """Start with empty samples; whom they keep is drawn from a stream of the path's seed."""

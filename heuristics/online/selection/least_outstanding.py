@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
-from heuristics.online.selection.tie_orders import Tie, check_tie, in_tie_order
+from heuristics.online.selection.tie_orders import Tie, check_policy, in_tie_order
 from placement.online.selection import LimiterRules, SamplePath, Servers
 
 __all__ = ["LeastOutstanding"]
@@ -21,7 +21,7 @@ class LeastOutstanding:
     name: str = "LOR"
 
     def __post_init__(self) -> None:
-        check_tie(self.tie)
+        check_policy(self.limiter, tie=self.tie, name=self.name)
 
     def start(self, sample: SamplePath, servers: Servers) -> _Outstanding:
         """Start with nothing outstanding."""

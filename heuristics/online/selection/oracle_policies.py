@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
-from heuristics.online.selection.tie_orders import Tie, check_tie, in_tie_order
+from heuristics.online.selection.tie_orders import Tie, check_policy, in_tie_order
+from placement.checks import flag
 from placement.online.selection import LimiterRules, Passive, SamplePath, Selector, Servers
 
 __all__ = ["EarliestCompletion", "Oracle"]
@@ -30,7 +31,8 @@ class Oracle:
     limiter: LimiterRules | None = None
 
     def __post_init__(self) -> None:
-        check_tie(self.tie)
+        flag(self.in_flight, "in_flight")
+        check_policy(self.limiter, tie=self.tie)
 
     @property
     def name(self) -> str:
@@ -75,7 +77,8 @@ class EarliestCompletion:
     limiter: LimiterRules | None = None
 
     def __post_init__(self) -> None:
-        check_tie(self.tie)
+        flag(self.future, "future")
+        check_policy(self.limiter, tie=self.tie)
 
     @property
     def name(self) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from heuristics.online.selection.c3 import C3, C3Selector
-from heuristics.online.selection.tie_orders import Tie, check_tie, in_tie_order
+from heuristics.online.selection.tie_orders import Tie, check_policy, in_tie_order
+from placement.checks import number
 from placement.online.selection import LimiterRules, Passive, SamplePath, Selector, Servers
 
 __all__ = ["LeastResponseTime", "TwoChoices", "WeightedResponseTime"]
@@ -23,6 +24,10 @@ class TwoChoices:
     exponent: float = 3.0
     limiter: LimiterRules | None = None
     name: str = "2C"
+
+    def __post_init__(self) -> None:
+        number(self.exponent, "exponent")
+        check_policy(self.limiter, name=self.name)
 
     def start(self, sample: SamplePath, servers: Servers) -> Selector:
         """Listen as C3 does."""
@@ -47,7 +52,7 @@ class LeastResponseTime:
     name: str = "LRT"
 
     def __post_init__(self) -> None:
-        check_tie(self.tie)
+        check_policy(self.limiter, tie=self.tie, name=self.name)
 
     def start(self, sample: SamplePath, servers: Servers) -> Selector:
         """Start with nothing heard."""
@@ -66,6 +71,9 @@ class WeightedResponseTime:
     _: KW_ONLY
     limiter: LimiterRules | None = None
     name: str = "WRT"
+
+    def __post_init__(self) -> None:
+        check_policy(self.limiter, name=self.name)
 
     def start(self, sample: SamplePath, servers: Servers) -> Selector:
         """Start with nothing heard."""

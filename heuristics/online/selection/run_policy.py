@@ -17,8 +17,10 @@ from heuristics.online.selection.c3 import C3
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from heuristics.online.selection.response_times import LeastResponseTime, TwoChoices
+from placement.checks import text
 from placement.errors import InputError
 from placement.online.selection import LimiterRules, Outcome, Policy, SamplePath, simulate
+from placement.online.selection.simulator import check_run
 
 __all__ = ["Engine", "compiled_available", "described", "run"]
 
@@ -80,19 +82,16 @@ def run(sample: SamplePath, policy: Policy, engine: Engine = "auto") -> Outcome:
         For another name, or when the kernel is asked for and was not built or does not know the
         policy.
     """
-    if engine not in get_args(Engine):
-        raise InputError(
-            "unknown engine", field="engine", value=engine, expected=" or ".join(get_args(Engine))
-        )
+    text(engine, "engine", choices=get_args(Engine))
+    check_run(sample, policy)
     known = described(policy, sample.cluster.clients)
     built = compiled_available()
-    fits = sample.cluster.replication < 128
-    if engine == "compiled" and (known is None or not built or not fits):
+    if engine == "compiled" and (known is None or not built):
         lacking = "was not built" if not built else f"does not know {policy.name}"
         raise InputError(
             f"the compiled kernel {lacking}", field="engine", value=engine, expected="'auto'"
         )
-    if engine == "python" or known is None or not built or not fits:
+    if engine == "python" or known is None or not built:
         return simulate(sample, policy)
     return _compiled(sample, policy, known)
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from placement.errors import InputError
-from placement.online.selection import SamplePath
+from placement.checks import instance_of, text
+from placement.online.selection import LimiterRules, SamplePath
 
-__all__ = ["Tie", "check_tie", "in_tie_order"]
+__all__ = ["Tie", "check_policy", "in_tie_order"]
 
 Tie = Literal["ring", "random"]
 """Which replica comes first among equals: the first of the group, or one drawn per read."""
 
 
-def check_tie(tie: object) -> None:
-    """Check a rule for ties.
+def check_policy(limiter: object, *, tie: object = "ring", name: object = "policy") -> None:
+    """Check what policies have in common: rate control or None, the rule for ties, a name.
 
     Raises
     ------
     InputError
-        For anything but "ring" and "random".
+        With the field, its value and what was expected.
     """
-    if tie not in get_args(Tie):
-        raise InputError(
-            "unknown rule for ties", field="tie", value=tie, expected=" or ".join(get_args(Tie))
-        )
+    if limiter is not None:
+        instance_of(limiter, LimiterRules, "limiter", "LimiterRules or None")
+    text(tie, "tie", choices=get_args(Tie))
+    text(name, "name")
 
 
 def in_tie_order(sample: SamplePath, tie: Tie, read: int, replicas: Sequence[int]) -> Sequence[int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.checks import BoolArray, IntArray
+from placement.checks import BoolArray, IntArray, number
 from placement.errors import InputError, MissingDependencyError
 
 __all__ = ["BloomSummary", "ErrorCounter", "spread"]
@@ -105,13 +105,10 @@ class ErrorCounter:
     def __init__(
         self, threshold: float = 0.05, least: int = 100, memory: float | None = None
     ) -> None:
-        if not 0 < threshold <= 1 or least < 1 or (memory is not None and memory < least):
-            raise InputError(
-                "out of range",
-                field="threshold, least, memory",
-                value=(threshold, least, memory),
-                expected="0 < threshold <= 1, least >= 1, memory >= least",
-            )
+        number(threshold, "threshold", above=True, maximum=1.0)
+        number(least, "least", minimum=1.0)
+        if memory is not None:
+            number(memory, "memory", minimum=least)
         self.threshold, self.least, self.memory = threshold, least, memory
         self.requests = self.errors = 0.0
 

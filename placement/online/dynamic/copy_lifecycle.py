@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray
-from placement.errors import InputError
+from placement.checks import BoolArray, whole
 
 __all__ = ["CopySet"]
 
@@ -34,8 +33,7 @@ class CopySet:
     """
 
     def __init__(self, static: BoolArray, grace: int) -> None:
-        if grace < 1:
-            raise InputError("out of range", field="grace", value=grace, expected="at least 1")
+        grace = whole(grace, "grace", minimum=1)
         self.static = static
         self.grace = grace
         self.active: BoolArray = np.zeros(static.shape, dtype=bool)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.checks import BoolArray, FloatArray, IntArray, numbers_of, whole
 from placement.errors import InputError
 
 __all__ = ["Ring", "random_ring"]
@@ -33,19 +33,39 @@ class Ring:
     site: IntArray
     sites: int
 
+    def __post_init__(self) -> None:
+        sites = whole(self.sites, "sites", minimum=1)
+        position, site = numbers_of(self.position, "position"), numbers_of(self.site, "site")
+        if position.ndim != 1 or position.shape != site.shape:
+            raise InputError(
+                "wrong shape",
+                field="site",
+                value=site.shape,
+                expected=f"that of position, {position.shape}, with one axis",
+            )
+        if not ((position >= 0) & (position < 1)).all() or (np.diff(position) < 0).any():
+            raise InputError(
+                "not positions on the ring", field="position", expected="increasing, 0 to < 1"
+            )
+        if set(site.tolist()) != set(range(sites)):
+            raise InputError(
+                "not the sites of nodes",
+                field="site",
+                value=sorted(set(site.tolist())),
+                expected=f"each of 0 to {sites - 1}",
+            )
+        position.flags.writeable = False
+        object.__setattr__(self, "position", position)
+        object.__setattr__(self, "site", site.astype(np.intp))
+        object.__setattr__(self, "sites", sites)
+
     def static_nodes(self, keys: FloatArray, copies: int = 3) -> IntArray:
         """Nodes with the static copies of keys at the given positions, shape (keys, copies).
 
         The primary is the first node at or after the key, the others are the next ones: two of
         them may share a site.
         """
-        if not 1 <= copies <= len(self.position):
-            raise InputError(
-                "more copies than nodes, or none",
-                field="copies",
-                value=copies,
-                expected=f"1 to {len(self.position)}",
-            )
+        copies = whole(copies, "copies", minimum=1, maximum=len(self.position))
         first = np.searchsorted(self.position, keys)
         return ((first[:, None] + np.arange(copies)) % len(self.position)).astype(np.intp)
 
@@ -82,15 +102,8 @@ class Ring:
 
 def random_ring(rng: np.random.Generator, sites: int, nodes_per_site: int = 16) -> Ring:
     """Put `nodes_per_site` nodes of each site at random positions."""
-    if sites < 1 or nodes_per_site < 1:
-        raise InputError(
-            "out of range",
-            field="sites, nodes_per_site",
-            value=(sites, nodes_per_site),
-            expected="at least 1",
-        )
+    sites = whole(sites, "sites", minimum=1)
+    nodes_per_site = whole(nodes_per_site, "nodes_per_site", minimum=1)
     count = sites * nodes_per_site
     owner = rng.permutation(np.repeat(np.arange(sites), nodes_per_site))
-    position = np.sort(rng.random(count))
-    position.flags.writeable = False
-    return Ring(position, owner.astype(np.intp), sites)
+    return Ring(np.sort(rng.random(count)), owner.astype(np.intp), sites)

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray, number
+from placement.checks import (
+    FloatArray,
+    IntArray,
+    instance_of,
+    mapping,
+    number,
+    numbers_of,
+    whole,
+)
 from placement.errors import InputError
 from placement.online.dynamic.hash_ring import Ring, random_ring
 from placement.online.dynamic.problem import ReplicationProblem
@@ -17,8 +25,7 @@ __all__ = ["Generators", "World", "make_world", "zipf"]
 
 def zipf(keys: int, exponent: float = 0.99) -> FloatArray:
     """Probabilities of ranks 1 to `keys`, proportional to rank^(−exponent), shape (keys,)."""
-    if keys < 1:
-        raise InputError("no keys", field="keys", value=keys, expected="at least 1")
+    keys = whole(keys, "keys", minimum=1)
     exponent = number(exponent, "exponent")
     weights: FloatArray = np.arange(1, keys + 1, dtype=np.float64) ** -exponent
     weights /= weights.sum()
@@ -92,6 +99,17 @@ class World:
     generators: Generators
     static_copies: int = 3
 
+    def __post_init__(self) -> None:
+        instance_of(self.geography, Geography, "geography", "a Geography")
+        instance_of(self.ring, Ring, "ring", "a Ring")
+        instance_of(self.generators, Generators, "generators", "Generators")
+        keys = numbers_of(self.keys, "keys")
+        if keys.ndim != 1 or not ((keys >= 0) & (keys < 1)).all():
+            raise InputError("not on the ring", field="keys", expected="positions from 0 to < 1")
+        copies = whole(self.static_copies, "static_copies", minimum=1)
+        object.__setattr__(self, "keys", keys)
+        object.__setattr__(self, "static_copies", copies)
+
     def problem(self, capacity: int) -> ReplicationProblem:
         """Return the placement of `capacity` dynamic copies per site, with expected read rates."""
         return ReplicationProblem(
@@ -130,10 +148,13 @@ def make_world(
     exponent
         Of the Zipf distribution.
     """
-    if not 0 <= correlation <= 1:
-        raise InputError(
-            "out of range", field="correlation", value=correlation, expected="a share, 0 to 1"
-        )
+    instance_of(geography, Geography, "geography", "a Geography")
+    for cause in ("ring", "demand"):
+        known = mapping(streams, "streams", "generators named 'ring' and 'demand'").get(cause)
+        instance_of(known, np.random.Generator, f"streams[{cause!r}]", "a NumPy generator")
+    number(correlation, "correlation", maximum=1.0)
+    keys = whole(keys, "keys", minimum=1)
+    generators_per_site = whole(generators_per_site, "generators_per_site", minimum=1)
     sites = geography.count
     ring = random_ring(streams["ring"], sites, nodes_per_site)
     position = streams["ring"].random(keys)

@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from placement.checks import IntArray
-from placement.errors import InputError
+from placement.checks import IntArray, whole
 from placement.online.dynamic.space_saving import Summary
 
 __all__ = ["merge", "merge_two", "top"]
@@ -30,8 +29,7 @@ def merge(summaries: Sequence[Summary], counters: int) -> Summary:
 
     O(n log n), n the number of counters in all.
     """
-    if counters < 1:
-        raise InputError("no counters", field="counters", value=counters, expected="at least 1")
+    counters = whole(counters, "counters", minimum=1)
     floors = sum(summary.floor for summary in summaries)
     empty = np.zeros(0, dtype=np.int64)
     every = np.concatenate([summary.keys for summary in summaries] or [empty])

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray
+from placement.checks import BoolArray, FloatArray, instance_of, numbers_of
 from placement.errors import InputError
 from placement.online.dynamic.site_geography import Geography
 
@@ -66,7 +66,8 @@ class ReplicationProblem:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        static = np.array(self.static, dtype=bool)
+        instance_of(self.geography, Geography, "geography", "a Geography")
+        static = numbers_of(self.static, "static").astype(bool)
         sites = self.geography.count
         if static.ndim != 2 or static.shape[0] != sites or static.shape[1] == 0:
             raise InputError(
@@ -89,7 +90,7 @@ class ReplicationProblem:
         put(self, "reads", _rates(self.reads, "reads", (sites, objects)))
         writes = np.zeros(objects) if self.writes is None else self.writes
         put(self, "writes", _rates(writes, "writes", (objects,)))
-        forward = np.zeros(sites) if self.forward is None else np.asarray(self.forward, float)
+        forward = np.zeros(sites) if self.forward is None else numbers_of(self.forward, "forward")
         if forward.ndim == 1:
             forward = np.broadcast_to(forward[:, None], (len(forward), objects))
         put(self, "forward", _rates(forward, "forward", (sites, objects)))
@@ -144,12 +145,7 @@ class ReplicationProblem:
 
 def _rates(values: object, field: str, shape: tuple[int, ...]) -> FloatArray:
     """Check an array of finite numbers >= 0; unlike `nonnegative`, objects have no names."""
-    try:
-        array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"not a table of numbers ({error})", field=field, expected="numbers"
-        ) from None
+    array = numbers_of(values, field)
     if array.shape != shape:
         raise InputError("wrong shape", field=field, value=array.shape, expected=f"{shape}")
     bad = ~(np.isfinite(array) & (array >= 0))
@@ -167,7 +163,7 @@ def _rates(values: object, field: str, shape: tuple[int, ...]) -> FloatArray:
 
 
 def _capacity(values: object, sites: int) -> npt.NDArray[np.int64]:
-    given = np.asarray(values)
+    given = numbers_of(values, "capacity")
     if given.ndim == 0:
         given = np.repeat(given, sites)
     array = _rates(given, "capacity", (sites,))

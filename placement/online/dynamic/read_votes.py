@@ -11,8 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
-from placement.errors import InputError
+from placement.checks import BoolArray, FloatArray, IntArray, whole
 from placement.online.dynamic.problem import ReplicationProblem
 
 __all__ = ["Weight", "most_voted", "vote_rates"]
@@ -99,8 +98,7 @@ def most_voted(votes: FloatArray | IntArray, k: int) -> IntArray:
     >>> most_voted(np.array([3, 0, 5, 3]), 2).tolist()
     [2, 0]
     """
-    if k < 0:
-        raise InputError("out of range", field="k", value=k, expected="a whole number >= 0")
+    k = whole(k, "k")
     candidates = np.flatnonzero(votes > 0)
     if k == 0:
         return candidates[:0]

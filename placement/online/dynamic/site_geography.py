@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from placement.checks import FloatArray, nonnegative, unique_names
+from placement.checks import FloatArray, elements, nonnegative, number, unique_names, whole
 from placement.errors import InputError
 
 __all__ = ["Geography", "clustered_sites", "six_sites"]
@@ -55,7 +55,8 @@ class Geography:
             raise InputError("no sites", field="sites", expected="at least one")
         axis = ("site", self.sites)
         put(self, "rtt", nonnegative(self.rtt, "rtt", [axis, axis]))
-        put(self, "preferred", tuple(tuple(int(j) for j in row) for row in self.preferred))
+        lists = elements(self.preferred, "preferred", "a list of indices for each site")
+        put(self, "preferred", tuple(_indices(row) for row in lists))
         if len(self.preferred) != len(self.sites):
             raise InputError(
                 "wrong number of preference lists",
@@ -103,6 +104,7 @@ class Geography:
         names = unique_names(sites, "sites")
         axis = ("site", names)
         table = nonnegative(rtt, "rtt", [axis, axis])
+        limit = number(limit, "limit", infinite=True)
         lists = []
         for site, row in enumerate(table):
             order = np.argsort(row, kind="stable").tolist()
@@ -114,6 +116,11 @@ class Geography:
     def count(self) -> int:
         """Number of sites."""
         return len(self.sites)
+
+
+def _indices(row: object) -> tuple[int, ...]:
+    given = elements(row, "preferred", "a list of indices")
+    return tuple(whole(index, "preferred") for index in given)
 
 
 _SIX = ("California", "Virginia", "Ireland", "Germany", "Australia", "Japan")

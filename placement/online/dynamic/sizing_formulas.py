@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from placement.checks import FloatArray
+from placement.checks import FloatArray, number, whole
 from placement.errors import InputError
 
 __all__ = [
@@ -29,13 +29,8 @@ def bloom_bits(keys: int, error: float) -> int:
     >>> bloom_bits(10_000, 0.001)
     143776
     """
-    if keys < 1 or not 0 < error < 1:
-        raise InputError(
-            "out of range",
-            field="keys, error",
-            value=(keys, error),
-            expected="at least one key and an error between 0 and 1",
-        )
+    keys = whole(keys, "keys", minimum=1)
+    number(error, "error", above=True, maximum=math.nextafter(1.0, 0.0))
     return math.ceil(keys * math.log(1 / error) / math.log(2) ** 2)
 
 
@@ -80,8 +75,7 @@ def replicas_exact(k: float, turnover: float, grace: int, lag: float = 0.0) -> f
         Share of a round from the creation of copies to the deletion by the same list, for the mean
         over time: 1 − gossip/t, 0.8 with the parameters of the paper. 0: just after a deletion.
     """
-    if grace < 1:
-        raise InputError("out of range", field="grace", value=grace, expected="at least 1")
+    grace = whole(grace, "grace", minimum=1)
     return k * (1 + turnover * (grace - 1 + lag))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import InputError
+from placement.checks import whole
 
 __all__ = ["SpaceSaving", "Summary", "exact_summary"]
 
@@ -70,8 +70,7 @@ class SpaceSaving:
     """
 
     def __init__(self, counters: int) -> None:
-        if counters < 1:
-            raise InputError("no counters", field="counters", value=counters, expected="at least 1")
+        counters = whole(counters, "counters", minimum=1)
         self.counters = counters
         self._count: dict[int, int] = {}
         self._error: dict[int, int] = {}

@@ -9,14 +9,16 @@ view, since they merge the same summaries in a way that does not depend on order
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from placement.checks import BoolArray, IntArray, number
+from placement.checks import BoolArray, IntArray, elements, number, whole
 from placement.errors import InputError
+from placement.online.dynamic.bloom_summaries import ErrorCounter
 from placement.online.dynamic.copy_lifecycle import CopySet
 from placement.online.dynamic.hot_set_demand import World
 from placement.online.dynamic.merge_summaries import merge, top
@@ -67,15 +69,16 @@ class Settings:
     def __post_init__(self) -> None:
         number(self.round_s, "round_s", above=True)
         number(self.gossip_s, "gossip_s")
-        number(self.bloom_error, "bloom_error")
+        number(self.bloom_error, "bloom_error", maximum=math.nextafter(1.0, 0.0))
         number(self.bloom_room, "bloom_room", above=True)
-        if self.k < 1 or self.grace < 1 or (self.counters is not None and self.counters < 1):
-            raise InputError(
-                "out of range",
-                field="k, grace, counters",
-                value=(self.k, self.grace, self.counters),
-                expected="at least 1",
-            )
+        put = object.__setattr__
+        for name in ("k", "grace"):
+            put(self, name, whole(getattr(self, name), name, minimum=1))
+        if self.counters is not None:
+            put(self, "counters", whole(self.counters, "counters", minimum=1))
+        rounds = elements(self.lost, "lost", "a set of rounds")
+        put(self, "lost", frozenset(whole(each, "lost") for each in rounds))
+        ErrorCounter(self.threshold, self.least, self.memory)
         if self.gossip_s >= self.round_s:
             raise InputError(
                 "gossip takes longer than a round",

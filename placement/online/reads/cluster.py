@@ -7,7 +7,17 @@ from enum import StrEnum
 
 import numpy as np
 
-from placement.checks import FloatArray, frozen, nonnegative, number
+from placement.checks import (
+    FloatArray,
+    elements,
+    frozen,
+    instance_of,
+    nonnegative,
+    number,
+    numbers_of,
+    text,
+    whole,
+)
 from placement.errors import InputError
 from placement.online.reads.retry_model import Backoff
 
@@ -79,11 +89,8 @@ class Cluster:
 
     def __post_init__(self) -> None:
         for name, least in (("nodes", 3), ("cores", 1), ("leader", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InputError(
-                    "not a count", field=name, value=value, expected=f"a whole number >= {least}"
-                )
+            value = whole(getattr(self, name), name, minimum=least)
+            object.__setattr__(self, name, value)
         if self.leader >= self.nodes:
             raise InputError(
                 "no such node", field="leader", value=self.leader, expected=f"below {self.nodes}"
@@ -91,16 +98,16 @@ class Cluster:
         for name in ("gateway_ms", "read_ms", "write_ms", "append_ms", "apply_lag_ms", "intent_ms"):
             number(getattr(self, name), name)
         names = tuple(str(node) for node in range(self.nodes))
-        matrix = (
-            np.full((self.nodes, self.nodes), number(self.rtt, "rtt"))
-            if np.ndim(self.rtt) == 0
-            else np.array(self.rtt, dtype=np.float64)
-        )
+        matrix = numbers_of(self.rtt, "rtt")
+        if matrix.ndim == 0:
+            matrix = np.full((self.nodes, self.nodes), number(float(matrix), "rtt"))
         if matrix.shape == (self.nodes, self.nodes):
             np.fill_diagonal(matrix, 0.0)
         axis = ("node", names)
         object.__setattr__(self, "rtt", nonnegative(matrix, "rtt", [axis, axis]))
-        object.__setattr__(self, "visibility", Visibility(self.visibility))
+        known = text(self.visibility, "visibility", choices=[each.value for each in Visibility])
+        object.__setattr__(self, "visibility", Visibility(known))
+        instance_of(self.backoff, Backoff, "backoff", "a Backoff of placement.online.reads")
 
     @property
     def rtts(self) -> FloatArray:
@@ -142,16 +149,13 @@ class Workload:
 
     def __post_init__(self) -> None:
         for name in ("clients", "keys"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(
-                    "not a count", field=name, value=value, expected="a whole number >= 1"
-                )
+            value = whole(getattr(self, name), name, minimum=1)
+            object.__setattr__(self, name, value)
         for name in ("read_share", "hot_share", "hot_fraction"):
-            if number(getattr(self, name), name) > 1:
-                raise InputError(
-                    "not a share", field=name, value=getattr(self, name), expected="0 to 1"
-                )
+            number(getattr(self, name), name, maximum=1.0)
+        weights = elements(self.gateways, "gateways", "a list of weights")
+        weights = tuple(number(weight, f"gateways[{k}]") for k, weight in enumerate(weights))
+        object.__setattr__(self, "gateways", weights)
         if (self.hot_share > 0) != (self.hot_fraction > 0):
             raise InputError(
                 "hot requests need hot keys, and hot keys hot requests",

@@ -10,7 +10,7 @@ import numpy as np
 
 from placement.checks import FloatArray, nonnegative, number
 from placement.errors import InputError, SolverError
-from placement.online.reads.problem import ReadGoal, ReadProblem
+from placement.online.reads.problem import ReadGoal, ReadProblem, table_of
 from placement.online.reads.quorum_mixture import ReadStrategy
 from placement.online.reads.quorum_systems import Threshold
 from placement.online.reads.strategy_evaluator import ReadFigures, evaluate
@@ -55,13 +55,11 @@ class LeaseProblem:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        count = np.shape(self.rtt)[0] if np.ndim(self.rtt) == 2 else 0
+        count = len(table_of(self.rtt, "rtt"))
         if count < 3:
-            raise InputError(
-                "too few nodes", field="rtt", value=np.shape(self.rtt), expected="at least 3 × 3"
-            )
+            raise InputError("too few nodes", field="rtt", value=count, expected="at least 3 × 3")
         nodes = ("node", tuple(str(node) for node in range(count)))
-        rows = np.shape(self.reads)[0] if np.ndim(self.reads) == 2 else 0
+        rows = len(table_of(self.reads, "reads"))
         ranges = ("range", tuple(str(row) for row in range(rows)))
         put(self, "rtt", nonnegative(self.rtt, "rtt", [nodes, nodes]))
         put(self, "reads", nonnegative(self.reads, "reads", [ranges, nodes]))

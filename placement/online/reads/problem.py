@@ -7,11 +7,19 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, frozen, nonnegative, number
+from placement.checks import FloatArray, frozen, nonnegative, number, numbers_of, whole
 from placement.errors import InputError
 from placement.online.reads.quorum_systems import Quorum, QuorumSystem, Threshold
 
-__all__ = ["ReadGoal", "ReadProblem"]
+__all__ = ["ReadGoal", "ReadProblem", "table_of"]
+
+
+def table_of(values: object, field: str) -> FloatArray:
+    """Check that NumPy can turn `values` into a table of floats with two axes and return it."""
+    table = numbers_of(values, field)
+    if table.ndim != 2:
+        raise InputError("wrong shape", field=field, value=table.shape, expected="two axes")
+    return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +57,7 @@ class ReadGoal:
                 "nothing to minimise", field="load_weight", value=0.0, expected="a positive weight"
             )
         for name in ("load_limit", "latency_budget"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or math.isnan(value) or value < 0:
-                raise InputError("out of range", field=name, value=value, expected=">= 0 or inf")
+            number(getattr(self, name), name, infinite=True)
 
     @classmethod
     def least_load(cls, latency_budget: float = math.inf) -> ReadGoal:
@@ -122,7 +128,7 @@ class ReadProblem:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        count = np.shape(self.rtt)[0] if np.ndim(self.rtt) == 2 else 0
+        count = len(table_of(self.rtt, "rtt"))
         if not count:
             raise InputError("no nodes", field="rtt", expected="a square table of RTTs")
         nodes = tuple(str(node) for node in range(count))
@@ -131,13 +137,18 @@ class ReadProblem:
         put(self, "reads", nonnegative(self.reads, "reads", [gateways]))
         if not self.reads.any():
             raise InputError("no reads", field="reads", value=0.0, expected="a positive rate")
-        if self.leader is not None and self.leader not in range(count):
-            raise InputError(
-                "no such node", field="leader", value=self.leader, expected=f"0 to {count - 1}"
-            )
+        if self.leader is not None:
+            put(self, "leader", whole(self.leader, "leader", maximum=count - 1))
         if self.system is None:
             size = count // 2 + 1
             put(self, "system", Threshold(count, size, without=self.leader))
+        if not isinstance(self.system, QuorumSystem):
+            raise InputError(
+                "not a quorum system",
+                field="system",
+                value=self.system,
+                expected="Threshold, Listed, Grid or another quorum system",
+            )
         if self.quorums.nodes != count:
             raise InputError(
                 "the quorum system is for another number of nodes",
@@ -165,7 +176,7 @@ class ReadProblem:
 
     def _check_scenarios(self, sites: tuple[str, tuple[str, ...]]) -> None:
         put = object.__setattr__
-        base = np.zeros(self.nodes) if self.base is None else np.asarray(self.base)
+        base = np.zeros(self.nodes) if self.base is None else numbers_of(self.base, "base")
         rows = base.shape[0] if base.ndim == 2 else 1
         scenarios = ("scenario", tuple(str(row) for row in range(rows)))
         given = base if base.ndim == 2 else base[np.newaxis]
@@ -194,7 +205,8 @@ class ReadProblem:
         Loads come out per read of the whole cluster. `leader_cost` and `follower_cost` are what
         writes cost L and each other node, per read of the cluster: W·c_L and W·c_F.
         """
-        distance = frozen(rtt * (1.0 - np.eye(nodes)))
+        nodes = whole(nodes, "nodes", minimum=1)
+        distance = frozen(number(rtt, "rtt") * (1.0 - np.eye(nodes)))
         base = np.full(nodes, number(follower_cost, "follower_cost"))
         base[0] = number(leader_cost, "leader_cost")
         system = Threshold(nodes, nodes // 2 + 1, without=0, include_self=include_self)

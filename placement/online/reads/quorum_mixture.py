@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import FloatArray
+from placement.checks import FloatArray, elements, instance_of, number
 from placement.errors import InputError
 from placement.online.reads.problem import ReadProblem
 from placement.online.reads.quorum_systems import Quorum
@@ -58,31 +58,35 @@ class ReadStrategy:
             For a gateway without a mixture, a set it may not ask, a probability that is none, or a
             sum away from 1 by more than 1e-7.
         """
-        if len(mixtures) != problem.nodes:
+        instance_of(problem, ReadProblem, "problem", "a ReadProblem")
+        listed = elements(mixtures, "mixtures", "one mapping of quorums for each gateway")
+        if len(listed) != problem.nodes:
             raise InputError(
                 "not one mixture per gateway",
                 field="mixtures",
-                value=len(mixtures),
+                value=len(listed),
                 expected=str(problem.nodes),
             )
         kept = []
-        for gateway, mixture in enumerate(mixtures):
+        for gateway, mixture in enumerate(listed):
+            if not isinstance(mixture, Mapping):
+                raise InputError(
+                    f"the mixture of gateway {gateway} is no mapping",
+                    field="mixtures",
+                    value=mixture,
+                    expected="quorums with their probabilities",
+                )
             total = 0.0
             for quorum, probability in mixture.items():
-                if not problem.legal(gateway, quorum):
+                if not _is_quorum(quorum) or not problem.legal(gateway, quorum):
                     raise InputError(
                         f"gateway {gateway} may not read from {quorum}",
                         field="mixtures",
                         value=quorum,
                         expected="the lease-holder alone or a quorum of the system",
                     )
-                if not -_ROUNDING <= probability <= 1 + _ROUNDING:
-                    raise InputError(
-                        f"not a probability for {quorum} at gateway {gateway}",
-                        field="mixtures",
-                        value=probability,
-                        expected="0 to 1",
-                    )
+                field = f"mixtures[{gateway}][{quorum}]"
+                number(probability, field, minimum=-_ROUNDING, maximum=1 + _ROUNDING)
                 total += max(0.0, probability)
             if not abs(total - 1.0) <= _ROUNDING * max(1, len(mixture)):
                 raise InputError(
@@ -130,6 +134,10 @@ class ReadStrategy:
         for quorum, probability in self.mixtures[gateway]:
             found[list(quorum)] += probability
         return found
+
+
+def _is_quorum(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(node, int | np.integer) for node in value)
 
 
 def subsets_of(

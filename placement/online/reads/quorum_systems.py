@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from placement.checks import FloatArray
+from placement.checks import FloatArray, elements, flag, whole
 from placement.errors import InputError
 
 __all__ = ["Grid", "Listed", "Quorum", "QuorumSystem", "Threshold"]
@@ -25,6 +25,7 @@ Quorum = tuple[int, ...]
 """Nodes asked, in increasing order."""
 
 
+@runtime_checkable
 class QuorumSystem(Protocol):
     """What is asked of a quorum system."""
 
@@ -85,20 +86,12 @@ class Threshold:
     include_self: bool = True
 
     def __post_init__(self) -> None:
-        if self.nodes < 1 or self.size < 1 or self.spare < 0:
-            raise InputError(
-                "no such quorum",
-                field="size",
-                value=(self.nodes, self.size, self.spare),
-                expected="nodes >= 1, size >= 1, spare >= 0",
-            )
-        if self.without is not None and not 0 <= self.without < self.nodes:
-            raise InputError(
-                "no such node",
-                field="without",
-                value=self.without,
-                expected=f"0 to {self.nodes - 1}",
-            )
+        for name, least in (("nodes", 1), ("size", 1), ("spare", 0)):
+            object.__setattr__(self, name, whole(getattr(self, name), name, minimum=least))
+        if self.without is not None:
+            node = whole(self.without, "without", maximum=self.nodes - 1)
+            object.__setattr__(self, "without", node)
+        flag(self.include_self, "include_self")
 
     @property
     def asked(self) -> int:
@@ -179,30 +172,50 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Listed:
-    """Quorums given one by one, the same for every gateway."""
+    """Quorums given one by one, the same for every gateway.
+
+    Parameters
+    ----------
+    nodes
+        n.
+    sets
+        Nodes of each quorum; stored in increasing order, without repetitions.
+
+    Raises
+    ------
+    InputError
+        When there is no quorum, one is empty, or one names a node that does not exist.
+    """
 
     nodes: int
     sets: tuple[Quorum, ...]
     spare: ClassVar[int] = 0
 
-    @classmethod
-    def of(cls, nodes: int, sets: Iterable[Iterable[int]]) -> Listed:
-        """Check and sort the sets.
-
-        Raises
-        ------
-        InputError
-            When there is none, one is empty, or one names a node that does not exist.
-        """
-        found = tuple(dict.fromkeys(tuple(sorted(set(quorum))) for quorum in sets))
+    def __post_init__(self) -> None:
+        nodes = whole(self.nodes, "nodes", minimum=1)
+        object.__setattr__(self, "nodes", nodes)
+        found: dict[Quorum, None] = {}
+        for given in elements(self.sets, "sets", "a list of quorums"):
+            members = elements(given, "sets", "a list of nodes")
+            quorum = {whole(node, "sets", maximum=nodes - 1) for node in members}
+            if not quorum:
+                raise InputError(
+                    "an empty quorum",
+                    field="sets",
+                    value=given,
+                    expected=f"nodes 0 to {nodes - 1}",
+                )
+            found[tuple(sorted(quorum))] = None
         if not found:
             raise InputError("no quorums", field="sets", value=(), expected="at least one")
-        for quorum in found:
-            if not quorum or quorum[0] < 0 or quorum[-1] >= nodes:
-                raise InputError(
-                    "not a quorum", field="sets", value=quorum, expected=f"nodes 0 to {nodes - 1}"
-                )
-        return cls(nodes, found)
+        object.__setattr__(self, "sets", tuple(found))
+
+    @classmethod
+    def of(cls, nodes: int, sets: Iterable[Iterable[int]]) -> Listed:
+        """Return the system of any lists of nodes."""
+        found = elements(sets, "sets", "a list of quorums")
+        quorums = (elements(quorum, "sets", "a list of nodes") for quorum in found)
+        return cls(nodes, tuple(quorums))  # type: ignore[arg-type]  # nodes are checked there
 
     def quorums(self, gateway: int) -> Iterator[Quorum]:
         """All of them."""
@@ -245,10 +258,8 @@ class Grid:
     spare: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
-        if self.rows < 1 or self.columns < 1:
-            raise InputError(
-                "no grid", field="rows", value=(self.rows, self.columns), expected="both >= 1"
-            )
+        for name in ("rows", "columns"):
+            object.__setattr__(self, name, whole(getattr(self, name), name, minimum=1))
 
     @property
     def nodes(self) -> int:

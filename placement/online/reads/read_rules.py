@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
+from placement.checks import instance_of, text
 from placement.online.reads.quorum_mixture import ReadStrategy
 from placement.online.reads.quorum_systems import Quorum
 from placement.online.reads.sample_path import uniforms
@@ -66,6 +67,7 @@ class RuleState(Protocol):
         """Take note of a reply; only called when the rule learns."""
 
 
+@runtime_checkable
 class ReadRule(Protocol):
     """A rule: immutable, and asked for a fresh state by every run.
 
@@ -121,7 +123,11 @@ class FromStrategy:
 
     strategy: ReadStrategy
     name: str = "strategy"
-    learns: bool = False
+    learns: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        instance_of(self.strategy, ReadStrategy, "strategy", "a ReadStrategy")
+        text(self.name, "name")
 
     @property
     def spare(self) -> int:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placement.checks import number
+from placement.checks import instance_of, number
 from placement.errors import InputError, SolverError
 
 __all__ = [
@@ -51,8 +51,7 @@ class Backoff:
     def __post_init__(self) -> None:
         number(self.first, "first", above=True)
         number(self.cap, "cap", minimum=self.first)
-        if not 0 <= number(self.jitter, "jitter") < 1:
-            raise InputError("out of range", field="jitter", value=self.jitter, expected="0 to < 1")
+        number(self.jitter, "jitter", maximum=math.nextafter(1.0, 0.0))
 
     def mean(self, retry: int) -> float:
         """E[b_j] in ms for j = `retry`, counted from 0."""
@@ -96,8 +95,8 @@ class RetryModel:
     def __post_init__(self) -> None:
         for name in ("write_rate", "intent_ms", "rtt", "share"):
             number(getattr(self, name), name)
-        if self.share > 1:
-            raise InputError("not a share", field="share", value=self.share, expected="0 to 1")
+        number(self.share, "share", maximum=1.0)
+        instance_of(self.backoff, Backoff, "backoff", "a Backoff of placement.online.reads")
 
     @property
     def conflict(self) -> float:

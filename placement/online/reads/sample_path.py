@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, number
-from placement.errors import InputError
+from placement.checks import BoolArray, FloatArray, instance_of, whole
 from placement.online.random_streams import spawn_streams
 from placement.online.reads.cluster import Cluster, Workload
 
@@ -59,10 +58,9 @@ class SamplePath:
 
 def draw_path(cluster: Cluster, workload: Workload, operations: int, seed: int) -> SamplePath:
     """Draw a sample path from independent streams of `seed`, one per cause."""
-    if number(operations, "operations", minimum=1) != int(operations):
-        raise InputError(
-            "not a count", field="operations", value=operations, expected="a whole number"
-        )
+    instance_of(cluster, Cluster, "cluster", "a Cluster of placement.online.reads")
+    instance_of(workload, Workload, "workload", "a Workload of placement.online.reads")
+    operations = whole(operations, "operations", minimum=1)
     streams = spawn_streams(seed, CAUSES)
     arrivals = streams["arrivals"]
     reads = arrivals.random(operations) < workload.read_share

@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
+from placement.checks import flag, number
 from placement.errors import InputError
 from placement.online.reads.cluster import Cluster, Workload
 from placement.online.reads.linearizability import Operation
@@ -79,8 +80,12 @@ def simulate(
     with the last answer; figures are taken from the end of the warm-up to the last issue, while
     all clients are at work.
     """
-    if not 0 <= warm_up < 1:
-        raise InputError("out of range", field="warm_up", value=warm_up, expected="0 to < 1")
+    if not isinstance(rule, ReadRule):
+        raise InputError(
+            "not a rule", field="rule", value=rule, expected="name, learns, spare and start()"
+        )
+    flag(strong, "strong")
+    number(warm_up, "warm_up", maximum=math.nextafter(1.0, 0.0))
     path = draw_path(cluster, workload, operations, seed)
     run = _Run(cluster, rule, path, strong)
     run.go(min(workload.clients, path.operations), progress)

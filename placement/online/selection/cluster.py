@@ -8,12 +8,15 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray, number
+from placement.checks import FloatArray, IntArray, number, text, whole
 from placement.errors import InputError
 
-__all__ = ["Arrivals", "Cluster", "whole"]
+__all__ = ["Arrivals", "Cluster"]
 
 Arrivals = Literal["grid", "poisson"]
+
+_MOST_REPLICAS = 127
+"""A sample path stores the order of a group's replicas in bytes."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Cluster:
     Parameters
     ----------
     servers, slots, replication, clients
-        Numbers of each; replication <= servers.
+        Numbers of each; replication <= servers, and at most 127.
     utilisation
         Offered load over mean capacity, shadow reads not counted: with a probability `shadow` of
         reading the other replicas too, the true load is utilisation·(1 + shadow·(replication − 1)).
@@ -84,9 +87,12 @@ class Cluster:
     heavy_demand: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("servers", "slots", "replication", "clients", "generators"):
-            whole(getattr(self, name), name, 1)
-        whole(self.requests, "requests", 0)
+        counts = ("servers", "slots", "replication", "clients", "generators", "requests")
+        for name in counts:
+            most = _MOST_REPLICAS if name == "replication" else None
+            least = 0 if name == "requests" else 1
+            value = whole(getattr(self, name), name, minimum=least, maximum=most)
+            object.__setattr__(self, name, value)
         if self.replication > self.servers:
             raise InputError(
                 "more replicas than servers",
@@ -98,25 +104,10 @@ class Cluster:
         number(self.slow_ms, "slow_ms", above=True)
         number(self.fluctuation, "fluctuation", minimum=1.0)
         number(self.one_way_ms, "one_way_ms")
-        if not self.epoch_ms > 0:
-            raise InputError(
-                "out of range", field="epoch_ms", value=self.epoch_ms, expected="milliseconds > 0"
-            )
-        if self.arrivals not in get_args(Arrivals):
-            raise InputError(
-                "unknown arrivals",
-                field="arrivals",
-                value=self.arrivals,
-                expected=" or ".join(get_args(Arrivals)),
-            )
+        number(self.epoch_ms, "epoch_ms", above=True, infinite=True)
+        text(self.arrivals, "arrivals", choices=get_args(Arrivals))
         for name in ("shadow", "heavy_clients", "heavy_demand"):
-            if number(getattr(self, name), name) > 1:
-                raise InputError(
-                    "not a fraction",
-                    field=name,
-                    value=getattr(self, name),
-                    expected="a number from 0 to 1",
-                )
+            number(getattr(self, name), name, maximum=1.0)
         if self.heavy_clients == 0 or (self.heavy_clients == 1) != (self.heavy_demand == 1):
             raise InputError(
                 "demand that nobody makes",
@@ -172,12 +163,3 @@ class Cluster:
             weights[heavy:] = (1 - self.heavy_demand) * self.clients / (self.clients - heavy)
         weights.flags.writeable = False
         return weights
-
-
-def whole(value: object, field: str, least: int) -> int:
-    """Check a whole number that is at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(
-            "out of range", field=field, value=value, expected=f"a whole number >= {least}"
-        )
-    return int(value)

@@ -15,13 +15,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, IntArray
+from placement.checks import FloatArray, IntArray, whole
 from placement.errors import InputError, SolverError
-from placement.online.selection.cluster import whole
 from placement.online.selection.policy import Policy, Servers
 from placement.online.selection.policy_handover import Assigned, Handover
 from placement.online.selection.sample_path import SamplePath
-from placement.online.selection.simulator import simulate
+from placement.online.selection.simulator import check_run, simulate
 
 __all__ = ["Ticks", "Window", "cut"]
 
@@ -172,8 +171,9 @@ def cut(
     InputError
         When the path has no such reads, or does not fit the grid.
     """
-    whole(first, "first", 0)
-    whole(count, "count", 1)
+    check_run(sample, warm)
+    first, count = whole(first, "first"), whole(count, "count", minimum=1)
+    ticks_per_ms = whole(ticks_per_ms, "ticks_per_ms", minimum=1)
     if first + count > sample.size:
         raise InputError(
             "fewer reads than that",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from placement.online.selection.rate_limiter import LimiterRules
 from placement.online.selection.sample_path import SamplePath
@@ -132,6 +132,7 @@ class Passive:
         """Ignore."""
 
 
+@runtime_checkable
 class Policy(Protocol):
     """A frozen description of a policy."""
 

@@ -10,8 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from placement.checks import number
-from placement.errors import InputError
+from placement.checks import number, text
 
 __all__ = ["Limiter", "LimiterRules", "Wake", "cubic", "inflection_ms"]
 
@@ -68,23 +67,13 @@ class LimiterRules:
         least = {"window_ms": 1e-3, "growth": 1e-12, "floor": 1e-6, "rate": 1e-6}
         for name, value in least.items():
             number(getattr(self, name), name, minimum=value)
-        for name in ("step", "decrease"):
-            number(getattr(self, name), name, above=True)
-        for name in ("hysteresis", "tokens", "saddle", "smoothing"):
+        number(self.step, "step", above=True)
+        number(self.decrease, "decrease", above=True, maximum=1.0)
+        for name in ("hysteresis", "tokens", "saddle"):
             number(getattr(self, name), name)
+        number(self.smoothing, "smoothing", maximum=1.0)
         number(self.capacity, "capacity", minimum=1.0)
-        for name in ("decrease", "smoothing"):
-            if getattr(self, name) > 1:
-                raise InputError(
-                    "out of range", field=name, value=getattr(self, name), expected="at most 1"
-                )
-        if self.wake not in get_args(Wake):
-            raise InputError(
-                "unknown way to wake",
-                field="wake",
-                value=self.wake,
-                expected=" or ".join(get_args(Wake)),
-            )
+        text(self.wake, "wake", choices=get_args(Wake))
 
 
 def inflection_ms(rules: LimiterRules, saddle: float) -> float:

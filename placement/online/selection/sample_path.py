@@ -10,10 +10,10 @@ from typing import Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.checks import BoolArray, FloatArray, IntArray, instance_of, numbers_of, whole
 from placement.errors import InputError
-from placement.online.random_streams import spawn_streams
-from placement.online.selection.cluster import Cluster, whole
+from placement.online.random_streams import checked_seed, spawn_streams
+from placement.online.selection.cluster import Cluster
 
 __all__ = ["SamplePath", "draw"]
 
@@ -21,6 +21,19 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _SPARE = 4.0
 """Speeds are drawn for this many times the span of the arrivals; what drains later reuses them."""
+
+_TYPES: dict[str, type[np.generic]] = {
+    "arrival": np.float64,
+    "client": np.intp,
+    "group": np.intp,
+    "work": np.float64,
+    "shadowed": np.bool_,
+    "shadow_work": np.float64,
+    "shuffle": np.int8,
+    "uniform": np.float64,
+    "means": np.float64,
+}
+"""Types of the arrays of a path: the compiled event loop reads their bytes."""
 
 _LONGEST = 1e12
 """No time of a path is longer, ms."""
@@ -67,6 +80,18 @@ class SamplePath:
     means: FloatArray
 
     def __post_init__(self) -> None:
+        instance_of(self.cluster, Cluster, "cluster", "a Cluster of placement.online.selection")
+        checked_seed(self.seed)
+        for name, kind in _TYPES.items():
+            object.__setattr__(self, name, _typed(getattr(self, name), name, kind))
+        if self.arrival.ndim != 1 or self.means.ndim != 2:
+            name = "means" if self.arrival.ndim == 1 else "arrival"
+            raise InputError(
+                "wrong shape",
+                field=name,
+                value=getattr(self, name).shape,
+                expected="(n,)" if name == "arrival" else "(epochs, servers)",
+            )
         cluster, n = self.cluster, len(self.arrival)
         others = cluster.replication - 1
         shapes: dict[str, tuple[int, ...]] = {
@@ -93,6 +118,8 @@ class SamplePath:
             # Beyond, a float can no longer tell nearby events apart.
             if not ((times >= 0) & (times < _LONGEST)).all():
                 raise InputError("not a time", field=name, expected=f"0 to {_LONGEST:g} ms")
+        if not ((self.uniform >= 0) & (self.uniform < 1)).all():
+            raise InputError("out of range", field="uniform", expected="numbers from 0 to below 1")
         for name, below in (("client", cluster.clients), ("group", cluster.servers)):
             _within(getattr(self, name), name, below)
         # A row that leaves a replica out leaves its place in the order of a policy undefined.
@@ -131,10 +158,7 @@ class SamplePath:
         plain_from
             From this read on nothing is shadowed; None: leave all as it is.
         """
-        if whole(count, "count", 0) > self.size:
-            raise InputError(
-                "fewer reads than that", field="count", value=count, expected=f"<= {self.size}"
-            )
+        count = whole(count, "count", maximum=self.size)
         shadowed = self.shadowed[:count].copy()
         if plain_from is not None:
             shadowed[plain_from:] = False
@@ -164,7 +188,7 @@ class SamplePath:
             When ticks_per_ms is no power of two, or the delay, the epoch or the fluctuation does
             not fit the grid.
         """
-        ticks = whole(ticks_per_ms, "ticks_per_ms", 1)
+        ticks = whole(ticks_per_ms, "ticks_per_ms", minimum=1)
         if ticks & (ticks - 1):
             raise InputError(
                 "floats are exact on binary grids only",
@@ -215,6 +239,7 @@ def draw(cluster: Cluster, seed: int) -> SamplePath:
     -----
     O(n·replication + epochs·servers).
     """
+    instance_of(cluster, Cluster, "cluster", "a Cluster of placement.online.selection")
     streams = spawn_streams(seed)
     n, others = cluster.requests, cluster.replication - 1
     rng = streams["arrivals"]
@@ -235,6 +260,19 @@ def draw(cluster: Cluster, seed: int) -> SamplePath:
         _read_only(policy.random(n)),
         _read_only(_speeds(cluster, streams["speeds"], float(arrival[-1]) if n else 0.0)),
     )
+
+
+def _typed(values: object, field: str, kind: type[np.generic]) -> npt.NDArray[np.generic]:
+    """Return an array of a type; numbers that the type cannot hold are refused."""
+    if isinstance(values, np.ndarray) and values.dtype == kind:
+        return values
+    numbers = numbers_of(values, field)
+    with np.errstate(invalid="ignore"):
+        array = numbers.astype(kind)
+    if kind is not np.float64 and (array != numbers).any():
+        words = "True or False" if kind is np.bool_ else "whole numbers"
+        raise InputError("of another type", field=field, expected=words)
+    return _read_only(array)
 
 
 def _within(values: npt.NDArray[np.integer], field: str, below: int) -> None:

@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
-from placement.errors import SolverError
+from placement.checks import FloatArray, IntArray, instance_of
+from placement.errors import InputError, SolverError
 from placement.online.run_records import Latencies, RunRecord, summarise
 from placement.online.selection.policy import Policy, Servers
-from placement.online.selection.rate_limiter import Limiter
+from placement.online.selection.rate_limiter import Limiter, LimiterRules
 from placement.online.selection.sample_path import SamplePath
 
-__all__ = ["Outcome", "simulate"]
+__all__ = ["Outcome", "check_run", "simulate"]
 
 _REACH, _DONE, _ANSWER, _WAKE, _RETRY = range(5)
 _Event = tuple[float, int, int, int, float]
@@ -102,6 +102,8 @@ def simulate(sample: SamplePath, policy: Policy) -> Outcome:
 
     Raises
     ------
+    InputError
+        When an argument is of another type.
     SolverError
         When the policy ranks a server that is not in the group.
 
@@ -109,7 +111,19 @@ def simulate(sample: SamplePath, policy: Policy) -> Outcome:
     -----
     Per read and copy three events of O(log events pending).
     """
+    check_run(sample, policy)
     return _Run(sample, policy).go()
+
+
+def check_run(sample: object, policy: object) -> None:
+    """Check the types of a path and a policy."""
+    instance_of(sample, SamplePath, "sample", "a SamplePath of placement.online.selection")
+    if not isinstance(policy, Policy):
+        raise InputError(
+            "not a policy", field="policy", value=policy, expected="name, limiter and start()"
+        )
+    if policy.limiter is not None:
+        instance_of(policy.limiter, LimiterRules, "limiter", "LimiterRules or None")
 
 
 class _Run:
