@@ -1,13 +1,19 @@
-"""Profiles of generated tests.
+"""Profiles of generated tests, and the signals that tests start from.
 
 HYPOTHESIS_PROFILE=ordinary (the default): the same hundred or so examples in every run.
 HYPOTHESIS_PROFILE=long: thousands of fresh ones per property.
 Tests marked `slow` run thousands under either.
+
+Who starts the tests may ignore Ctrl-C (``nohup make test &``, many runners in CI). A process
+inherits that, and Python then installs no handler. So the disposition is set here: for the tests,
+and with them for all programs that they start, as an exec gives handled signals their default.
 """
 
 from __future__ import annotations
 
 import os
+import signal
+import threading
 
 from hypothesis import HealthCheck, settings
 
@@ -21,3 +27,6 @@ COMMON = settings(
 settings.register_profile("ordinary", COMMON, max_examples=100, derandomize=True)
 settings.register_profile("long", COMMON, max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ordinary"))
+
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
