@@ -1,6 +1,7 @@
 """Profiles of generated tests, and the signals that tests start from.
 
-HYPOTHESIS_PROFILE=ordinary (the default): the same hundred or so examples in every run.
+HYPOTHESIS_PROFILE=ordinary (the default): the same forty or so examples in every run.
+HYPOTHESIS_PROFILE=thorough: more, and fresh ones; `.ci/run` and with it every change that lands.
 HYPOTHESIS_PROFILE=long: thousands of fresh ones per property.
 Tests marked `slow` run thousands under either.
 
@@ -24,7 +25,8 @@ COMMON = settings(
     print_blob=True,
 )
 
-settings.register_profile("ordinary", COMMON, max_examples=100, derandomize=True)
+settings.register_profile("ordinary", COMMON, max_examples=40, derandomize=True)
+settings.register_profile("thorough", COMMON, max_examples=150)
 settings.register_profile("long", COMMON, max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ordinary"))
 

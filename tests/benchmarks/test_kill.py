@@ -54,10 +54,10 @@ def kill_at_random(command: list[str], path: Path, kills: int, longest: float, s
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_marks_survive_kills(tmp_path: Path, jobs: int) -> None:
     """After kills at random moments every cell has one row; only cells in flight ran twice."""
-    output, marks, cells, kills = tmp_path / "rows.jsonl", tmp_path / "marks", 30, 6
+    output, marks, cells, kills = tmp_path / "rows.jsonl", tmp_path / "marks", 16, 4
     command = [sys.executable, "-m", "tests.benchmarks.driver", str(output), str(marks)]
     command += [str(cells), str(jobs)]
-    kill_at_random(command, output, kills, longest=1.0, seed=jobs)
+    kill_at_random(command, output, kills, longest=0.8, seed=jobs)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     keys = rows_in(output)

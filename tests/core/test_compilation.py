@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import placement
@@ -39,7 +39,6 @@ numbers = st.one_of(
 
 
 @given(problems(max_sites=7), st.lists(numbers, min_size=1, max_size=3))
-@settings(max_examples=150)
 def test_replacing_the_number_is_asking_anew(problem, steps):
     for replicas in steps:
         assert outcome(lambda n=replicas: problem.replace(replicas=n)) == outcome(

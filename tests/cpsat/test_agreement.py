@@ -32,7 +32,6 @@ def agrees(problem, options=COLD):
 
 
 @given(problems())
-@settings(max_examples=200)
 def test_agrees_with_exhaustive_from_nothing(problem):
     agrees(problem)
 

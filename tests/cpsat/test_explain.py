@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import placement
@@ -118,7 +118,6 @@ def test_sites_without_a_label_are_never_set_free():
 
 
 @given(problems())
-@settings(max_examples=150)
 def test_conflicts_are_infeasible_and_minimal(problem):
     feasible = find_feasible(problem) is not None
     found, confirmed, plan = explain.conflict(problem)
@@ -144,7 +143,6 @@ def test_keeping_everything_changes_nothing(problem):
 
 
 @given(problems(max_sites=6), st.randoms(use_true_random=False))
-@settings(max_examples=100)
 def test_both_searches_agree_on_any_subset_of_the_constraints(problem, random):
     """The solver's half by itself: the complete search would make good what it missed."""
     everything = explain.constraints_of(problem)

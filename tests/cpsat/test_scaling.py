@@ -51,7 +51,6 @@ def whole_objective(problem, costs, integers, configuration):
 
 
 @given(problems(max_sites=5, max_kinds=3))
-@settings(max_examples=100)
 def test_the_stated_error_is_never_exceeded(problem):
     rules = problem.rules
     sites = np.nonzero(rules.may_hold)[0].tolist()

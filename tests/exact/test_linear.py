@@ -19,6 +19,7 @@ from formulations.exact.relaxation_tree import LinearKernel
 from placement.status import Status
 from tests.exact.rational import Checker
 from tests.exact.worlds import brute_force
+from tests.seeds import seeds
 
 
 def p_median(seed: int, *, rules: bool = True) -> Core:
@@ -188,7 +189,7 @@ def drawn(nodes: int, replicas: int, seed: int) -> Core:
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(1, 4))
 def test_both_trees_prove_the_same_on_networks(seed, monkeypatch):
     core = drawn(90, 15, seed)
     monkeypatch.setattr(engine.Relaxation, "suits", staticmethod(lambda core: False))

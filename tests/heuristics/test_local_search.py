@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import placement
 from benchmarks.harness.tier3_worlds import LATENCY, world
@@ -23,7 +23,6 @@ from tests.strategies import ALL, problems
 SEARCH = local_search.METHOD
 
 
-@settings(max_examples=100)
 @given(problems(kinds=ALL, max_sites=7))
 def test_optimal_on_small_problems_of_every_kind(problem: Problem) -> None:
     """Seven sites leave no room for a local optimum that restarts do not escape."""

@@ -82,7 +82,7 @@ def check(problem: Problem) -> dict[str, float]:
 
 @pytest.mark.parametrize("tier", [1, 2, 3])
 def test_a_plan_whenever_there_is_one(tier: int) -> None:
-    @settings(max_examples=60)
+    @settings(max_examples=25)
     @given(problems(kinds=ALL, max_sites=6, max_clients=6, tier=tier))
     def examples(problem: Problem) -> None:
         found = check(problem)
@@ -93,7 +93,6 @@ def test_a_plan_whenever_there_is_one(tier: int) -> None:
     examples()
 
 
-@settings(max_examples=150)
 @given(problems(kinds=HARD, min_sites=4, max_sites=6, max_clients=5))
 def test_a_plan_whenever_there_is_one_in_spite_of_hard_rules(problem: Problem) -> None:
     check(problem)

@@ -28,7 +28,6 @@ def agree(problem, referee, **chosen):
     return plan, truth
 
 
-@settings(max_examples=250)
 @given(problems(), RECIPES, st.sampled_from(["auto", "none"]), st.booleans(), LEADERS)
 def test_every_kind_of_constraint(problem, recipe, start, reduce, leaders):
     """Any recipe, any start, reduced or not, leaders together or apart: exhaustive's optimum."""
@@ -49,7 +48,6 @@ def test_money(problem, recipe, leaders):
     agree(problem, "exhaustive", recipe=recipe, start="none", reduce=False, leaders=leaders)
 
 
-@settings(max_examples=120)
 @given(problems(tier=2, kinds=CROSSING), RECIPES)
 def test_tier_2(problem, recipe):
     """Replicas by name: the same program with pins agrees with Algorithm 1, crossing levels too."""

@@ -46,7 +46,7 @@ def hopeless(*args, **kwargs):
     raise LimitError("hopeless")
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(problems(min_sites=3), st.sampled_from(["local-search", "none", "kq"]))
 def test_any_start_gives_the_same_optimum(problem, start):
     """The start changes the way, not the answer."""
@@ -56,7 +56,7 @@ def test_any_start_gives_the_same_optimum(problem, start):
     assert math.isclose(plan.objective, truth.objective, rel_tol=1e-9) or not truth.found
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(problems(min_sites=3))
 def test_a_bad_start_hides_no_pruning_error(problem):
     """Start from the worst configuration at hand: cutoffs are then far from the optimum."""
@@ -86,7 +86,7 @@ def test_scale_of_the_counts_changes_nothing(problem, factor):
         assert math.isclose(scaled.objective, plan.objective * factor, rel_tol=1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(problems(min_sites=3, kinds={"quorum", "pinned", "range"}), st.integers(0, 2**32 - 1))
 def test_clients_of_very_different_size(problem, seed):
     """Client loads spread over twelve orders of magnitude, against exhaustive search."""

@@ -83,7 +83,6 @@ def test_reductions_keep_everything_within_the_cutoff(problem, recipe, inflation
         )
 
 
-@settings(max_examples=150)
 @given(problems())
 def test_static_bound_is_a_bound(problem):
     """b_ℓ is below every configuration that ℓ leads; its minimum below the optimum."""

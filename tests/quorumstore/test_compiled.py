@@ -23,6 +23,7 @@ from placement.errors import InputError
 from placement.quorumstore import Goal, Limits, Loss, QuorumProblem, Redirect, StoreRules, Target
 from placement.status import Termination
 from tests.quorumstore.instances import random_problem, random_rules
+from tests.seeds import seeds
 
 needs_kernel = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
 
@@ -64,7 +65,7 @@ def test_same_plans(seed, sites, failures):
 
 
 @needs_kernel
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", seeds(8, 24))
 def test_regions(seed):
     """Regions lost, or kept apart."""
     rng = np.random.default_rng([51, seed])

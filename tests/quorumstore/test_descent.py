@@ -25,6 +25,7 @@ from placement.quorumstore import (
     metrics,
 )
 from tests.quorumstore.instances import random_problem, random_rules
+from tests.seeds import seeds
 
 
 def screens(rng, monkeypatch):
@@ -54,7 +55,7 @@ def obeying(problem, limits, pair):
     return every, kept
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(12, 60))
 def test_nothing_is_lost_and_order_is_kept(seed, monkeypatch):
     """Every set within the limits comes out of the tree, in lexicographic order, once."""
     rng = np.random.default_rng([20, seed])
@@ -68,7 +69,7 @@ def test_nothing_is_lost_and_order_is_kept(seed, monkeypatch):
         assert [tuple(row) for row in alone.tolist()] == found
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(8, 40))
 def test_without_redirection_the_screen_is_exact(seed, monkeypatch):
     """With clients that stay, or nothing lost, what passes is what obeys the limits."""
     rng = np.random.default_rng([21, seed])
@@ -110,7 +111,7 @@ def test_clients_of_several_lost_sites_escape_together():
 
 
 @pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", seeds(24, 120))
 def test_the_kernel_lists_exactly_what_obeys(seed):
     """Sites or regions lost, several at once, apart or not: all sets within the limits."""
     rng = np.random.default_rng([23, seed])
@@ -158,7 +159,7 @@ def test_missed_losses_are_counted(size, quorum, failures):
         assert steps[: outside + 1].sum() == ways
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(8, 20))
 def test_latency_after_redirection(seed):
     """Rows of the geometry are those of the scenario in which the client's own site is lost."""
     rng = np.random.default_rng([22, seed])

@@ -12,9 +12,10 @@ from placement.quorumstore import Loss, Redirect, loss_thresholds, metrics
 from placement.quorumstore import latency as latency_module
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import scenario_matrix, thresholds
+from tests.seeds import seeds
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(8, 30))
 def test_every_scenario_by_the_definition(seed, monkeypatch):
     """Pairs, triples and regions lost: each scenario as its latency matrix says, in any slices."""
     monkeypatch.setattr(latency_module, "_CELLS", int(10 ** (seed % 3 * 3)))
@@ -35,7 +36,7 @@ def test_every_scenario_by_the_definition(seed, monkeypatch):
                 assert (reads[row, column], writes[row, column]) == truth
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(8, 40))
 def test_worst_of_all_scenarios(seed):
     """The worst thresholds are the maxima over all losses of F sites, replicas or not."""
     rng = np.random.default_rng([30, seed])

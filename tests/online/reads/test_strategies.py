@@ -35,6 +35,7 @@ from placement.online.reads.leader_share import (
 )
 from placement.status import Status
 from tests.online.reads.instances import random_problem
+from tests.seeds import seeds
 
 SOLVERS = (solve_enumerated, solve_compact, solve_columns)
 
@@ -86,9 +87,7 @@ def goals(problem: ReadProblem) -> list[ReadGoal]:
     ]
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(40), *(pytest.param(s, marks=pytest.mark.slow) for s in range(40, 200))]
-)
+@pytest.mark.parametrize("seed", seeds(12, 200))
 def test_three_formulations_and_a_reference(seed):
     """Q1 = Q2 = Q3 = SciPy, all proven by the bound that no solver computed."""
     problem = random_problem(seed)
