@@ -1,23 +1,23 @@
-"""p-median files of the OR-Library as placement problems.
+"""p-median problems on graphs, in the layout of the OR-Library, as placement problems.
 
 A p-median is the placement with weak reads only and one voter: the score is then the sum over all
-nodes of the distance to the nearest chosen one. The files hold graphs; the distances are shortest
-paths. Beasley, "A note on solving large p-median problems", EJOR 21 (1985); a repeated edge counts
-with its last cost.
+nodes of the distance to the nearest chosen one. The text holds a graph; the distances are shortest
+paths. Graphs are drawn with a seed, as in Beasley, "A note on solving large p-median problems",
+EJOR 21 (1985); a repeated edge counts with its last cost.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array
 
 from placement import Instance, Problem
 from placement.model.operations import WEAK_READ
-
-DATA = Path(__file__).resolve().parents[1] / "../shared/data/pmed"
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,14 @@ def parse(text: str, name: str = "pmed") -> PMedian:
     return PMedian(name, distances, medians)
 
 
-def read(name: str) -> PMedian:
-    """Read one file of the data folder."""
-    return parse((DATA / f"{name}.txt").read_text(), name)
-
-
-def optima() -> dict[str, int]:
-    """Published optimum of every file."""
-    lines = (DATA / "optima.txt").read_text().split("\n")
-    return {row[0]: int(row[-1]) for row in map(str.split, lines) if row and row[-1].isdigit()}
+def draw(nodes: int, medians: int, seed: int) -> PMedian:
+    """Draw a connected graph as the library's: `nodes`²/50 edges or more, whole costs to 100."""
+    rng = np.random.default_rng(seed)
+    count = max(nodes * nodes // 50, 2 * nodes)
+    chain = [(i, i + 1) for i in range(1, nodes)]
+    more = [tuple(rng.choice(nodes, 2, replace=False) + 1) for _ in range(count - len(chain))]
+    lines = [f"{i} {j} {rng.integers(1, 101)}" for i, j in (*chain, *more)]
+    return parse(f"{nodes} {count} {medians}\n" + "\n".join(lines), f"drawn {nodes} {seed}")
 
 
 def interchange(
@@ -100,3 +99,29 @@ def interchange(
         if best <= target:
             break
     return np.sort(found)
+
+
+def by_integer_program(d: np.ndarray, medians: int) -> float:
+    """Min Σ d z with Σ_r z_cr = 1, z_cr <= x_r, Σ x = p, in scipy: value to the next integer."""
+    clients, sites = d.shape
+    pairs = clients * sites
+    z = np.arange(pairs)
+    assign = coo_array((np.ones(pairs), (z // sites, z)), shape=(clients, pairs + sites))
+    ones = np.concatenate([np.ones(pairs), -np.ones(pairs)])
+    columns = np.concatenate([z, pairs + z % sites])
+    use = coo_array((ones, (np.concatenate([z, z]), columns)), shape=(pairs, pairs + sites))
+    count = np.concatenate([np.zeros(pairs), np.ones(sites)])[np.newaxis]
+    result = milp(
+        np.concatenate([d.ravel(), np.zeros(sites)]),
+        constraints=[
+            LinearConstraint(assign, 1, 1),
+            LinearConstraint(use, -np.inf, 0),
+            LinearConstraint(count, medians, medians),
+        ],
+        integrality=np.concatenate([np.zeros(pairs), np.ones(sites)]),
+        bounds=Bounds(0, 1),
+        options={"mip_rel_gap": 0.0},
+    )
+    assert result.success
+    assert result.fun == pytest.approx(round(result.fun), abs=1e-6)
+    return float(round(result.fun))

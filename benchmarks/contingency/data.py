@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.machine import ROOT
+from benchmarks.harness.data_folders import folder
 from formulations.quorumstore.enumeration.enumeration import Enumeration
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from placement.checks import FloatArray
@@ -30,7 +31,6 @@ __all__ = [
     "store",
 ]
 
-LATENCY = ROOT / "../shared" / "data" / "latency"
 LEFT_OUT = ("ap-northeast-3", "ap-southeast-5", "eu-central-2", "eu-south-2", "me-south-1")
 APPLICATIONS = ("timeline", "article", "check-in")
 
@@ -44,11 +44,20 @@ class Scale:
     seed: int
 
 
+def _measured(name: str) -> Path:
+    here = folder("latency")
+    if here is None or not (here / name).is_file():
+        raise InputError(
+            "no such file among the measured latencies",
+            source=str(here / name) if here else name,
+            expected="--latency DIR, a folder that has it",
+        )
+    return here / name
+
+
 def matrix(name: str) -> tuple[tuple[str, ...], FloatArray]:
     """Read a table of RTTs; at least 0.5 ms within a site."""
-    path = LATENCY / name
-    if not path.is_file():
-        raise InputError("no such file", source=str(path), expected="the measured latencies")
+    path = _measured(name)
     with path.open(newline="", encoding="utf-8") as stream:
         rows = list(csv.reader(stream))
     sites = tuple(row[0] for row in rows[1:])
@@ -121,7 +130,7 @@ def spreads() -> list[tuple[FloatArray, FloatArray]]:
     """
     shares = (10, 25, 50, 75, 90, 99)
     found = []
-    path = LATENCY / "aws_cloudping_2024-04-19_percentiles.csv"
+    path = _measured("aws_cloudping_2024-04-19_percentiles.csv")
     with path.open(newline="", encoding="utf-8") as stream:
         for row in csv.DictReader(stream):
             if row["src"] != row["dst"] and float(row["rtt_p50_ms"]) > 0:
@@ -133,7 +142,7 @@ def spreads() -> list[tuple[FloatArray, FloatArray]]:
 def snapshots(scale: Scale) -> tuple[tuple[str, ...], list[FloatArray]]:
     """Weekly IBM matrices on the sites that all of them have, evenly thinned."""
     found: dict[str, dict[tuple[str, str], float]] = {}
-    with (LATENCY / "ibm_interregion_weekly.csv").open(newline="", encoding="utf-8") as stream:
+    with _measured("ibm_interregion_weekly.csv").open(newline="", encoding="utf-8") as stream:
         for row in csv.DictReader(stream):
             week = found.setdefault(row["window_end"], {})
             week[row["src"], row["dst"]] = float(row["rtt_avg_ms"])

@@ -5,10 +5,10 @@
     python -m benchmarks.contingency.study --quick      fewer keys and snapshots
     python -m benchmarks.contingency.study --write      into docs/contingency.md
 
-Latencies are read from ``../shared/data/latency``: 27 AWS regions of 2025-05 (E3 to E9), eight
-EC2 regions of 2013-06 (E1, E2), the spread of delays between 21 AWS regions in 2024-04 (E2), and
-weekly snapshots of IBM regions 2023 to 2026 (E6). E8 and E9 compare methods and assumptions. The
-paper's traces are not public; keys are drawn with a seed:
+Latencies are read from the folder that ``--latency`` names: 27 AWS regions of 2025-05 (E3 to E9),
+eight EC2 regions of 2013-06 (E1, E2), the spread of delays between 21 AWS regions in 2024-04
+(E2), and weekly snapshots of IBM regions 2023 to 2026 (E6). E8 and E9 compare methods and
+assumptions. The paper's traces are not public; keys are drawn with a seed:
 
 - ``timeline``: one writer, readers spread by Dirichlet(0.3) shares, the writer's site favoured;
 - ``article``: reads and writes spread by the same Dirichlet(0.5) shares;
@@ -41,6 +41,7 @@ from benchmarks.contingency.data import (
     store,
 )
 from benchmarks.contingency.delays import e2, e6
+from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT, describe, sentence
 from benchmarks.harness.pictures import (
     COLOURS,
@@ -294,6 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
     )  # fmt: skip
     parser.add_argument("names", nargs="*", metavar="NAME", help="E1 to E9, price (default: all)")
+    add_folder(parser, "latency")
     parser.add_argument("--quick", action="store_true", help="a tenth of the keys and snapshots")
     parser.add_argument("--keys", type=int, default=200, help="per application (default 200)")
     parser.add_argument("--seed", type=int, default=1)

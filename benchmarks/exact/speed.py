@@ -38,6 +38,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.exact.speed_table import note_runs, write_table
+from benchmarks.harness.data_folders import add_folder, folder
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.memory import most_memory, watch_memory
 from benchmarks.harness.tier3_worlds import demand, world
@@ -54,7 +55,6 @@ from placement.methods import Options, run
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.workloads import MIXES, mix_shares
 
-PMED = ROOT / "../shared/data/pmed"
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs/methods.md"
 
@@ -188,11 +188,12 @@ def _p_median(rtt: FloatArray, weight: FloatArray, size: int) -> Core:
 
 def _library(group: str) -> Iterator[Question]:
     """OR-Library (Beasley 1985); all-pairs shortest paths are not timed."""
-    if not PMED.exists():
-        print("the OR-Library instances are not beside the checkout, left out", file=sys.stderr)
+    here = folder("pmed")
+    if here is None:
+        print("no --pmed DIR: the OR-Library instances are left out", file=sys.stderr)
         return
     for number in range(1, 41):  # as many of the forty as are there
-        if not (path := PMED / f"pmed{number}.txt").exists():
+        if not (path := here / f"pmed{number}.txt").exists():
             continue
         lines = path.read_text(encoding="ascii").splitlines()
         rows = [list(map(int, line.split())) for line in lines if line.strip()]
@@ -381,6 +382,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.exact.speed", description=__doc__)
     every = groups(keep=False)
     parser.add_argument("--groups", nargs="+", choices=[group.name for group in every])
+    add_folder(parser, "latency")
+    add_folder(parser, "pmed")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--certificate", action="store_true")
     parser.add_argument("--write-docs", action="store_true", help="only the table, from the files")

@@ -36,6 +36,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import placement
+from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.doc_pages import put_between
 from benchmarks.harness.machine import ROOT, describe, sentence
 from benchmarks.harness.tier3_worlds import NETWORKS, world
@@ -199,6 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.exact.sweep")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--voters", nargs="+", type=int, default=[3, 5])
+    add_folder(parser, "latency")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--write-docs", action="store_true", help="only the table, from the file")

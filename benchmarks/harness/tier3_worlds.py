@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.harness.machine import ROOT
+from benchmarks.harness.data_folders import folder
 from placement import Instance, datasets
 from placement.checks import FloatArray
 from placement.datasets.distance_rtt import modelled_rtt
@@ -24,7 +24,6 @@ from placement.model.operations import STANDARD_OPERATIONS
 from placement.workloads import CONCENTRATION, MIXES, mix_shares
 
 __all__ = [
-    "LATENCY",
     "MATRICES",
     "NETWORKS",
     "World",
@@ -35,9 +34,6 @@ __all__ = [
     "world",
     "worlds",
 ]
-
-LATENCY = ROOT / "../shared/data/latency"
-"""Where the measured matrices are, when they are there."""
 
 MATRICES = {
     "aws-2025": "aws_cloudping_2025-05_p50.csv",
@@ -75,8 +71,8 @@ def measured_network(
     tuple of str, ndarray
         Region names and RTTs in ms, shape (n, n), with the intra-region figure on the diagonal.
     """
-    path = LATENCY / MATRICES[name]
-    if not path.exists():
+    here = folder("latency")
+    if here is None or not (path := here / MATRICES[name]).exists():
         return None
     with path.open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.reader(file) if row]

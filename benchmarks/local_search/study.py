@@ -26,6 +26,7 @@ import numpy as np
 
 import placement
 from benchmarks.harness import machine
+from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.tier3_worlds import SITES, world
 from placement import Problem
@@ -144,6 +145,7 @@ def summary(rows: Sequence[Row]) -> list[dict[str, object]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; exit code 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.local_search.study")
+    add_folder(parser, "latency")
     parser.add_argument("--seeds", type=int, default=3, help="worlds per network and mix")
     parser.add_argument("--runs", type=int, default=3, help="runs of which the least time counts")
     parser.add_argument("--sites", type=int, default=SITES, help="sites of a generated world")

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from benchmarks.harness import machine
+from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
 from benchmarks.overtime.replay_experiments import fleets, memory, moving, speed, tier3
 from benchmarks.overtime.replay_figures import FIGURES, PAPER, Drawn, figure_1
@@ -62,6 +63,7 @@ def _measure(part: str, seed: int, quick: bool, drawn: dict[int, Drawn]) -> Docu
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.overtime.replay")
+    add_folder(parser, "latency")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--quick", action="store_true", help="small, and writes nothing")

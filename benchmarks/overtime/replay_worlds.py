@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 import placement
-from benchmarks.harness.machine import ROOT
+from benchmarks.harness.data_folders import folder
 from placement import Instance
 from placement.checks import FloatArray
 from placement.datasets import regions
@@ -20,11 +20,10 @@ from placement.workloads import Clients, Consumer, Curve, Database, Office, ever
 
 __all__ = ["CLASSES", "NETWORKS", "POLES", "Tenant", "network", "poles", "tenants"]
 
-LATENCY = ROOT / "../shared/data/latency"
 _AWS = "aws_cloudping_2025-05_p50.csv"
 
 NETWORKS = ("aws-2025", "azure", "aws", "gcp", "world27")
-"""Measured AWS (its file beside the checkout) and Azure, then three with modelled RTTs."""
+"""Measured AWS (from the folder that --latency names) and Azure, then three with modelled RTTs."""
 
 POLES = ("New York", "Los Angeles", "Sao Paulo", "London", "Mumbai", "Tokyo")
 """Cities that tenants with two or three poles are at home in."""
@@ -59,8 +58,8 @@ def network(name: str) -> Instance | None:
 
 def _measured_aws() -> Instance | None:
     """32 AWS regions, measured medians of May 2025; a client in each."""
-    path = LATENCY / _AWS
-    if not path.exists():
+    here = folder("latency")
+    if here is None or not (path := here / _AWS).exists():
         return None
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))

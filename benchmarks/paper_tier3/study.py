@@ -29,6 +29,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import machine
+from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.tier3_worlds import NETWORKS, instance_on, worlds
 from placement import Problem
@@ -327,6 +328,7 @@ def write_csv(rows: Sequence[Row], path: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; return the exit code, 1 when an optimum was not proven."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.paper_tier3.study")
+    add_folder(parser, "latency")
     parser.add_argument("--seeds", type=int, default=4, help="worlds per network and workload")
     parser.add_argument("--only", type=int, nargs="+", choices=sorted(FIGURES), default=[*FIGURES])
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks/results")

@@ -3,7 +3,7 @@
     python -m benchmarks.rtt_model.study                  prints the table of docs/datasets.md
     python -m benchmarks.rtt_model.study --draws 100
 
-Three measured matrices (``../shared/data/latency``, read and never copied): AWS regions and Azure
+Three measured matrices (from the folder that ``--latency`` names): AWS regions and Azure
 regions of 2025, Google Cloud regions of 2019. On the coordinates of each,
 `placement.datasets.distance_rtt` draws RTTs; a line gives the mean over the draws of the median
 relative error over the pairs of sites, the share of ordered triples (i, j, k) with RTT(i, k) >
@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness.data_folders import add_folder, folder
 from benchmarks.harness.machine import ROOT, describe
 from placement.checks import FloatArray
 from placement.cli.broken_pipe import until_the_reader_leaves
@@ -32,7 +33,6 @@ from placement.errors import InputError
 
 __all__ = ["measured", "table"]
 
-LATENCY = ROOT.parent / "shared" / "data" / "latency"
 NETWORKS = {
     "AWS 2025": "aws_cloudping_2025-05_p50",
     "Azure 2025": "azure_2025-06_p50_clean",
@@ -54,9 +54,13 @@ def measured(name: str) -> tuple[FloatArray, FloatArray]:
     InputError
         When the file is not there.
     """
-    path = LATENCY / f"{name}.csv"
-    if not path.is_file():
-        raise InputError("no such file", source=str(path), expected="the measured latencies")
+    here = folder("latency")
+    if here is None or not (path := here / f"{name}.csv").is_file():
+        raise InputError(
+            "no such file among the measured latencies",
+            source=str(here / f"{name}.csv") if here else f"{name}.csv",
+            expected="--latency DIR, a folder that has it",
+        )
     with path.with_suffix(".sites.csv").open(encoding="utf-8", newline="") as file:
         places = {row["site"]: (row["lat"], row["lon"]) for row in csv.DictReader(file)}
     with path.open(encoding="utf-8", newline="") as file:
@@ -103,6 +107,7 @@ def table(draws: int) -> list[dict[str, object]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table and write it; see the module's docstring."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rtt_model.study")
+    add_folder(parser, "latency")
     parser.add_argument("--draws", type=int, default=30)
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
     asked = parser.parse_args(arguments)

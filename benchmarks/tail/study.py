@@ -27,6 +27,7 @@ import numpy as np
 
 import placement
 from benchmarks.harness import machine
+from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.timing import repeat
 from benchmarks.tail.tables import tables
@@ -232,6 +233,7 @@ def _collect(rows: Iterator[Row], name: str) -> list[Row]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; 0 when the target is met, else 1."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    add_folder(parser, "latency")
     parser.add_argument("--seeds", type=int, default=1, help="worlds per network and mix (1)")
     parser.add_argument("--runs", type=int, default=7, help="timed runs per row (default 7)")
     parser.add_argument("--write-docs", action="store_true", help="fill in docs/tail.md")

@@ -17,7 +17,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from benchmarks.harness.tier3_worlds import LATENCY, demand, modelled_network
+from benchmarks.harness.data_folders import folder
+from benchmarks.harness.tier3_worlds import demand, modelled_network
 from placement import Instance
 from placement.checks import FloatArray
 from placement.errors import InputError
@@ -31,8 +32,8 @@ from placement.workloads import MIXES, mix_shares
 
 __all__ = ["NETWORKS", "TABLE", "world"]
 
-TABLE = LATENCY / "aws_cloudping_2024-04-19_percentiles.csv"
-"""Where the measured percentiles are, when they are there."""
+TABLE = "aws_cloudping_2024-04-19_percentiles.csv"
+"""Measured percentiles, in the folder that ``--latency`` names."""
 
 NETWORKS = ("aws-2024", "equal spread", "unequal spread")
 
@@ -42,11 +43,12 @@ SITES = 27
 
 @lru_cache(maxsize=1)
 def _measured() -> tuple[PairTable, tuple[str, ...], FloatArray] | None:
-    if not TABLE.exists():
+    here = folder("latency")
+    if here is None or not (path := here / TABLE).exists():
         return None
-    rtt = read_rtt(TABLE, "percentiles")
+    rtt = read_rtt(path, "percentiles")
     values, _ = rtt.between(rtt.sources, rtt.sources)
-    return read_pairs(TABLE), rtt.sources, values
+    return read_pairs(path), rtt.sources, values
 
 
 def world(

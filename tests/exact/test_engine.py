@@ -20,6 +20,7 @@ from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.reduced_problem import Core
 from placement.errors import InputError, UnsupportedError
 from placement.status import Status, Termination
+from tests import pmed
 from tests.exact.rational import Checker
 from tests.exact.worlds import brute_force, random_core
 
@@ -29,7 +30,6 @@ KERNELS = [
     pytest.param("sparse", marks=_BUILT),
     "numpy",
 ]
-PMED = Path(__file__).resolve().parents[2] / "../shared/data/pmed"
 
 each_kernel = pytest.mark.parametrize("kernel", KERNELS)
 
@@ -275,29 +275,16 @@ def test_degenerate_worlds(kernel, name):
 
 
 @each_kernel
-@pytest.mark.parametrize("number", [1, 2, 3, 4, 6])
-def test_p_median_library(kernel, number):
-    if not PMED.exists():
-        pytest.skip("OR-Library instances are not beside the project")
-    distance, size = _read_pmed(PMED / f"pmed{number}.txt")
-    weights = (np.ones(len(distance)), np.zeros(len(distance)), np.zeros(len(distance)), 0.0)
-    core = Core.of_arrays(distance, distance, weights, replicas=(size, size), voters=1)
+@pytest.mark.parametrize(("nodes", "medians"), [(40, 4), (60, 12), (70, 5)])
+def test_p_median(kernel, nodes, medians):
+    drawn = pmed.draw(nodes, medians, seed=nodes)
+    weights = (np.ones(nodes), np.zeros(nodes), np.zeros(nodes), 0.0)
+    core = Core.of_arrays(
+        drawn.distances, drawn.distances, weights, replicas=(medians, medians), voters=1
+    )
     result = search(core, kernel=kernel)
-    optima = dict(line.split()[:2] for line in (PMED / "optima.txt").read_text().splitlines()[1:])
     assert result.status is Status.OPTIMAL
-    assert result.score == result.bound == float(optima[f"pmed{number}"])
-
-
-def _read_pmed(path: Path) -> tuple[np.ndarray, int]:
-    rows = [list(map(int, line.split())) for line in path.read_text().splitlines() if line.strip()]
-    nodes, _, size = rows[0]
-    distance = np.full((nodes, nodes), np.inf)
-    np.fill_diagonal(distance, 0)
-    for i, j, cost in rows[1:]:  # a repeated edge counts with its last cost
-        distance[i - 1, j - 1] = distance[j - 1, i - 1] = cost
-    for k in range(nodes):
-        np.minimum(distance, distance[:, k : k + 1] + distance[k], out=distance)
-    return distance, size
+    assert result.score == result.bound == pmed.by_integer_program(drawn.distances, medians)
 
 
 def test_whole_numbers_are_proven_without_tolerance():

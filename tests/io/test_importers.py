@@ -16,8 +16,6 @@ from placement import InputError, Instance
 from placement.io import LongColumns, assemble, read_cloudping, read_counts, read_rtt
 from placement.io.rtt_importers import RttTable, read_long_rtt, read_square_rtt
 
-SHARED = Path(__file__).resolve().parents[2] / "../shared/data/latency"
-
 # Rows wait for columns; every number is another one, so that a transposed table would show.
 RTT = {("a", "a"): 0.5, ("a", "b"): 10.0, ("b", "a"): 12.0, ("b", "b"): 0.7}
 SQUARE = "from,a,b\na,0.5,10\nb,12,0.7\n"
@@ -366,39 +364,56 @@ def test_other_units_can_be_scaled(tmp_path: Path) -> None:
             table.scaled(factor)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared measurements are not at hand")
-class TestMeasured:
-    def test_square_and_long_forms_of_one_measurement_agree(self) -> None:
-        square = read_rtt(SHARED / "aws_cloudping_2024-04_p50.csv")
-        long = read_rtt(
-            SHARED / "aws_cloudping_2024-04-19_percentiles.csv",
-            columns=LongColumns(rtt="rtt_p50_ms"),
-        )
-        one, _ = square.between(square.sources, square.sources)
-        other, _ = long.between(square.sources, square.sources)
-        assert one.shape == (21, 21)
-        assert np.array_equal(one, other)
+class TestLayoutsOfPublishedTables:
+    """Layouts in which clouds publish their latencies, with drawn numbers."""
 
-    def test_a_series_of_weeks_becomes_scenarios(self) -> None:
+    SITES = ("Dallas", "Frankfurt", "Osaka", "Sao Paulo")
+
+    def drawn(self, seed: int) -> np.ndarray:
+        return np.random.default_rng(seed).integers(2, 300, (4, 4)) / 2.0
+
+    def test_square_and_long_forms_of_one_measurement_agree(self, tmp_path: Path) -> None:
+        values = self.drawn(1)
+        square, long = tmp_path / "square.csv", tmp_path / "percentiles.csv"
+        lines = [",".join([a, *map(str, row)]) for a, row in zip(self.SITES, values, strict=True)]
+        square.write_text("\n".join([",".join(("site", *self.SITES)), *lines]))
+        rows = [
+            f"{a},{b},{values[i, j] + 3},{values[i, j] - 1},{values[i, j]},{values[i, j] + 9}"
+            for i, a in enumerate(self.SITES)
+            for j, b in enumerate(self.SITES)
+        ]
+        long.write_text("\n".join(["src,dst,rtt_mean_ms,rtt_p10_ms,rtt_p50_ms,rtt_p90_ms", *rows]))
+        one, _ = (read := read_rtt(square)).between(read.sources, read.sources)
+        other, _ = read_rtt(long, columns=LongColumns(rtt="rtt_p50_ms")).between(
+            read.sources, read.sources
+        )
+        assert read.sources == self.SITES
+        assert np.array_equal(one, values)
+        assert np.array_equal(other, values)
+
+    def test_a_series_of_weeks_becomes_scenarios(self, tmp_path: Path) -> None:
+        weeks = [f"2023-{3 + week // 4:02d}-{1 + week % 4 * 7:02d}" for week in range(30)]
+        rows = [
+            f"{week},{a},{b},{self.drawn(number)[i, j]},Table {number}"
+            for number, week in enumerate(weeks)
+            for i, a in enumerate(self.SITES)
+            for j, b in enumerate(self.SITES)
+            if i != j
+        ]
+        path = tmp_path / "weekly.csv"
+        path.write_text("\n".join(["window_end,src,dst,rtt_avg_ms,window", *rows]))
         table: RttTable = read_rtt(
-            SHARED / "ibm_interregion_weekly.csv",
-            columns=LongColumns(rtt="rtt_avg_ms", interval="window_end"),
+            path, columns=LongColumns(rtt="rtt_avg_ms", interval="window_end")
         )
-        kept = tuple(
-            site
-            for s, site in enumerate(table.sources)
-            if not np.isnan(np.delete(table.values[:, s, :], s, axis=1)).all()
-        )
-        assert len(table.intervals) == 182
+        assert table.intervals == tuple(weeks)
         pair = ("Dallas", "Frankfurt")
         values, _ = table.between(pair, pair, diagonal=False)
-        assert values.shape == (182, 2, 2)
-        assert values[0, 0, 1] == 123.0
-        assert {"Dallas", "Frankfurt"} <= set(kept)
+        assert values.shape == (30, 2, 2)
+        assert [week[0, 1] for week in values] == [self.drawn(n)[0, 1] for n in range(30)]
 
-    def test_a_matrix_with_an_empty_diagonal(self) -> None:
-        world = assemble(read_rtt(SHARED / "azure_2025-06_p50_clean.csv"), mix="social")
-        assert len(world.sites) == 48
-        assert np.diagonal(world.client_rtt).tolist() == [1.0] * 48
-        assert world.client_rtt[0, 1] == 3.0
-        assert world.client_rtt[1, 0] == 4.0
+    def test_a_matrix_with_an_empty_diagonal(self, tmp_path: Path) -> None:
+        path = tmp_path / "empty.csv"
+        path.write_text("site,a,b,c\na,,3.0,8.0\nb,4.0,,7.0\nc,9.0,6.0,\n")
+        world = assemble(read_rtt(path), mix="social")
+        assert np.diagonal(world.client_rtt).tolist() == [1.0] * 3
+        assert (world.client_rtt[0, 1], world.client_rtt[1, 0]) == (3.0, 4.0)
