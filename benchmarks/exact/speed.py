@@ -125,9 +125,7 @@ def _regional(
         for mix in MIXES:
             made = world(network, mix, seed=1, sites=sites)
             if made is None:
-                print(
-                    f"{network}: its matrix is not beside the checkout, left out", file=sys.stderr
-                )
+                print(f"{network}: no --latency DIR with its matrix, left out", file=sys.stderr)
                 break
             for replicas, voters in counts:
                 problem = Problem(made.instance, replicas=replicas, voters=voters)

@@ -15,7 +15,7 @@ than any question here and falls on whoever comes last. Every cell must be prove
 single answer is worth, or the run stops with an error.
 
 Sets: ``modelled`` and ``aws-2025`` are the worlds of :mod:`benchmarks.harness.tier3_worlds` with 32
-sites (the measured matrix must be beside the checkout, else the set is left out), the others the
+sites (the measured matrix comes with ``--latency DIR``, else the set is left out), the others the
 bundled data sets.
 
 Writes results/exact_sweep.csv in the folder of the benchmarks, one row per set, mix and |V|, set by
@@ -133,7 +133,7 @@ def rows(name: str, voters: Sequence[int], repeat: int) -> Iterator[Row]:
     for mix in MIXES:
         instance = _instance(name, mix)
         if instance is None:
-            print(f"{name}: its matrix is not beside the checkout, left out", file=sys.stderr)
+            print(f"{name}: no --latency DIR with its matrix, left out", file=sys.stderr)
             return
         for count in voters:
             single, together = measure(instance, count, repeat)

@@ -4,8 +4,8 @@ A world has its sites as clients. Demand per client is log-normal (sigma 1.2, so
 tenth of the clients issues about half of the operations); the operation mix of each client is drawn
 around one of the nine mixes of :mod:`placement.workloads.mixes`. Everything follows from a seed.
 
-Measured matrices are read from the data folder beside the checkout and never copied; without it the
-measured worlds are left out and the benchmarks say so.
+Measured matrices are read from the folder that ``--latency DIR`` names; without it the measured
+worlds are left out and the benchmarks say so.
 """
 
 from __future__ import annotations
