@@ -90,7 +90,7 @@ def explain(problem: Problem) -> tuple[str, ...]:
     """
     found, confirmed, plan = conflict(problem)
     if plan is not None:
-        if problem.objective.kind != MEAN_LATENCY.kind:
+        if not problem.objective.minimises_mean:
             return ()
         raise SolverError(f"no plan is said to exist, but here is one: {plan}")
     voters = problem.rules.voters

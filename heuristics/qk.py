@@ -204,7 +204,9 @@ def _settled(problem: Problem, proposal: _Proposal) -> Configuration | None:
     if proposal.voters is not None:
         configuration = Configuration.of(leader, proposal.voters, proposal.centroids)
         # the best voters obey what binds voters, K-means heeds pins and forbidden sites
-        bound = rules.of("replicas") or rules.budget is not None or problem.objective.kind != "mean"
+        bound = (
+            rules.of("replicas") or rules.budget is not None or not problem.objective.minimises_mean
+        )
         if not bound or not violations(problem, configuration):
             return configuration
     wanted = [*proposal.quorum, *proposal.centroids]

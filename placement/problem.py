@@ -173,6 +173,11 @@ class Problem:
         return allowed(self)
 
     @property
+    def minimises_mean(self) -> bool:
+        """Return whether the objective is the mean latency alone: no loss, percentile or money."""
+        return self.objective.minimises_mean and not self.cost_weight
+
+    @property
     def tier(self) -> int:
         """Return 1, 2 or 3: how much is free (leader; roles and leader; everything)."""
         rules = self.rules

@@ -122,7 +122,7 @@ def best_configurations(
     :func:`formulations.overtime.leader_sequence.best_sequence`, candidates in order of leader,
     replicas, voters; of those that replace each other, the one of least total score is kept.
     """
-    if problem.rules.cost_weight or problem.objective.kind != "mean":
+    if not problem.minimises_mean:
         raise UnsupportedError("sequences are for the mean latency without a weight of money")
     every = _every(problem, limit)
     complete = every is not None

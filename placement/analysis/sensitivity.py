@@ -71,7 +71,7 @@ def _require_optimal(plan: Plan) -> None:
             value=str(plan.status),
             expected="a plan with status optimal",
         )
-    if plan.problem.objective.kind != "mean" or plan.problem.demand.scenarios > 1:
+    if not plan.problem.objective.minimises_mean or plan.problem.demand.scenarios > 1:
         raise InputError(
             "sensitivity is about mean latency with one RTT matrix",
             field="plan",

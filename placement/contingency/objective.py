@@ -30,6 +30,7 @@ from placement.evaluation.losses import (
     unnoticed,
 )
 from placement.evaluation.objective import score_of
+from placement.evaluation.value_tables import ValueTable
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 
@@ -117,6 +118,16 @@ class Contingency:
     def kind(self) -> str:
         """Return "contingency"."""
         return "contingency"
+
+    @property
+    def minimises_mean(self) -> bool:
+        """Return False."""
+        return False
+
+    @property
+    def decimals(self) -> int:
+        """Return the decimals with which a value in ms is shown."""
+        return 3
 
     def check(self, problem: Problem) -> None:
         """Check the level and the probabilities against the instance, and that no money counts."""
@@ -279,6 +290,11 @@ class Contingency:
         if self.goal == "bounded":
             return f"at most {self.limit:g} ms after the loss of {lost}"
         return f"mean over outages of {lost}"
+
+    def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
+        """Return no table: the losses have one of their own in every plan."""
+        del problem, configuration
+        return ()
 
 
 def solve_within(

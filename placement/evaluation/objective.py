@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from placement.evaluation.score import score
+from placement.evaluation.value_tables import ValueTable
 from placement.model.configuration import Configuration, configuration_cost
 from placement.model.constraints import Diversity, majority
 
@@ -29,6 +30,16 @@ class Objective(Protocol):
     @property
     def kind(self) -> str:
         """Short name by which methods say what they can take."""
+        ...
+
+    @property
+    def minimises_mean(self) -> bool:
+        """Return whether the value is Eq. 1 (and the weight of money), and nothing else."""
+        ...
+
+    @property
+    def decimals(self) -> int:
+        """Return the decimals with which a value in ms is shown."""
         ...
 
     def check(self, problem: Problem) -> None:
@@ -71,6 +82,10 @@ class Objective(Protocol):
         """Return the objective in words; empty for the mean latency."""
         ...
 
+    def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
+        """Return the tables that a plan shows beside those of the mean latency."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class MeanLatency:
@@ -80,6 +95,16 @@ class MeanLatency:
     def kind(self) -> str:
         """Return "mean"."""
         return "mean"
+
+    @property
+    def minimises_mean(self) -> bool:
+        """Return True."""
+        return True
+
+    @property
+    def decimals(self) -> int:
+        """Return the decimals with which a value in ms is shown."""
+        return 3
 
     def check(self, problem: Problem) -> None:
         """Accept every problem."""
@@ -130,6 +155,11 @@ class MeanLatency:
     def describe(self) -> str:
         """Return the empty string: the default goes without saying."""
         return ""
+
+    def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
+        """Return no table."""
+        del problem, configuration
+        return ()
 
 
 MEAN_LATENCY = MeanLatency()

@@ -165,7 +165,7 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any]) -> Chec
     if certificate["format"] != FORMAT:
         raise CertificateError(f"unknown format {certificate['format']!r}, expected {FORMAT!r}")
     if (
-        problem.objective.kind != "mean"
+        not problem.objective.minimises_mean
         or problem.demand.scenarios != 1
         or rules.budget is not None
     ):

@@ -14,7 +14,6 @@ from placement.report.charts.parts import facts, reasons, section
 from placement.report.charts.svg_charts import Bar, Dots, Series, bars, dots, lines
 from placement.report.map.map_view import map_view
 from placement.report.map.svg_map import svg_map
-from placement.report.tail import tail_section
 from placement.status import Status
 
 __all__ = ["failure_levels", "plan_sections"]
@@ -41,10 +40,29 @@ def plan_sections(plan: Plan) -> list[Markup]:
     sections = [_summary(plan)]
     sections.append(_map(plan))
     if plan.found:
-        sections += [_clients(plan), *tail_section(plan), _leaders(plan), _failures(plan)]
+        sections += [_clients(plan), *_values(plan), _leaders(plan), _failures(plan)]
         sections.append(_operations(plan))
     sections.append(_background(plan))
     return sections
+
+
+def _values(plan: Plan) -> list[Markup]:
+    """Return the section of the tables that the objective adds; nothing where it adds none."""
+    if plan.configuration is None:
+        return []
+    tables = plan.problem.objective.tables(plan.problem, plan.configuration)
+    if not tables:
+        return []
+    shown = [
+        data_table(
+            one.title,
+            [Column(column.name, column.decimals is not None) for column in one.columns],
+            one.rows,
+            mark=() if one.chosen is None else (one.chosen,),
+        )
+        for one in tables
+    ]
+    return [section("tail", f"The {plan.problem.objective.describe()}", *shown)]
 
 
 def _summary(plan: Plan) -> Markup:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from placement.errors import InputError
 from placement.evaluation.losses import Failures, failures
 from placement.evaluation.objective import score_of
+from placement.evaluation.value_tables import ValueTable
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.tail.distribution_arithmetic import percentile
@@ -106,6 +107,16 @@ class Percentile:
         del voters, quorum
         return ()
 
+    @property
+    def minimises_mean(self) -> bool:
+        """Return False."""
+        return False
+
+    @property
+    def decimals(self) -> int:
+        """Return the decimals with which a value in ms is shown: those of the grid."""
+        return max(1, math.ceil(-math.log10(self.distributions.width) - 1e-9))
+
     def check(self, problem: Problem) -> None:
         """Check that the distributions are the instance's, RTTs do not vary, no money counts."""
         self.distributions.check(problem.instance)
@@ -131,6 +142,12 @@ class Percentile:
     def describe(self) -> str:
         """Return the objective in words."""
         return f"p{self.percent:g} latency"
+
+    def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
+        """Return other percentiles, and every voter as leader by this percentile."""
+        from placement.tail.percentile_breakdown import value_tables
+
+        return value_tables(problem, configuration)
 
 
 def caveats(problem: Problem) -> tuple[str, ...]:

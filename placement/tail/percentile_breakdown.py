@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from placement.evaluation.objective import score_of
+from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.model.configuration import Configuration
 from placement.tail.distribution_arithmetic import percentile
 from placement.tail.latency_mixture import mixture
@@ -16,7 +17,14 @@ from placement.tail.objective import Percentile
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["PERCENTS", "TailAlternative", "by_leader", "curve", "percentile_of"]
+__all__ = [
+    "PERCENTS",
+    "TailAlternative",
+    "by_leader",
+    "curve",
+    "percentile_of",
+    "value_tables",
+]
 
 PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9)
 """Shown beside the percentile that is minimised."""
@@ -68,3 +76,29 @@ def by_leader(problem: Problem, configuration: Configuration) -> tuple[TailAlter
             )
         )
     return tuple(sorted(rows, key=lambda row: (row.percentile, row.mean_latency)))
+
+
+def value_tables(problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
+    """Return the tables of :func:`curve` and :func:`by_leader`."""
+    goal = percentile_of(problem)
+    assert goal is not None
+    word, beyond, decimals = f"p{goal.percent:g}", "beyond the horizon", goal.decimals
+    leaders = by_leader(problem, configuration)
+    chosen = problem.instance.sites[configuration.leader]
+    return (
+        ValueTable(
+            "Latency of all operations",
+            (ValueColumn("percentile"), ValueColumn("ms", decimals, beyond)),
+            tuple((f"p{percent:g}", value) for percent, value in curve(problem, configuration)),
+        ),
+        ValueTable(
+            f"Leaders by {word}, replicas and voters unchanged",
+            (
+                ValueColumn("leader"),
+                ValueColumn(f"{word} ms", decimals, beyond),
+                ValueColumn("mean ms", 3),
+            ),
+            tuple((row.leader, row.percentile, row.mean_latency) for row in leaders),
+            chosen=next(i for i, row in enumerate(leaders) if row.leader == chosen),
+        ),
+    )

@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING
 
 from placement.text.characters import WIDTH, escape, number_text, wrap
-from placement.text.tails import percentile_ms, tail_sections
 from placement.text.text_tables import facts, section, sentences, table
 
 if TYPE_CHECKING:
     from placement.evaluation.losses import Failures
+    from placement.evaluation.value_tables import ValueTable
     from placement.plan import ClientLatency, Plan
 
 __all__ = ["MOST_FAILURES", "failures_table", "plan_text"]
@@ -37,7 +37,7 @@ def plan_text(plan: Plan) -> str:
         sections.extend(
             [
                 section("Replicas", _replicas(plan)),
-                *tail_sections(plan),
+                *(section(one.title, _values(one)) for one in _tables(plan)),
                 section("Operations", _operations(plan)),
                 section("Clients", _clients(plan)),
                 section("Leaders, replicas and voters unchanged", _leaders(plan)),
@@ -97,9 +97,9 @@ def _headline(plan: Plan) -> list[tuple[str, str]]:
         return []
 
     def ms(value: float) -> str:
-        if problem.objective.kind == "percentile":  # as fine as the grid of its distributions
-            return percentile_ms(plan, value)
-        return number_text(problem.objective.in_ms(problem, value), 3)
+        if math.isinf(value):
+            return "beyond the horizon"
+        return number_text(problem.objective.in_ms(problem, value), problem.objective.decimals)
 
     said = ms(plan.objective) + (" ms" if math.isfinite(plan.objective) else "")
     if math.isfinite(plan.bound) and plan.gap > 0:
@@ -108,8 +108,7 @@ def _headline(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _bound(plan: Plan) -> str:
-    other = plan.problem.rules.cost_weight or plan.problem.objective.kind != "mean"
-    if not math.isfinite(plan.bound) or plan.gap == 0 or other:
+    if not (math.isfinite(plan.bound) and plan.gap and plan.problem.minimises_mean):
         return ""
     best = plan.bound / plan.problem.demand.operations
     return f"; no plan can be below {number_text(best, 3)} ms"
@@ -154,6 +153,29 @@ def _replicas(plan: Plan) -> str:
         right=(2, 4),
         indent="  ",
     )
+
+
+def _tables(plan: Plan) -> tuple[ValueTable, ...]:
+    if plan.configuration is None:
+        return ()
+    return plan.problem.objective.tables(plan.problem, plan.configuration)
+
+
+def _values(values: ValueTable) -> str:
+    rows = []
+    for place, row in enumerate(values.rows):
+        cells = []
+        for column, value in zip(values.columns, row, strict=True):
+            if isinstance(value, str) or column.decimals is None:
+                cells.append(str(value))
+            else:
+                finite = math.isfinite(value)
+                cells.append(number_text(value, column.decimals) if finite else column.beyond)
+        if place == values.chosen:
+            cells[0] += " (chosen)"
+        rows.append(cells)
+    right = [i for i, column in enumerate(values.columns) if column.decimals is not None]
+    return table([column.name for column in values.columns], rows, right=right, indent="  ")
 
 
 def _operations(plan: Plan) -> str:

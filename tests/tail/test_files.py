@@ -150,7 +150,7 @@ def test_show_check_and_report(command, tmp_path):
     document = command("check", path, "--json").document
     assert document["proved"] is False
     page = report_html(path)
-    assert "The tail of latency" in page
+    assert "Latency of all operations" in page
     assert "p99 latency" in page
     assert command("report", path, "-o", tmp_path / "p.html").code == 0
 

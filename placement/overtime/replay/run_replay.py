@@ -164,7 +164,7 @@ def _checked(
                 value=name,
                 expected="some of " + ", ".join(STRATEGIES),
             )
-    if problem.objective.kind != "mean":
+    if not problem.objective.minimises_mean:
         raise UnsupportedError("a replay pays the mean latency, not a percentile or a worst case")
     if problem.cost_weight or problem.budget is not None:
         raise UnsupportedError("a replay pays latency, not money: leave out budget and cost weight")

@@ -74,7 +74,7 @@ class Settings:
                 value=problem.instance.name,
                 expected="one RTT matrix: which interval's would hold for the next one?",
             )
-        if problem.rules.cost_weight or problem.objective.kind != "mean":
+        if not problem.minimises_mean:
             raise InputError(
                 "only the mean latency can be watched",
                 field="cost_weight" if problem.rules.cost_weight else "objective",
