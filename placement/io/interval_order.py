@@ -166,7 +166,7 @@ def _ordered(
         notes.append(f"sorted {len(labels)} intervals by {kind}")
     grid: Sequence[float] = ordered
     if name is not None and len(ordered) > 1:
-        grid = _grid([int(value) for value in ordered], name, where(0))
+        grid = _grid([int(value) for value in ordered], name, where)
         silent = len(grid) - len(ordered)
         if silent:
             notes.append(
@@ -184,7 +184,7 @@ def _ordered(
     )
 
 
-def _grid(ordered: Sequence[int], name: Callable[[int], str], source: str) -> Sequence[int]:
+def _grid(ordered: Sequence[int], name: Callable[[int], str], where: Place) -> Sequence[int]:
     """Return every value of the regular grid through rising values; them alone if there is none."""
     steps = [b - a for a, b in pairwise(ordered)]
     step = min(steps)
@@ -195,7 +195,7 @@ def _grid(ordered: Sequence[int], name: Callable[[int], str], source: str) -> Se
         raise InputError(
             f"{count:,} intervals between the first and the last, and only {len(ordered):,} of "
             "them in the table",
-            source=source.split(", row ")[0],
+            source=where(0).split(", row ")[0],
             field="interval",
             value=f"{name(ordered[0])} to {name(ordered[-1])}",
             expected="labels on one grid; is there one that lies off it?",

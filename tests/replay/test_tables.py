@@ -11,6 +11,7 @@ import pytest
 
 from placement import Instance, workloads
 from placement.errors import InputError
+from placement.io import read_counts
 from placement.io.formats import column_reader as frames
 from placement.overtime.replay import NOBODY, Trace
 from placement.overtime.replay.read_tables import read_deployments, read_trace
@@ -23,6 +24,12 @@ WORLD = Instance(
     counts=np.ones((3, 5)),
     name="world",
 )
+
+
+def _trace(path, instance):
+    return read_trace(path, instance)[0]
+
+
 LONG = "database,interval,client,operation,count\n"
 
 
@@ -37,7 +44,7 @@ def table(tmp_path):
 
 
 def test_a_long_table(table):
-    trace = read_trace(
+    trace = _trace(
         table(
             LONG + "b,1,Paris,weak_read,3\n"
             'a,2,"Washington, DC",multi_group,1.5\n'
@@ -65,10 +72,10 @@ def test_good_tables_are_read_fast_and_to_the_last_bit(table, tmp_path, monkeypa
         raise AssertionError("the slow way was taken")
 
     monkeypatch.setattr(frames, "read_table", careful)
-    assert read_trace(path, WORLD).counts[0, :, 0, 0].tolist() == [float(v) for v in values]
+    assert _trace(path, WORLD).counts[0, :, 0, 0].tolist() == [float(v) for v in values]
     if importlib.util.find_spec("pyarrow") is not None:
         pd.read_csv(path).to_parquet(tmp_path / "demand.parquet")
-        trace = read_trace(tmp_path / "demand.parquet", WORLD)
+        trace = _trace(tmp_path / "demand.parquet", WORLD)
         assert trace.counts.sum() == pytest.approx(sum(values))
 
 
@@ -76,13 +83,14 @@ def test_names_that_look_like_numbers_stay_names(table):
     """Neither way to read may make one database of 1, 01 and 1.0."""
     rows = "1,1,Paris,weak_read,1\n01,1,Paris,weak_read,2\n1.0,1,Paris,weak_read,3\n"
     for text in (LONG + rows, LONG + rows + "\n   \n"):
-        trace = read_trace(table(text), WORLD)
+        trace = _trace(table(text), WORLD)
         assert trace.databases == ("1", "01", "1.0")
         assert trace.counts[:, 0, 0, 0].tolist() == [1, 2, 3]
 
 
 def test_a_wide_table_and_no_database(table):
-    trace = read_trace(table("interval\tclient\tstrong_read\n1\tRome\t7\n", "demand.tsv"), WORLD)
+    rows = '1\tParis\t0\n1\t"Washington, DC"\t0\n1\tRome\t7\n'
+    trace = _trace(table("interval\tclient\tstrong_read\n" + rows, "demand.tsv"), WORLD)
     assert trace.databases == ("world",)
     assert trace.counts.sum() == trace.counts[0, 0, 2, 2] == 7
 
@@ -102,7 +110,7 @@ def test_what_the_generator_writes_reads_back(tmp_path):
     path = tmp_path / "fleet.parquet"
     blocks = workloads.generate(fleet, clients, day, seed=3, block=2)
     workloads.write_parquet(path, blocks, clients, day)
-    back = read_trace(path, WORLD)
+    back = _trace(path, WORLD)
     assert back.intervals[0].startswith("2026-06-01T00:00")
     shown = drawn.of(back.databases).counts
     begun = np.nonzero(drawn.counts.any(axis=(0, 2, 3)))[0]
@@ -132,7 +140,7 @@ def test_what_the_generator_writes_reads_back(tmp_path):
 )
 def test_the_order_of_intervals(table, labels, order):
     rows = "".join(f"a,{label},Paris,weak_read,{i + 1}\n" for i, label in enumerate(labels))
-    trace = read_trace(table(LONG + rows), WORLD)
+    trace = _trace(table(LONG + rows), WORLD)
     assert list(trace.intervals) == order
     counts = dict(zip(trace.intervals, trace.counts[0, :, 0, 0], strict=True))
     for i, label in enumerate(labels):
@@ -146,11 +154,11 @@ def test_rtts_that_vary_give_the_intervals(table):
         counts=np.ones((3, 3, 5)),
         intervals=("x", "y", "z"),
     )
-    trace = read_trace(table(LONG + "a,z,Paris,weak_read,1\n"), varying)
+    trace = _trace(table(LONG + "a,z,Paris,weak_read,1\n"), varying)
     assert trace.intervals == ("x", "y", "z")
     assert trace.counts[0, :, 0, 0].tolist() == [0, 0, 1]
-    with pytest.raises(InputError, match="without RTTs: got 'w'"):
-        read_trace(table(LONG + "a,w,Paris,weak_read,1\n"), varying)
+    with pytest.raises(InputError, match="no such interval: got 'w'"):
+        _trace(table(LONG + "a,w,Paris,weak_read,1\n"), varying)
 
 
 GOOD = "a,1,Paris,weak_read,3\n"
@@ -196,7 +204,7 @@ GOOD = "a,1,Paris,weak_read,3\n"
 )  # fmt: skip
 def test_bad_demand_is_refused(table, text, message):
     with pytest.raises(InputError, match=message) as caught:
-        read_trace(table(text), WORLD)
+        _trace(table(text), WORLD)
     assert "demand.csv" in str(caught.value)
 
 
@@ -206,26 +214,47 @@ def test_parquet_is_checked_too(tmp_path):
     path = tmp_path / "demand.parquet"
 
     def write(**columns: list) -> None:
-        base = {"interval": [1, 2], "client": ["Paris"] * 2, "weak_read": [1, 2]}
+        base = {
+            "database": ["a", "a"],
+            "interval": [1, 2],
+            "client": ["Paris"] * 2,
+            "weak_read": [1, 2],
+        }
         parquet.write_table(pa.table({**base, **columns}), path)
 
     write()
-    assert read_trace(path, WORLD).counts[0, :, 0, 0].tolist() == [1, 2]
+    assert _trace(path, WORLD).counts[0, :, 0, 0].tolist() == [1, 2]
     write(weak_read=[1, -2])
     with pytest.raises(InputError, match=r"demand.parquet, row 2: weak_read: negative"):
-        read_trace(path, WORLD)
+        _trace(path, WORLD)
     write(weak_read=[1, None])
     with pytest.raises(InputError, match="row 2: weak_read: missing value"):
-        read_trace(path, WORLD)
+        _trace(path, WORLD)
     write(client=["Paris", "Oslo"])
     with pytest.raises(InputError, match="row 2: client: no client"):
-        read_trace(path, WORLD)
+        _trace(path, WORLD)
     write(interval=[1, 1])
-    with pytest.raises(InputError, match="row 2: interval, client: a row given twice"):
-        read_trace(path, WORLD)
+    with pytest.raises(InputError, match="row 2: database, interval, client: a row given twice"):
+        _trace(path, WORLD)
     path.write_text("no parquet")
     with pytest.raises(InputError, match="not a Parquet file"):
-        read_trace(path, WORLD)
+        _trace(path, WORLD)
+
+
+def test_import_and_replay_read_the_same(table):
+    """One reader: the order of time, what was done, and a missing row of a wide table."""
+    wide = "interval,client,weak_read\n2026-03-02,{}\n2026-03-01,{}\n"
+    rows = 'Paris,1\n{0},Rome,2\n{0},"Washington, DC",3'
+    text = wide.format(rows.format("2026-03-02"), rows.format("2026-03-01"))
+    trace, notes = read_trace(table(text), WORLD)
+    imported = read_counts(table(text))
+    assert trace.intervals == imported.table.intervals == ("2026-03-01", "2026-03-02")
+    assert notes == imported.notes == ("sorted 2 intervals by time",)
+    assert trace.counts[0, :, :, 0].tolist() == [[1, 3, 2], [1, 3, 2]]
+    missing = table(text.replace("2026-03-01,Rome,2\n", ""))
+    for read in (lambda: read_trace(missing, WORLD), lambda: read_counts(missing)):
+        with pytest.raises(InputError, match="client: missing row: got 'Rome'"):
+            read()
 
 
 DEPLOYED = "database,site,role\na,fra,leader\na,iad,replica\nb,iad,voter\n"

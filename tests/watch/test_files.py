@@ -49,6 +49,68 @@ def test_malformed_files_are_reported_and_skipped(tmp_path: Path, words: str) ->
         assert [d["interval"] for d in run.shown] == ["0", "2"]
 
 
+LINE = '{"interval": %s, "client": "client a", "operation": "weak_read", "count": %s}\n'
+POISON = {
+    "label.jsonl": LINE % ("9" * 5000, "1"),
+    "text.jsonl": LINE % ('"' + "9" * 5000 + '"', "1"),
+    "count.jsonl": LINE % ("1", "9" * 5000),
+    "power.jsonl": LINE % ("1", "1" + "0" * 400),
+    "nested.jsonl": "[" * 100_000 + "\n",
+    "surrogate.jsonl": LINE % ('"\\ud800"', "1"),
+    "field.csv": "interval,client,operation,count\n1," + "x" * 200_000 + ",weak_read,1\n",
+    "broken.parquet": "PAR1 and nothing that follows from it PAR1",
+}
+
+
+@pytest.mark.parametrize("name", POISON)
+def test_a_file_that_cannot_be_read_is_set_aside(tmp_path: Path, name: str) -> None:
+    """It is reported by name, once; the others are used, and a restart goes on."""
+    counts, folder = demand(2), tmp_path / "in"
+    drop(folder, name, POISON[name])
+    drop(folder, "zz.csv", csv_text(world(), [8], counts[:1]))
+    with Run(settings(2), folder, tmp_path / "s.db") as run:
+        run.look()
+        assert [(kind, source) for kind, source, *_ in run.reports] == [("malformed", name)]
+        assert [d["interval"] for d in run.shown] == ["8"]
+    drop(folder, "zzz.csv", csv_text(world(), [9], counts[1:]))
+    with Run(settings(2), folder, tmp_path / "s.db") as run:
+        run.look()
+        assert run.reports == []
+        assert [d["interval"] for d in run.shown] == ["9"]
+
+
+def test_a_time_that_python_cannot_hold_is_set_aside(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "in").mkdir()
+    columns = {"client": ["client a"], "operation": ["weak_read"], "count": [1.0]}
+    times = pa.array([2**62], pa.timestamp("us"))
+    parquet.write_table(pa.table({"interval": times, **columns}), tmp_path / "in" / "t.parquet")
+    with Run(settings(2), tmp_path / "in", tmp_path / "s.db") as run:
+        run.look()
+        assert kinds(run) == [("malformed", "t.parquet", "")]
+
+
+def test_a_bad_line_of_a_table_that_grows_spoils_its_neighbours_only(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    lines = [LINE % (i, "5") for i in range(4)]
+    path.write_text("".join([*lines[:2], LINE % ("9" * 5000, "1"), *lines[2:]]))
+    with Run(settings(2), path, tmp_path / "s.db", final=True) as run:
+        run.look()
+        assert [d["interval"] for d in run.shown] == ["0", "3"]
+        assert [report[2] for report in run.reports] == ["1", "2"]
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    """Nothing waits for what a pipe may bring."""
+    (tmp_path / "in").mkdir()
+    os.mkfifo(tmp_path / "in" / "pipe.csv")
+    for source in (tmp_path / "in", tmp_path / "in" / "pipe.csv"):
+        with Run(settings(2), source, tmp_path / f"{source.name}.db") as run:
+            run.look()
+            assert [report[1] for report in run.reports] == ["pipe.csv"]
+
+
 def test_one_bad_interval_of_a_file_does_not_spoil_the_others(tmp_path: Path) -> None:
     counts = demand(3)
     text = csv_text(world(), [0, 1, 2], counts).replace("\n1,client c,", "\n1,client q,", 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -60,6 +62,94 @@ def test_other_files_are_no_state(tmp_path: Path) -> None:
             Store.open(nowhere, settings())
     with pytest.raises(InputError, match="no such state file"):
         read_log(tmp_path / "none.db")
+
+
+FORGED = [
+    ("state.sequence", "UPDATE state SET sequence = 9"),
+    ("state.sequence", "UPDATE state SET sequence = 'three'"),
+    ("state.sequence", "DELETE FROM recommendation WHERE sequence = 1"),
+    ("state", "DELETE FROM state"),
+    ("state.demand", "UPDATE state SET demand = 'no JSON'"),
+    ("state.demand", "UPDATE state SET demand = '[1]'"),
+    ("state.demand", "UPDATE state SET demand = replace(demand, '\"shape\": [6', '\"shape\": [7')"),
+    ("state.demand.decay", "UPDATE state SET demand = json_set(demand, '$.decay', '0x1p+1')"),
+    ("state.demand.intervals", "UPDATE state SET demand = json_set(demand, '$.intervals', 7)"),
+    ("state.demand.weight", "UPDATE state SET demand = json_set(demand, '$.weight', 77)"),
+    ("state.demand", "UPDATE state SET demand = json_set(demand, '$.counts[0]', -1)"),
+    ("state.demand", "UPDATE state SET demand = printf('{%s: [%.*c', 'x', 9999, '9')"),
+    ("state.current", "UPDATE state SET current = '[-1]'"),
+    ("state.current", "UPDATE state SET current = '[0, [0, 2, 4], [0, 2, 4, -1]]'"),
+    ("state.current", "UPDATE state SET current = '[0, [0, 2, 4], [0, 2, 4, 6]]'"),
+    ("state.current", "UPDATE state SET current = '[1, [0, 2, 4], [0, 2, 4, 5]]'"),
+    ("state.current", "UPDATE state SET current = '[0, [0, 2, 3], [0, 2, 4, 5]]'"),
+    ("state.current", "UPDATE state SET current = '[0, [0, 2, 2], [0, 2, 4, 5]]'"),
+    ("state.current", "UPDATE state SET current = '[true, [true, 2], [true, 2]]'"),
+    ("state.current", "UPDATE state SET current = x'00ff'"),
+    ("state.streak", "UPDATE state SET streak = -1"),
+    ("state.streak", "UPDATE state SET streak = 1.5"),
+    ("state.shown", "UPDATE state SET shown = 99"),
+    ("state.shown", "UPDATE state SET shown = 'all'"),
+    ("recommendation.kind", "UPDATE recommendation SET kind = 'moon' WHERE sequence = 3"),
+    ("recommendation.place", "UPDATE recommendation SET place = 'x' WHERE sequence = 3"),
+    ("recommendation 3", "UPDATE state SET shown = 2; UPDATE recommendation SET document = '{'"),
+    ("recommendation 3", "UPDATE state SET shown = 2; UPDATE recommendation SET document = '[]'"),
+    ("recommendation 3: reasons", "UPDATE state SET shown = 2; UPDATE recommendation "
+     "SET document = json_set(document, '$.reasons', 5)"),
+    ("recommendation.digest", "UPDATE recommendation SET digest = x'00'"),
+    ("file.size", "UPDATE file SET size = 'big'"),
+    ("file.digest", "UPDATE file SET digest = x'00'"),
+    ("meta.settings", "UPDATE meta SET value = '{' WHERE key = 'settings'; "
+     "UPDATE meta SET value = 'x' WHERE key = 'fingerprint'"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state after three intervals, with the folder they came from."""
+    place = tmp_path_factory.mktemp("three")
+    for i, table in enumerate(demand(3)):
+        drop(place / "in", f"{i}.csv", csv_text(world(), [i], table[None]))
+    with Run(settings(2), place / "in", place / "s.db") as run:
+        run.look()
+    return place
+
+
+@pytest.mark.parametrize(("field", "forgery"), FORGED)
+def test_a_state_that_no_watch_wrote_is_refused(
+    three: Path, tmp_path: Path, field: str, forgery: str
+) -> None:
+    """The error names file, table, column and value; nothing is recommended from it."""
+    shutil.copytree(three, tmp_path / "it")
+    state, folder = tmp_path / "it" / "s.db", tmp_path / "it" / "in"
+    link = sqlite3.connect(state)
+    link.executescript(forgery)
+    link.commit()
+    link.close()
+    os.utime(folder / "0.csv", (1, 1))  # so that an interval that was used is looked up
+    (folder / "1.csv").write_text((folder / "1.csv").read_text() + "\n")
+    with (
+        pytest.raises(InputError, match="not what a watch wrote") as caught,
+        Run(settings(2), folder, state) as run,
+    ):
+        run.look()
+    assert caught.value.field == field
+    assert str(state) in str(caught.value)
+
+
+def test_a_log_that_no_watch_wrote_is_refused(three: Path, tmp_path: Path) -> None:
+    for i, forgery in enumerate(
+        (
+            "UPDATE recommendation SET document = '{}'",
+            "INSERT INTO report VALUES (1,x'00','','','','')",
+        )
+    ):
+        state = tmp_path / f"{i}.db"
+        shutil.copy(three / "s.db", state)
+        link = sqlite3.connect(state)
+        link.executescript(forgery)
+        link.close()
+        with pytest.raises(InputError, match="not what a watch wrote"):
+            read_log(state)
 
 
 def test_two_watches_on_one_state_do_not_mix(tmp_path: Path) -> None:

@@ -113,8 +113,10 @@ def _target(rule: Hysteresis, scores: FloatArray, prices: FloatArray, here: IntA
             total = np.where(np.isinf(prices), np.inf, scores)
         elif rule.horizon == 0:
             total = np.where(np.isinf(scores), np.inf, prices)
-        else:
+        elif rule.horizon < 1:
             total = rule.horizon * scores + prices
+        else:  # divided by H, so that no horizon makes the sum overflow
+            total = scores + prices / rule.horizon
     best = first_best(total)
     worth = np.take_along_axis(total, here[..., np.newaxis], axis=-1)[..., 0]
     least = np.take_along_axis(total, best[..., np.newaxis], axis=-1)[..., 0]

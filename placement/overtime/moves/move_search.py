@@ -194,11 +194,14 @@ class _Search:
         if self.per_site and added * self.weight and self.sites_move:
             outside = np.full(len(self.problem.instance.sites), added)
             outside[list(self.current.replicas)] = 0.0
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UnitsWarning)  # the RTTs are those of before
-                instance = self.problem.instance.replace(prices=Prices(outside))
             weight = self.weight * self.problem.demand.operations
-            self.priced = self.problem.replace(instance=instance, cost_weight=weight)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UnitsWarning)  # the RTTs are those of before
+                    instance = self.problem.instance.replace(prices=Prices(outside))
+                self.priced = self.problem.replace(instance=instance, cost_weight=weight)
+            except InputError:
+                self.per_site = False  # the prices are too large for money: split instead
 
     def worth(self, configuration: Configuration) -> float:
         """Return mean + price/H of a configuration, ms; infinite at an infinite price."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_constraints, add_instance, instance_from, problem_from
-from placement.cli.plan_output import print_json
+from placement.cli.plan_output import print_json, print_notes
 from placement.cli.table_output import check_table_targets, records
 from placement.errors import InputError
 
@@ -160,7 +160,8 @@ def _trace(args: argparse.Namespace, instance: Instance) -> tuple[Trace, tuple[s
     if args.demand is not None:
         from placement.overtime.replay.read_tables import read_trace
 
-        trace = read_trace(args.demand, instance)
+        trace, notes = read_trace(args.demand, instance)
+        print_notes(args.demand, notes)
     elif args.fleet is not None:
         from placement.overtime.replay.generated_fleets import fleet_trace
         from placement.workloads import Timeline

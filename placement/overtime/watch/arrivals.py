@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from placement.errors import InputError
+from placement.errors import InputError, MissingDependencyError
 from placement.io.formats.tables import Table
 from placement.overtime.watch.interval_reader import (
     SUFFIXES,
@@ -207,8 +207,11 @@ class FolderSource:
         mark = known.get(name)
         try:
             before = path.stat()
-            if not path.is_file():
+            if path.is_dir():
                 return Scan()
+            if not path.is_file():
+                text = "neither a file nor a folder"
+                return Scan(refused=(Refused(name, "", "ignored", text),))
             if path.suffix.lower() not in SUFFIXES:
                 text = "the name ends in none of " + ", ".join(SUFFIXES)
                 return Scan(refused=(Refused(name, "", "ignored", text),))
@@ -245,6 +248,8 @@ class FolderSource:
         except InputError as error:
             broken = Refused(mark.name, mark.digest, "malformed", str(error))
             return Scan(refused=(broken,), done=(mark,))
+        except MissingDependencyError as error:  # not done: it can be read once that is there
+            return Scan(refused=(Refused(mark.name, mark.digest, "unreadable", str(error)),))
         return Scan(tuple(Arrival(mark.name, reading) for reading in found), done=(mark,))
 
 
@@ -278,6 +283,9 @@ class TableSource:
         name = self.path.name
         try:
             stat = self.path.stat()
+            if not self.path.is_file():
+                text = "cannot be read (no regular file)"
+                return Scan(refused=(Refused(name, "", "unreadable", text),))
             if (stat.st_size, stat.st_mtime_ns) == self._seen:
                 return Scan()
             content = self.path.read_bytes()

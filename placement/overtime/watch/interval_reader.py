@@ -146,11 +146,18 @@ def read_rows(path: str | os.PathLike[str], content: bytes) -> Table:
         For a file that is no table.
     """
     source, suffix = os.fspath(path), Path(path).suffix.lower()
-    if suffix in (".parquet", ".pq"):
-        return read_table(path)
-    if suffix in (".jsonl", ".ndjson"):
-        return _json_lines(source, content)
-    return parse_csv(_decoded(source, content), source, "\t" if suffix == ".tsv" else ",")
+    try:
+        if suffix in (".parquet", ".pq"):
+            return read_table(path)
+        if suffix in (".jsonl", ".ndjson"):
+            return _json_lines(source, content)
+        return parse_csv(_decoded(source, content), source, "\t" if suffix == ".tsv" else ",")
+    except InputError:
+        raise
+    except (ValueError, ArithmeticError, MemoryError) as error:
+        # of a parser: a time that Python cannot hold, a file that memory cannot hold
+        words = str(error) or type(error).__name__
+        raise InputError(f"cannot be read ({words})", source=source, expected="a table") from None
 
 
 def readings(table: Table, columns: Columns) -> tuple[Reading, ...]:
@@ -373,6 +380,10 @@ def _json_lines(source: str, text: bytes) -> Table:
             value = json.loads(line, object_pairs_hook=partial(_unique, at))
         except (json.JSONDecodeError, RecursionError) as error:
             raise InputError(f"not JSON ({error})", source=at) from None
+        except InputError:
+            raise
+        except ValueError:  # Python reads no whole number of more than 4,300 digits
+            raise InputError("a number with too many digits", source=at) from None
         if not isinstance(value, dict):
             raise InputError("not an object", source=at, expected='{"interval": …, "client": …}')
         columns.update(dict.fromkeys(value))

@@ -26,10 +26,18 @@ from typing import NamedTuple
 from placement.errors import InputError, PlacementError
 from placement.io.formats.files import check_file
 from placement.model.configuration import Configuration
-from placement.overtime.decayed_counts import DecayedCounts
 from placement.overtime.watch.arrivals import Arrival, FileMark
 from placement.overtime.watch.interval_reader import Key
 from placement.overtime.watch.recommend import Recommendation, WatchState, initial_state
+from placement.overtime.watch.stored_values import (
+    refused,
+    stored_configuration,
+    stored_demand,
+    stored_json,
+    stored_recommendation,
+    stored_text,
+    stored_whole,
+)
 from placement.overtime.watch.watch_settings import Settings
 
 __all__ = ["VERSION", "Known", "Report", "Store", "read_log"]
@@ -126,7 +134,7 @@ class Store:
                 link.execute("PRAGMA journal_mode = WAL")
                 link.execute("PRAGMA synchronous = FULL")
                 _begin(link, path, settings)
-                return cls(Path(path), *_load(link), link)
+                return cls(Path(path), *_load(link, path, settings), link)
         except BaseException:
             link.close()
             raise
@@ -137,11 +145,18 @@ class Store:
 
     def known(self, key: Key) -> Known | None:
         """Return the interval that was used for a place in time, or None."""
-        row = self._link.execute(
-            "SELECT sequence, source, digest FROM recommendation WHERE kind = ? AND place = ?",
-            tuple(key),
-        ).fetchone()
-        return None if row is None else Known(*row)
+        with _sane(self.path):
+            row = self._link.execute(
+                "SELECT sequence, source, digest FROM recommendation WHERE kind = ? AND place = ?",
+                tuple(key),
+            ).fetchone()
+        if row is None:
+            return None
+        return Known(
+            stored_whole(row[0], self.path, "recommendation.sequence", least=1, most=self.sequence),
+            stored_text(row[1], self.path, "recommendation.source"),
+            stored_text(row[2], self.path, "recommendation.digest"),
+        )
 
     def take(self, arrival: Arrival, state: WatchState, advice: Recommendation) -> None:
         """Commit an interval: its recommendation, the state after it, and that all before is shown.
@@ -228,8 +243,18 @@ class Store:
 
     def files(self) -> dict[str, FileMark]:
         """Return the files that are done with, by name."""
-        rows = self._link.execute("SELECT name, size, changed_ns, digest FROM file").fetchall()
-        return {row[0]: FileMark(*row) for row in rows}
+        with _sane(self.path):
+            rows = self._link.execute("SELECT name, size, changed_ns, digest FROM file").fetchall()
+        marks = [
+            FileMark(
+                stored_text(name, self.path, "file.name"),
+                stored_whole(size, self.path, "file.size"),
+                stored_whole(changed, self.path, "file.changed_ns", least=-(2**63)),
+                stored_text(digest, self.path, "file.digest"),
+            )
+            for name, size, changed, digest in rows
+        ]
+        return {mark.name: mark for mark in marks}
 
     def finish(self, marks: tuple[FileMark, ...]) -> None:
         """Remember files as done with."""
@@ -239,11 +264,12 @@ class Store:
 
     def not_shown(self) -> list[Mapping[str, object]]:
         """Return the recommendations that are not known to have been shown."""
-        rows = self._link.execute(
-            "SELECT document FROM recommendation WHERE sequence > (SELECT shown FROM state) "
-            "ORDER BY sequence"
-        ).fetchall()
-        return [json.loads(row[0]) for row in rows]
+        with _sane(self.path):
+            rows = self._link.execute(
+                "SELECT document, sequence FROM recommendation "
+                "WHERE sequence > (SELECT shown FROM state) ORDER BY sequence"
+            ).fetchall()
+        return [stored_recommendation(text, self.path, number) for text, number in rows]
 
     def shown(self) -> None:
         """Remember that every recommendation was shown."""
@@ -278,13 +304,20 @@ def read_log(path: str | os.PathLike[str]) -> tuple[list[Mapping[str, object]], 
     try:
         with _sane(path):
             _check_kind(link, path)
-            rows = link.execute("SELECT document FROM recommendation ORDER BY sequence").fetchall()
+            rows = link.execute(
+                "SELECT document, sequence FROM recommendation ORDER BY sequence"
+            ).fetchall()
             reports = link.execute(
                 "SELECT kind, source, interval, message FROM report ORDER BY id"
             ).fetchall()
     finally:
         link.close()
-    return [json.loads(row[0]) for row in rows], [Report(*row) for row in reports]
+    documents = [stored_recommendation(text, path, number) for text, number in rows]
+    names = ("report.kind", "report.source", "report.interval", "report.message")
+    return documents, [
+        Report(*(stored_text(cell, path, name) for cell, name in zip(row, names, strict=True)))
+        for row in reports
+    ]
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -366,7 +399,9 @@ def _check_settings(
     stored = dict(link.execute("SELECT key, value FROM meta").fetchall())
     if stored.get("fingerprint") == settings.fingerprint:
         return
-    before, now = json.loads(stored.get("settings", "{}")), settings.document()
+    before, now = stored_json(stored.get("settings"), path, "meta.settings"), settings.document()
+    if not isinstance(before, dict):
+        raise refused(path, "meta.settings", before, "the settings of a watch")
     other = next((key for key in now if before.get(key) != now[key]), "settings")
     raise InputError(
         "a state of other settings",
@@ -377,17 +412,34 @@ def _check_settings(
     )
 
 
-def _load(link: sqlite3.Connection) -> tuple[int, Key | None, WatchState]:
-    sequence, demand, current, streak = link.execute(
-        "SELECT sequence, demand, current, streak FROM state"
+def _load(
+    link: sqlite3.Connection, path: str | os.PathLike[str], settings: Settings
+) -> tuple[int, Key | None, WatchState]:
+    """Return how many intervals were used, the place in time of the last, and the state after."""
+    row = link.execute("SELECT sequence, demand, current, streak, shown FROM state").fetchone()
+    if row is None:
+        raise refused(path, "state", None, "one row")
+    empty = initial_state(settings)
+    sequence = stored_whole(row[0], path, "state.sequence")
+    count, first, final = link.execute(
+        "SELECT count(*), min(sequence), max(sequence) FROM recommendation"
     ).fetchone()
+    if count != sequence or (count and (first, final) != (1, sequence)):
+        raise refused(path, "state.sequence", sequence, f"{count}, as many as recommendations")
+    demand = stored_demand(row[1], path, empty.demand, sequence)
+    current = stored_configuration(row[2], path, len(settings.instance.sites))
+    streak = stored_whole(row[3], path, "state.streak", most=sequence)
+    stored_whole(row[4], path, "state.shown", most=sequence)
     last = link.execute(
         "SELECT kind, place FROM recommendation WHERE sequence = ?", [sequence]
     ).fetchone()
-    state = WatchState(
-        DecayedCounts.from_json(json.loads(demand)), _configuration(current), int(streak)
-    )
-    return sequence, None if last is None else Key(*last), state
+    if last is None:
+        return sequence, None, WatchState(demand, current, streak)
+    kind = stored_text(last[0], path, "recommendation.kind")
+    if kind not in ("number", "time"):
+        raise refused(path, "recommendation.kind", kind, "'number' or 'time'")
+    place = stored_whole(last[1], path, "recommendation.place", least=-(2**63))
+    return sequence, Key(kind, place), WatchState(demand, current, streak)
 
 
 def _configuration_text(configuration: Configuration | None) -> str | None:
@@ -396,10 +448,3 @@ def _configuration_text(configuration: Configuration | None) -> str | None:
     return json.dumps(
         [configuration.leader, list(configuration.voters), list(configuration.replicas)]
     )
-
-
-def _configuration(text: str | None) -> Configuration | None:
-    if text is None:
-        return None
-    leader, voters, replicas = json.loads(text)
-    return Configuration.of(leader, voters, replicas)
