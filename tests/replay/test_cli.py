@@ -181,7 +181,7 @@ def test_ctrl_c_shows_what_is_done(run, monkeypatch):
         (("--decay", "0.5"), "decay"),
         (("--decay", "2", "--half-life", "3"), "--half-life: given twice"),
         (("--half-life", "0"), "half_life"),
-        (("--fleet", "0"), "databases: too few"),
+        (("--fleet", "0"), "--fleet: out of range"),
         (("--fleet", "2", "--days", "0"), "--days"),
         (("--demand", "absent.csv"), "absent.csv"),
         (("--demand", "a.csv", "--fleet", "2"), "not allowed with"),
@@ -203,3 +203,39 @@ def test_bad_options(run, options, message, monkeypatch, tmp_path):
     assert message in shown.err
     assert shown.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        (("--fleet", "0"), "--fleet"),
+        (("--fleet=-3",), "--fleet"),
+        (("--fleet-seed=-1",), "--fleet-seed"),
+        (("--days", "0"), "--days"),
+        (("--minutes", "0"), "--minutes"),
+        (("--minutes", "2000", "--fleet", "1"), "--fleet, --days, --minutes"),
+        (("--days", "100000000000", "--fleet", "1"), "--fleet, --days, --minutes"),
+        (("--merge", "0"), "--merge"),
+        (("--top", "0"), "--top"),
+        (("--strategies", ","), "--strategies"),
+        (("--tiers", "4"), "--tiers"),
+        (("--half-life", "nan"), "half_life"),
+        (("--decay", "nan"), "decay"),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused(run, towns, given, field):
+    found = run("replay", towns, "--replicas", "3", "--voters", "ams,bos", *given)
+    assert (found.code, found.out) == (1, "")
+    assert found.err.startswith(f"error: {field}: ")
+
+
+def test_replay_says_what_it_did_with_the_intervals(run, towns, tmp_path):
+    """The order of time is restored, with or without ORDER BY; a line on stderr says so."""
+    rows = [f"a,2026-03-0{day},ann,weak_read,{day}\n" for day in (3, 1, 2)]
+    asked = ("replay", towns, "--replicas", "3", "--voters", "ams,bos", "--json", "--demand")
+    mixed = run(*asked, demand(tmp_path / "mixed.csv", "".join(rows)))
+    ordered = run(*asked, demand(tmp_path / "ordered.csv", "".join(sorted(rows))))
+    assert mixed.code == ordered.code == 0
+    assert mixed.document == ordered.document
+    assert mixed.err.strip().endswith("mixed.csv: sorted 3 intervals by time")
+    assert ordered.err == ""

@@ -109,7 +109,7 @@ def test_another_plan_than_the_recommended_one(
         (("--horizon", -1), "horizon: out of range"),
         (("--horizon", "nan"), "horizon: out of range"),
         (("--confirm", 0), "confirm: out of range"),
-        (("--leader-price", -1), "leader: not a price"),
+        (("--leader-price", -1), "--leader-price: not a price"),
         (("--decay", 0.5), "decay: bad decay"),
         (("--grace", -1), "grace: out of range"),
         (("--poll", "inf"), "--poll: out of range"),
@@ -181,3 +181,44 @@ def test_a_watch_follows_until_ctrl_c(instance: Path, tmp_path: Path) -> None:
     out, err = child.communicate(timeout=60)
     assert (child.returncode, out) == (0, "")
     assert err == f"stopped after 15 intervals; {tmp_path / 's.db'} holds them\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *((f"--{what}-price", "nan") for what in ("leader", "voter", "add", "remove")),
+        ("--add-price", "=-1"),
+        ("--remove-price", "=-inf"),
+        ("--horizon", "nan"),
+        ("--horizon", "=-1"),
+        ("--confirm", "0"),
+        ("--grace", "=-1"),
+        ("--poll", "nan"),
+        ("--settle", "inf"),
+        ("--decay", "nan"),
+        ("--decay", "0.5"),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused(
+    placement: Run, instance: Path, tmp_path: Path, option: str, value: str
+) -> None:
+    asked = ("watch", instance, tmp_path / "in", "--replicas", 4, "--voters", 3)
+    given = (option + value,) if value.startswith("=") else (option, value)
+    outcome = placement(*asked, "--state", tmp_path / "s.db", *given)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith("error: ")
+    assert option.strip("-") in outcome.err
+    assert not (tmp_path / "s.db").exists()
+
+
+def test_no_finite_horizon_or_price_is_too_large(
+    placement: Run, instance: Path, tmp_path: Path
+) -> None:
+    asked = ("watch", instance, tmp_path / "in", *COUNTS, "--json")
+    for i, more in enumerate((("--horizon", "1e308"), ("--add-price", "1e308"))):
+        outcome = placement(*asked, "--state", tmp_path / f"{i}.db", "--voter-price", 5, *more)
+        assert (outcome.code, outcome.err) == (0, "")
+        documents = [json.loads(line) for line in outcome.out.splitlines()]
+        assert len(documents) == 12
+        assert (len({tuple(d["replicas"]) for d in documents}) > 1) == (i == 0)
+        assert all(document["proven"] for document in documents)

@@ -47,6 +47,9 @@ __all__ = ["BestMove", "best_move"]
 _MOST_PARTS = 400
 """Parts that are searched before the result is given as it is, with the bound so far."""
 
+_MOST_MONEY = 1e12
+"""Price of a site in ms from which parts are split instead, so that every sum stays exact."""
+
 _LEAST_HORIZON = 1e-6
 """Horizon that stands for all shorter ones in the search; below it nothing is proven."""
 
@@ -184,7 +187,8 @@ class _Search:
     def __post_init__(self) -> None:
         self.weight = 1.0 / max(self.horizon, _LEAST_HORIZON)
         rules = self.problem.rules
-        self.per_site = rules.budget is None
+        most = max(self._finite(self.prices.add), self._finite(self.prices.remove))
+        self.per_site = rules.budget is None and most < _MOST_MONEY
         self.priced = self.problem
         held = tuple(np.nonzero(rules.may_hold)[0].tolist())
         self.sites_move = self.problem.tier == 3 or held != self.current.replicas

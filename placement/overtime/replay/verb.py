@@ -29,6 +29,8 @@ __all__ = ["add_parser", "run"]
 _DAY = date(2026, 3, 18)
 _SUFFIXES = (".csv", ".parquet")
 _ALL_LINES = 48
+_MOST_CELLS = 1_000_000_000
+"""Counts of a generated fleet, 8 bytes each."""
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -126,8 +128,21 @@ def run(args: argparse.Namespace) -> int:
 
 def _check_targets(args: argparse.Namespace) -> None:
     check_table_targets(args, _SUFFIXES)
-    if args.top < 1:
-        raise InputError("out of range", field="--top", value=args.top, expected="at least 1")
+    for option, value, least in (
+        ("--top", args.top, 1),
+        ("--fleet", args.fleet, 1),
+        ("--fleet-seed", args.fleet_seed, 0),
+        ("--days", args.days, 1),
+        ("--minutes", args.minutes, 1),
+        ("--merge", args.merge, 1),
+    ):
+        if value is not None and value < least:
+            expected = f"a whole number >= {least}"
+            raise InputError("out of range", field=option, value=value, expected=expected)
+    if args.strategies is not None and not _parts(args.strategies):
+        raise InputError(
+            "no strategy", field="--strategies", value=args.strategies, expected="some names"
+        )
 
 
 def _parts(text: str) -> list[str]:
@@ -166,14 +181,16 @@ def _trace(args: argparse.Namespace, instance: Instance) -> tuple[Trace, tuple[s
         from placement.overtime.replay.generated_fleets import fleet_trace
         from placement.workloads import Timeline
 
-        if args.fleet_seed < 0 or args.days < 1 or args.minutes < 1:
-            raise InputError(
-                "out of range",
-                field="--fleet-seed, --days, --minutes",
-                value=(args.fleet_seed, args.days, args.minutes),
-                expected="a seed >= 0, and whole numbers >= 1",
-            )
         intervals = args.days * 24 * 60 // args.minutes
+        cells = args.fleet * intervals * len(instance.clients) * len(instance.operations)
+        if not intervals > 0 or cells > _MOST_CELLS:
+            raise InputError(
+                "no interval" if intervals == 0 else "too much demand to hold in memory",
+                field="--fleet, --days, --minutes",
+                value=(args.fleet, args.days, args.minutes),
+                expected=f"1 to {_MOST_CELLS:,} counts: databases × intervals × clients × "
+                "operations",
+            )
         timeline = Timeline.of_day(_DAY, intervals, args.minutes)
         trace, wishes = fleet_trace(instance, args.fleet, timeline, seed=args.fleet_seed)
     else:

@@ -75,7 +75,7 @@ def add_parser(verbs: Subparsers) -> None:
             type=float,
             default=0.0,
             metavar="MS",
-            help=f"price {what}, in ms of mean latency of one interval (default 0)",
+            help=f"price {what}, in ms of mean latency of one interval; inf forbids it (default 0)",
         )
     group.add_argument("--start", metavar="PLAN", help="the plan that runs now")
     group = parser.add_argument_group("reading")
@@ -216,6 +216,16 @@ def _settings(args: argparse.Namespace, instance: Instance) -> Settings:
     from placement.overtime.moves import Hysteresis, MovePrices
     from placement.overtime.watch import Settings
 
+    for option, price in (
+        ("--leader-price", args.leader_price),
+        ("--voter-price", args.voter_price),
+        ("--add-price", args.add_price),
+        ("--remove-price", args.remove_price),
+    ):
+        if not price >= 0:  # NaN, too
+            raise InputError(
+                "not a price", field=option, value=price, expected="ms >= 0; inf forbids the change"
+            )
     return Settings(
         problem_from(args, instance),
         Decay(args.decay),
