@@ -112,6 +112,9 @@ class Plan:
     warm_start
         What the method may reuse for a similar problem (another |R|, other demand) when the plan is
         its start: opaque, never saved.
+    checked
+        Whether the bound is a method's own, or that of a certificate that was checked. False for a
+        plan that was read from a file; see :attr:`claim`.
     """
 
     problem: Problem
@@ -126,6 +129,7 @@ class Plan:
     stats: Mapping[str, float | int | str] = dataclasses.field(default_factory=dict)
     certificate: _Deferred = _Deferred()
     warm_start: object | None = None
+    checked: bool = True
 
     @classmethod
     def of(
@@ -290,6 +294,14 @@ class Plan:
         """(objective − bound)/objective, relative; infinite when nothing is known."""
         return relative_gap(self.objective, self.bound)
 
+    @property
+    def claim(self) -> str:
+        """Say that the bound is only claimed, for a plan from a file; empty where it is not."""
+        if self.checked or self.bound == -math.inf:
+            return ""
+        what = "bound" if self.found else "infeasibility"
+        return f"{what} claimed by {self.method}, not checked"
+
     # --- the numbers behind it ------------------------------------------------------------
 
     @cached_property
@@ -355,10 +367,11 @@ class Plan:
         return plan_text(self)
 
     def __repr__(self) -> str:
+        by = f"{self.method!r}, not checked" if self.claim else repr(self.method)
         if not self.found:
-            return f"<Plan {self.status} by {self.method!r}>"
+            return f"<Plan {self.status} by {by}>"
         return (
-            f"<Plan {self.status} by {self.method!r}: leader {self.leader}, "
+            f"<Plan {self.status} by {by}: leader {self.leader}, "
             f"voters {list(self.voters)}, replicas {list(self.replicas)}, "
             f"mean latency {self.mean_latency:.3f} ms, gap {100 * self.gap:.3g} %>"
         )

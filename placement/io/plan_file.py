@@ -24,12 +24,11 @@ from placement.io.embedded_instance import instance_document, instance_from_docu
 from placement.io.formats.document import Document, encode_json, jsonable, read_document
 from placement.io.formats.files import write_file
 from placement.io.instance_folder import load_instance
-from placement.io.objective_document import objective_document, objective_from
+from placement.io.problem_document import problem_document, problem_from
+from placement.io.recomputed_fields import check_recomputed
 from placement.model.configuration import Configuration
-from placement.model.constraints import Diversity
 from placement.model.instance import Instance
 from placement.plan import Plan
-from placement.problem import Problem
 from placement.status import Status, Termination, status_of
 
 __all__ = [
@@ -46,7 +45,15 @@ FORMAT = "replica-placement plan"
 VERSION = 1
 
 _AGREE = 1e-9
-"""Relative difference above which a stored score is not the one the evaluator gives."""
+"""Relative excess of a stored bound over the objective that is rounding."""
+
+_WHOSE = "this configuration"
+
+_AS_READ = (
+    "format", "version", "status", "termination", "method", "seconds", "bound", "reasons", "notes",
+    "stats", "certificate", "claim", "provenance", "problem", "instance",
+)  # fmt: skip
+"""Keys that are not recomputed: claims of the method, what was checked apart, and the question."""
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -120,6 +127,7 @@ def save_plan(
             where = f"./{where}"  # never to be mistaken for the name of a data set
         reference = dataclasses.replace(reference, source=where)
     document = plan_document(plan, reference=reference, embed=reference is None)
+    del document["claim"]  # of whoever reads the file, which proves nothing by itself
     return write_file(path, encode_json(document), force=force)
 
 
@@ -145,7 +153,6 @@ def plan_document(
             about |= {"mix": reference.mix, "seed": reference.seed}
     if embed:
         about["content"] = instance_document(instance)
-    configuration = plan.configuration
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -153,6 +160,27 @@ def plan_document(
         "termination": plan.termination.value,
         "method": plan.method,
         "seconds": plan.seconds,
+        **_decision(plan),
+        "bound": _finite(plan.bound),
+        "gap": _finite(plan.gap),
+        "claim": plan.claim or None,
+        "reasons": list(plan.reasons),
+        "notes": list(plan.notes),
+        "stats": jsonable(plan.stats, "stats"),
+        "certificate": None
+        if plan.certificate is None
+        else jsonable(plan.certificate, "certificate"),
+        "provenance": list(instance.provenance),
+        "problem": problem_document(plan.problem),
+        **_breakdown(plan),
+        "instance": about,
+    }
+
+
+def _decision(plan: Plan) -> dict[str, object]:
+    """Return the configuration by name and its values."""
+    instance, configuration = plan.problem.instance, plan.configuration
+    return {
         "leader": plan.leader,
         "voters": list(plan.voters),
         "replicas": list(plan.replicas),
@@ -166,16 +194,12 @@ def plan_document(
         "mean_latency_ms": _finite(plan.mean_latency),
         "quorum_wait_ms": _finite(plan.quorum_wait),
         "cost": None if instance.prices is None else _finite(plan.cost),
-        "bound": _finite(plan.bound),
-        "gap": _finite(plan.gap),
-        "reasons": list(plan.reasons),
-        "notes": list(plan.notes),
-        "stats": jsonable(plan.stats, "stats"),
-        "certificate": None
-        if plan.certificate is None
-        else jsonable(plan.certificate, "certificate"),
-        "provenance": list(instance.provenance),
-        "problem": problem_document(plan.problem),
+    }
+
+
+def _breakdown(plan: Plan) -> dict[str, object]:
+    """Return the tables behind the values."""
+    return {
         "breakdown": {
             "clients": _rows(plan.per_client),
             "operations": _rows(plan.per_operation),
@@ -184,7 +208,6 @@ def plan_document(
         },
         "failures": failures_document(plan.failures) if plan.found else None,
         "tail": _tail_document(plan),
-        "instance": about,
     }
 
 
@@ -235,46 +258,6 @@ def failures_document(failures: Failures) -> dict[str, object]:
     }
 
 
-def problem_document(problem: Problem) -> dict[str, object]:
-    """Return a question by name, JSON-ready."""
-    replicas: object = problem.replicas
-    if isinstance(replicas, range) or (
-        isinstance(replicas, tuple) and not isinstance(replicas[0], str)
-    ):
-        low, high = (min(replicas), max(replicas)) if isinstance(replicas, range) else replicas
-        replicas = {"least": int(low), "most": int(high)}
-    elif isinstance(replicas, tuple):
-        replicas = list(replicas)
-    else:
-        replicas = int(problem.replicas)  # type: ignore[arg-type]  # a number is what is left
-    voters = problem.voters
-    return {
-        "replicas": replicas,
-        "voters": list(voters) if isinstance(voters, Sequence) else int(voters),
-        "quorum": None if problem.quorum is None else int(problem.quorum),
-        "leader": problem.leader,
-        "leaders": None if problem.leaders is None else list(problem.leaders),
-        "pinned": list(problem.pinned),
-        "pinned_voters": list(problem.pinned_voters),
-        "forbidden": list(problem.forbidden),
-        "non_voters": list(problem.non_voters),
-        "diversity": [
-            {
-                "level": rule.level,
-                "role": rule.role,
-                "cap": rule.cap,
-                "min_domains": rule.min_domains,
-            }
-            for rule in problem.diversity
-        ],
-        "survive": problem.survive,
-        "decay": "inf" if math.isinf(problem.decay) else float(problem.decay),
-        "budget": None if problem.budget is None else float(problem.budget),
-        "cost_weight": float(problem.cost_weight),
-        "objective": objective_document(problem.objective, problem.instance),
-    }
-
-
 def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
@@ -292,8 +275,13 @@ def _rows(rows: Sequence[object]) -> list[dict[str, object]]:
 # --- reading ---------------------------------------------------------------------------------
 
 
-def load_plan(path: str | os.PathLike[str], instance: Instance | None = None) -> Plan:
+def load_plan(
+    path: str | os.PathLike[str], instance: Instance | None = None, *, check: bool = False
+) -> Plan:
     """Read a plan together with its instance.
+
+    All that can be recomputed is recomputed. The bound cannot: without `check` the plan says in
+    :attr:`Plan.claim` that it is claimed and not checked.
 
     Parameters
     ----------
@@ -301,12 +289,17 @@ def load_plan(path: str | os.PathLike[str], instance: Instance | None = None) ->
         A file written by :func:`save_plan`.
     instance
         The instance of the plan; None: the one in the file, or the one the file refers to.
+    check
+        Check the certificate of the plan too.
 
     Raises
     ------
     InputError
         When the instance is not the one the plan was made for, cannot be found, or when the file
-        claims a score, a status or constraints that do not hold.
+        holds a status, a number or a name that is not what is recomputed; the message names the
+        key, its value and what was expected.
+    CertificateError
+        With `check`, when the plan carries no certificate or its certificate does not hold.
     """
     document = read_document(path)
     document.check_format(FORMAT, VERSION)
@@ -320,7 +313,7 @@ def load_plan(path: str | os.PathLike[str], instance: Instance | None = None) ->
             repr(instance.fingerprint),
         )
     try:
-        problem = _problem(document.table("problem"), instance)
+        problem = problem_from(document.table("problem"), instance)
         configuration = _configuration(document, instance)
     except InputError as error:
         raise (error if error.source else error.at(document.source)) from None
@@ -338,8 +331,14 @@ def load_plan(path: str | os.PathLike[str], instance: Instance | None = None) ->
         notes=document.names("notes", ()),
         stats=_stats(document),
         certificate=_certificate(document),
+        checked=False,
     )
     _check(document, plan)
+    if check:
+        from placement.proof.certificate_check import check_certificate
+
+        check_certificate(plan)
+        plan = plan.replace(checked=True)
     return plan
 
 
@@ -399,6 +398,9 @@ def _certificate(document: Document) -> Mapping[str, object] | None:
 def _configuration(document: Document, instance: Instance) -> Configuration | None:
     if not document.has("leader"):
         return None
+    for key in ("voters_as_found", "replicas"):
+        if not document.names(key):
+            raise document.refuse(key, "nothing in it", "names of sites")
     return Configuration.of(
         int(instance.site_indices([document.text("leader")], "leader")[0]),
         instance.site_indices(document.names("voters_as_found"), "voters_as_found").tolist(),
@@ -406,70 +408,37 @@ def _configuration(document: Document, instance: Instance) -> Configuration | No
     )
 
 
-def _problem(document: Document, instance: Instance) -> Problem:
-    replicas: int | tuple[int, int] | tuple[str, ...]
-    if isinstance(document.values.get("replicas"), dict):
-        span = document.table("replicas")
-        replicas = (span.whole("least"), span.whole("most"))
-    elif isinstance(document.values.get("replicas"), list):
-        replicas = document.names("replicas")
-    else:
-        replicas = document.whole("replicas")
-    by_name = isinstance(document.values.get("voters"), list)
-    return Problem(
-        instance,
-        replicas=replicas,
-        voters=document.names("voters") if by_name else document.whole("voters"),
-        quorum=document.whole("quorum") if document.has("quorum") else None,
-        leader=document.text("leader") if document.has("leader") else None,
-        leaders=document.names("leaders") if document.has("leaders") else None,
-        pinned=document.names("pinned", ()),
-        pinned_voters=document.names("pinned_voters", ()),
-        forbidden=document.names("forbidden", ()),
-        non_voters=document.names("non_voters", ()),
-        diversity=tuple(_diversity(rule) for rule in document.tables("diversity")),
-        survive=document.text("survive") if document.has("survive") else None,
-        decay=document.number("decay", 1.0, infinite=True),
-        budget=document.number("budget") if document.has("budget") else None,
-        cost_weight=document.number("cost_weight", 0.0),
-        objective=objective_from(document.table("objective"), instance),
-    )
-
-
-def _diversity(document: Document) -> Diversity:
-    role = document.text("role", "voters")
-    if role not in ("voters", "replicas"):
-        raise document.refuse("role", "unknown role", "'voters' or 'replicas'")
-    return Diversity(
-        document.text("level"),
-        role="replicas" if role == "replicas" else "voters",
-        cap=document.whole("cap") if document.has("cap") else None,
-        min_domains=document.whole("min_domains") if document.has("min_domains") else None,
-    )
-
-
 def _check(document: Document, plan: Plan) -> None:
     """Compute anew what the file claims."""
     claimed, found = plan.status, plan.configuration is not None
     if plan.configuration is not None:
-        score = document.number("score")
-        if not math.isclose(score, plan.score, rel_tol=_AGREE, abs_tol=_AGREE):
-            raise document.refuse("score", "not the score of this configuration", repr(plan.score))
-        if document.has("objective"):
-            worth = document.number("objective")
-            if not math.isclose(worth, plan.objective, rel_tol=_AGREE, abs_tol=_AGREE):
-                raise document.refuse(
-                    "objective", "not the value of this configuration", repr(plan.objective)
-                )
+        value = {"score": _finite(plan.score), "objective": _finite(plan.objective)}
+        given = {key: document.values[key] for key in value if key in document.values}
+        check_recomputed(dataclasses.replace(document, values=given), value, _WHOSE)
         broken = violations(plan.problem, plan.configuration)
         if broken and claimed is not Status.VIOLATING:
             raise document.refuse("status", "the configuration breaks: " + "; ".join(broken))
-        if broken or claimed is Status.VIOLATING:
-            if not broken:
-                raise document.refuse("status", "the configuration breaks no constraint")
-            return
-        if plan.bound > plan.objective * (1 + _AGREE) + _AGREE:
+        if claimed is Status.VIOLATING and not broken:
+            raise document.refuse("status", "the configuration breaks no constraint")
+        if plan.reasons != broken:
+            raise document.refuse("reasons", "not what the configuration breaks", repr([*broken]))
+        if not broken and not plan.bound <= plan.objective * (1 + _AGREE) + _AGREE:
             raise document.refuse("bound", "above the objective", f"<= {plan.objective!r}")
-    proven = status_of(found, plan.objective, plan.bound)
-    if proven is not claimed:
-        raise document.refuse("status", "not what score and bound say", repr(str(proven)))
+    if claimed is not Status.VIOLATING or not found:
+        proven = status_of(found, plan.objective, plan.bound)
+        if proven is not claimed:
+            raise document.refuse("status", "not what score and bound say", repr(str(proven)))
+    if document.has("claim") and document.text("claim") != plan.claim:
+        raise document.refuse("claim", "not what is known of the bound", repr(plan.claim))
+    about, instance = document.table("instance"), plan.problem.instance
+    if about.has("content"):  # elsewhere the words about an instance may have changed since
+        for table, key, words in (
+            (about, "name", instance.name),
+            (document, "provenance", list(instance.provenance)),
+        ):
+            if key in table.values and table.values[key] != words:
+                raise table.refuse(key, "not what the instance says", repr(words))
+    recomputed = {**_decision(plan), "gap": _finite(plan.gap), **_breakdown(plan)}
+    document.only((*_AS_READ, *recomputed))
+    given = {key: value for key, value in document.values.items() if key not in _AS_READ}
+    check_recomputed(dataclasses.replace(document, values=given), recomputed, _WHOSE)

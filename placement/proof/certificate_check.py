@@ -30,13 +30,16 @@ from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration, site_costs
 from placement.plan import Plan, objective
 from placement.problem import Problem
-from placement.proof.leader_proof import CertificateError, Integers, LeaderProof, integers
+from placement.proof.leader_proof import CertificateError, Integers, LeaderProof, Work, integers
 from placement.proof.no_plan_check import prove_no_plan
 from placement.status import Status, status_of
 
-__all__ = ["FORMAT", "CertificateError", "Checked", "check_certificate"]
+__all__ = ["FORMAT", "WORK", "CertificateError", "Checked", "check_certificate"]
 
 FORMAT = "replica-placement/bound/1"
+
+WORK = 1_000_000_000
+"""Steps that a check takes at most, unless it is told otherwise: some ten minutes."""
 
 _SCORE_TOLERANCE = 1e-9
 _GUARD_BITS = 64
@@ -61,7 +64,8 @@ class Checked:
 class _Claim:
     """The problem on the integer grid, and what is claimed of it."""
 
-    def __init__(self, problem: Problem, certificate: Mapping[str, Any]) -> None:
+    def __init__(self, problem: Problem, certificate: Mapping[str, Any], work: Work) -> None:
+        self.work = work
         demand, self.rules = problem.demand, problem.rules
         self.clients = np.nonzero((demand.near[0] > 0) | (demand.relay[0] > 0))[0]
         if [int(c) for c in certificate["clients"]] != self.clients.tolist():
@@ -122,13 +126,16 @@ def _price(problem: Problem, leader: int) -> FloatArray:
     return np.asarray(problem.rules.cost_weight * costs)
 
 
-def check_certificate(plan: Plan) -> Checked:
+def check_certificate(plan: Plan, *, work: int = WORK) -> Checked:
     """Prove a plan's optimality, or that there is no plan, from its certificate, or refuse.
 
     Parameters
     ----------
     plan
         With a certificate; an infeasible one may do without where counting alone shows it.
+    work
+        Most steps to take. A bound, and a replica set that is looked at, takes
+        |S| · (|C| + |S|) steps at most.
 
     Returns
     -------
@@ -140,6 +147,8 @@ def check_certificate(plan: Plan) -> Checked:
     CertificateError
         When the plan carries no certificate, when it belongs to another problem, when any step of
         the proof does not hold, or when the plan claims more than is proved.
+    LimitError
+        When the proof takes more than `work` steps: it is neither proved nor refused.
 
     Notes
     -----
@@ -155,12 +164,12 @@ def check_certificate(plan: Plan) -> Checked:
         if certificate is None or infeasible:
             counted = prove_no_plan(problem.rules, problem.instance.sites, certificate)
             return Checked(math.inf, math.inf, *counted, bounds=0)
-        return _check(plan, problem, certificate)
+        return _check(plan, problem, certificate, Work(work))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise CertificateError(f"the certificate is malformed: {error!r}") from error
 
 
-def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any]) -> Checked:
+def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: Work) -> Checked:
     rules = problem.rules
     if certificate["format"] != FORMAT:
         raise CertificateError(f"unknown format {certificate['format']!r}, expected {FORMAT!r}")
@@ -193,7 +202,7 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any]) -> Chec
     if plan.status is Status.OPTIMAL and status_of(True, score, bound) is not Status.OPTIMAL:
         raise CertificateError(f"a bound of {bound!r} does not make {score!r} optimal")
 
-    claim = _Claim(problem, certificate)
+    claim = _Claim(problem, certificate, work)
     proofs: list[Mapping[str, Any]] = list(certificate["proofs"])
     leaders = [None if p["leader"] is None else int(p["leader"]) for p in proofs]
     if leaders == [None]:

@@ -33,16 +33,37 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from placement.errors import PlacementError
+from placement.errors import LimitError, PlacementError
 from placement.model.constraints import GroupRule, Rules
 
-__all__ = ["CertificateError", "Claim", "Integers", "LeaderProof", "Load", "integers"]
+__all__ = ["CertificateError", "Claim", "Integers", "LeaderProof", "Load", "Work", "integers"]
 
 Integers = Any  # object arrays of Python integers, which NumPy's types cannot name
 
 
 class CertificateError(PlacementError):
     """A certificate proves nothing, or not what the plan says; the message names the first flaw."""
+
+
+class Work:
+    """Steps that the check of a certificate may still take.
+
+    A certificate comes from a file, and a few words of it can ask for any number of replica sets.
+    Steps are counted before they are taken, so that the limit does not depend on the machine.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = self.left = limit
+
+    def take(self, steps: int) -> None:
+        """Count steps; LimitError when they are more than are left."""
+        self.left -= steps
+        if self.left < 0:
+            raise LimitError(
+                f"checking this certificate takes more than {self.limit:,} steps, the limit; a "
+                "larger limit is set by the option --work of 'placement check', or the argument "
+                "'work' of check_certificate"
+            )
 
 
 class Claim(Protocol):
@@ -59,6 +80,7 @@ class Claim(Protocol):
     quorum: int
     needed: int
     bits: int
+    work: Work
 
     def price(self, leader: int) -> Integers:
         """Price of a replica at each site under a leader."""
@@ -117,6 +139,9 @@ class LeaderProof:
         asks_quorum = leader is not None and rules.quorum > 1 and self.quorum_price > 0
         self.radii = sorted(set(self.waits)) if asks_quorum else [0]
         self.asks_quorum = asks_quorum
+        # of one bound, or of one replica set: clients x sites, and the greedy for every radius
+        self.steps = sites * (len(claim.clients) + len(self.radii))
+        claim.work.take(self.steps)
 
     # --- the inner problem ------------------------------------------------------------------
 
@@ -212,6 +237,7 @@ class LeaderProof:
         beta: Mapping[int, Mapping[int, int]],
     ) -> int | None:
         """L(I, O, u, β); None when no configuration agrees with the state."""
+        self.claim.work.take(self.steps)
         self.bounds += 1
         sites = len(self.waits)
         free = [s for s in range(sites) if s not in inside and s not in outside]
@@ -263,6 +289,7 @@ class LeaderProof:
         open_state = True
         for number, event in enumerate(events):
             self.events += 1
+            self.claim.work.take(len(self.waits))
             if not open_state:
                 raise self._flaw(number, "the proof goes on after its end")
             kind = event[0]
@@ -320,7 +347,9 @@ class LeaderProof:
         """Evaluate every replica set that agrees with the state."""
         free = [s for s in range(len(self.waits)) if s not in inside and s not in outside]
         least, most = self._sizes(len(inside))
-        for size in range(least, min(most, len(free)) + 1):
+        sizes = range(least, min(most, len(free)) + 1)
+        self.claim.work.take(self.steps * sum(math.comb(len(free), size) for size in sizes))
+        for size in sizes:
             for more in itertools.combinations(free, size):
                 value = self._value(inside | set(more))
                 if value is not None and not self._proves(value):
@@ -356,6 +385,7 @@ class LeaderProof:
 
     def _betas(self, entries: Sequence[Sequence[float]], number: int) -> dict[int, dict[int, int]]:
         beta: dict[int, dict[int, int]] = {}
+        self.claim.work.take(len(entries))
         for site, client, value in entries:
             if not (value >= 0 and math.isfinite(value)):
                 raise self._flaw(number, "a closest-assignment multiplier is negative")

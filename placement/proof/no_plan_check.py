@@ -67,7 +67,7 @@ def prove_no_plan(
 
     Notes
     -----
-    O(sites · levels) for each leader.
+    O(sites · levels) for each leader, and linear in the certificate.
     """
     for role in ("voters", "replicas"):
         if not _nested(rules, role):
@@ -76,8 +76,6 @@ def prove_no_plan(
             )
     may_lead: list[int] = np.nonzero(rules.may_lead)[0].tolist()
     splits = _splits(rules, certificate)
-    if certificate is not None and sorted(s for s, _ in splits) != may_lead:
-        raise CertificateError("not exactly one proof for every site that may lead")
     shown: set[int] = set()
     for leader, by_votes in splits:
         if leader not in shown and _no_plan(rules, leader, by_votes):
@@ -98,11 +96,11 @@ def _splits(
         return [(leader, p) for leader in leaders for p in (every, frozenset[int]())]
     if certificate["format"] != FORMAT:
         raise CertificateError(f"unknown format {certificate['format']!r}, expected {FORMAT!r}")
-    return [
-        (int(leader), frozenset(int(s) for s in proof["by_votes"]))
-        for proof in certificate["proofs"]
-        for leader in proof["leaders"]
-    ]
+    proofs = [([int(s) for s in one["leaders"]], one["by_votes"]) for one in certificate["proofs"]]
+    if sorted(s for some, _ in proofs for s in some) != np.nonzero(rules.may_lead)[0].tolist():
+        raise CertificateError("not exactly one proof for every site that may lead")
+    splits = [(some, frozenset(int(s) for s in by_votes)) for some, by_votes in proofs]
+    return [(leader, by_votes) for some, by_votes in splits for leader in some]
 
 
 def _capped(rules: Rules, role: Role) -> tuple[GroupRule, ...]:

@@ -67,7 +67,7 @@ def _values(plan: Plan) -> list[Markup]:
 
 def _summary(plan: Plan) -> Markup:
     problem = plan.problem
-    badge = tag("p", {"class": f"badge {plan.status.value}"}, _STATUS[plan.status])
+    badge = tag("p", {"class": f"badge {plan.status.value}"}, _status(plan))
     question = tag("p", {"class": "question"}, f"Asked: {describe(problem)}.")
     made = tag("p", {"class": "made"}, f"By {plan.method!r} in {_seconds(plan.seconds)}, "
                f"{plan.termination.value}.")  # fmt: skip
@@ -81,7 +81,9 @@ def _summary(plan: Plan) -> Markup:
         (
             "Gap",
             percent(plan.gap),
-            "proven optimal"
+            plan.claim
+            if plan.claim
+            else "proven optimal"
             if plan.status is Status.OPTIMAL
             else "at most this much could be saved"
             if math.isfinite(plan.gap)
@@ -129,6 +131,12 @@ def _headline(plan: Plan) -> list[tuple[str, str, str]]:
     else:
         said = "beyond the horizon" if goal.kind == "percentile" else "service stops"
     return [(goal.describe(), said, "what this plan minimises")]
+
+
+def _status(plan: Plan) -> str:
+    """Return the status in words; of a plan from a file, whose word its proof is."""
+    said = _STATUS[plan.status]
+    return f"{plan.status.value}: {plan.claim}" if plan.claim else said
 
 
 def _seconds(value: float) -> str:

@@ -53,10 +53,11 @@ def plan_text(plan: Plan) -> str:
 def _answer(plan: Plan) -> str:
     from placement.status import Status, Termination
 
+    proof = plan.claim or "proven"
     words = {
-        Status.OPTIMAL: "optimal, proven",
+        Status.OPTIMAL: f"optimal, {proof}",
         Status.FEASIBLE: "feasible",
-        Status.INFEASIBLE: "infeasible, proven: no configuration obeys all constraints",
+        Status.INFEASIBLE: f"infeasible, {proof}: no configuration obeys all constraints",
         Status.UNKNOWN: "nothing found, and nothing proven",
         Status.VIOLATING: "evaluated, but it breaks constraints",
     }
@@ -65,7 +66,7 @@ def _answer(plan: Plan) -> str:
         if math.isinf(plan.gap):
             text += ", gap unknown (no bound)"
         elif plan.status is Status.FEASIBLE:
-            text += f", gap {100 * plan.gap:.3g} %"
+            text += f", gap {100 * plan.gap:.3g} %" + (f", {plan.claim}" if plan.claim else "")
     text += f"; by {plan.method}" + (f" in {plan.seconds:.3g} s" if plan.seconds else "")
     if plan.termination is not Termination.FINISHED:
         text += f", stopped: {plan.termination}"
@@ -103,7 +104,7 @@ def _headline(plan: Plan) -> list[tuple[str, str]]:
 
     said = ms(plan.objective) + (" ms" if math.isfinite(plan.objective) else "")
     if math.isfinite(plan.bound) and plan.gap > 0:
-        said += f"; no plan can be below {ms(plan.bound)} ms"
+        said += _no_plan_below(plan, ms(plan.bound))
     return [(name, said)]
 
 
@@ -111,7 +112,11 @@ def _bound(plan: Plan) -> str:
     if not (math.isfinite(plan.bound) and plan.gap and plan.problem.minimises_mean):
         return ""
     best = plan.bound / plan.problem.demand.operations
-    return f"; no plan can be below {number_text(best, 3)} ms"
+    return _no_plan_below(plan, number_text(best, 3))
+
+
+def _no_plan_below(plan: Plan, ms: str) -> str:
+    return f"; claimed bound {ms} ms" if plan.claim else f"; no plan can be below {ms} ms"
 
 
 def _replicas(plan: Plan) -> str:

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import time
 
 import numpy as np
 import pytest
@@ -9,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import placement
+from placement.errors import LimitError
 from placement.methods import Options, load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import objective
-from placement.proof.certificate_check import CertificateError, check_certificate
+from placement.proof.certificate_check import WORK, CertificateError, check_certificate
 from placement.status import Status
 from placement.testing import every_configuration, optimum, random_instance, worlds
 from tests.strategies import NESTED, problems
@@ -282,3 +284,77 @@ def test_no_bound_above_the_optimum_can_be_proved(problem, factor):
     believer = with_certificate(plan, bound=claim).replace(bound=claim, status=Status.FEASIBLE)
     with pytest.raises(CertificateError):
         check_certificate(believer)
+
+
+# --- work ----------------------------------------------------------------------------------------
+
+
+def enumerated(problem):
+    """A plan whose certificate is three words long for every leader: look at everything."""
+    plan = solve(problem)
+    proofs = [{**proof, "events": [["enumerate"]]} for proof in plan.certificate["proofs"]]
+    return with_certificate(plan, proofs=proofs)
+
+
+def test_enumeration_proves_where_there_is_little_to_enumerate():
+    plan = enumerated(plain())
+    assert check_certificate(plan).bound == plan.bound
+
+
+def test_enumeration_has_a_limit_that_is_seen_before_the_work():
+    world = random_instance(40, sites=40, clients=5)
+    plan = enumerated(placement.Problem(world, replicas=20, voters=3))
+    began = time.perf_counter()
+    with pytest.raises(LimitError, match=r"more than 1,000,000,000 steps.*--work"):
+        check_certificate(plan)
+    assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ["enumerate"],
+        ["beta", [[0, 0, 1.0]] * 500],
+        ["fix", None, [], []],
+        ["close", None],
+    ],
+)
+def test_every_event_counts(event):
+    plan = solve(plain())
+    first = plan.certificate["proofs"][0]
+    some = next(e[1] for e in first["events"] if e[0] in ("close", "fix"))
+    event = [some if part is None else part for part in event]
+    proofs = [{**first, "events": [event] * 3000}, *plan.certificate["proofs"][1:]]
+    with pytest.raises(LimitError):
+        check_certificate(with_certificate(plan, proofs=proofs), work=100)
+
+
+def test_the_limit_can_be_raised_and_is_not_met_by_honest_certificates():
+    plan = solve(plain())
+    steps = 1
+    while True:
+        try:
+            checked = check_certificate(plan, work=steps)
+        except LimitError:
+            steps *= 2
+            continue
+        break
+    assert checked.bound == plan.bound
+    assert steps < WORK / 1000
+
+
+def test_counting_reads_a_certificate_once():
+    plan = solve(placement.Problem(random_instance(12), replicas=3, voters=3))
+    none = plan.replace(
+        configuration=None,
+        status=Status.INFEASIBLE,
+        bound=math.inf,
+        certificate={
+            "format": "replica-placement/no-plan/1",
+            "proofs": [{"leaders": [0] * 30_000, "by_votes": list(range(30_000))}],
+        },
+    )
+    began = time.perf_counter()
+    with pytest.raises(CertificateError, match="not exactly one proof"):
+        check_certificate(none)
+    assert time.perf_counter() - began < 5

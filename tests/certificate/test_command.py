@@ -47,3 +47,46 @@ def test_a_plan_without_a_proof_is_refused(tmp_path, capsys):
 def test_a_missing_file_is_bad_input(tmp_path, capsys):
     assert main(["check", str(tmp_path / "none.json")]) == 1
     assert "none.json" in capsys.readouterr().err
+
+
+def test_a_field_that_was_edited_is_bad_input(tmp_path, capsys):
+    plan = solve(tmp_path)
+    text = plan.read_text()
+    for key, value in (
+        ("voters", ["Mars", "Venus", "Pluto"]),
+        ("mean_latency_ms", 1),
+        ("failures", {}),
+    ):
+        plan.write_text(json.dumps({**json.loads(text), key: value}))
+        for command in ("check", "show"):
+            capsys.readouterr()
+            assert main([command, str(plan)]) == 1
+            told = capsys.readouterr()
+            assert f"{plan}: {key}" in told.err
+            assert "proved" not in told.out
+
+
+def test_the_work_is_limited(tmp_path, capsys):
+    plan = solve(tmp_path)
+    document = json.loads(plan.read_text())
+    for proof in document["certificate"]["proofs"]:
+        proof["events"] = [["enumerate"]]
+    plan.write_text(json.dumps(document))
+    capsys.readouterr()
+    assert main(["check", str(plan), "--work", "1000000"]) == 1
+    assert "more than 1,000,000 steps" in capsys.readouterr().err
+    assert main(["check", str(plan), "--work", "-1"]) == 1
+    assert "--work: out of range: got -1" in capsys.readouterr().err
+
+
+def test_what_was_not_checked_says_so(tmp_path, capsys):
+    plan = solve(tmp_path)
+    capsys.readouterr()
+    assert main(["show", str(plan)]) == 0
+    assert "optimal, bound claimed by exact, not checked" in capsys.readouterr().out
+    assert main(["show", str(plan), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["claim"] == "bound claimed by exact, not checked"
+    page = tmp_path / "plan.html"
+    assert main(["report", str(plan), "-o", str(page)]) == 0
+    assert "bound claimed by exact, not checked" in page.read_text()
+    assert "nothing is better" not in page.read_text()

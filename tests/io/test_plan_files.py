@@ -5,21 +5,40 @@ from __future__ import annotations
 import json
 import math
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement import Configuration, Diversity, InputError, Plan, Problem, Status, Termination
+from placement import (
+    Configuration,
+    Diversity,
+    InputError,
+    Plan,
+    Problem,
+    Status,
+    Termination,
+    solve,
+)
 from placement import datasets as bundled
 from placement.contingency.objective import Contingency
 from placement.errors import UnsupportedError
 from placement.feasibility.feasible_plans import find_feasible
 from placement.io import load_plan, save_instance, save_plan
-from placement.io.plan_file import Reference
+from placement.io.formats.document import Document
+from placement.io.plan_file import Reference, plan_document
+from placement.io.recomputed_fields import check_recomputed
+from placement.model.instance import Prices
 from placement.plan import evaluate, objective
+from placement.proof.leader_proof import CertificateError
+from placement.report import write_report
+from placement.tail.objective import Percentile
+from placement.tail.rtt_distributions import Distributions
+from placement.testing import random_instance
 from tests.io.worlds import same, small
 from tests.strategies import problems
 
@@ -201,7 +220,7 @@ def test_an_instance_edited_inside_the_plan_is_refused(tmp_path: Path) -> None:
 
 
 FORGED: list[tuple[str, Any, str]] = [
-    ("score", 1.0, "score: not the score of this configuration: got 1.0"),
+    ("score", 1.0, "score: not the value of this configuration: got 1.0"),
     ("status", "optimal", "status: not what score and bound say: got 'optimal', expected 'feas"),
     ("status", "infeasible", "status: not what score and bound say"),
     ("status", "violating", "status: the configuration breaks no constraint"),
@@ -209,7 +228,7 @@ FORGED: list[tuple[str, Any, str]] = [
     ("termination", "tired", "termination: not a termination: got 'tired'"),
     ("bound", 1e12, "bound: above the objective"),
     ("leader", "Paris", "leader: unknown site: got 'Paris'"),
-    ("replicas", ["Oslo", "Rome"], "score: not the score of this configuration"),
+    ("replicas", ["Oslo", "Rome"], "score: not the value of this configuration"),
     (
         "problem",
         {"replicas": 3, "voters": 3, "diversity": [{"level": "continent"}]},
@@ -224,6 +243,37 @@ FORGED: list[tuple[str, Any, str]] = [
     ("format", "poem", "format: a file of another kind: got 'poem'"),
     ("problem", {"replicas": 3, "voters": 4}, "voters: more voters than replicas: got 4"),
     ("problem", {"replicas": "x", "voters": 3}, "problem.replicas: not a whole number: got 'x'"),
+    (
+        "voters",
+        ["Mars", "Venus", "Pluto"],
+        "voters[0]: not the value of this configuration: got 'Mars'",
+    ),
+    ("mean_latency_ms", 1, "mean_latency_ms: not the value of this configuration: got 1, expected"),
+    ("failures", {}, "failures.level: missing key"),
+    ("failures", None, "failures: not the value of this configuration"),
+    ("reasons", ["it is too slow"], "reasons: not what the configuration breaks"),
+    ("provenance", ["Measured."], "provenance: not what the instance says: got ['Measured.']"),
+    ("claim", "checked by hand", "claim: not what is known of the bound: got 'checked by hand'"),
+    ("bound", {"$float": "nan"}, "bound: not a number"),
+    ("bound", "inf", "bound: not a number: got 'inf'"),
+    ("seconds", "inf", "seconds: not a number: got 'inf'"),
+    ("verified_by", "nobody", "verified_by: unknown key"),
+    ("problem", {"replicas": 3, "voters": 3, "forbid": ["Oslo"]}, "problem.forbid: unknown key"),
+    (
+        "problem",
+        {
+            "replicas": 3,
+            "voters": 3,
+            "objective": {
+                "kind": "contingency",
+                "level": "site",
+                "goal": "worst",
+                "together": 1,
+                "clients_move": "yes",
+            },
+        },
+        "problem.objective.clients_move: not the value of the question as it was read: got 'yes'",
+    ),
 ]
 
 
@@ -239,6 +289,149 @@ def test_what_does_not_hold_is_not_believed(
         load_plan(path)
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def _plans() -> dict[str, Plan]:
+    """A plan of every kind of document."""
+    world = random_instance(12)
+    mean = Problem(world, replicas=3, voters=3)
+    given = Configuration.of(0, (0, 1, 2), (0, 1, 2))
+    tail = Distributions.parametric(world, "gamma", variation=0.3, width=1.0, bins=600)
+    together = Contingency("site", together=2, clients_move=True)
+    prices = Prices(storage=np.arange(1.0, len(world.sites) + 1))
+    cheap = Problem(world.replace(prices=prices), replicas=3, voters=3, budget=20.0)
+    return {
+        "mean": solve(mean),
+        "percentile": evaluate(mean.replace(objective=Percentile(95.0, tail)), given),
+        "contingency": evaluate(
+            Problem(world, replicas=5, voters=5, objective=together),
+            Configuration.of(0, range(5), range(5)),
+        ),
+        "budget": solve(cheap),
+        "violating": evaluate(mean.replace(forbidden=[world.sites[0]]), given),
+        "none": solve(Problem(small(), replicas=3, voters=3, diversity=Diversity("continent"))),
+    }
+
+
+PLANS = _plans()
+
+
+def _leaves(value: object, *path: str | int) -> Iterator[tuple[tuple[str | int, ...], object]]:
+    inner = (
+        value.items() if isinstance(value, dict)
+        else enumerate(value) if isinstance(value, list)
+        else ()
+    )  # fmt: skip
+    if path:
+        yield path, value
+    for key, item in inner:
+        yield from _leaves(item, *path, key)
+
+
+def _other(value: object) -> object:
+    if isinstance(value, bool) or value is None:
+        return 1.5
+    if isinstance(value, (int, float)):
+        return value + 1
+    return "Mars" if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_whatever_can_be_recomputed_is_recomputed(tmp_path: Path, kind: str) -> None:
+    path = save_plan(PLANS[kind], tmp_path / "p.json")
+    text = path.read_text()
+    derived = {
+        key: value for key, value in json.loads(text).items()
+        if key in ("leader", "voters", "replicas", "score", "objective", "headline", "cost", "gap",
+                   "mean_latency_ms", "quorum_wait_ms", "breakdown", "failures", "tail")
+    }  # fmt: skip
+    leaves = list(_leaves(derived))
+    some = leaves[:: 1 + len(leaves) // 50] + [leaf for leaf in leaves if len(leaf[0]) < 3]
+    for place, value in some:
+        document = json.loads(text)
+        inner = document
+        for key in place[:-1]:
+            inner = inner[key]
+        inner[place[-1]] = _other(value) if value != [] else ["Mars"]
+        path.write_text(json.dumps(document))
+        with pytest.raises(InputError) as caught:
+            load_plan(path)
+        assert caught.value.source.startswith(str(path)), place
+        assert caught.value.field, place
+
+
+def test_a_field_that_is_not_there_says_nothing_false(tmp_path: Path) -> None:
+    plan = PLANS["mean"]
+    path = save_plan(plan, tmp_path / "p.json")
+    document = json.loads(path.read_text())
+    for key in ("failures", "breakdown", "mean_latency_ms", "tail", "headline"):
+        del document[key]
+    path.write_text(json.dumps(document))
+    assert _same_plan(load_plan(path), plan)
+
+
+def test_rows_of_a_ranking_may_swap_only_where_they_tie(tmp_path: Path) -> None:
+    expected = {"x": [{"leader": "a", "ms": 1.0}, {"leader": "b", "ms": 1.0 + 1e-14}]}
+    swapped = {"x": [{"leader": "b", "ms": 1.0}, {"leader": "a", "ms": 1.0}]}
+    check_recomputed(Document("f", "", swapped), expected, "it")
+    expected["x"][1]["ms"] = 2.0
+    with pytest.raises(InputError, match=r"x\[0\]\.leader: not the value of it"):
+        check_recomputed(Document("f", "", swapped), expected, "it")
+    swapped["x"][0]["ms"] = 2.0
+    with pytest.raises(InputError, match=r"x\[0\]\.leader: not the value of it"):
+        check_recomputed(Document("f", "", swapped), expected, "it")
+
+
+# --- whose word a bound is ---------------------------------------------------------------------
+
+
+def test_a_loaded_bound_is_a_claim_until_its_certificate_is_checked(tmp_path: Path) -> None:
+    plan = PLANS["mean"]
+    assert plan.claim == ""
+    assert "optimal, proven; by exact" in str(plan)
+    path = save_plan(plan, tmp_path / "p.json")
+    assert "claim" not in json.loads(path.read_text())
+    assert plan_document(plan)["claim"] is None
+    loaded = load_plan(path)
+    assert loaded.claim == "bound claimed by exact, not checked"
+    assert "optimal, bound claimed by exact, not checked; by exact" in str(loaded)
+    assert "proven;" not in str(loaded)
+    assert "not checked" in repr(loaded)
+    assert plan_document(loaded)["claim"] == loaded.claim
+    path.write_text(json.dumps(plan_document(loaded, embed=True)))  # as a command prints it
+    assert load_plan(path).claim == loaded.claim
+    checked = load_plan(path, check=True)
+    assert checked.claim == ""
+    assert str(checked) == str(plan)
+
+
+def test_an_edited_plan_of_a_heuristic_is_not_proven(tmp_path: Path) -> None:
+    plan = solve(PLANS["mean"].problem, "nearest-centroid")
+    path = save_plan(plan, tmp_path / "p.json")
+    document = json.loads(path.read_text())
+    document |= {"bound": plan.objective, "gap": 0.0, "status": "optimal", "method": "exact"}
+    path.write_text(json.dumps(document))
+    assert "optimal, bound claimed by exact, not checked" in str(load_plan(path))
+    page = write_report(path, tmp_path / "p.html").read_text()
+    assert "optimal: bound claimed by exact, not checked" in page
+    assert "proven optimal" not in page
+    with pytest.raises(CertificateError, match="carries no certificate"):
+        load_plan(path, check=True)
+
+
+def test_that_there_is_no_plan_is_a_claim_too(tmp_path: Path) -> None:
+    path = save_plan(PLANS["none"], tmp_path / "p.json")
+    loaded = load_plan(path)
+    assert loaded.claim.startswith("infeasibility claimed by ")
+    assert "infeasible, infeasibility claimed by" in str(loaded)
+    assert load_plan(path, check=True).claim == ""
+
+
+def test_a_gap_is_claimed_with_its_bound(tmp_path: Path) -> None:
+    text = str(load_plan(save_plan(_plan(), tmp_path / "p.json")))
+    assert "feasible, gap 10 %, bound claimed by m, not checked" in text
+    assert "claimed bound" in text
+    assert "no plan can be below" not in text
 
 
 def test_a_certificate_that_is_no_data_is_refused_and_nothing_is_written(tmp_path: Path) -> None:

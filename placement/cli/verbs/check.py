@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.plan_output import print_json
+from placement.errors import InputError
 
 if TYPE_CHECKING:
     from placement.plan import Plan
@@ -23,9 +24,17 @@ def add_parser(verbs: Subparsers) -> None:
         help="prove a plan's optimality again, from the certificate in its file",
         description="Prove from the certificate that solve wrote into a plan that no configuration "
         "is better, or that there is none, in exact integer arithmetic and apart from the search. "
-        "Exit code 0: proved; 2: refused, with the first flaw.",
+        "All other numbers and names of the file are recomputed, and a file that says otherwise is "
+        "bad input. Exit code 0: proved; 1: bad input; 2: refused, with the first flaw.",
     )
     parser.add_argument("plan", help="a plan file that solve wrote (-o, --json)")
+    parser.add_argument(
+        "--work",
+        type=int,
+        metavar="STEPS",
+        help="most steps to take (default 1,000,000,000, some ten minutes); a certificate that "
+        "needs more ends with exit code 1",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
@@ -33,15 +42,19 @@ def add_parser(verbs: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check the certificate and say what it proves."""
     from placement.io.plan_file import load_plan
-    from placement.proof.certificate_check import check_certificate
+    from placement.proof.certificate_check import WORK, check_certificate
     from placement.proof.leader_proof import CertificateError
     from placement.status import Status
 
+    if args.work is not None and args.work < 0:
+        raise InputError(
+            "out of range", field="--work", value=args.work, expected="a whole number >= 0"
+        )
     plan = load_plan(args.plan)
     if plan.problem.objective.kind == "percentile" and plan.status is not Status.INFEASIBLE:
         return _percentile(plan, args)
     try:
-        checked = check_certificate(plan)
+        checked = check_certificate(plan, work=WORK if args.work is None else args.work)
     except CertificateError as flaw:
         if args.json:
             print_json({"proved": False, "flaw": str(flaw)})

@@ -73,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
         print_json(
             {
                 "plan": _row(plan, plan),
+                "claim": plan.claim or None,
                 "runner_ups": [_row(plan, other) for other in shown],
                 "demand": [_range(r) for r in demand],
                 "rtt": [_range(r) for r in ranges],
@@ -128,7 +129,7 @@ def _text(
     exact: bool,
 ) -> str:
     from placement.evaluation.score import overhead
-    from placement.text import number_text, table
+    from placement.text import escape, number_text, table
 
     def changes(other: Plan) -> str:
         gone = [f"−{name}" for name in plan.replicas if name not in other.replicas]
@@ -162,6 +163,7 @@ def _text(
     how = "exactly" if exact else "certainly (--exact finds the whole range)"
     return "\n\n".join(
         [
+            *([f"Plan: {escape(plan.claim)}"] if plan.claim else []),
             "Next best plans, each proven\n" + best,
             "Demand: the plan stays optimal between these factors, exactly\n"
             + table(["", "low", "now", "high"], limits(demand, 3), right=(1, 2, 3), indent="  "),

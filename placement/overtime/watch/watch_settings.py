@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError, UnitsWarning
-from placement.io.plan_file import problem_document
+from placement.io.problem_document import problem_document
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.overtime.decayed_counts import Decay

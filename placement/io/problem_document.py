@@ -1,0 +1,115 @@
+"""Questions inside plan files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from placement.io.formats.document import Document
+from placement.io.objective_document import objective_document, objective_from
+from placement.io.recomputed_fields import check_recomputed
+from placement.model.constraints import Diversity
+from placement.model.instance import Instance
+from placement.problem import Problem
+
+__all__ = ["problem_document", "problem_from"]
+
+
+def problem_document(problem: Problem) -> dict[str, object]:
+    """Return a question by name, JSON-ready."""
+    replicas: object = problem.replicas
+    if isinstance(replicas, range) or (
+        isinstance(replicas, tuple) and not isinstance(replicas[0], str)
+    ):
+        low, high = (min(replicas), max(replicas)) if isinstance(replicas, range) else replicas
+        replicas = {"least": int(low), "most": int(high)}
+    elif isinstance(replicas, tuple):
+        replicas = list(replicas)
+    else:
+        replicas = int(problem.replicas)  # type: ignore[arg-type]  # a number is what is left
+    voters = problem.voters
+    return {
+        "replicas": replicas,
+        "voters": list(voters) if isinstance(voters, Sequence) else int(voters),
+        "quorum": None if problem.quorum is None else int(problem.quorum),
+        "leader": problem.leader,
+        "leaders": None if problem.leaders is None else list(problem.leaders),
+        "pinned": list(problem.pinned),
+        "pinned_voters": list(problem.pinned_voters),
+        "forbidden": list(problem.forbidden),
+        "non_voters": list(problem.non_voters),
+        "diversity": [
+            {
+                "level": rule.level,
+                "role": rule.role,
+                "cap": rule.cap,
+                "min_domains": rule.min_domains,
+            }
+            for rule in problem.diversity
+        ],
+        "survive": problem.survive,
+        "decay": "inf" if math.isinf(problem.decay) else float(problem.decay),
+        "budget": None if problem.budget is None else float(problem.budget),
+        "cost_weight": float(problem.cost_weight),
+        "objective": objective_document(problem.objective, problem.instance),
+    }
+
+
+def problem_from(document: Document, instance: Instance) -> Problem:
+    """Read what :func:`problem_document` wrote.
+
+    Parameters
+    ----------
+    document
+        The table of the question.
+    instance
+        The one it is about.
+
+    Raises
+    ------
+    InputError
+        For a key that says nothing, a wrong value, and a question that the instance cannot have.
+    """
+    replicas: int | tuple[int, int] | tuple[str, ...]
+    if isinstance(document.values.get("replicas"), dict):
+        span = document.table("replicas")
+        replicas = (span.whole("least"), span.whole("most"))
+    elif isinstance(document.values.get("replicas"), list):
+        replicas = document.names("replicas")
+    else:
+        replicas = document.whole("replicas")
+    by_name = isinstance(document.values.get("voters"), list)
+    problem = Problem(
+        instance,
+        replicas=replicas,
+        voters=document.names("voters") if by_name else document.whole("voters"),
+        quorum=document.whole("quorum") if document.has("quorum") else None,
+        leader=document.text("leader") if document.has("leader") else None,
+        leaders=document.names("leaders") if document.has("leaders") else None,
+        pinned=document.names("pinned", ()),
+        pinned_voters=document.names("pinned_voters", ()),
+        forbidden=document.names("forbidden", ()),
+        non_voters=document.names("non_voters", ()),
+        diversity=tuple(_diversity(rule) for rule in document.tables("diversity")),
+        survive=document.text("survive") if document.has("survive") else None,
+        decay=document.number("decay", 1.0, infinite=True),
+        budget=document.number("budget") if document.has("budget") else None,
+        cost_weight=document.number("cost_weight", 0.0),
+        objective=objective_from(document.table("objective"), instance),
+    )
+    check_recomputed(
+        document, problem_document(problem), "the question as it was read", defaults=True
+    )
+    return problem
+
+
+def _diversity(document: Document) -> Diversity:
+    role = document.text("role", "voters")
+    if role not in ("voters", "replicas"):
+        raise document.refuse("role", "unknown role", "'voters' or 'replicas'")
+    return Diversity(
+        document.text("level"),
+        role="replicas" if role == "replicas" else "voters",
+        cap=document.whole("cap") if document.has("cap") else None,
+        min_domains=document.whole("min_domains") if document.has("min_domains") else None,
+    )

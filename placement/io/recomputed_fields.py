@@ -1,0 +1,122 @@
+"""Fields of a file that can be recomputed: what is written there must be what is recomputed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from placement.errors import InputError
+from placement.io.formats.document import Document
+
+__all__ = ["check_recomputed"]
+
+_AGREE = 1e-9
+"""Largest difference of two numbers that agree, relative and (for numbers near 0) absolute."""
+
+_Difference = tuple[str, str, object, object]  # path, message, found, expected
+
+
+def check_recomputed(
+    document: Document, expected: Mapping[str, object], whose: str, *, defaults: bool = False
+) -> None:
+    """Refuse a table of a file that holds anything but recomputed values.
+
+    Parameters
+    ----------
+    document
+        The table; a key may be missing there, but inside the value of a key only with `defaults`.
+    expected
+        Every key that may be there, with its recomputed value, JSON-like.
+    whose
+        What the values belong to, for the message ("this configuration").
+    defaults
+        Whether a missing key, at any depth, stands for a default.
+
+    Raises
+    ------
+    InputError
+        For a key that is not expected, and for the first value that differs by more than a relative
+        1e-9; the message names file, key, value and what was recomputed.
+
+    Notes
+    -----
+    Linear in the table. Rows of a ranking whose numbers agree may have changed places, because two
+    machines may round the values of two equals differently.
+    """
+    document.only(expected)
+    for key, value in expected.items():
+        if key not in document.values:
+            continue
+        different = _difference(document.values[key], value, defaults=defaults)
+        if different is not None:
+            path, message, found, recomputed = different
+            raise InputError(
+                message.format(whose),
+                source=document.source,
+                field=document.key(key) + path,
+                value=found,
+                expected=repr(recomputed),
+            )
+
+
+def _difference(found: object, expected: object, *, defaults: bool = False) -> _Difference | None:
+    """Return the first place where two JSON-like values differ, or None."""
+    if isinstance(expected, dict):
+        return _of_tables(found, expected, defaults)
+    if isinstance(expected, list):
+        return _of_lists(found, expected, defaults)
+    if isinstance(expected, (int, float)) and not isinstance(expected, bool):
+        number = isinstance(found, (int, float)) and not isinstance(found, bool)
+        if number and math.isclose(found, expected, rel_tol=_AGREE, abs_tol=_AGREE):  # type: ignore[arg-type]  # a number
+            return None
+    elif type(found) is type(expected) and found == expected:
+        return None
+    return "", "not the value of {}", found, expected
+
+
+def _of_tables(found: object, expected: Mapping[str, object], defaults: bool) -> _Difference | None:
+    if not isinstance(found, dict):
+        return "", "not the value of {}", found, expected
+    for key in (*expected, *found):
+        if key not in found:
+            if defaults:
+                continue
+            return f".{key}", "missing key", None, expected[key]
+        if key not in expected:
+            return f".{key}", "unknown key", found[key], None
+        different = _difference(found[key], expected[key], defaults=defaults)
+        if different is not None:
+            return (f".{key}{different[0]}", *different[1:])
+    return None
+
+
+def _of_lists(found: object, expected: Sequence[object], defaults: bool) -> _Difference | None:
+    if not isinstance(found, list) or len(found) != len(expected):
+        return "", "not the value of {}", found, expected
+    if _swapped(found, expected):
+        return None
+    for i, (one, other) in enumerate(zip(found, expected, strict=True)):
+        different = _difference(one, other, defaults=defaults)
+        if different is not None:
+            return (f"[{i}]{different[0]}", *different[1:])
+    return None
+
+
+def _swapped(found: Sequence[object], expected: Sequence[object]) -> bool:
+    """Whether two rankings hold the same rows, and only rows of equal numbers changed places."""
+    rows = [*found, *expected]
+    if not all(isinstance(row, dict) and isinstance(row.get("leader"), str) for row in rows):
+        return False
+
+    def order(row: object) -> str:
+        return str(row["leader"]) if isinstance(row, dict) else ""
+
+    def numbers(row: object) -> dict[str, object]:
+        items = row.items() if isinstance(row, dict) else ()
+        return {key: value for key, value in items if not isinstance(value, str)}
+
+    same = zip(sorted(found, key=order), sorted(expected, key=order), strict=True)
+    places = zip(map(numbers, found), map(numbers, expected), strict=True)
+    return not any(_difference(a, b) for a, b in same) and not any(
+        _difference(a, b) for a, b in places
+    )
