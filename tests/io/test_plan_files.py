@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,13 +31,10 @@ from placement.io import load_plan, save_instance, save_plan
 from placement.io.formats.document import Document
 from placement.io.plan_file import Reference, plan_document
 from placement.io.recomputed_fields import check_recomputed
-from placement.model.instance import Prices
 from placement.plan import evaluate, objective
 from placement.proof.leader_proof import CertificateError
 from placement.report import write_report
-from placement.tail.objective import Percentile
-from placement.tail.rtt_distributions import Distributions
-from placement.testing import random_instance
+from tests.io.plans import plans
 from tests.io.worlds import same, small
 from tests.strategies import problems
 
@@ -291,31 +287,6 @@ def test_what_does_not_hold_is_not_believed(
     assert str(path) in str(caught.value)
 
 
-def _plans() -> dict[str, Plan]:
-    """A plan of every kind of document."""
-    world = random_instance(12)
-    mean = Problem(world, replicas=3, voters=3)
-    given = Configuration.of(0, (0, 1, 2), (0, 1, 2))
-    tail = Distributions.parametric(world, "gamma", variation=0.3, width=1.0, bins=600)
-    together = Contingency("site", together=2, clients_move=True)
-    prices = Prices(storage=np.arange(1.0, len(world.sites) + 1))
-    cheap = Problem(world.replace(prices=prices), replicas=3, voters=3, budget=20.0)
-    return {
-        "mean": solve(mean),
-        "percentile": evaluate(mean.replace(objective=Percentile(95.0, tail)), given),
-        "contingency": evaluate(
-            Problem(world, replicas=5, voters=5, objective=together),
-            Configuration.of(0, range(5), range(5)),
-        ),
-        "budget": solve(cheap),
-        "violating": evaluate(mean.replace(forbidden=[world.sites[0]]), given),
-        "none": solve(Problem(small(), replicas=3, voters=3, diversity=Diversity("continent"))),
-    }
-
-
-PLANS = _plans()
-
-
 def _leaves(value: object, *path: str | int) -> Iterator[tuple[tuple[str | int, ...], object]]:
     inner = (
         value.items() if isinstance(value, dict)
@@ -334,6 +305,9 @@ def _other(value: object) -> object:
     if isinstance(value, (int, float)):
         return value + 1
     return "Mars" if isinstance(value, str) else []
+
+
+PLANS = plans()
 
 
 @pytest.mark.parametrize("kind", PLANS)
