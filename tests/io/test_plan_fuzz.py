@@ -144,7 +144,8 @@ def _examine(folder: Path, capsys: pytest.CaptureFixture[str], kind: str, data: 
     try:
         plan = load_plan(path)
     except PlacementError:
-        assert codes["check"] == codes["report"] == 1
+        assert codes["check"] == 1
+        assert codes["report"] == (1 if data else 0)  # an empty file is a result without rows
         return
     assert plan.claim or plan.bound == float("-inf")
     assert "optimal, proven" not in told
