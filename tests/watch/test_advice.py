@@ -85,16 +85,16 @@ def test_recommendations_hold_up_to_the_evaluator() -> None:
 
 
 def five_sites() -> tuple[Instance, np.ndarray]:
-    """Nine tenths of the reads beside b, the rest beside c; both are 6 ms from a, d and e."""
+    """Four fifths of the reads beside b, the rest beside c: 6, 1 and 0.5 ms at ade, abe and abc."""
     instance = Instance(
         sites=tuple("abcde"),
         clients=("at b", "at c"),
-        client_rtt=[[6.0, 0.5, 6.0, 6.0, 6.0], [6.0, 5.5, 0.5, 6.0, 6.0]],
+        client_rtt=[[6.75, 0.5, 6.75, 6.75, 6.75], [6.0, 6.0, 0.5, 6.0, 3.0]],
         site_rtt=5.0 * (1.0 - np.eye(5)),
         counts=np.ones((2, 5)),
     )
     counts = np.zeros((2, 5))
-    counts[:, 0] = 90.0, 10.0  # weak reads
+    counts[:, 0] = 80.0, 20.0  # weak reads
     return instance, counts
 
 
@@ -118,11 +118,7 @@ def test_a_move_of_one_copy_of_two_is_seen(price: float, chosen: str, mean: floa
         "keep" if chosen == "ade" else "move",
         pytest.approx(mean),
     )
-    assert replicas[:2] == list(chosen[:2])
-    if price > 1:
-        assert len(changes(Configuration.of(0, [0], [0, 3, 4]), state.current).added) < 2
-    else:
-        assert replicas == list(chosen)
+    assert replicas == list(chosen)
     assert advice.document["proven"] is True
     assert "costs least of all configurations, latency and price together (proven)" in " ".join(
         advice.reasons
