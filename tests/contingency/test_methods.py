@@ -33,7 +33,11 @@ def same(plan, truth):
         assert plan.score == pytest.approx(truth.score, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("ask", ASKS, ids=lambda ask: " ".join(ask))
+@pytest.mark.parametrize(
+    "ask",
+    [*ASKS[:2], *(pytest.param(ask, marks=pytest.mark.slow) for ask in ASKS[2:])],
+    ids=lambda ask: " ".join(ask),
+)
 @pytest.mark.parametrize("number", range(len(GOALS) + len(BOUNDED)))
 def test_methods_agree_with_enumeration(ask, number):
     goal = [*GOALS, *BOUNDED][number]
