@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.evaluation.score import TIE, closest_first, quorum_latency
+from placement.evaluation.least_total_wait import least_total_wait
+from placement.evaluation.score import closest_first, quorum_latency
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.model.site_subsets import Choice, subsets
@@ -289,16 +290,11 @@ def _closest(
 def _least_total_wait(
     demand: Demand, rules: Rules, leader: int, candidates: IntArray, pinned: frozenset[int]
 ) -> tuple[int, ...] | None:
-    """Enumerate voter sets and take the smallest Σ_k D_k·q_ℓk; RTTs vary by interval."""
-    weight = _scenario_weights(demand)
+    """Return the voters of the smallest Σ_k D_k·q_ℓk where RTTs vary by interval."""
     order = in_order_of_answer(demand, leader, candidates)
-    best, best_voters = np.inf, None
-    for voters in subsets(Choice(order, rules.voters, pinned, rules.of("voters"))):
-        waits = [
-            quorum_latency(demand.site_rtt[k], leader, voters, rules.quorum)
-            for k in range(demand.scenarios)
-        ]
-        total = float(weight @ np.array(waits))
-        if total < best * (1 - TIE) or best_voters is None:
-            best, best_voters = total, voters
-    return best_voters
+    return least_total_wait(
+        demand.site_rtt[:, leader],
+        _scenario_weights(demand),
+        rules.quorum,
+        Choice(order, rules.voters, pinned, rules.of("voters")),
+    )
