@@ -18,6 +18,7 @@ O(S·C·S) for all leaders.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -30,7 +31,9 @@ __all__ = ["leader_bounds"]
 _BLOCK = 200_000  # summands handled at once
 
 
-def leader_bounds(problem: Problem, terms: Terms) -> FloatArray:
+def leader_bounds(
+    problem: Problem, terms: Terms, stop: Callable[[], bool] = lambda: False
+) -> FloatArray:
     """Lower bound on the objective under each leader, infinite for sites that may not lead.
 
     Parameters
@@ -39,6 +42,9 @@ def leader_bounds(problem: Problem, terms: Terms) -> FloatArray:
         The question.
     terms
         Of the problem.
+    stop
+        Asked between leaders whether time is up. The leaders that are left keep the weaker bound
+        of the quorum wait and the price alone.
 
     Returns
     -------
@@ -49,7 +55,10 @@ def leader_bounds(problem: Problem, terms: Terms) -> FloatArray:
     bounds = np.full(terms.sites, math.inf)
     leaders = np.nonzero(rules.may_lead)[0]
     step = max(1, _BLOCK // max(1, terms.rank.size))
+    bounds[leaders] = 0.0
     for first in range(0, len(leaders), step):
+        if stop():
+            break
         some = leaders[first : first + step]
         bounds[some] = _served(problem, terms, some)
     waits = np.sort(terms.site_rtt[:, leaders][:, :, rules.may_vote], axis=2)

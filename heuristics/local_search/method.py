@@ -91,7 +91,7 @@ class _Search:
 
     def _prepare(self) -> None:
         terms = terms_of(self.problem)
-        self.bounds = leader_bounds(self.problem, terms)
+        self.bounds = leader_bounds(self.problem, terms, self._late)
         self.descent = Descent(Neighbourhood(self.problem, terms, self.problem.rules), self._late)
         self.values = np.full(terms.sites, math.inf)
         width = self.problem.rules.replicas_max + 1

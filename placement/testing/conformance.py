@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 import numpy as np
 
-from placement.errors import InputError, PlacementError, UnsupportedError
+from placement.errors import InputError, LimitError, PlacementError, UnsupportedError
 from placement.feasibility.feasible_plans import reasons_infeasible
 from placement.methods import Method, Options, Progress, load_method, refusal, run
 from placement.model.instance import Prices
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status, Termination
-from placement.testing.small_worlds import World, every_configuration, optimum, worlds
+from placement.testing.small_worlds import World, every_configuration, large_worlds, optimum, worlds
 
 __all__ = ["CHECKS", "ConformanceError", "check_method"]
 
 _TOLERANCE = 1e-9
+
+_GRACE = 3.0
+"""Seconds of processor time that a method may need beyond its limit: model building, one step."""
 
 
 class ConformanceError(AssertionError):
@@ -154,6 +158,32 @@ def check_no_time(method: Method, seed: int = 0) -> None:
     """With no time at all: no exception, no false claim."""
     for world in _lowered(method, seed):
         _check_honest(method, world, _ask(method, world, Options(time_limit=0.0)))
+
+
+def check_time_limits(method: Method, seed: int = 0) -> None:
+    """Limits of 0, 0.05 and 0.5 s on large worlds cost little more processor time than that."""
+    run(method, *_first_question(method, seed))  # imports are not counted
+    for world in large_worlds(seed):
+        if refusal(method, world.problem) is not None:
+            continue
+        for limit in (0.0, 0.05, 0.5):
+            before = time.process_time()
+            try:
+                plan = run(method, world.problem, Options(time_limit=limit))
+            except LimitError:  # a limit on the size is a refusal
+                break
+            spent = time.process_time() - before
+            _demand(
+                spent <= limit + _GRACE,
+                method,
+                world,
+                f"took {spent:.1f} s of processor time with a limit of {limit} s",
+            )
+            _demand(plan.bound <= plan.objective, method, world, "the bound is above the value")
+
+
+def _first_question(method: Method, seed: int) -> tuple[Problem, Options]:
+    return _lowered(method, seed)[0].problem, Options()
 
 
 def check_start(method: Method, seed: int = 0) -> None:
@@ -297,6 +327,7 @@ CHECKS: tuple[Callable[..., None], ...] = (
     check_answers_are_true,
     check_same_seed_same_plan,
     check_no_time,
+    check_time_limits,
     check_start,
     check_reports,
     check_interrupt,

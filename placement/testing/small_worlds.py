@@ -17,7 +17,7 @@ from placement.model.instance import Instance, Prices
 from placement.plan import objective
 from placement.problem import Problem
 
-__all__ = ["World", "every_configuration", "optimum", "random_instance", "worlds"]
+__all__ = ["World", "every_configuration", "large_worlds", "optimum", "random_instance", "worlds"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +83,16 @@ def _on_the_globe(seed: int, count: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=8)
+def large_worlds(seed: int = 0) -> tuple[World, ...]:
+    """Problems too large to enumerate: many sites, and RTTs that vary with many voter sets."""
+    many = random_instance(seed, sites=120, clients=120)
+    moving = random_instance(seed, sites=24, clients=24, intervals=2, varying=True)
+    return (
+        World("120 sites", Problem(many, replicas=9, voters=5)),
+        World("RTTs that vary, 9 voters of 20", Problem(moving, replicas=20, voters=9)),
+    )
+
+
 def worlds(seed: int = 0) -> tuple[World, ...]:
     """Tier 3 problems of every kind the model knows, small enough to enumerate."""
     plain = random_instance(seed)
