@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from placement.errors import InputError
 
 __all__ = [
+    "LARGEST",
     "LARGEST_WHOLE",
     "BoolArray",
     "FloatArray",
@@ -43,6 +45,16 @@ BoolArray = npt.NDArray[np.bool_]
 
 LARGEST_WHOLE = 2**63 - 1
 """Largest whole number accepted: the largest that an array of 64-bit integers can hold."""
+
+LARGEST = 1e18
+"""Largest RTT, count, price, coefficient or weight that is accepted, in its unit.
+
+A score multiplies at most four of these (a cost weight, a price, a count, an RTT) and sums over
+clients, sites and intervals. With this limit a score, and the square of one, stays below the
+largest double, 1.8e308, for any instance that fits into memory.
+"""
+
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 _NUMERIC = "biufO"
 """Kinds of NumPy types that hold numbers; objects are converted one by one."""
@@ -75,13 +87,23 @@ def instances_of(values: object, kind: type[_T], field: str, expected: str) -> t
 
 
 def text(value: object, field: str, *, choices: Sequence[str] = ()) -> str:
-    """Check that `value` is a string, not empty, and one of `choices` where they are given."""
+    """Check that `value` is a string, not blank, and one of `choices` where they are given.
+
+    NUL characters and halves of surrogate pairs are refused: no file can hold them.
+    """
     expected = "one of " + ", ".join(map(repr, choices)) if choices else "a non-empty string"
     if not isinstance(value, str) or not value.strip():
         raise InputError("not a name", field=field, value=value, expected=expected)
+    if _NO_TEXT.search(value):
+        raise InputError(
+            "not a name",
+            field=field,
+            value=value,
+            expected="text without NUL characters and without halves of surrogate pairs",
+        )
     if choices and value not in choices:
         raise InputError(f"unknown {field}", field=field, value=value, expected=expected)
-    return value
+    return str(value)
 
 
 def flag(value: object, field: str) -> bool:
@@ -131,12 +153,11 @@ def unique_names(values: object, field: str) -> tuple[str, ...]:
     names = []
     seen = set()
     for value in elements(values, field, "a list of names"):
-        if not isinstance(value, str) or not value.strip():
-            raise InputError("not a name", field=field, value=value, expected="a non-empty string")
-        if value in seen:
+        name = text(value, field)
+        if name in seen:
             raise InputError("duplicate name", field=field, value=value, expected="unique names")
-        seen.add(value)
-        names.append(str(value))
+        seen.add(name)
+        names.append(name)
     return tuple(names)
 
 
@@ -258,14 +279,15 @@ def nonnegative(
     field: str,
     axes: Sequence[tuple[str, Sequence[str]]],
     *,
-    maximum: float = math.inf,
+    maximum: float = LARGEST,
 ) -> FloatArray:
     """Check an array of finite numbers >= 0 against named axes and return it frozen.
 
     Parameters
     ----------
     values
-        Anything NumPy turns into an array of floats.
+        Anything NumPy turns into an array of floats. Rows and columns of a pandas table go by
+        name.
     field
         Name for the error messages.
     axes
@@ -279,6 +301,10 @@ def nonnegative(
         With the wrong shape, or naming the first element that is NaN, infinite, negative or larger
         than `maximum`.
     """
+    from placement.model.frame_axes import is_frame, values_by_name
+
+    if is_frame(values):
+        values = values_by_name(values, field, axes)
     array = numbers_of(values, field)
     shape = tuple(len(names) for _, names in axes)
     if array.shape != shape:
@@ -290,7 +316,7 @@ def nonnegative(
         place = ", ".join(
             f"{word} {names[i]!r}" for (word, names), i in zip(axes, where, strict=True)
         )
-        kind = "missing value" if np.isnan(array[where]) else "out of range"
+        kind = "missing value" if math.isnan(array[where]) else "out of range"
         raise InputError(
             f"{kind} at {place}",
             field=field,

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import number
+from placement.checks import LARGEST, number
 from placement.errors import InputError
 from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.model.constraints import Diversity, Rules, majority
@@ -125,8 +125,8 @@ class Problem:
             )
         decay_weights(1, self.decay)
         if self.budget is not None:
-            number(self.budget, "budget")
-        number(self.cost_weight, "cost_weight")
+            number(self.budget, "budget", maximum=LARGEST)
+        number(self.cost_weight, "cost_weight", maximum=LARGEST)
         if (self.budget is not None or self.cost_weight) and self.instance.prices is None:
             raise InputError(
                 "money is asked about, but the instance has no prices",

@@ -27,6 +27,12 @@ import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
+from placement.model.distances import (
+    EARTH_RADIUS_KM,
+    FIBRE_MS_PER_1000_KM,
+    great_circle_km,
+    places_on_globe,
+)
 
 __all__ = [
     "EARTH_RADIUS_KM",
@@ -39,12 +45,6 @@ __all__ = [
     "modelled_rtt",
     "triangle_violations",
 ]
-
-EARTH_RADIUS_KM = 6371.0088
-"""Mean radius of the Earth (IUGG), km."""
-
-FIBRE_MS_PER_1000_KM = 10.0
-"""Round trip of light in fibre, at two thirds of c, over 1,000 km of great circle, in ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,36 +155,6 @@ class RouteModel:
         return np.minimum(short, self.fit(distance))
 
 
-def great_circle_km(origin: npt.ArrayLike, destination: npt.ArrayLike) -> FloatArray:
-    """Return the great-circle distance between every two of two lists of points, by haversines.
-
-    d = 2 R asin √( sin²(Δφ/2) + cos φ₁ cos φ₂ sin²(Δλ/2) )
-
-    Parameters
-    ----------
-    origin, destination
-        Latitude and longitude in degrees, shapes (n, 2) and (m, 2).
-
-    Returns
-    -------
-    FloatArray
-        Kilometres, shape (n, m).
-
-    Raises
-    ------
-    InputError
-        For another shape, or coordinates that are not on the globe (NaN included).
-    """
-    start, end = _points(origin, "origin"), _points(destination, "destination")
-    first, second = np.radians(start), np.radians(end)
-    half = 0.5 * (first[:, np.newaxis, :] - second[np.newaxis, :, :])
-    cosines = np.cos(first[:, 0])[:, np.newaxis] * np.cos(second[:, 0])[np.newaxis, :]
-    haversine = np.sin(half[..., 0]) ** 2 + cosines * np.sin(half[..., 1]) ** 2
-    # antipodes may come out a rounding error above 1
-    distance: FloatArray = 2.0 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.minimum(haversine, 1.0)))
-    return distance
-
-
 def closest(points: npt.ArrayLike, targets: npt.ArrayLike) -> IntArray:
     """Return, for each point (n, 2), the index of its closest target (m, 2); ties to the first."""
     nearest: IntArray = np.argmin(great_circle_km(points, targets), axis=1)
@@ -221,7 +191,7 @@ def modelled_rtt(
     relay. The draw belongs to the points in their order: adding one changes all the others.
     """
     route = RouteModel() if model is None else model
-    places = np.concatenate([_points(sites, "sites"), _points(clients, "clients")])
+    places = np.concatenate([places_on_globe(sites, "sites"), places_on_globe(clients, "clients")])
     s = len(np.asarray(sites))
     km = great_circle_km(places, places)
     scores = _route_scores(km, rng, route)
@@ -266,22 +236,6 @@ def triangle_violations(rtt: npt.ArrayLike) -> float:
         int(np.count_nonzero(matrix > matrix[:, [j]] + matrix[[j], :] + 1e-9)) for j in range(n)
     )
     return broken / (n * (n - 1) * (n - 2))
-
-
-def _points(values: npt.ArrayLike, field: str) -> FloatArray:
-    points = np.asarray(values, dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] != 2:
-        raise InputError("wrong shape", field=field, value=points.shape, expected="(n, 2)")
-    outside = ~(np.abs(points) <= np.array([90.0, 180.0]))  # NaN is outside, too
-    if outside.any():
-        row = int(np.nonzero(outside)[0][0])
-        raise InputError(
-            f"point {row} is not on the globe",
-            field=field,
-            value=tuple(map(float, points[row])),
-            expected="latitude within ±90 and longitude within ±180 degrees",
-        )
-    return points
 
 
 def _route_scores(km: FloatArray, rng: np.random.Generator, model: RouteModel) -> FloatArray:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from placement.checks import FloatArray, nonnegative, unique_names
+from placement.checks import FloatArray, unique_names
 from placement.errors import InputError
+from placement.model.frame_axes import values_by_name
 from placement.model.instance import Instance
-from placement.model.operations import STANDARD_OPERATIONS, Operation
+from placement.model.operations import NAMED_OPERATIONS, Operation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,30 +59,21 @@ def from_frames(
     InputError
         Naming table, row, column, value and what was expected.
     """
+    for frame, field in ((client_rtt, "client_rtt"), (site_rtt, "site_rtt"), (counts, "counts")):
+        _need_frame(frame, field)
     places = _table(sites, "sites", "site")
     homes = _table(clients, "clients", "client")
     site_names = _names(site_rtt if places is None else places, "sites")
     client_names = _names(client_rtt if homes is None else homes, "clients")
     kinds = _operations(operations, counts)
-    count_values, intervals = _matrix(
-        counts, "counts", ("client", client_names), ("operation", [o.name for o in kinds]), None
-    )
-    wanted = intervals or ("1",)
-    client_values, _ = _matrix(
-        client_rtt, "client_rtt", ("client", client_names), ("site", site_names), wanted
-    )
-    site_values, _ = _matrix(
-        site_rtt, "site_rtt", ("site", site_names), ("site", site_names), wanted
-    )
     return Instance(
         sites=site_names,
         clients=client_names,
-        client_rtt=client_values,
-        site_rtt=site_values,
-        counts=count_values,
+        client_rtt=client_rtt,  # type: ignore[arg-type]  # Instance takes tables by name
+        site_rtt=site_rtt,  # type: ignore[arg-type]
+        counts=counts,  # type: ignore[arg-type]
         operations=kinds,
         domains=_domains(places),
-        intervals=intervals,
         site_coordinates=_coordinates(places, "sites"),
         client_coordinates=_coordinates(homes, "clients"),
         name=name,
@@ -169,69 +159,6 @@ def _names(frame: pd.DataFrame, field: str) -> tuple[str, ...]:
     return unique_names(last.tolist(), field)
 
 
-def _matrix(
-    frame: pd.DataFrame,
-    field: str,
-    rows: tuple[str, Sequence[str]],
-    columns: tuple[str, Sequence[str]],
-    intervals: Sequence[str] | None,
-) -> tuple[FloatArray, tuple[str, ...]]:
-    """Values in the order of the names, and the labels of the intervals when the index has them."""
-    _need_frame(frame, field)
-    _same_names(frame.columns.tolist(), columns, field)
-    if frame.index.nlevels == 1:
-        _same_names(frame.index.tolist(), rows, field)
-        values = _numbers(frame.reindex(index=list(rows[1]), columns=list(columns[1])), field)
-        return nonnegative(values, field, [rows, columns]), ()
-    if frame.index.nlevels != 2:
-        raise InputError(
-            "an index of too many levels",
-            field=field,
-            value=frame.index.nlevels,
-            expected=f"{rows[0]}, or interval and {rows[0]}",
-        )
-    labels = [str(label) for label in frame.index.get_level_values(0).unique().tolist()]
-    if intervals is not None:
-        _same_names(labels, ("interval", intervals), field)
-        labels = list(intervals)
-    blocks = []
-    of_row = np.array([str(label) for label in frame.index.get_level_values(0).tolist()])
-    for label in labels:
-        block = frame[of_row == label].droplevel(0)
-        _same_names(block.index.tolist(), rows, f"{field}, interval {label!r}")
-        block = block.reindex(index=list(rows[1]), columns=list(columns[1]))
-        blocks.append(_numbers(block, field))
-    axes = [("interval", labels), rows, columns]
-    return nonnegative(np.stack(blocks), field, axes), tuple(labels)
-
-
-def _same_names(found: Sequence[object], wanted: tuple[str, Sequence[str]], field: str) -> None:
-    word, names = wanted
-    seen = set(unique_names(found, field))
-    missing = [name for name in names if name not in seen]
-    if missing:
-        raise InputError(
-            f"{len(missing)} of {len(names)} {word}s missing",
-            field=field,
-            value=missing[0],
-            expected="every one of them",
-        )
-    for name in seen - set(names):
-        raise InputError(
-            f"unknown {word}",
-            field=field,
-            value=name,
-            expected="one of " + ", ".join(map(repr, names[:8])) + (", …" if names[8:] else ""),
-        )
-
-
-def _numbers(frame: pd.DataFrame, field: str) -> FloatArray:
-    try:
-        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"not numbers ({error})", field=field, expected="numbers") from None
-
-
 def _operations(
     given: pd.DataFrame | Iterable[Operation] | None, counts: pd.DataFrame
 ) -> tuple[Operation, ...]:
@@ -239,7 +166,7 @@ def _operations(
 
     _need_frame(counts, "counts")
     if given is None:
-        standard = {operation.name: operation for operation in STANDARD_OPERATIONS}
+        standard = {operation.name: operation for operation in NAMED_OPERATIONS}
         names = unique_names(counts.columns.tolist(), "counts")
         for name in names:
             if name not in standard:
@@ -272,7 +199,10 @@ def _coordinates(frame: pd.DataFrame | None, field: str) -> FloatArray | None:
     for key in ("lat", "lon"):
         if key not in frame.columns:
             raise InputError("missing column", field=field, value=key, expected="lat and lon")
-    return _numbers(frame[["lat", "lon"]], field)
+    names = _names(frame, field)
+    return values_by_name(
+        frame[["lat", "lon"]], field, [(field[:-1], names), ("column", ("lat", "lon"))]
+    )
 
 
 def _domains(frame: pd.DataFrame | None) -> dict[str, tuple[str | None, ...]]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -17,9 +16,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray, frozen, nonnegative, number, unique_names
-from placement.errors import InputError, UnitsWarning
+from placement.checks import FloatArray, IntArray, frozen, nonnegative, text, unique_names
+from placement.errors import InputError
+from placement.model.frame_axes import (
+    axes_of,
+    interval_labels,
+    is_frame,
+    labels_by_name,
+    values_by_name,
+)
 from placement.model.operations import STANDARD_OPERATIONS, Operation
+from placement.model.prices import Prices, checked_prices
+from placement.model.units import RttMatrix, warn_of_units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,36 +39,7 @@ __all__ = ["SITE_LEVEL", "Instance", "Prices"]
 SITE_LEVEL = "site"
 """The failure-domain level that always exists: every site is a domain of its own."""
 
-_SUSPECT_LOW_MS = 0.01
-_SUSPECT_HIGH_MS = 10_000.0
-
-
-@dataclass(frozen=True, eq=False)
-class Prices:
-    """What replicas cost, for plans under a budget or with a price in the objective.
-
-    The cost of a configuration, in `currency` per interval of demand, is
-
-        cost(ℓ, R) = Σ_{r ∈ R} ( storage[r] + written_gb · transfer[ℓ, r] )
-
-    that is, every replica is stored, and the leader ships everything written to every replica.
-
-    Parameters
-    ----------
-    storage
-        Price of one replica at each site, shape (sites,).
-    transfer
-        Price per GB sent from one site to another, shape (sites, sites), zero diagonal; None: free.
-    written_gb
-        GB written over the whole of the demand.
-    currency
-        For display only.
-    """
-
-    storage: FloatArray
-    transfer: FloatArray | None = None
-    written_gb: float = 0.0
-    currency: str = "USD"
+_DEGREES = ("column", ("lat", "lon"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,15 +80,20 @@ class Instance:
     Raises
     ------
     InputError
-        Naming field, element, value and what was expected.
+        Naming field, element, value and what was expected. No number may be larger than 1e18
+        (:data:`placement.checks.LARGEST`), so that every score is finite.
 
     Warns
     -----
     UnitsWarning
-        When the median RTT lies below 0.01 or above 10,000 ms.
+        When RTTs look as if they were not milliseconds, see
+        :func:`placement.model.units.warn_of_units`.
 
     Notes
     -----
+    Rows and columns of pandas tables (RTTs, counts, coordinates, prices) go by name, in any order;
+    arrays and lists go by position.
+
     Two instances are equal when all that can change a score is equal: names, RTTs, counts,
     operations, domains and prices. `fingerprint` is a digest of exactly that.
     """
@@ -137,37 +121,34 @@ class Instance:
             raise InputError("no clients", field="clients", expected="at least one client")
         self._put("operations", _operations(self.operations))
 
-        counts = np.asarray(self.counts, dtype=object if _ragged(self.counts) else None)
-        if counts.ndim == 2:
-            counts = counts[np.newaxis]
-        periods = counts.shape[0] if counts.ndim == 3 else 1
-        self._put("intervals", _intervals(self.intervals, periods))
-        operation_names = [operation.name for operation in self.operations]
-        self._put(
-            "counts",
-            nonnegative(
-                counts,
-                "counts",
-                [
-                    ("interval", self.intervals),
-                    ("client", self.clients),
-                    ("operation", operation_names),
-                ],
-            ),
-        )
+        varying = axes_of(self.counts) == 3
+        if is_frame(self.counts):
+            labels = interval_labels(self.counts)
+            self._put("intervals", _intervals(self.intervals or labels, len(labels) or 1))
+        else:
+            periods = np.shape(self.counts)[0] if varying else 1
+            self._put("intervals", _intervals(self.intervals, periods))
+        axes: list[tuple[str, Sequence[str]]] = [
+            ("client", self.clients),
+            ("operation", [operation.name for operation in self.operations]),
+        ]
+        if varying:
+            axes.insert(0, ("interval", self.intervals))
+        counts = nonnegative(self.counts, "counts", axes)
+        self._put("counts", counts if counts.ndim == 3 else counts[np.newaxis])
 
         self._put("client_rtt", self._rtt(self.client_rtt, "client_rtt", ("client", self.clients)))
         self._put("site_rtt", self._rtt(self.site_rtt, "site_rtt", ("site", self.sites)))
         self._check_diagonal()
-        self._check_units()
         self._put("domains", _domains(self.domains, self.sites))
-        self._put("prices", _prices(self.prices, self.sites))
+        self._put("prices", checked_prices(self.prices, self.sites))
         for field, names in (
             ("site_coordinates", self.sites),
             ("client_coordinates", self.clients),
         ):
             self._put(field, _coordinates(getattr(self, field), field, names))
         self._put("provenance", tuple(str(sentence) for sentence in self.provenance))
+        self._check_units()
 
     def _put(self, field: str, value: object) -> None:
         """Set a field of the frozen instance while it is being built."""
@@ -175,9 +156,19 @@ class Instance:
 
     def _rtt(self, values: object, field: str, rows: tuple[str, tuple[str, ...]]) -> FloatArray:
         axes = [rows, ("site", self.sites)]
-        if np.ndim(values) == 3:  # type: ignore[arg-type]  # np.ndim takes anything
+        if axes_of(values) == 3:
             axes.insert(0, ("interval", self.intervals))
         return nonnegative(values, field, axes)
+
+    def _check_units(self) -> None:
+        for field, names, homes in (
+            ("site_rtt", self.sites, self.site_coordinates),
+            ("client_rtt", self.clients, self.client_coordinates),
+        ):
+            warn_of_units(
+                RttMatrix(field, getattr(self, field), names, self.sites, homes),
+                self.site_coordinates,
+            )
 
     def _check_diagonal(self) -> None:
         diagonal = np.diagonal(self.site_rtt, axis1=-2, axis2=-1)
@@ -189,26 +180,6 @@ class Instance:
                 value=float(diagonal[np.nonzero(diagonal)][0]),
                 expected="0 on the diagonal: a server reaches itself for free (numpy.fill_diagonal"
                 "(site_rtt, 0)); keep the intra-site figure in client_rtt for the clients there",
-            )
-
-    def _check_units(self) -> None:
-        for field in ("client_rtt", "site_rtt"):
-            values = getattr(self, field)
-            if field == "site_rtt":
-                values = values[..., ~np.eye(len(self.sites), dtype=bool)]
-            if values.size == 0:
-                continue
-            median = float(np.median(values))
-            if 0 < median < _SUSPECT_LOW_MS:
-                fix = "seconds? multiply by 1000"
-            elif median > _SUSPECT_HIGH_MS:
-                fix = "microseconds? divide by 1000"
-            else:
-                continue
-            warnings.warn(
-                f"{field}: the median RTT is {median:g} ms, which no network has; are these {fix}",
-                UnitsWarning,
-                stacklevel=4,
             )
 
     # --- looking things up -----------------------------------------------------------------
@@ -287,7 +258,10 @@ class Instance:
         return self.client_rtt.ndim == 3 or self.site_rtt.ndim == 3
 
     def replace(self, **changes: object) -> Instance:
-        """Return a copy with some fields changed, validated again."""
+        """Return a copy with some fields changed, validated again.
+
+        Rows and columns of pandas tables go by name, as in the constructor.
+        """
         return dataclasses.replace(self, **changes)  # type: ignore[arg-type]  # checked at run time
 
     # --- identity --------------------------------------------------------------------------
@@ -376,15 +350,6 @@ class Instance:
         return to_frames(self)
 
 
-def _ragged(values: object) -> bool:
-    """Whether NumPy would refuse `values` as an array (lists of unequal length)."""
-    try:
-        np.asarray(values)
-    except ValueError:
-        return True
-    return False
-
-
 def _suggest(name: str, known: Iterable[str], what: str) -> str:
     import difflib
 
@@ -429,7 +394,12 @@ def _domains(
 ) -> Mapping[str, tuple[str | None, ...]]:
     result: dict[str, tuple[str | None, ...]] = {}
     for level, labels in values.items():
-        labels = tuple(None if label is None or label == "" else str(label) for label in labels)
+        if is_frame(labels):
+            labels = labels_by_name(labels, f"domains[{level!r}]", ("site", sites))
+        labels = tuple(
+            None if label is None or label == "" else text(str(label), f"domains[{level!r}]")
+            for label in labels
+        )
         if len(labels) != len(sites):
             raise InputError(
                 f"level {level!r} needs one label per site",
@@ -450,35 +420,15 @@ def _domains(
     return MappingProxyType(result)
 
 
-def _prices(prices: Prices | None, sites: tuple[str, ...]) -> Prices | None:
-    if prices is None:
-        return None
-    storage = nonnegative(prices.storage, "prices.storage", [("site", sites)])
-    transfer = prices.transfer
-    if transfer is not None:
-        transfer = nonnegative(transfer, "prices.transfer", [("site", sites), ("site", sites)])
-        if np.diagonal(transfer).any():
-            where = int(np.nonzero(np.diagonal(transfer))[0][0])
-            raise InputError(
-                f"site {sites[where]!r} pays for traffic to itself",
-                field="prices.transfer",
-                value=float(transfer[where, where]),
-                expected="0 on the diagonal",
-            )
-    return Prices(
-        storage=storage,
-        transfer=transfer,
-        written_gb=number(prices.written_gb, "prices.written_gb"),
-        currency=str(prices.currency),
-    )
-
-
 def _coordinates(
     values: FloatArray | None, field: str, names: tuple[str, ...]
 ) -> FloatArray | None:
     if values is None:
         return None
-    array = frozen(values)
+    if is_frame(values):
+        array = frozen(values_by_name(values, field, [(field.split("_")[0], names), _DEGREES]))
+    else:
+        array = frozen(values)
     if array.shape != (len(names), 2):
         raise InputError(
             "wrong shape", field=field, value=array.shape, expected=f"({len(names)}, 2)"

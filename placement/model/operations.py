@@ -11,14 +11,15 @@ this kind; users add their own.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
+from placement.checks import LARGEST, number, text
 from placement.errors import InputError
 
 __all__ = [
     "BOUNDED_READ",
     "MULTI_GROUP",
+    "NAMED_OPERATIONS",
     "RELAYED_STRONG_READ",
     "SINGLE_GROUP",
     "STANDARD_OPERATIONS",
@@ -48,7 +49,7 @@ class Operation:
     Raises
     ------
     InputError
-        For an empty name, or a coefficient that is negative or not finite.
+        For a name that is no text, or a coefficient that is negative, not finite or too large.
 
     Examples
     --------
@@ -65,28 +66,19 @@ class Operation:
     quorum: float = 0.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise InputError(
-                "an operation needs a name",
-                field="operation",
-                value=self.name,
-                expected="a non-empty string",
-            )
+        text(self.name, "operation")
         for key, value in zip(
             ("near", "relay", "direct", "quorum"), self.coefficients, strict=True
         ):
             try:
-                number = float(value)
-            except (TypeError, ValueError):
-                number = math.nan
-            if not (math.isfinite(number) and number >= 0):
+                object.__setattr__(self, key, number(value, key, maximum=LARGEST))
+            except InputError as error:
                 raise InputError(
                     f"bad coefficient of operation {self.name!r}",
                     field=key,
                     value=value,
-                    expected="a finite number >= 0",
-                )
-            object.__setattr__(self, key, number)
+                    expected=error.expected,
+                ) from None
 
     @property
     def coefficients(self) -> tuple[float, float, float, float]:
@@ -108,3 +100,6 @@ RELAYED_STRONG_READ = Operation("relayed_strong_read", near=1, relay=1)
 
 STANDARD_OPERATIONS = (WEAK_READ, BOUNDED_READ, STRONG_READ, SINGLE_GROUP, MULTI_GROUP)
 """The five operations of the source paper, in its order."""
+
+NAMED_OPERATIONS = (*STANDARD_OPERATIONS, RELAYED_STRONG_READ)
+"""The operations that a column of counts may name without giving their coefficients."""

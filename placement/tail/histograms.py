@@ -34,10 +34,12 @@ _STILL = 1e-9
 
 
 def _histogram(values: FloatArray, weights: FloatArray, width: float, bins: int) -> FloatArray:
-    place = np.floor(values / width + 0.5).astype(np.intp)
-    inside = place < bins
+    # compared before the conversion to whole numbers, which would overflow beyond 2**63 bins
+    inside = values < (bins - 0.5) * width
+    place = np.floor(values[inside] / width + 0.5).astype(np.intp)
     histogram: FloatArray = np.zeros(bins)
-    np.add.at(histogram, place[inside], weights[inside])
+    # the division may round a value just below the last edge up to it
+    np.add.at(histogram, np.minimum(place, bins - 1), weights[inside])
     return histogram
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, unique_names
+from placement.checks import LARGEST, FloatArray, unique_names
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.workloads.calendar import Timeline
@@ -63,14 +63,14 @@ class Trace:
         if not counts.size:
             raise InputError("nothing to replay", field="counts", expected="at least one count")
         # The least is NaN if anything is, and the largest shows infinity: two passes, no copies.
-        if not (counts.min() >= 0 and counts.max() < np.inf):
-            bad = np.argwhere(~((counts >= 0) & (counts < np.inf)))[0].tolist()
+        if not (counts.min() >= 0 and counts.max() <= LARGEST):
+            bad = np.argwhere(~((counts >= 0) & (counts <= LARGEST)))[0].tolist()
             raise InputError(
                 f"out of range at database {self.databases[bad[0]]!r}, interval "
                 f"{self.intervals[bad[1]]!r}, client {bad[2]}, operation {bad[3]}",
                 field="counts",
                 value=float(counts[tuple(bad)]),
-                expected="a finite number >= 0",
+                expected=f"a number from 0 to {LARGEST:g}",
             )
         object.__setattr__(self, "counts", counts)
 

@@ -1,0 +1,70 @@
+"""Distances on the globe, and the time that light in fibre takes for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import FloatArray
+from placement.errors import InputError
+
+__all__ = ["EARTH_RADIUS_KM", "FIBRE_MS_PER_1000_KM", "great_circle_km", "places_on_globe"]
+
+EARTH_RADIUS_KM = 6371.0088
+"""Mean radius of the Earth (IUGG), km."""
+
+FIBRE_MS_PER_1000_KM = 10.0
+"""Round trip of light in fibre, at two thirds of c, over 1,000 km of great circle, in ms."""
+
+
+def great_circle_km(origin: npt.ArrayLike, destination: npt.ArrayLike) -> FloatArray:
+    """Return the great-circle distance between every two of two lists of points, by haversines.
+
+    d = 2 R asin √( sin²(Δφ/2) + cos φ₁ cos φ₂ sin²(Δλ/2) )
+
+    Parameters
+    ----------
+    origin, destination
+        Latitude and longitude in degrees, shapes (n, 2) and (m, 2).
+
+    Returns
+    -------
+    FloatArray
+        Kilometres, shape (n, m).
+
+    Raises
+    ------
+    InputError
+        For another shape, or coordinates that are not on the globe (NaN included).
+    """
+    start, end = places_on_globe(origin, "origin"), places_on_globe(destination, "destination")
+    first, second = np.radians(start), np.radians(end)
+    half = 0.5 * (first[:, np.newaxis, :] - second[np.newaxis, :, :])
+    cosines = np.cos(first[:, 0])[:, np.newaxis] * np.cos(second[:, 0])[np.newaxis, :]
+    haversine = np.sin(half[..., 0]) ** 2 + cosines * np.sin(half[..., 1]) ** 2
+    # antipodes may come out a rounding error above 1
+    distance: FloatArray = 2.0 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.minimum(haversine, 1.0)))
+    return distance
+
+
+def places_on_globe(values: npt.ArrayLike, field: str) -> FloatArray:
+    """Return points as an array of latitudes and longitudes in degrees, shape (n, 2).
+
+    Raises
+    ------
+    InputError
+        For another shape, or coordinates that are not on the globe (NaN included).
+    """
+    points = np.asarray(values, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] != 2:
+        raise InputError("wrong shape", field=field, value=points.shape, expected="(n, 2)")
+    outside = ~(np.abs(points) <= np.array([90.0, 180.0]))  # NaN is outside, too
+    if outside.any():
+        row = int(np.nonzero(outside)[0][0])
+        raise InputError(
+            f"point {row} is not on the globe",
+            field=field,
+            value=tuple(map(float, points[row])),
+            expected="latitude within ±90 and longitude within ±180 degrees",
+        )
+    return points

@@ -1,0 +1,70 @@
+"""Prices of replicas and of the traffic to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.checks import LARGEST, FloatArray, nonnegative, number
+from placement.errors import InputError
+
+__all__ = ["Prices", "checked_prices"]
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """What replicas cost, for plans under a budget or with a price in the objective.
+
+    The cost of a configuration, in `currency` per interval of demand, is
+
+        cost(ℓ, R) = Σ_{r ∈ R} ( storage[r] + written_gb · transfer[ℓ, r] )
+
+    that is, every replica is stored, and the leader ships everything written to every replica.
+
+    Parameters
+    ----------
+    storage
+        Price of one replica at each site, shape (sites,).
+    transfer
+        Price per GB sent from one site to another, shape (sites, sites), zero diagonal; None: free.
+    written_gb
+        GB written over the whole of the demand.
+    currency
+        For display only.
+    """
+
+    storage: FloatArray
+    transfer: FloatArray | None = None
+    written_gb: float = 0.0
+    currency: str = "USD"
+
+
+def checked_prices(prices: Prices | None, sites: tuple[str, ...]) -> Prices | None:
+    """Return the prices with every field checked against the sites, and read-only.
+
+    Raises
+    ------
+    InputError
+        Naming site, value and what was expected.
+    """
+    if prices is None:
+        return None
+    storage = nonnegative(prices.storage, "prices.storage", [("site", sites)])
+    transfer = prices.transfer
+    if transfer is not None:
+        transfer = nonnegative(transfer, "prices.transfer", [("site", sites), ("site", sites)])
+        if np.diagonal(transfer).any():
+            where = int(np.nonzero(np.diagonal(transfer))[0][0])
+            raise InputError(
+                f"site {sites[where]!r} pays for traffic to itself",
+                field="prices.transfer",
+                value=float(transfer[where, where]),
+                expected="0 on the diagonal",
+            )
+    return Prices(
+        storage=storage,
+        transfer=transfer,
+        written_gb=number(prices.written_gb, "prices.written_gb", maximum=LARGEST),
+        currency=str(prices.currency),
+    )

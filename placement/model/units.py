@@ -1,0 +1,138 @@
+"""Warnings about RTTs that look as if they were not milliseconds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.errors import UnitsWarning
+from placement.model.distances import EARTH_RADIUS_KM, FIBRE_MS_PER_1000_KM, great_circle_km
+
+__all__ = ["NEARBY_KM", "RttMatrix", "warn_of_units"]
+
+NEARBY_KM = 100.0
+"""Tolerance of the distance between two places: coordinates are often those of a city."""
+
+_LOWEST = {"site_rtt": 1.0, "client_rtt": 0.01}
+"""Smallest median, in ms, that gives no warning. Clients may sit in the data centre of a site."""
+
+_HIGHEST = 10_000.0
+
+
+@dataclass(frozen=True, eq=False)
+class RttMatrix:
+    """RTTs with the names and places of the rows.
+
+    Attributes
+    ----------
+    field
+        ``site_rtt`` or ``client_rtt``.
+    values
+        RTTs in ms, shape (rows, sites), or with a leading axis of intervals.
+    rows, sites
+        Names.
+    places
+        Latitude and longitude of the rows in degrees, shape (rows, 2), NaN where unknown; or None.
+    """
+
+    field: str
+    values: FloatArray
+    rows: Sequence[str]
+    sites: Sequence[str]
+    places: FloatArray | None
+
+
+def warn_of_units(rtt: RttMatrix, sites: FloatArray | None) -> None:
+    """Warn when RTTs are no milliseconds of a real network.
+
+    Parameters
+    ----------
+    rtt
+        The diagonal of ``site_rtt`` is left out.
+    sites
+        Latitude and longitude of the sites in degrees, shape (sites, 2), or None.
+
+    Warns
+    -----
+    UnitsWarning
+        When the median lies below 1 ms between distinct sites, below 0.01 ms from clients, or above
+        10,000 ms; and when an RTT is below what light in fibre needs over the great circle, less
+        :data:`NEARBY_KM`. The second warning names the pair with the largest difference.
+
+    Notes
+    -----
+    O(intervals · rows · sites).
+    """
+    values = rtt.values
+    if rtt.field == "site_rtt":
+        values = values[..., ~np.eye(len(rtt.sites), dtype=bool)]
+    if values.size:
+        median = float(np.median(values))
+        fix = ""
+        if 0 < median < _LOWEST[rtt.field]:
+            fix = "seconds? multiply by 1000"
+        elif median > _HIGHEST:
+            fix = "microseconds? divide by 1000"
+        if fix:
+            between = "between distinct sites" if rtt.field == "site_rtt" else "from clients"
+            warnings.warn(
+                f"{rtt.field}: the median RTT {between} is {median:g} ms; are these {fix}",
+                UnitsWarning,
+                stacklevel=5,
+            )
+    if rtt.places is not None and sites is not None:
+        _compare_with_light(rtt, rtt.places, sites)
+
+
+def _compare_with_light(rtt: RttMatrix, places: FloatArray, sites: FloatArray) -> None:
+    """Warn when an RTT is shorter than the round trip of light in fibre between the two places."""
+    shortest = rtt.values if rtt.values.ndim == 2 else rtt.values.min(axis=0)
+    # The squared chord of the arc that light can cover, against that of the arc between the places:
+    # one product of matrices, where great circles would need three functions per pair.
+    reach = shortest * 1000.0 / FIBRE_MS_PER_1000_KM + NEARBY_KM
+    arc = np.minimum(reach / EARTH_RADIUS_KM, np.pi)
+    chord = 2.0 - 2.0 * _unit_vectors(places) @ _unit_vectors(sites).T
+    with np.errstate(invalid="ignore"):  # unknown places are NaN, and compare false
+        fast = chord > (2.0 * np.sin(arc / 2.0)) ** 2
+    if rtt.field == "site_rtt":
+        np.fill_diagonal(fast, val=False)
+    if not fast.any():
+        return
+    index = np.argwhere(fast)
+    missing = chord[fast] - (2.0 * np.sin(arc[fast] / 2.0)) ** 2
+    row, site = index[int(missing.argmax())].tolist()
+    km = float(great_circle_km(places[row : row + 1], sites[site : site + 1])[0, 0])
+    light = km * FIBRE_MS_PER_1000_KM / 1000.0
+    compared = np.isfinite(chord)
+    if rtt.field == "site_rtt":
+        np.fill_diagonal(compared, val=False)
+    pairs = int(compared.sum())
+    hint = (
+        "are these seconds? multiply by 1000"
+        if len(index) * 2 > pairs
+        else ("are the units and the coordinates right?")
+    )
+    warnings.warn(
+        f"{rtt.field}: {len(index)} of {pairs} RTTs are below the time of light in fibre: from "
+        f"{rtt.rows[row]!r} to {rtt.sites[site]!r} it is {float(shortest[row, site]):g} ms, and "
+        f"light in fibre needs {light:.3g} ms for {km:,.0f} km; {hint}",
+        UnitsWarning,
+        stacklevel=6,
+    )
+
+
+def _unit_vectors(places: FloatArray) -> FloatArray:
+    latitude, longitude = np.radians(places).T
+    vectors: FloatArray = np.stack(
+        [
+            np.cos(latitude) * np.cos(longitude),
+            np.cos(latitude) * np.sin(longitude),
+            np.sin(latitude),
+        ],
+        axis=1,
+    )
+    return vectors
