@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from placement.cli import exit_codes as exits
 from placement.cli.plan_output import print_json
 from placement.errors import InputError
+from placement.text.characters import spreadsheet_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,12 +84,20 @@ def _plain(value: object) -> object:
 
 
 def csv_text(table: pd.DataFrame) -> str:
-    """Return the table as CSV: lists of sites joined by ``;``, what does not exist empty."""
+    """Return the table as CSV: lists of sites joined by ``;``, what does not exist empty.
+
+    Text is safe to open with a spreadsheet program: no formula, no invisible characters.
+    """
     flat = table.copy()
     for name in flat.columns:
         values = flat[name].tolist()
         if any(isinstance(value, tuple) for value in values):
-            flat[name] = ["; ".join(value) for value in values]
+            values = ["; ".join(value) for value in values]
+        if any(isinstance(value, str) for value in values):
+            flat[name] = [
+                spreadsheet_text(value) if isinstance(value, str) else value for value in values
+            ]
+    flat.columns = [spreadsheet_text(str(name)) for name in flat.columns]
     return str(flat.to_csv(index=False, lineterminator="\n"))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import importlib.metadata
 import importlib.util
+import io
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -21,6 +22,7 @@ from placement.datasets.cloud_regions import cities, regions
 from placement.datasets.day_of_demand import DAY, InstanceArguments, day_of_demand, gather
 from placement.datasets.modelled import domains_of
 from placement.errors import InputError, MissingDependencyError
+from placement.io.formats.document import read_text
 from placement.model.operations import STANDARD_OPERATIONS
 
 __all__ = ["DROPPED", "INTRA_REGION_MS", "Matrix", "azure", "find_matrix", "read_matrix"]
@@ -172,9 +174,8 @@ def read_matrix(path: Path, *, drop: tuple[str, ...] = ()) -> Matrix:
         Naming row and column: a ragged row, a name twice, a region that is only source or only
         destination, a value that is no RTT, a pair that is missing in both directions.
     """
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file)
-        lines = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+    reader = csv.reader(io.StringIO(read_text(path), newline=""))
+    lines = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     rows = [row for _, row in lines]
     if not rows:
         raise InputError("an empty table", source=str(path), expected="a header and rows of RTTs")

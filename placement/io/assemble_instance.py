@@ -16,7 +16,7 @@ from placement.io.instance_folder import read_sites
 from placement.io.labelled_arrays import INTERVAL, Labelled
 from placement.io.rtt_importers import Fill, RttTable
 from placement.model.instance import Instance
-from placement.model.operations import STANDARD_OPERATIONS, Operation
+from placement.model.operations import NAMED_OPERATIONS, STANDARD_OPERATIONS, Operation
 
 __all__ = ["Demanded", "assemble", "even_counts", "read_counts"]
 
@@ -89,7 +89,7 @@ def assemble(
     mix: str | None = None,
     client_rtt: RttTable | None = None,
     sites: str | os.PathLike[str] | None = None,
-    operations: tuple[Operation, ...] | None = None,
+    operations: tuple[Operation, ...] = (),
     fill: Fill = "none",
     intra_site: float = 1.0,
     name: str = "instance",
@@ -112,7 +112,8 @@ def assemble(
         A table of sites with coordinates and failure domains; also says which sites of `rtt` are
         candidates, and their order.
     operations
-        Of the counts; None: the columns name standard operations.
+        Operations of one's own that columns of the counts name, beside
+        :data:`placement.model.operations.NAMED_OPERATIONS`.
     fill
         What is done about missing pairs.
     intra_site
@@ -239,8 +240,8 @@ def _clients_in_sites(
     return result
 
 
-def _operations(table: Labelled, operations: tuple[Operation, ...] | None) -> tuple[Operation, ...]:
-    kinds = {kind.name: kind for kind in operations or STANDARD_OPERATIONS}
+def _operations(table: Labelled, operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
+    kinds = {kind.name: kind for kind in (*NAMED_OPERATIONS, *operations)}
     for column in table.columns:
         if column not in kinds:
             raise InputError(
@@ -248,7 +249,9 @@ def _operations(table: Labelled, operations: tuple[Operation, ...] | None) -> tu
                 source=table.source,
                 field="operation",
                 value=column,
-                expected="one of " + ", ".join(kinds),
+                expected="one of "
+                + ", ".join(kinds)
+                + "; operations=… (--operation) defines others",
             )
     return tuple(kinds[column] for column in table.columns)
 

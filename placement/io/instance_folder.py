@@ -40,7 +40,7 @@ from placement.io.formats.tables import (
 from placement.io.interval_order import order_intervals
 from placement.io.labelled_arrays import Labelled, from_table, to_rows
 from placement.model.instance import Instance, Prices
-from placement.model.operations import STANDARD_OPERATIONS, Operation
+from placement.model.operations import NAMED_OPERATIONS, Operation
 
 __all__ = [
     "FORMAT",
@@ -429,7 +429,7 @@ def _degrees(cell: object, source: str, field: str, limit: float) -> float:
 def _operations(document: Document, counts: Labelled) -> tuple[Operation, ...]:
     rows = document.tables("operations")
     if not rows:
-        standard = {operation.name: operation for operation in STANDARD_OPERATIONS}
+        standard = {operation.name: operation for operation in NAMED_OPERATIONS}
         for name in counts.columns:
             if name not in standard:
                 raise InputError(

@@ -18,7 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from placement.errors import InputError
+<<<<<<< HEAD
 from placement.io.formats.document import parse_json
+=======
+from placement.io.formats.input_files import read_input
+>>>>>>> 51b525b (Check the kind and size of a file before it is read, define operations for import, and write CSV without formulas)
 
 __all__ = [
     "FORMAT",
@@ -98,12 +102,7 @@ def read_results(path: str | os.PathLike[str]) -> Results:
         the message names the line.
     """
     source = os.fspath(path)
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise InputError("no such file", source=source) from None
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", source=source) from None
+    data = read_input(path)
     whole = intact(data)
     runs: list[Mapping[str, Any]] = []
     rows: dict[str, Mapping[str, Any]] = {}
@@ -257,6 +256,8 @@ def looks_like_results(path: str | os.PathLike[str]) -> bool:
     if Path(path).suffix.lower() in SUFFIXES:
         return True
     try:
+        if not Path(path).is_file():  # opening a pipe would wait for somebody who writes
+            return False
         with Path(path).open("rb") as file:
             first = file.readline(1 << 20)
     except OSError:

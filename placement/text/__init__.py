@@ -4,7 +4,15 @@ Widths are those of a terminal: East Asian wide characters take two columns, com
 Control characters in names are shown escaped, so that no name can move the cursor.
 """
 
-from placement.text.characters import WIDTH, clip, display_width, escape, number_text, wrap
+from placement.text.characters import (
+    WIDTH,
+    clip,
+    display_width,
+    escape,
+    number_text,
+    spreadsheet_text,
+    wrap,
+)
 from placement.text.instances import instance_text
 from placement.text.plans import MOST_FAILURES, failures_table, plan_text
 from placement.text.text_tables import table
@@ -19,6 +27,7 @@ __all__ = [
     "instance_text",
     "number_text",
     "plan_text",
+    "spreadsheet_text",
     "table",
     "wrap",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 
-__all__ = ["WIDTH", "clip", "display_width", "escape", "number_text", "wrap"]
+__all__ = ["WIDTH", "clip", "display_width", "escape", "number_text", "spreadsheet_text", "wrap"]
 
 WIDTH = 100
 """Columns of the terminal that everything fits into."""
@@ -27,6 +27,21 @@ def escape(text: str) -> str:
         else character
         for character in text
     )
+
+
+def spreadsheet_text(text: str) -> str:
+    r"""Return text for a cell of a table that people open with a spreadsheet program.
+
+    Invisible characters are shown as escapes. An apostrophe stands in front of text that a
+    spreadsheet program would compute as a formula.
+
+    Examples
+    --------
+    >>> print(spreadsheet_text("=cmd|'/c calc'!A1"), spreadsheet_text("a‮b"))
+    '=cmd|'/c calc'!A1 a‮b
+    """
+    shown = escape(text)
+    return "'" + shown if shown.lstrip().startswith(("=", "+", "-", "@")) else shown
 
 
 def display_width(text: str) -> int:

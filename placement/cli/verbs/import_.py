@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_output
 from placement.cli.plan_output import print_json, print_notes
+from placement.errors import InputError
+
+if TYPE_CHECKING:
+    from placement.model.operations import Operation
 
 __all__ = ["add_parser", "run"]
+
+_ROUND_TRIPS = ("near", "relay", "direct", "quorum")
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -47,6 +54,15 @@ def add_parser(verbs: Subparsers) -> None:
     )
     demand.add_argument(
         "--mix", help="instead: the same demand of every client, with a named operation mix"
+    )
+    demand.add_argument(
+        "--operation",
+        action="append",
+        default=[],
+        metavar="NAME:KEY=VALUE,…",
+        help="define an operation that --counts names, by round trips: near (client to nearest "
+        "replica), relay (nearest replica to leader), direct (client to leader), quorum (rounds of "
+        "votes); may be repeated",
     )
     more = parser.add_argument_group("more about the sites")
     more.add_argument(
@@ -111,6 +127,7 @@ def run(args: argparse.Namespace) -> int:
         mix=args.mix,
         client_rtt=client_rtt,
         sites=args.sites,
+        operations=tuple(map(_operation, args.operation)),
         fill=args.fill,
         intra_site=args.intra_site,
         name=args.name if args.name is not None else Path(args.output).resolve().name,
@@ -131,3 +148,32 @@ def run(args: argparse.Namespace) -> int:
         print(instance_text(instance))
         print(f"\nWritten to {manifest}")
     return exits.FOUND
+
+
+def _operation(argument: str) -> Operation:
+    """Read an operation such as ``audit:near=1,relay=0.3``."""
+    from placement.model.operations import Operation
+
+    name, separator, rest = argument.rpartition(":")
+    given: dict[str, float] = {}
+    for part in rest.split(",") if separator else ():
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        try:
+            if not equals or key not in _ROUND_TRIPS or key in given:
+                raise ValueError(part)
+            given[key] = float(value)
+        except ValueError:
+            raise InputError(
+                "not a number of round trips",
+                field="--operation",
+                value=part,
+                expected=" or ".join(f"{known}=NUMBER" for known in _ROUND_TRIPS) + ", each once",
+            ) from None
+    if not given:
+        raise InputError(
+            "no round trips",
+            field="--operation",
+            value=argument,
+            expected="a name and round trips, such as audit:near=1,relay=0.3",
+        )
+    return Operation(name.strip(), **given)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray
+from placement.checks import LARGEST, FloatArray, IntArray
 from placement.errors import InputError, MissingDependencyError
+from placement.io.formats.input_files import check_input
 from placement.io.formats.tables import Cell, Table, is_blank, name_cell, quantity_cell, read_table
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Frame:
         return np.array([place[name] for name in found], dtype=np.intp)[which]
 
     def quantities(self, column: str, expected: str) -> FloatArray:
-        """Return a column of finite numbers >= 0.
+        """Return a column of numbers from 0 to :data:`LARGEST`.
 
         Raises
         ------
@@ -124,7 +125,7 @@ class Frame:
         """
         if self.fast is not None and column in self.columns:
             values = self.fast[column].to_numpy(dtype=np.float64)
-            if not len(values) or (values.min() >= 0 and values.max() < np.inf):
+            if not len(values) or (values.min() >= 0 and values.max() <= LARGEST):
                 return values
         place = self.table.column(column)
         return np.array(
@@ -170,6 +171,7 @@ def read_frame(path: str | os.PathLike[str]) -> Frame:
         For Parquet without pyarrow.
     """
     source = os.fspath(path)
+    check_input(path)
     suffix = Path(path).suffix.lower()
     fast = _fast_parquet(source) if suffix in (".parquet", ".pq") else _fast_csv(source, suffix)
     if fast is not None:

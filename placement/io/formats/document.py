@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from placement.errors import InputError
+from placement.io.formats.input_files import read_input
 
 __all__ = [
     "Document",
@@ -30,7 +30,6 @@ __all__ = [
 _FLOAT = "$float"
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DEPTH = 200
-_LARGEST = 1 << 30
 _PATH = 80
 _BITS = 1024  # of the largest double
 _DIGITS = 310  # of the largest double, with a sign
@@ -47,19 +46,12 @@ def read_text(path: str | os.PathLike[str]) -> str:
     Raises
     ------
     InputError
-        When there is no such file, it is no regular file (a device or a pipe may never end), it has
-        more than 1 GiB, it cannot be read, or it is not UTF-8.
+        When there is no such file, it is no regular file, it cannot be read, or it is not UTF-8.
     """
     source = os.fspath(path)
+    content = read_input(path)
     try:
-        found = os.stat(path)
-        usual = stat.S_ISREG(found.st_mode)
-        data = Path(path).read_bytes() if usual and found.st_size <= _LARGEST else b""
-        text = data.decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError("no such file", source=source) from None
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", source=source) from None
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
             f"not text: byte {error.start} is not UTF-8",
@@ -67,13 +59,6 @@ def read_text(path: str | os.PathLike[str]) -> str:
             value=error.object[error.start : error.start + 1],
             expected="UTF-8",
         ) from None
-    except ValueError:  # a NUL in the path
-        raise InputError("not the path of a file", source=source) from None
-    if not usual:
-        raise InputError("not a file", source=source, expected="a regular file")
-    if found.st_size > _LARGEST:
-        raise InputError("too large", source=source, expected=f"at most {_LARGEST:,} bytes")
-    return text
 
 
 def read_json(path: str | os.PathLike[str]) -> object:

@@ -16,8 +16,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from placement.checks import LARGEST
 from placement.errors import InputError, MissingDependencyError
 from placement.io.formats.document import encode_text, read_text
+from placement.io.formats.input_files import check_input
 
 __all__ = [
     "Cell",
@@ -170,8 +172,7 @@ def _read_parquet(path: str | os.PathLike[str]) -> Table:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise _pyarrow_missing(error) from error
-    if not Path(path).is_file():
-        raise InputError("no such file", source=source)
+    check_input(path)
     try:
         table = pq.ParquetFile(source).read()
     except (pa.ArrowException, OSError) as error:
@@ -196,11 +197,16 @@ def name_cell(cell: Cell, source: str, field: str) -> str:
     Raises
     ------
     InputError
-        For a blank cell.
+        For a blank cell, and for one with a NUL character.
     """
     if is_blank(cell):
         raise InputError("no name", source=source, field=field, value=cell, expected="a name")
-    return cell.isoformat() if isinstance(cell, datetime.date) else str(cell)
+    name = cell.isoformat() if isinstance(cell, datetime.date) else str(cell)
+    if "\0" in name:
+        raise InputError(
+            "not a name", source=source, field=field, value=name, expected="text without NUL"
+        )
+    return name
 
 
 def number_cell(cell: Cell, source: str, field: str, expected: str = "a number") -> float:
@@ -222,7 +228,7 @@ def number_cell(cell: Cell, source: str, field: str, expected: str = "a number")
 
 
 def quantity_cell(cell: Cell, source: str, field: str, expected: str = RTT) -> float:
-    """Return a cell as a finite number >= 0, or raise an InputError that says what it is."""
+    """Return a cell as a number from 0 to :data:`LARGEST`, or raise an InputError that says why."""
     value = number_cell(cell, source, field, expected)
     if math.isnan(value):
         problem = "not a number"
@@ -230,6 +236,8 @@ def quantity_cell(cell: Cell, source: str, field: str, expected: str = RTT) -> f
         problem = "infinite"
     elif value < 0:
         problem = "negative"
+    elif value > LARGEST:
+        problem, expected = "too large", f"at most {LARGEST:g}"
     else:
         return value
     raise InputError(problem, source=source, field=field, value=cell, expected=expected)

@@ -13,7 +13,7 @@ from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_constraints, add_instance, instance_from, problem_from
 from placement.cli.plan_output import print_json, print_notes
-from placement.cli.table_output import check_table_targets, records
+from placement.cli.table_output import check_table_targets, csv_text, records
 from placement.errors import InputError
 
 if TYPE_CHECKING:
@@ -314,7 +314,7 @@ def _write(table: pd.DataFrame, args: argparse.Namespace) -> None:
     from placement.io.formats.files import write_file
 
     if Path(args.output).suffix.lower() == ".csv":
-        data = str(table.to_csv(index=False, lineterminator="\n")).encode("utf-8")
+        data = csv_text(table).encode("utf-8")
     else:
         import io
 
