@@ -233,18 +233,21 @@ def test_the_help_names_every_verb_and_exit_code() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of another kind")
-def test_an_interrupt_outside_a_search_is_130_without_a_traceback(tmp_path: Path) -> None:
-    # The world is read from a pipe that nobody writes to, so that the signal meets a waiting read.
-    os.mkfifo(tmp_path / "instance.toml")
-    process = subprocess.Popen(
-        _script("show", tmp_path / "instance.toml"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+def test_an_interrupt_outside_a_search_is_130_without_a_traceback() -> None:
+    # A verb that waits, so that the signal meets it at work and not before it begins.
+    waiting = (
+        "import sys, time\n"
+        "from placement.cli import dispatch\n"
+        "dispatch._run = lambda argv: (print('begun', flush=True), time.sleep(60))\n"
+        "sys.exit(dispatch.main([]))\n"
     )
-    # Opening the pipe for writing returns when the other side has opened it for reading.
-    with (tmp_path / "instance.toml").open("wb"):
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+    process = subprocess.Popen(
+        [sys.executable, "-c", waiting], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"begun\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, b"", b"interrupted\n")
 
 
