@@ -18,11 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from placement.errors import InputError
-<<<<<<< HEAD
 from placement.io.formats.document import parse_json
-=======
 from placement.io.formats.input_files import read_input
->>>>>>> 51b525b (Check the kind and size of a file before it is read, define operations for import, and write CSV without formulas)
 
 __all__ = [
     "FORMAT",

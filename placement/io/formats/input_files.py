@@ -42,7 +42,9 @@ def check_input(path: str | os.PathLike[str]) -> None:
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", source=source) from None
     except ValueError as error:
-        raise InputError(f"not a path ({error})", value=source, expected="a file name") from None
+        raise InputError(
+            f"not the path of a file ({error})", value=source, expected="a file name"
+        ) from None
     _check(found, source)
 
 
