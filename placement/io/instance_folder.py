@@ -38,7 +38,7 @@ from placement.io.formats.tables import (
     read_table,
 )
 from placement.io.interval_order import order_intervals
-from placement.io.labelled_arrays import Labelled, from_table, to_rows
+from placement.io.labelled_arrays import Labelled, read_matrix, to_rows
 from placement.model.instance import Instance, Prices
 from placement.model.operations import NAMED_OPERATIONS, Operation
 
@@ -260,10 +260,9 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
         return read_table(manifest.parent / files.text(name))
 
     def matrix(name: str, word: str, quantity: str) -> Labelled:
-        read = table(name)
-        if read is None:
+        if not files.has(name):
             raise files.refuse(name, "missing table", "the name of a file")
-        return from_table(read, word, quantity)
+        return read_matrix(manifest.parent / files.text(name), word, quantity)
 
     counts = matrix("counts", "client", _COUNT)
     site_rtt = matrix("site_rtt", "site", _RTT)

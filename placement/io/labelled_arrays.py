@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,9 +10,10 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError
-from placement.io.formats.tables import Table, free_column, name_cell, quantity_cell
+from placement.io.formats.column_reader import read_frame
+from placement.io.formats.tables import free_column
 
-__all__ = ["INTERVAL", "Labelled", "from_table", "to_rows"]
+__all__ = ["INTERVAL", "Labelled", "read_matrix", "to_rows"]
 
 INTERVAL = "interval"
 """Header of the column that holds the interval, in front of the column of row names."""
@@ -62,6 +64,8 @@ class Labelled:
         if intervals is not None:
             axes.insert(0, (INTERVAL, self.intervals, intervals))
         for axis, (word, have, want) in enumerate(axes):
+            if have == tuple(want):
+                continue
             values = np.take(values, _positions(self.source, word, have, want), axis=axis)
         return values
 
@@ -87,13 +91,13 @@ def _positions(source: str, word: str, have: Sequence[str], want: Sequence[str])
     return [index[name] for name in want]
 
 
-def from_table(table: Table, word: str, quantity: str) -> Labelled:
+def read_matrix(path: str | os.PathLike[str], word: str, quantity: str) -> Labelled:
     """Read a matrix: row names in the first column (after the interval, if any), then columns.
 
     Parameters
     ----------
-    table
-        As read.
+    path
+        CSV, TSV or Parquet.
     word
         What a row is: "site" or "client".
     quantity
@@ -104,55 +108,51 @@ def from_table(table: Table, word: str, quantity: str) -> Labelled:
     InputError
         For a duplicate or missing row, and for cells that are no such quantity.
     """
-    # The first column is a key and never a site, so its header can be trusted; it carries an
-    # underscore where a site has that name.
-    varying = table.columns[0].rstrip("_") == INTERVAL
-    keys = 2 if varying else 1
-    columns = table.columns[keys:]
+    frame = read_frame(path, _keys)
+    keys = _keys(frame.columns)
+    columns = frame.columns[len(keys) :]
     if not columns:
         raise InputError(
-            "no columns of numbers", source=table.source, expected=f"a column for the {word}s"
+            "no columns of numbers", source=frame.source, expected=f"a column for the {word}s"
         )
-    if not table.rows:
-        raise InputError("no rows", source=table.source, expected=f"a row per {word}")
-    places: dict[tuple[str, str], int] = {}
-    for i, cells in enumerate(table.rows):
-        interval = name_cell(cells[0], table.at(i), INTERVAL) if varying else ""
-        key = (interval, name_cell(cells[keys - 1], table.at(i), word))
-        if key in places:
-            raise InputError(
-                f"duplicate {word}" + (f" in interval {interval!r}" if varying else ""),
-                source=table.at(i),
-                field=word,
-                value=key[1],
-                expected=f"once (first in row {table.numbers[places[key]]})",
-            )
-        places[key] = i
-    intervals = tuple(dict.fromkeys(interval for interval, _ in places))
-    rows = tuple(dict.fromkeys(name for _, name in places))
-    values = np.empty((len(intervals), len(rows), len(columns)))
-    for t, interval in enumerate(intervals):
-        for r, name in enumerate(rows):
-            if (interval, name) not in places:
-                raise InputError(
-                    "missing row",
-                    source=table.source,
-                    field=word,
-                    value=name,
-                    expected=f"a row for it in interval {interval!r}",
-                )
-            i = places[(interval, name)]
-            for c, column in enumerate(columns):
-                cell = table.rows[i][keys + c]
-
-                values[t, r, c] = quantity_cell(cell, table.at(i), column, quantity)
-    return Labelled(
-        table.source,
-        intervals if varying else (),
-        rows,
-        columns,
-        values if varying else values[0],
+    rows, of_row = frame.found(keys[-1], strip=False)
+    intervals, of_interval = (
+        frame.found(keys[0], strip=False)
+        if len(keys) == 2
+        else ((), np.zeros(frame.rows, dtype=np.intp))
     )
+    shape = (len(intervals) or 1, len(rows))
+    flat = of_interval * shape[1] + of_row
+    found, first = np.unique(flat, return_index=True)
+    if len(found) < frame.rows:
+        again = int(np.setdiff1d(np.arange(frame.rows), first)[0])
+        before = int(np.nonzero(flat == flat[again])[0][0])
+        raise InputError(
+            f"duplicate {word}"
+            + (f" in interval {intervals[of_interval[again]]!r}" if intervals else ""),
+            source=frame.at(again),
+            field=word,
+            value=rows[of_row[again]],
+            expected=f"once (first in row {frame.number(before)})",
+        )
+    if frame.rows < shape[0] * shape[1]:
+        missing = int(np.setdiff1d(np.arange(shape[0] * shape[1]), found)[0])
+        raise InputError(
+            "missing row",
+            source=frame.source,
+            field=word,
+            value=rows[missing % shape[1]],
+            expected=f"a row for it in interval {intervals[missing // shape[1]]!r}",
+        )
+    values = np.empty((*shape, len(columns)))
+    values[of_interval, of_row] = frame.matrix(columns, quantity)
+    return Labelled(frame.source, intervals, rows, columns, values if intervals else values[0])
+
+
+def _keys(header: tuple[str, ...]) -> tuple[str, ...]:
+    # The first column is a key and never a site, so its header can be trusted; it carries an
+    # underscore where a site has that name.
+    return header[:2] if header[0].rstrip("_") == INTERVAL else header[:1]
 
 
 def to_rows(
@@ -162,7 +162,7 @@ def to_rows(
     rows: Sequence[str],
     columns: Sequence[str],
 ) -> tuple[list[str], Iterator[list[str | float]]]:
-    """Return header and rows of the table that :func:`from_table` reads back.
+    """Return header and rows of the table that :func:`read_matrix` reads back.
 
     An array of three axes gets a column of intervals in front.
     """

@@ -71,6 +71,7 @@ def test_good_tables_are_read_fast_and_to_the_last_bit(table, tmp_path, monkeypa
     def careful(*arguments: object) -> None:
         raise AssertionError("the slow way was taken")
 
+    monkeypatch.setattr(frames, "_SMALL", 0)
     monkeypatch.setattr(frames, "read_table", careful)
     assert _trace(path, WORLD).counts[0, :, 0, 0].tolist() == [float(v) for v in values]
     if importlib.util.find_spec("pyarrow") is not None:

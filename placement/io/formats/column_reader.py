@@ -1,15 +1,19 @@
-"""Columns of large tables: read fast where all is well, cell by cell where it is not.
+"""Columns of tables: read whole where all is well, cell by cell where it is not.
 
 A million rows take pandas a second and the careful reader (:mod:`placement.io.formats.tables`) ten.
-The fast way gives up at the first sign of trouble; the careful one then says what and where.
+pandas reads large tables; columns of small ones are converted whole. Both give up at the first sign
+of trouble; the careful reader then says what and where.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
+import io
 import os
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,15 +22,21 @@ import numpy as np
 
 from placement.checks import LARGEST, FloatArray, IntArray
 from placement.errors import InputError, MissingDependencyError
-from placement.io.formats.input_files import check_input
+from placement.io.formats.input_files import check_input, read_input
 from placement.io.formats.tables import Cell, Table, is_blank, name_cell, quantity_cell, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Frame", "read_frame"]
+__all__ = ["Frame", "key_columns", "read_frame"]
 
 _NAMES = ("database", "interval", "client", "operation")
+
+_SMALL = 2**16
+"""Bytes of a CSV from which on pandas reads faster than Python does."""
+
+_MEDIUM = 2**21
+"""Bytes of a CSV from which on it pays to import pandas for it, some 0.4 s."""
 
 
 @dataclass(eq=False)
@@ -71,8 +81,15 @@ class Frame:
         table = self.table
         return name_cell(table.rows[row][table.column(column)], self.at(row), column).strip()
 
-    def found(self, column: str) -> tuple[tuple[str, ...], IntArray]:
+    def found(self, column: str, *, strip: bool = True) -> tuple[tuple[str, ...], IntArray]:
         """Return the distinct names of a column by first row, and the place of each row's name.
+
+        Parameters
+        ----------
+        column
+            A column of names.
+        strip
+            Whether to leave out blanks around names.
 
         Raises
         ------
@@ -84,8 +101,9 @@ class Frame:
         of_cell = []
         for cell, row in cells:
             # only the cells that differ are looked at, each where it is first met
-            where = self.at(row) if is_blank(cell) else self.source
-            name = name_cell(cell, where, column).strip()
+            where = self.at(row) if is_blank(cell) or "\0" in str(cell) else self.source
+            name = name_cell(cell, where, column)
+            name = name.strip() if strip else name
             of_cell.append(place.setdefault(name, len(place)))
         return tuple(place), np.array(of_cell, dtype=np.intp)[codes]
 
@@ -123,17 +141,33 @@ class Frame:
         InputError
             For a missing column or any other cell, with its row.
         """
-        if self.fast is not None and column in self.columns:
-            values = self.fast[column].to_numpy(dtype=np.float64)
-            if not len(values) or (values.min() >= 0 and values.max() <= LARGEST):
-                return values
-        place = self.table.column(column)
+        return self.matrix([column], expected)[:, 0]
+
+    def matrix(self, columns: Sequence[str], expected: str) -> FloatArray:
+        """Return columns of numbers from 0 to :data:`LARGEST`, shape (rows, columns).
+
+        Raises
+        ------
+        InputError
+            For a missing column or any other cell, with its row.
+        """
+        if self.fast is not None and set(columns) <= set(self.columns):
+            values = self.fast[list(columns)].to_numpy(dtype=np.float64)
+        else:
+            places = [self.table.column(name) for name in columns]
+            values = _text_numbers(self.table, places)
+        if values.size and values.min() >= 0 and values.max() <= LARGEST:  # false for NaN
+            return values
+        places = [self.table.column(name) for name in columns]
         return np.array(
             [
-                quantity_cell(cells[place], self.at(row), column, expected)
+                [
+                    quantity_cell(cells[place], self.at(row), name, expected)
+                    for place, name in zip(places, columns, strict=True)
+                ]
                 for row, cells in enumerate(self.table.rows)
             ]
-        )
+        ).reshape(-1, len(places))
 
     def _codes(self, column: str) -> tuple[IntArray, list[tuple[Cell, int]]]:
         """Number of each row's cell, and each distinct cell with its first row."""
@@ -154,14 +188,39 @@ class Frame:
         return codes.astype(np.intp), list(zip(values.tolist(), rows.tolist(), strict=True))
 
 
-def read_frame(path: str | os.PathLike[str]) -> Frame:
+def _text_numbers(table: Table, places: Sequence[int]) -> FloatArray:
+    """Return the numbers of all rows at once; nothing where a cell needs a closer look."""
+    found: list[list[float]] = []
+    try:
+        for row in table.rows:
+            cells = [row[place] for place in places]
+            if "_" in "".join(cells):  # type: ignore[arg-type]  # a TypeError is caught here
+                return np.empty(0)  # Python would take "1_000" for a thousand
+            found.append(list(map(float, cells)))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return np.empty(0)
+    return np.array(found).reshape(-1, len(places))
+
+
+Names = Callable[[tuple[str, ...]], Sequence[str]]
+"""Returns the columns of names, from the header; all others are numbers."""
+
+
+def key_columns(header: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns of names in a table of demand."""
+    return tuple(name for name in header if name in _NAMES)
+
+
+def read_frame(path: str | os.PathLike[str], names: Names = key_columns) -> Frame:
     """Read a table by column.
 
     Parameters
     ----------
     path
-        CSV, TSV or Parquet. Columns other than ``database``, ``interval``, ``client`` and
-        ``operation`` are numbers.
+        CSV, TSV or Parquet.
+    names
+        Returns the columns of names, from the header; all others are numbers. By default
+        ``database``, ``interval``, ``client`` and ``operation`` are names.
 
     Raises
     ------
@@ -171,9 +230,12 @@ def read_frame(path: str | os.PathLike[str]) -> Frame:
         For Parquet without pyarrow.
     """
     source = os.fspath(path)
-    check_input(path)
     suffix = Path(path).suffix.lower()
-    fast = _fast_parquet(source) if suffix in (".parquet", ".pq") else _fast_csv(source, suffix)
+    if suffix in (".parquet", ".pq"):
+        check_input(path)
+        fast = _fast_parquet(source, names)
+    else:
+        fast = _fast_csv(read_input(path), suffix, names)
     if fast is not None:
         frame = Frame(source, tuple(map(str, fast.columns)), len(fast), fast)
     else:
@@ -184,48 +246,47 @@ def read_frame(path: str | os.PathLike[str]) -> Frame:
     return frame
 
 
-def _fast_csv(source: str, suffix: str) -> pd.DataFrame | None:
-    """Return the table, or None at the least sign of trouble."""
+def _fast_csv(content: bytes, suffix: str, names: Names) -> pd.DataFrame | None:
+    """Return the table, or None at the least sign of trouble, and for a small table."""
+    if len(content) < (_SMALL if "pandas" in sys.modules else _MEDIUM):
+        return None
+    if b"\0" in content:  # pandas would end a name there
+        return None
     import pandas as pd
 
     delimiter = "\t" if suffix == ".tsv" else ","
     try:
-        with Path(source).open(newline="", encoding="utf-8-sig") as file:
-            header = next(csv.reader(file, delimiter=delimiter, strict=True), [])
-        if not header or len(set(header)) < len(header) or not all(map(str.strip, header)):
+        with io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="") as file:
+            header = tuple(next(csv.reader(file, delimiter=delimiter, strict=True), []))
+        if not header or len(set(header)) < len(header) or not all(map(str.strip, header[1:])):
             return None
+        named = list(names(header))
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # a row that is too long
             frame = pd.read_csv(
-                source,
+                io.BytesIO(content.removeprefix(codecs.BOM_UTF8)),
                 sep=delimiter,
-                dtype=str,  # a category would make one of "1" and "01"
+                header=0,
+                names=list(header),
+                # text: a category would make one of "1" and "01"
+                dtype=dict.fromkeys(named, str),
+                low_memory=False,
                 index_col=False,
                 keep_default_na=False,
                 na_values=[""],
-                encoding="utf-8-sig",
+                # from version 3 on every number is read as Python reads it
+                float_precision="round_trip" if pd.__version__.startswith("2.") else None,
             )
-        if frame.isna().any(axis=None):
-            return None
-        for name in header:
-            if name not in _NAMES:
-                frame[name] = _numbers(frame[name])
-    except (OSError, ValueError, csv.Error, pd.errors.ParserWarning):  # ParserError: a ValueError
+    except (ValueError, csv.Error, pd.errors.ParserWarning):  # ParserError: a ValueError
         return None
-    return frame
+    # text that is no number, or True, makes a column of objects; blank numbers are found later
+    types = zip(frame.columns, frame.dtypes, strict=True)
+    if any(name not in named and kind.kind not in "iuf" for name, kind in types):
+        return None
+    return None if frame[named].isna().any(axis=None) else frame
 
 
-def _numbers(column: pd.Series[str]) -> FloatArray:
-    """Numbers of a column of text: each distinct text is read once, and as Python reads it."""
-    import pandas as pd
-
-    codes, texts = pd.factorize(column)
-    if any("_" in text for text in texts):  # Python would take "1_000" for a thousand
-        raise ValueError("1_000")
-    return np.array([float(text) for text in texts])[codes]
-
-
-def _fast_parquet(source: str) -> pd.DataFrame | None:
+def _fast_parquet(source: str, names: Names) -> pd.DataFrame | None:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -237,12 +298,13 @@ def _fast_parquet(source: str) -> pd.DataFrame | None:
         table = pq.ParquetFile(source).read()
     except (pa.ArrowException, OSError):
         return None
+    keys = set(names(tuple(table.column_names)))
     numeric = [
-        field.name not in _NAMES
+        field.name not in keys
         and (pa.types.is_integer(field.type) or pa.types.is_floating(field.type))
         for field in table.schema
     ]
-    named = [field.name in _NAMES for field in table.schema]
+    named = [field.name in keys for field in table.schema]
     if len(set(table.column_names)) < len(named) or any(column.null_count for column in table):
         return None
     if not all(n or m for n, m in zip(numeric, named, strict=True)):

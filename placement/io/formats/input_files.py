@@ -64,7 +64,7 @@ def read_input(path: str | os.PathLike[str]) -> bytes:
         descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BINARY)
         with os.fdopen(descriptor, "rb") as file:
             _check(os.fstat(descriptor), source)
-            content = file.read(LARGEST_FILE + 1)
+            content = file.read()
     except FileNotFoundError:
         raise InputError("no such file", source=source) from None
     except OSError as error:

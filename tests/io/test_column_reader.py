@@ -1,0 +1,92 @@
+"""Columns read whole are those that are read cell by cell, and trouble is named with its row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas  # noqa: F401 - with pandas loaded, tables above _SMALL are read by it
+import pytest
+
+from placement.errors import InputError
+from placement.io import load_instance, save_instance
+from placement.io.formats import column_reader, tables
+from placement.io.labelled_arrays import read_matrix
+from tests.io.worlds import small
+
+EXPECTED = "a finite number >= 0"
+
+
+@pytest.fixture(params=["pandas", "whole rows"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways to read a good table."""
+    monkeypatch.setattr(column_reader, "_SMALL", 0 if request.param == "pandas" else 2**30)
+    monkeypatch.setattr(column_reader, "_MEDIUM", 2**30)
+    return str(request.param)
+
+
+def test_good_cells_are_not_looked_at(
+    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    values = [*rng.exponential(size=60), 0.1 + 0.2, 1e-310, 5e-324, 123456789012345678.0, 1e18, 0.0]
+    lines = [f"{name},{float(x)!r},{float(x) / 3!r}" for name, x in enumerate(values)]
+    path = tmp_path / "t.csv"
+    path.write_text("\ufeffsite,a,b\n" + "\n".join(lines) + "\n", encoding="utf-8")
+
+    def careful(*arguments: object) -> None:
+        raise AssertionError("a good cell was looked at")
+
+    monkeypatch.setattr(column_reader, "quantity_cell", careful)
+    monkeypatch.setattr(tables, "number_cell", careful)
+    found = read_matrix(path, "site", EXPECTED)
+    assert found.rows == tuple(map(str, range(len(values))))
+    assert found.columns == ("a", "b")
+    assert found.values.tolist() == [[float(x), float(x) / 3] for x in values]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("site,a\nx,1\ny,True\n", "row 3: a: not a number: got 'True'"),
+        ("site,a\nx,True\n", "row 2: a: not a number: got 'True'"),
+        ("site,a\nx,1\ny,1_0\n", "row 3: a: not a number: got '1_0'"),
+        ("site,a\nx,1\ny,\n", "row 3: a: missing value"),
+        ("site,a\nx,1\ny,nan\n", "row 3: a: not a number: got 'nan'"),
+        ("site,a\nx,1\ny,inf\n", "row 3: a: infinite"),
+        ("site,a\nx,1\ny,1e999\n", "row 3: a: infinite"),
+        ("site,a\nx,1\ny,-1\n", "row 3: a: negative"),
+        ("site,a\nx,1\ny,2e18\n", "row 3: a: too large"),
+        ("site,a\nx,1\nx,2\n", r"row 3: site: duplicate site: got 'x'.*first in row 2"),
+        ("site,a\nx,1\n,2\n", "row 3: site: no name"),
+        ("site,a\nx,1\ny,2,3\n", "row 3: a row of another length"),
+        ("site,a\nx,1\ny\n", "row 3: a row of another length"),
+        ("site,a,a\nx,1,2\n", "duplicate column"),
+        ("site,a,\nx,1,2\n", "column 3 has no name"),
+        ("site,a\n", "no rows"),
+        ("site\nx\n", "no columns of numbers"),
+        ("site,a\nx\0y,1\n", "row 2.*(not a name|NUL)"),
+        ("interval,site,a\n1,x,1\n1,y,2\n2,x,3\n", "missing row: got 'y'.*interval '2'"),
+        ("interval,site,a\n1,x,1\n1,x,2\n", "row 3: site: duplicate site in interval '1'"),
+    ],
+)
+def test_trouble_is_named(tmp_path: Path, way: str, text: str, message: str) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_matrix(tmp_path / "t.csv", "site", EXPECTED)
+
+
+def test_names_are_kept_as_they_are(tmp_path: Path, way: str) -> None:
+    text = 'site,a\n01,1\n1,2\n" x ",3\nNA,4\n"a,b",5\nnan,6\nTrue,7\n1.0,8\n'
+    (tmp_path / "t.csv").write_text(text)
+    found = read_matrix(tmp_path / "t.csv", "site", EXPECTED)
+    assert found.rows == ("01", "1", " x ", "NA", "a,b", "nan", "True", "1.0")
+    assert found.values[:, 0].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_an_instance_reads_back_either_way(tmp_path: Path, way: str, kind: str) -> None:
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    save_instance(small(), tmp_path / "w", tables=kind)  # type: ignore[arg-type]  # one of two
+    assert load_instance(tmp_path / "w") == small()
