@@ -301,7 +301,7 @@ def nonnegative(
         With the wrong shape, or naming the first element that is NaN, infinite, negative or larger
         than `maximum`.
     """
-    from placement.model.frame_axes import is_frame, values_by_name
+    from placement.io.formats.frame_axes import is_frame, values_by_name
 
     if is_frame(values):
         values = values_by_name(values, field, axes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from placement.checks import FloatArray, unique_names
 from placement.errors import InputError
-from placement.model.frame_axes import values_by_name
+from placement.io.formats.frame_axes import values_by_name
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation
 

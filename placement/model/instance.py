@@ -18,7 +18,7 @@ import numpy as np
 
 from placement.checks import FloatArray, IntArray, frozen, nonnegative, text, unique_names
 from placement.errors import InputError
-from placement.model.frame_axes import (
+from placement.io.formats.frame_axes import (
     axes_of,
     interval_labels,
     is_frame,
