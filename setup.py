@@ -15,10 +15,13 @@ SOURCES = [
     "closest_assignment",
     "context",
     "depth_first_tree",
+    "incumbent",
     "inner_minimum",
     "lagrangean_bound",
+    "leader_costs",
     "multi_size/multi_size_bound",
     "multi_size/multi_size_search",
+    "proof_record",
     "pseudo_costs",
     "python/bind_leaders",
     "python/buffers",
@@ -34,8 +37,11 @@ SOURCES = [
 ]
 # Python's own flags make integers wrap around, which keeps GCC from vectorising loops over int
 # indices (the kernel is half as fast then). Nothing here overflows: random bits are unsigned.
+# Hidden names cannot be taken for those of the C library, as a function `open_tree` once was.
 FLAGS = (
-    [] if sys.platform == "win32" else ["-O3", "-fno-math-errno", "-fno-wrapv", "-ffp-contract=off"]
+    []
+    if sys.platform == "win32"
+    else ["-O3", "-fno-math-errno", "-fno-wrapv", "-ffp-contract=off", "-fvisibility=hidden"]
 )
 
 setup(
@@ -45,7 +51,7 @@ setup(
             sources=[f"formulations/exact/csrc/{name}.c" for name in SOURCES],
             depends=[
                 f"formulations/exact/csrc/{name}.h"
-                for name in ("kernel", "python/buffers", "python/context_capsule")
+                for name in ("kernel", "tuning", "python/buffers", "python/context_capsule")
             ],
             include_dirs=["formulations/exact/csrc", "formulations/exact/csrc/python"],
             extra_compile_args=FLAGS,

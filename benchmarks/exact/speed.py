@@ -43,10 +43,10 @@ from benchmarks.harness.machine import ROOT
 from benchmarks.harness.memory import most_memory, watch_memory
 from benchmarks.harness.tier3_worlds import demand, world
 from benchmarks.harness.timing import command
-from formulations.exact.branch_and_bound import Limits, Result, search
+from formulations.exact.branch_and_bound import Result, SearchLimits, search
 from formulations.exact.kernel import compiled_available
 from formulations.exact.method import METHOD
-from formulations.exact.reduced_problem import Core
+from formulations.exact.reduced_problem import ReducedProblem
 from placement import Instance, Problem, datasets
 from placement.checks import FloatArray
 from placement.cli.broken_pipe import until_the_reader_leaves
@@ -58,7 +58,7 @@ from placement.workloads import MIXES, mix_shares
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs/methods.md"
 
-Answer = Callable[[float], tuple[str, float, int]]
+RadiusMinimum = Callable[[float], tuple[str, float, int]]
 """Seconds allowed -> status, gap, nodes."""
 
 
@@ -68,7 +68,7 @@ class Question:
 
     group: str
     name: str
-    answer: Answer
+    answer: RadiusMinimum
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Group:
     gap: float = 0.0
 
 
-def _ask(problem: Problem, certificate: bool, gap: float = 0.0) -> Answer:
+def _ask(problem: Problem, certificate: bool, gap: float = 0.0) -> RadiusMinimum:
     def answer(seconds: float) -> tuple[str, float, int]:
         options = Options(time_limit=seconds, gap_limit=gap, settings={"certificate": certificate})
         plan = run(METHOD, problem, options)
@@ -109,9 +109,9 @@ def _ask(problem: Problem, certificate: bool, gap: float = 0.0) -> Answer:
     return answer
 
 
-def _ask_core(core: Core) -> Answer:
+def _ask_core(core: ReducedProblem) -> RadiusMinimum:
     def answer(seconds: float) -> tuple[str, float, int]:
-        result: Result = search(core, limits=Limits(seconds=seconds), certify=False)
+        result: Result = search(core, limits=SearchLimits(seconds=seconds), certify=False)
         gap = 0.0 if result.score == result.bound else 1 - result.bound / result.score
         return str(result.status), gap, result.counters.nodes
 
@@ -178,10 +178,12 @@ def _large(
             yield Question(group, name, _ask(problem, keep, gap))
 
 
-def _p_median(rtt: FloatArray, weight: FloatArray, size: int) -> Core:
+def _p_median(rtt: FloatArray, weight: FloatArray, size: int) -> ReducedProblem:
     zero = np.zeros(len(rtt))
     between = np.zeros((rtt.shape[1], rtt.shape[1]))
-    return Core.of_arrays(rtt, between, (weight, zero, zero, 0.0), replicas=(size, size), voters=1)
+    return ReducedProblem.of_arrays(
+        rtt, between, (weight, zero, zero, 0.0), replicas=(size, size), voters=1
+    )
 
 
 def _library(group: str) -> Iterator[Question]:

@@ -1,12 +1,16 @@
 """Our Lagrangean branch and bound (method ``exact``): proven optima in milliseconds.
 
-===============  ===========================================================================
-core             one problem as the engine sees it: demand, rules, prices
-certificate      the mathematics of the bound, and what re-proves it without the search
-kernel           the two kernels behind one face
-_kernel, csrc    compiled kernel (C, limited API; optional)
-numpy_kernel     the same bound and tree in NumPy: same optimum, slower
-engine           leaders one after another: scan, then trees; limits, reports, honest bounds
-method           the method ``exact``
-===============  ===========================================================================
+===================  ==============================================================================
+reduced_problem      one problem as the engine sees it: demand, rules, prices
+certificate_events   the mathematics of the bound, and the events that re-prove it
+kernel               the interface of the two kernels
+_kernel, csrc        compiled kernel (C, limited API; optional)
+numpy_kernel         the same bound and tree in NumPy: same optimum, slower
+branch_and_bound     the search: bounds of all leaders, then trees; limits, reports, honest bounds
+multi_size           one search for several numbers of replicas
+relaxation_tree      the tree whose bounds come from the linear relaxation of the p-median problem
+no_plan_proof        proof that there is no configuration
+method               the method ``exact``
+tuning               all constants that decide about speed alone
+===================  ==============================================================================
 """

@@ -1,4 +1,4 @@
-"""Types of the compiled kernel (csrc/module.c); see :mod:`formulations.exact.kernel`."""
+"""Types of the compiled kernel (csrc/python/module.c); see :mod:`formulations.exact.kernel`."""
 
 from typing import TypeAlias
 
@@ -27,7 +27,7 @@ def create(
     tolerance: float,
     /,
 ) -> _Context: ...
-def scan(
+def bound_root(
     context: _Context,
     leader: int,
     u: _Floats,
@@ -37,7 +37,7 @@ def scan(
     seconds: float,
     /,
 ) -> float: ...
-def scans(
+def bound_roots(
     context: _Context,
     leaders: npt.NDArray[np.int32],
     u: _Floats,
@@ -51,7 +51,7 @@ def scans(
     seconds: float,
     /,
 ) -> int: ...
-def glances(
+def quick_bounds(
     context: _Context,
     leaders: npt.NDArray[np.int32],
     u: _Floats,
@@ -60,7 +60,7 @@ def glances(
     seconds: float,
     /,
 ) -> int: ...
-def recall(
+def bounds_from_memory(
     context: _Context,
     leaders: npt.NDArray[np.int32],
     bounds: _Floats,
@@ -68,7 +68,7 @@ def recall(
     seconds: float,
     /,
 ) -> int: ...
-def span(
+def search_sizes(
     context: _Context,
     sizes: npt.NDArray[np.int32],
     leaders: npt.NDArray[np.int32],
@@ -82,13 +82,13 @@ def span(
     seconds: float,
     /,
 ) -> bool: ...
-def resize(context: _Context, least: int, most: int, /) -> None: ...
-def tolerate(context: _Context, gap: float, /) -> None: ...
-def frames(context: _Context, cells: float, share: float, /) -> None: ...
+def resize(context: _Context, least: int, most: int, seconds: float, /) -> None: ...
+def set_gap(context: _Context, gap: float, /) -> None: ...
+def set_sparse_limits(context: _Context, cells: float, share: float, /) -> None: ...
 def open(context: _Context, leader: int, u: _Floats, /) -> None: ...
 def run(context: _Context, work: float, seconds: float, /) -> tuple[int, float]: ...
 def bound(context: _Context, /) -> float: ...
 def incumbent(context: _Context, /) -> tuple[float, int, tuple[int, ...]]: ...
 def propose(context: _Context, score: float, leader: int, replicas: tuple[int, ...], /) -> None: ...
-def stats(context: _Context, /) -> tuple[int, int, int, float, float]: ...
+def counters(context: _Context, /) -> tuple[int, int, int, float, float]: ...
 def record(context: _Context, on: bool, /) -> bytes: ...

@@ -112,7 +112,7 @@ __all__ = [
     "Enumerate",
     "Event",
     "Fix",
-    "LeaderProof",
+    "LeaderEvents",
     "close_event",
 ]
 
@@ -186,14 +186,14 @@ def close_event(u: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderProof:
+class LeaderEvents:
     """Events of one leader; leader −1 in the program is ``null`` in the file."""
 
     leader: int
     events: tuple[Event, ...]
 
     @classmethod
-    def decode(cls, leader: int, flat: FloatArray, clients: int) -> LeaderProof:
+    def decode(cls, leader: int, flat: FloatArray, clients: int) -> LeaderEvents:
         """Read the flat list of numbers that a kernel recorded.
 
         Parameters
@@ -270,7 +270,7 @@ class Certificate:
     bound: float
     granularity: float
     clients: tuple[int, ...]
-    leaders: tuple[LeaderProof, ...]
+    leaders: tuple[LeaderEvents, ...]
 
     @classmethod
     def decode(
@@ -299,7 +299,7 @@ class Certificate:
             granularity=granularity,
             clients=tuple(clients),
             leaders=tuple(
-                LeaderProof.decode(leader, events if len(events) else close_event(u), len(clients))
+                LeaderEvents.decode(leader, events if len(events) else close_event(u), len(clients))
                 for leader, (events, u) in recorded.items()
             ),
         )

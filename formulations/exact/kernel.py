@@ -1,4 +1,4 @@
-"""The two kernels behind one face: compiled C where it was built, NumPy everywhere else.
+"""The interface of the two kernels: compiled C where it was built, NumPy everywhere else.
 
 A kernel holds one problem, the incumbent, and the tree of one leader at a time.  Both kernels
 compute the bounds of :mod:`formulations.exact.certificate_events` and record the same events; they
@@ -14,19 +14,20 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from formulations.exact.kernel_types import Counters, Glances, Proposal, Scans, Sizes
-from formulations.exact.reduced_problem import Core
+from formulations.exact import tuning
+from formulations.exact.kernel_types import Counters, Incumbent, QuickBounds, RootBounds, SizeBatch
+from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray
 from placement.errors import InputError
 
 __all__ = [
     "TOLERANCE",
     "Counters",
-    "Glances",
+    "Incumbent",
     "Kernel",
-    "Proposal",
-    "Scans",
-    "Sizes",
+    "QuickBounds",
+    "RootBounds",
+    "SizeBatch",
     "compiled_available",
     "open_kernel",
 ]
@@ -37,14 +38,12 @@ may still call optimal."""
 
 _PAD = 8
 _BIG = 1e299
-_LARGE = 50_000
-"""Cells from which the quicker way of sorting pays."""
 
 
 class Kernel(Protocol):
-    """What the engine needs of a kernel. Leader −1 stands for "no leader matters"."""
+    """The calls of the engine to a kernel. Leader −1 stands for "no leader matters"."""
 
-    def scan(
+    def bound_root(
         self, leader: int, u: FloatArray, iterations: int, swaps: int, warm: bool, seconds: float
     ) -> float:
         """Bound one leader without branching, at most `seconds` long.
@@ -64,12 +63,12 @@ class Kernel(Protocol):
         """
         ...
 
-    def scans(self, scans: Scans, at: int, work: float, seconds: float) -> int:
-        """Bound leaders one after another, as `scan` does, and return how many.
+    def bound_roots(self, asked: RootBounds, at: int, work: float, seconds: float) -> int:
+        """Bound leaders one after another, as `bound_root` does, and return how many.
 
         Parameters
         ----------
-        scans
+        asked
             The leaders, and what comes out.
         at
             Where to start.
@@ -80,23 +79,23 @@ class Kernel(Protocol):
         """
         ...
 
-    def glances(self, glances: Glances, at: int, work: float, seconds: float) -> int:
+    def quick_bounds(self, asked: QuickBounds, at: int, work: float, seconds: float) -> int:
         """Bound leaders, one evaluation each, and return how many; no tree is open afterwards.
 
         Parameters
         ----------
-        glances
+        asked
             The leaders, their multipliers, and what comes out.
         at, work, seconds
-            As in `scans`.
+            As in `bound_roots`.
         """
         ...
 
-    def recall(self, leaders: Sequence[int], swaps: int, seconds: float) -> FloatArray:
+    def bounds_from_memory(self, leaders: Sequence[int], swaps: int, seconds: float) -> FloatArray:
         """Improve the incumbent, then bound leaders at the multipliers that they were left at.
 
-        Those are the ones that `scan`, `scans` or `glances` put into their `u` the last time, be it
-        for another number of replicas; no tree is open afterwards.
+        The multipliers are the `u` that `bound_root`, `bound_roots` or `quick_bounds` returned the
+        last time, be it for another number of replicas; no tree is open afterwards.
 
         Parameters
         ----------
@@ -110,20 +109,21 @@ class Kernel(Protocol):
         Returns
         -------
         FloatArray
-            Lower bounds, shape (leaders,); NaN for those never looked at.
+            Lower bounds, shape (leaders,); NaN for those that were never bounded.
         """
         ...
 
-    def resized(self, core: Core) -> Kernel:
+    def with_sizes(self, core: ReducedProblem, seconds: float) -> Kernel:
         """Return a kernel for a problem that differs in the number of replicas alone.
 
-        This one, which must not be used for its problem any more, or another.
+        This one, which must not be used for its problem any more, or another. Its incumbent grows
+        or shrinks to the new number, unless that takes longer than `seconds`: then it has none.
         """
         ...
 
-    def together(
+    def solve_sizes(
         self,
-        sizes: Sizes,
+        sizes: SizeBatch,
         leaders: Sequence[int],
         steps: int,
         swaps: int,
@@ -140,15 +140,15 @@ class Kernel(Protocol):
             Which, and what comes out: also when the call ends by an exception, as after Ctrl-C,
             once the scores are finite.
         leaders
-            All that may lead, in the order in which to look; or −1 alone.
+            All that may lead, in the order in which to bound them; or −1 alone.
         steps, swaps
             Most evaluations of the bound at a time, and most swaps of a descent.
         work, seconds
-            Stop after so much, as in :meth:`scans`.
+            Stop after so much, as in :meth:`bound_roots`.
         """
         ...
 
-    def tolerate(self, gap: float) -> None:
+    def set_gap(self, gap: float) -> None:
         """Close nodes whose bound is within `gap`, relatively, of the incumbent; 0: prove."""
         ...
 
@@ -164,11 +164,11 @@ class Kernel(Protocol):
         """Lower bound of the open tree, finished parts included; +∞ when nothing was there."""
         ...
 
-    def propose(self, proposal: Proposal) -> None:
+    def propose(self, proposal: Incumbent) -> None:
         """Offer an incumbent from outside; only its score is compared."""
         ...
 
-    def incumbent(self) -> Proposal | None:
+    def incumbent(self) -> Incumbent | None:
         """Return the best so far."""
         ...
 
@@ -194,7 +194,7 @@ def _order(rtt: FloatArray) -> npt.NDArray[np.intp]:
     """
     sites = rtt.shape[1]
     bits = sites.bit_length()
-    whole = rtt.size > _LARGE and bool((rtt == np.floor(rtt)).all())
+    whole = rtt.size > tuning.SORT_CELLS and bool((rtt == np.floor(rtt)).all())
     if whole and float(rtt.max()) < 2.0 ** (62 - bits):
         key = (rtt.astype(np.int64) << bits) | np.arange(sites)
         key.sort(axis=1)
@@ -213,7 +213,7 @@ def _ranks(rtt: FloatArray) -> npt.NDArray[np.int32]:
 class _Compiled:
     """The C kernel."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: ReducedProblem) -> None:
         import formulations.exact._kernel as compiled
 
         self._kernel = compiled
@@ -255,43 +255,43 @@ class _Compiled:
             TOLERANCE,
         )
 
-    def scan(
+    def bound_root(
         self, leader: int, u: FloatArray, iterations: int, swaps: int, warm: bool, seconds: float
     ) -> float:
-        bound = self._kernel.scan(self._context, leader, u, iterations, swaps, warm, seconds)
+        bound = self._kernel.bound_root(self._context, leader, u, iterations, swaps, warm, seconds)
         return float(bound) if bound < _BIG else math.inf
 
-    def scans(self, scans: Scans, at: int, work: float, seconds: float) -> int:
-        bounds = scans.bounds[at:]
+    def bound_roots(self, asked: RootBounds, at: int, work: float, seconds: float) -> int:
+        bounds = asked.bounds[at:]
         try:
-            return self._kernel.scans(
+            return self._kernel.bound_roots(
                 self._context,
-                scans.leaders[at:],
-                scans.u[at:],
-                scans.warm[at:],
+                asked.leaders[at:],
+                asked.u[at:],
+                asked.warm[at:],
                 bounds,
-                scans.ends[at:],
-                scans.steps,
-                scans.swaps,
-                max(0, scans.full - at),
+                asked.ends[at:],
+                asked.steps,
+                asked.swaps,
+                max(0, asked.full - at),
                 work,
                 seconds,
             )
         finally:
             bounds[bounds >= _BIG] = math.inf
 
-    def glances(self, glances: Glances, at: int, work: float, seconds: float) -> int:
-        bounds = glances.bounds[at:]
+    def quick_bounds(self, asked: QuickBounds, at: int, work: float, seconds: float) -> int:
+        bounds = asked.bounds[at:]
         try:
-            return self._kernel.glances(
-                self._context, glances.leaders[at:], glances.u[at:], bounds, work, seconds
+            return self._kernel.quick_bounds(
+                self._context, asked.leaders[at:], asked.u[at:], bounds, work, seconds
             )
         finally:
             bounds[bounds >= _BIG] = math.inf
 
-    def together(
+    def solve_sizes(
         self,
-        sizes: Sizes,
+        sizes: SizeBatch,
         leaders: Sequence[int],
         steps: int,
         swaps: int,
@@ -301,24 +301,25 @@ class _Compiled:
         asked = np.array(leaders, dtype=np.int32)
         found = (sizes.scores, sizes.leaders, sizes.replicas, sizes.open)
         limits = (steps, swaps, work, seconds)
-        return bool(self._kernel.span(self._context, sizes.sizes, asked, *found, *limits))
+        return bool(self._kernel.search_sizes(self._context, sizes.sizes, asked, *found, *limits))
 
-    def tolerate(self, gap: float) -> None:
-        self._kernel.tolerate(self._context, max(gap, TOLERANCE))
+    def set_gap(self, gap: float) -> None:
+        self._kernel.set_gap(self._context, max(gap, TOLERANCE))
 
     def always_sparse(self) -> None:
-        """Let every frame be sparse, however small: only for tests."""
-        self._kernel.frames(self._context, 0.0, 1.0)
+        """Make every node sparse, however small: only for tests."""
+        self._kernel.set_sparse_limits(self._context, 0.0, 1.0)
 
-    def recall(self, leaders: Sequence[int], swaps: int, seconds: float) -> FloatArray:
+    def bounds_from_memory(self, leaders: Sequence[int], swaps: int, seconds: float) -> FloatArray:
         asked = np.array(leaders, dtype=np.int32)
         bounds = np.full(len(asked), math.nan)
-        self._kernel.recall(self._context, asked, bounds, swaps, seconds)
+        self._kernel.bounds_from_memory(self._context, asked, bounds, swaps, seconds)
         bounds[bounds >= _BIG] = math.inf
         return bounds
 
-    def resized(self, core: Core) -> _Compiled:
-        self._kernel.resize(self._context, core.rules.replicas_min, core.rules.replicas_max)
+    def with_sizes(self, core: ReducedProblem, seconds: float) -> _Compiled:
+        rules = core.rules
+        self._kernel.resize(self._context, rules.replicas_min, rules.replicas_max, seconds)
         return self
 
     def open(self, leader: int, u: FloatArray) -> None:
@@ -331,15 +332,15 @@ class _Compiled:
         bound = self._kernel.bound(self._context)
         return float(bound) if bound < _BIG else math.inf
 
-    def propose(self, proposal: Proposal) -> None:
+    def propose(self, proposal: Incumbent) -> None:
         self._kernel.propose(self._context, proposal.score, proposal.leader, proposal.replicas)
 
-    def incumbent(self) -> Proposal | None:
+    def incumbent(self) -> Incumbent | None:
         score, leader, replicas = self._kernel.incumbent(self._context)
-        return Proposal(score, leader, replicas) if score < _BIG else None
+        return Incumbent(score, leader, replicas) if score < _BIG else None
 
     def counters(self) -> Counters:
-        nodes, leaves, evaluations, work, cutoff = self._kernel.stats(self._context)
+        nodes, leaves, evaluations, work, cutoff = self._kernel.counters(self._context)
         return Counters(nodes, leaves, evaluations, cutoff if cutoff < _BIG else math.inf, work)
 
     def record(self, on: bool) -> FloatArray:
@@ -349,14 +350,14 @@ class _Compiled:
 def compiled_available() -> bool:
     """Whether the compiled kernel was built, from these sources, and can be imported."""
     try:
-        # the youngest of its functions: a checkout may have a kernel from before them
-        from formulations.exact._kernel import span  # noqa: F401
+        # its newest name: a checkout may hold a kernel that was built before it
+        from formulations.exact._kernel import search_sizes  # noqa: F401
     except ImportError:
         return False
     return True
 
 
-def open_kernel(core: Core, which: str = "auto") -> Kernel:
+def open_kernel(core: ReducedProblem, which: str = "auto") -> Kernel:
     """Return a kernel for a problem.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What the engine and its kernels hand each other: arrays by leader or by size, and incumbents."""
+"""Data that the engine and its kernels exchange: arrays by leader or by size, and incumbents."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray
 
-__all__ = ["Counters", "Glances", "Proposal", "Scans", "Sizes"]
+__all__ = ["Counters", "Incumbent", "QuickBounds", "RootBounds", "SizeBatch"]
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class Incumbent:
     """A leader (−1: any) with replicas, and what the kernel computed as its score."""
 
     score: float
@@ -25,7 +25,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What a kernel has done so far.
+    """The work of a kernel so far.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Counters:
     cutoff
         A bound that reaches it closes; +∞ without an incumbent.
     work
-        What all that took, in a unit of its own that is about a nanosecond: the same on every run.
+        Effort of all that, in a unit of about a nanosecond: the same on every run.
     """
 
     nodes: int
@@ -45,7 +45,7 @@ class Counters:
     cutoff: float
     work: float = 0.0
 
-    def and_those_of(self, other: Counters) -> Counters:
+    def plus(self, other: Counters) -> Counters:
         """Return the sums of both; the cutoff is this one's."""
         return Counters(
             self.nodes + other.nodes,
@@ -57,7 +57,7 @@ class Counters:
 
 
 @dataclass(frozen=True, eq=False)
-class Glances:
+class QuickBounds:
     """One evaluation of the bound for each of some leaders.
 
     Attributes
@@ -76,8 +76,8 @@ class Glances:
 
 
 @dataclass(frozen=True, eq=False)
-class Scans:
-    """The first look at some leaders.
+class RootBounds:
+    """The bounds of some leaders at their roots, without branching.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Scans:
     warm
         Whether to start from `u`, shape (n,).
     steps, swaps, full
-        As in :meth:`Kernel.scan`; all but the first `full` leaders only adapt the incumbent.
+        As in :meth:`Kernel.bound_root`; all but the first `full` leaders only adapt the incumbent.
     bounds
         Replaced by the bound of each leader; NaN before, shape (n,).
     ends
@@ -106,7 +106,7 @@ class Scans:
 
 
 @dataclass(frozen=True, eq=False)
-class Sizes:
+class SizeBatch:
     """The best configuration of each of several numbers of replicas.
 
     Attributes
@@ -130,8 +130,8 @@ class Sizes:
     open: BoolArray
 
     @classmethod
-    def of(cls, sizes: Sequence[int], sites: int) -> Sizes:
-        """Return them before anything is known."""
+    def of(cls, sizes: Sequence[int], sites: int) -> SizeBatch:
+        """Return the batch before the search: no scores, every size open."""
         count = len(sizes)
         return cls(
             sizes=np.array(sizes, dtype=np.int32),
@@ -141,7 +141,7 @@ class Sizes:
             open=np.ones(count, dtype=np.bool_),
         )
 
-    def proposal(self, at: int) -> Proposal:
+    def proposal(self, at: int) -> Incumbent:
         """Return the configuration of one size."""
         chosen = self.replicas[at, : self.sizes[at]].tolist()
-        return Proposal(float(self.scores[at]), int(self.leaders[at]), tuple(chosen))
+        return Incumbent(float(self.scores[at]), int(self.leaders[at]), tuple(chosen))

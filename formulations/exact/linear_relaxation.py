@@ -31,20 +31,11 @@ from typing import Any
 
 import numpy as np
 
-from formulations.exact.reduced_problem import Core
+from formulations.exact import tuning
+from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["Relaxation", "Round"]
-
-_SLICE = 0.25
-"""Seconds that HiGHS runs before Python looks at the clock and at Ctrl-C; each further slice of one
-programme is twice as long, because the simplex loses some of its way when it is stopped."""
-
-_VIOLATED = 1e-7
-"""Relative violation from which a row is added."""
-
-_ROWS = 2000.0
-"""Rows from which a pivot costs more for each of them, in proportion to their number: measured."""
+__all__ = ["PMedianRelaxation", "Round"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +64,7 @@ class Round:
 
 
 @dataclass(eq=False)
-class Relaxation:
+class PMedianRelaxation:
     """The relaxation of a core whose leader does not matter.
 
     Parameters
@@ -89,7 +80,7 @@ class Relaxation:
     clients × kept sites. A round costs one linear programme and O(clients · kept sites).
     """
 
-    core: Core
+    core: ReducedProblem
     keep: BoolArray
     _solver: Any = field(init=False)
     _sites: IntArray = field(init=False)
@@ -114,7 +105,7 @@ class Relaxation:
         self._solver = self._model()
 
     @staticmethod
-    def suits(core: Core) -> bool:
+    def applies_to(core: ReducedProblem) -> bool:
         """Whether the relaxation describes the problem: nothing depends on the leader."""
         return not core.leader_matters and core.clients > 0 and len(core.active) > 0
 
@@ -233,17 +224,17 @@ class Relaxation:
         """Run HiGHS slice by slice; False when time is up or it fails."""
         import highspy
 
-        span = _SLICE
+        duration = tuning.SOLVER_SLICE
         while time.perf_counter() < deadline:
             left = deadline - time.perf_counter()
             # the limit counts all the time this object has run
-            limit = self._solver.getRunTime() + min(span, max(left, 0.0))
+            limit = self._solver.getRunTime() + min(duration, max(left, 0.0))
             self._solver.setOptionValue("time_limit", limit)
-            span *= 2
+            duration *= 2
             self._solver.run()
             pivots = self._solver.getInfo().simplex_iteration_count
             rows = float(self._fixed_rows + len(self._rows))
-            self.pivots += max(pivots, 1) * rows * (1.0 + rows / _ROWS)
+            self.pivots += max(pivots, 1) * rows * (1.0 + rows / tuning.MANY_ROWS)
             status = self._solver.getModelStatus()
             if status == highspy.HighsModelStatus.kOptimal:
                 return True
@@ -292,7 +283,7 @@ class Relaxation:
         inside = np.where(before, share, 0.0)
         side = np.take_along_axis(self._cost, rank[:, np.newaxis], axis=1)[:, 0]
         cost = (inside * self._cost).sum(axis=1) + side * (1.0 - inside.sum(axis=1))
-        return cost > theta + _VIOLATED * (1.0 + np.abs(cost)), rank
+        return cost > theta + tuning.VIOLATION * (1.0 + np.abs(cost)), rank
 
     def _multipliers(self, duals: FloatArray) -> FloatArray:
         duals = duals[self._fixed_rows :]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,12 +17,12 @@ from functools import partial
 import numpy as np
 
 from formulations.enumeration.exhaustive import count_sets
-from formulations.exact.branch_and_bound import Limits, Report, Result, search
+from formulations.exact.branch_and_bound import Result, SearchLimits, SearchReport, search
 from formulations.exact.certificate_events import Certificate
 from formulations.exact.kernel import Kernel, open_kernel
-from formulations.exact.kernel_types import Counters, Proposal
-from formulations.exact.multi_size import Together, prove_together
-from formulations.exact.reduced_problem import Core
+from formulations.exact.kernel_types import Counters, Incumbent
+from formulations.exact.multi_size import SizeResult, prove_sizes
+from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray, IntArray
 from placement.feasibility.feasible_plans import grown
 from placement.methods import BatchSession, Method, Options, Progress, Setting, load_method, run
@@ -63,15 +64,15 @@ class Session(BatchSession):
     The kernel of the problem before is taken over when only the number of replicas differs, with
     its answer, which loses or gains sites one by one; so are the multipliers when the clients are
     the same. Neither can spoil a proof: any multipliers give valid bounds, and every answer is
-    evaluated anew.
+    evaluated afresh.
     """
 
     def __init__(self) -> None:
         self._before: Plan | None = None
-        self._core: Core | None = None
+        self._core: ReducedProblem | None = None
         self._kernel: tuple[str, Kernel] | None = None
         self._warm_start: object | None = None
-        self._ahead: dict[int, tuple[Problem, Core, Together]] = {}
+        self._prepared: dict[int, tuple[Problem, ReducedProblem, SizeResult]] = {}
 
     def prepare(self, problems: Sequence[Problem], options: Options) -> None:
         """Answer several problems at once as far as that is quick; `__call__` then returns them.
@@ -83,22 +84,22 @@ class Session(BatchSession):
         certified = bool(options.settings["certificate"])
         if certified or options.gap_limit > 0 or options.settings["kernel"] == "numpy":
             return
-        core, alike = _group_by_size(problems)
-        if core is None or len(alike) < 2:
+        core, group = _group_by_size(problems)
+        if core is None or len(group) < 2:
             return
         kernel = open_kernel(core, str(options.settings["kernel"]))
         limit = options.time_limit
-        seconds = math.inf if limit is None else limit * len(alike)
-        sizes = [problem.rules.replicas_max for problem in alike]
-        found = prove_together(core, sizes, kernel, seconds)
-        for problem, one in zip(alike, found or (), strict=False):
-            self._ahead[id(problem)] = problem, core, one
+        seconds = math.inf if limit is None else limit * len(group)
+        sizes = [problem.rules.replicas_max for problem in group]
+        found = prove_sizes(core, sizes, kernel, seconds)
+        for problem, one in zip(group, found or (), strict=False):
+            self._prepared[id(problem)] = problem, core, one
 
     def __call__(self, problem: Problem, options: Options) -> Plan:
         """Answer a problem with a proof; at a limit or after Ctrl-C, the best so far."""
-        known = self._ahead.pop(id(problem), None)
-        if known is not None and (known[2].proven or known[2].interrupted):
-            self._before = plan = _plan_of_size(*known)
+        prepared = self._prepared.pop(id(problem), None)
+        if prepared is not None and (prepared[2].proven or prepared[2].interrupted):
+            self._before = plan = _plan_of_size(*prepared)
             return plan
         other = _refuses(problem, options)
         if other is not None:
@@ -107,48 +108,55 @@ class Session(BatchSession):
                 options = dataclasses.replace(options, start=start)
             plan = _delegate(problem, options, *other)
         else:
-            best = None if known is None else known[2].proposal
+            best = None if prepared is None else prepared[2].proposal
             plan = self._search(problem, options, best)
         self._before = plan
         return plan
 
-    def _search(self, problem: Problem, options: Options, best: Proposal | None) -> Plan:
-        core, which = Core.of(problem), str(options.settings["kernel"])
+    def _search(self, problem: Problem, options: Options, best: Incumbent | None) -> Plan:
+        end = time.perf_counter() + (math.inf if options.time_limit is None else options.time_limit)
+        core, which = ReducedProblem.of(problem), str(options.settings["kernel"])
         kernel: Kernel | None = None
-        if self._core is not None and self._kernel is not None and core.alike(self._core):
-            core.take_over(self._core)
-            if self._kernel[0] == which:
-                kernel = self._kernel[1].resized(core)
+        before, taken = self._core, self._kernel
         self._core = self._kernel = None  # whatever happens now, half a search is not gone on with
+        if before is not None and taken is not None and core.differs_in_size_only(before):
+            core.take_shared(before)
+            if taken[0] == which:
+                kernel = taken[1].with_sizes(core, _seconds_until(end))
         warm_start = self._warm_start if options.warm_start is None else options.warm_start
-        again = kernel is not None and warm_start is self._warm_start
+        continues = kernel is not None and warm_start is self._warm_start
         kernel = open_kernel(core, which) if kernel is None else kernel
         if best is not None:
             kernel.propose(best)
-        plan = _plan(problem, core, options, _run_search(core, options, kernel, warm_start, again))
+        plan = _plan(
+            problem, core, options, _run_search(core, options, kernel, end, warm_start, continues)
+        )
         self._core, self._kernel, self._warm_start = core, (which, kernel), plan.warm_start
         return plan
 
 
-def _group_by_size(problems: Sequence[Problem]) -> tuple[Core | None, list[Problem]]:
+def _group_by_size(problems: Sequence[Problem]) -> tuple[ReducedProblem | None, list[Problem]]:
     """Return the core of the first that the engine takes, and all that differ from it in |R| alone.
 
     Each has one |R|, which is all that their cores differ in: one does for all.
     """
-    core: Core | None = None
-    first, alike = None, []
+    core: ReducedProblem | None = None
+    first, group = None, []
     for problem in problems:
         rules = problem.rules
         if rules.replicas_min != rules.replicas_max or problem.objective.kind != "mean":
             continue
         if core is None:
-            if Core.refuses(problem.demand, rules) is None:
-                core, first, alike = Core.of(problem), rules, [problem]
+            if ReducedProblem.refuses(problem.demand, rules) is None:
+                core, first, group = ReducedProblem.of(problem), rules, [problem]
         elif (
             first is not None and problem.demand is core.demand and rules.shares_all_but_size(first)
-        ) or (Core.refuses(problem.demand, rules) is None and Core.of(problem).alike(core)):
-            alike.append(problem)
-    return core, alike
+        ) or (
+            ReducedProblem.refuses(problem.demand, rules) is None
+            and ReducedProblem.of(problem).differs_in_size_only(core)
+        ):
+            group.append(problem)
+    return core, group
 
 
 def _stats(counters: Counters) -> dict[str, int]:
@@ -159,8 +167,8 @@ def _stats(counters: Counters) -> dict[str, int]:
     }
 
 
-def _plan_of_size(problem: Problem, core: Core, found: Together) -> Plan:
-    """Put into a plan what was found together with other sizes."""
+def _plan_of_size(problem: Problem, core: ReducedProblem, found: SizeResult) -> Plan:
+    """Return the plan of one size of a batch."""
     return Plan.of(
         problem,
         core.configuration(found.proposal.leader, found.proposal.replicas),
@@ -185,26 +193,36 @@ def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
         return "it minimises over losses", "exhaustive" if few else "cp-sat"
     if problem.objective.kind == "percentile":
         return "it minimises a percentile", "exhaustive"
-    reason = Core.refuses(problem.demand, problem.rules)
+    reason = ReducedProblem.refuses(problem.demand, problem.rules)
     return None if reason is None else (reason, _DELEGATE)
 
 
+def _seconds_until(end: float) -> float:
+    """Return the seconds until `end`, a time.perf_counter(), as a kernel takes them."""
+    return min(max(end - time.perf_counter(), 0.0), 1e9)
+
+
 def _run_search(
-    core: Core, options: Options, kernel: Kernel, warm_start: object | None, again: bool
+    core: ReducedProblem,
+    options: Options,
+    kernel: Kernel,
+    end: float,
+    warm_start: object | None,
+    continues: bool,
 ) -> Result:
-    def listen(report: Report) -> None:
+    def listen(report: SearchReport) -> None:
         bound = report.bound if math.isfinite(report.bound) else -math.inf
         options.report(Progress(report.seconds, report.incumbent, bound))
 
     return search(
         core,
-        limits=Limits(
-            seconds=math.inf if options.time_limit is None else options.time_limit,
+        limits=SearchLimits(
+            seconds=max(end - time.perf_counter(), 0.0),
             gap=options.gap_limit,
         ),
         start=options.start,
         multipliers=_multipliers(warm_start, core),
-        again=again,
+        continues=continues,
         listen=listen if options.progress is not None else None,
         certify=bool(options.settings["certificate"]),
         kernel=kernel,
@@ -219,7 +237,9 @@ class _WarmStart:
     multipliers: Mapping[int, FloatArray]
 
 
-def _multipliers(warm_start: object | None, core: Core) -> Mapping[int, FloatArray] | None:
+def _multipliers(
+    warm_start: object | None, core: ReducedProblem
+) -> Mapping[int, FloatArray] | None:
     if not isinstance(warm_start, _WarmStart):
         return None
     same = warm_start.clients is core.active or np.array_equal(warm_start.clients, core.active)
@@ -230,7 +250,7 @@ def _document(certified: Callable[[], Certificate]) -> Mapping[str, object]:
     return certified().to_json()
 
 
-def _plan(problem: Problem, core: Core, options: Options, result: Result) -> Plan:
+def _plan(problem: Problem, core: ReducedProblem, options: Options, result: Result) -> Plan:
     reasons: tuple[str, ...] = ()
     document: Callable[[], Mapping[str, object]] | None = None
     if result.certified is not None:

@@ -1,9 +1,9 @@
-"""Several numbers of replicas answered by one search: what a sweep asks for.
+"""One search for several numbers of replicas, as a sweep asks for them.
 
 At given multipliers the reduced costs of a leader are the same for every |R|, and only how many of
 them are added up differs. So each evaluation bounds every |R|, and one tree per leader can prove
 all of them, as long as they agree on where to branch and on the multipliers
-(``csrc/span.c``, ``csrc/sizes.c``).
+(``csrc/multi_size``).
 """
 
 from __future__ import annotations
@@ -14,24 +14,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from formulations.exact import tuning
 from formulations.exact.kernel import TOLERANCE, Kernel
-from formulations.exact.kernel_types import Counters, Proposal, Sizes
-from formulations.exact.reduced_problem import Core
-from formulations.exact.result import rounded_up
+from formulations.exact.kernel_types import Counters, Incumbent, SizeBatch
+from formulations.exact.reduced_problem import ReducedProblem
+from formulations.exact.result import round_up
 
-__all__ = ["Together", "prove_together"]
+__all__ = ["SizeResult", "prove_sizes"]
 
-_STEPS = 30
-_SWAPS = 60
 _MOST_SIZES = 64
-_MOST_CELLS = 50_000
-"""Active clients × sites up to which all sizes are begun at once: beyond, one may take long."""
-_WORK = 1e9
-"""About a second; what is not proven then is asked for alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class SizeResult:
     """One number of replicas of several.
 
     Attributes
@@ -49,16 +44,16 @@ class Together:
         Of the search for all of them.
     """
 
-    proposal: Proposal
+    proposal: Incumbent
     bound: float
     proven: bool
     interrupted: bool
     counters: Counters
 
 
-def prove_together(
-    core: Core, sizes: Sequence[int], kernel: Kernel, seconds: float
-) -> list[Together] | None:
+def prove_sizes(
+    core: ReducedProblem, sizes: Sequence[int], kernel: Kernel, seconds: float
+) -> list[SizeResult] | None:
     """Find and prove the best configurations of problems that differ in their |R| alone.
 
     Parameters
@@ -74,22 +69,22 @@ def prove_together(
 
     Returns
     -------
-    list of Together, or None
-        One for each; None when they cannot be taken together (one only, a large problem, caps or
-        rules for voters, the NumPy kernel, no configuration for some size).
+    list of SizeResult, or None
+        One for each; None when no one search can answer them (one only, a large problem, caps or
+        rules for voters, the NumPy kernel, no configuration found for some size).
 
     Raises
     ------
     KeyboardInterrupt
         When Ctrl-C comes before there is a configuration for every size.
     """
-    if not 1 < len(sizes) <= _MOST_SIZES or len(core.active) * core.sites > _MOST_CELLS:
+    if not 1 < len(sizes) <= _MOST_SIZES or len(core.active) * core.sites > tuning.SIZES_CELLS:
         return None
-    asked = Sizes.of(sizes, core.sites)
+    asked = SizeBatch.of(sizes, core.sites)
     interrupted = False
     try:
-        limits = (_STEPS, _SWAPS, _WORK, seconds)
-        if not kernel.together(asked, core.leaders.tolist(), *limits):
+        limits = (tuning.SIZES_STEPS, tuning.SIZES_SWAPS, tuning.SIZES_WORK, seconds)
+        if not kernel.solve_sizes(asked, core.leaders.tolist(), *limits):
             return None
     except KeyboardInterrupt:
         if not np.isfinite(asked.scores).all():
@@ -98,7 +93,9 @@ def prove_together(
     return list(_each(core, asked, interrupted, kernel.counters()))
 
 
-def _each(core: Core, sizes: Sizes, interrupted: bool, counters: Counters) -> Iterator[Together]:
+def _each(
+    core: ReducedProblem, sizes: SizeBatch, interrupted: bool, counters: Counters
+) -> Iterator[SizeResult]:
     for at, unproven in enumerate(sizes.open.tolist()):
         proposal = sizes.proposal(at)
         score = proposal.score
@@ -106,5 +103,5 @@ def _each(core: Core, sizes: Sizes, interrupted: bool, counters: Counters) -> It
             bound = float(core.floors.min(initial=math.inf))
         else:  # nothing better by more than the tolerance, or as much as the granularity
             bound = min(score * (1.0 - TOLERANCE), score - core.granularity * (1.0 - 1e-6))
-        bound = min(rounded_up(core, bound), score)
-        yield Together(proposal, bound, not unproven, interrupted, counters)
+        bound = min(round_up(core, bound), score)
+        yield SizeResult(proposal, bound, not unproven, interrupted, counters)

@@ -1,4 +1,4 @@
-"""Why no configuration obeys the rules, in a form that counting confirms.
+"""Proof that no configuration obeys the rules, in a form that counting confirms.
 
 Under one leader the voters are a common independent set of two matroids: sets that obey the caps
 on voters, and sets that obey, as replicas, the caps on replicas and their greatest number.
@@ -32,21 +32,21 @@ class NoPlan:
     by_votes: Mapping[int, frozenset[int]]
 
     def to_json(self) -> Mapping[str, object]:
-        """Return the certificate as JSON-like data; leaders with the same split stand together."""
-        together: dict[frozenset[int], list[int]] = {}
+        """Return the certificate as JSON-like data; one entry for each split."""
+        by_split: dict[frozenset[int], list[int]] = {}
         for leader, split in self.by_votes.items():
-            together.setdefault(split, []).append(leader)
+            by_split.setdefault(split, []).append(leader)
         return {
             "format": FORMAT,
             "proofs": [
                 {"leaders": leaders, "by_votes": sorted(split)}
-                for split, leaders in together.items()
+                for split, leaders in by_split.items()
             ],
         }
 
 
 class _Matroid:
-    """Which of some sites may be chosen beside given ones, under caps on nested levels.
+    """The sets of sites that may be chosen beside given ones, under caps on nested levels.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class _Matroid:
 
 
 def no_plan(rules: Rules) -> NoPlan | None:
-    """Return what shows that no configuration obeys the rules, or None: then one does.
+    """Return a proof that no configuration obeys the rules, or None: then one does.
 
     Parameters
     ----------

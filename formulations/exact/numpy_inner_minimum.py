@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.exact.reduced_problem import Core
+from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray, IntArray
 
-__all__ = ["Answer", "Inner", "Selection"]
+__all__ = ["InnerProblem", "RadiusMinimum", "Selection"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RadiusMinimum:
     """The relaxations of one radius: price of the radius, and a basis for each."""
 
     price: float
@@ -78,7 +78,7 @@ class _Caps:
         return all(self.add(site) for site in sites)
 
 
-class Inner:
+class InnerProblem:
     """Solves the inner problem of one leader.
 
     Parameters
@@ -89,7 +89,7 @@ class Inner:
         Site index, or −1 when no leader matters.
     """
 
-    def __init__(self, core: Core, leader: int) -> None:
+    def __init__(self, core: ReducedProblem, leader: int) -> None:
         rules = core.rules
         self.rules, self.leader = rules, leader
         self.least = max(rules.replicas_min, rules.voters)
@@ -114,7 +114,7 @@ class Inner:
         """Fewest and most sites still to be chosen."""
         return max(0, self.least - held), min(self.rules.replicas_max - held, free)
 
-    def solve(self, held: Sequence[int], free: IntArray, rho: FloatArray) -> list[Answer]:
+    def solve(self, held: Sequence[int], free: IntArray, rho: FloatArray) -> list[RadiusMinimum]:
         """Return the answers of all radii that can be best, or contain something nearly as good.
 
         Parameters
@@ -146,8 +146,8 @@ class Inner:
         if self.weight == 0:
             if not common:
                 plain = _greedy(ranked, low, high)
-                return [] if plain is None else [Answer(0.0, (plain,))]
-            return [Answer(0.0, common)]
+                return [] if plain is None else [RadiusMinimum(0.0, (plain,))]
+            return [RadiusMinimum(0.0, common)]
         answers = []
         loose = _greedy(ranked, low, high)
         inside: set[int] = set()
@@ -160,7 +160,7 @@ class Inner:
             selection = self._voting(held, ranked, low, high, self.rules.quorum, inside)
             if selection is None:
                 continue
-            answers.append(Answer(self.weight * radius, (*common, selection)))
+            answers.append(RadiusMinimum(self.weight * radius, (*common, selection)))
             if self.simple and loose is not None and selection.chosen == loose.chosen:
                 break
         return answers

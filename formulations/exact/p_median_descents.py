@@ -18,27 +18,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from formulations.exact.kernel import Kernel, Proposal
-from formulations.exact.reduced_problem import Core
+from formulations.exact import tuning
+from formulations.exact.kernel import Incumbent, Kernel
+from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.model.constraints import GroupRule
 
-__all__ = ["descents", "few_replicas", "look", "possible", "promising", "reduced_costs"]
-
-_PASSES, _PER_DESCENT = 150, 5
-"""Neighbourhoods evaluated in all, and what a descent takes for each replica, about."""
-
-_LEAST, _PER_REPLICA = 200, 4
-"""Sites that descents look at: so many, or so many for each replica when that is more."""
-
-_TRIED = 32
-"""Best swaps of which the first that obeys the caps is taken."""
-
-_DRAWS = 20
-"""Attempts to draw a start that obeys the caps."""
+__all__ = [
+    "descents",
+    "has_few_replicas",
+    "improve_by_descents",
+    "promising_sites",
+    "reduced_costs",
+    "undecided_sites",
+]
 
 
-def reduced_costs(core: Core, u: FloatArray) -> FloatArray:
+def reduced_costs(core: ReducedProblem, u: FloatArray) -> FloatArray:
     """Return what a replica at each site would save at multipliers `u`, plus its price.
 
     Parameters
@@ -59,18 +55,18 @@ def reduced_costs(core: Core, u: FloatArray) -> FloatArray:
     return np.asarray(reduced if core.price is None else reduced + core.price[0])
 
 
-def promising(core: Core, reduced: FloatArray) -> IntArray:
+def promising_sites(core: ReducedProblem, reduced: FloatArray) -> IntArray:
     """Return the sites that may hold a replica and have the least reduced cost, ascending.
 
     Sites that must hold one are always among them. `reduced`: as :func:`reduced_costs` returns it.
     """
     rules = core.rules
-    many = max(_LEAST, _PER_REPLICA * rules.replicas_max)
+    many = max(tuning.DESCENT_SITES, tuning.SITES_PER_REPLICA * rules.replicas_max)
     order = np.lexsort((reduced, ~rules.must_hold))
     return np.sort(order[rules.may_hold[order]][:many])
 
 
-def possible(core: Core, u: FloatArray, incumbent: float) -> BoolArray:
+def undecided_sites(core: ReducedProblem, u: FloatArray, incumbent: float) -> BoolArray:
     """Return the sites that the bound at multipliers `u` does not rule out, shape (sites,).
 
     Only a guess, as it does without caps and in rounded numbers: what is out, a kernel proves for
@@ -87,13 +83,15 @@ def possible(core: Core, u: FloatArray, incumbent: float) -> BoolArray:
     return np.asarray(rules.may_hold & (within | rules.must_hold))
 
 
-def few_replicas(core: Core) -> bool:
+def has_few_replicas(core: ReducedProblem) -> bool:
     """Whether replicas are so few that several descents end within the passes there are."""
-    return _PER_DESCENT * core.rules.replicas_max <= _PASSES
+    return tuning.PASSES_PER_REPLICA * core.rules.replicas_max <= tuning.DESCENT_PASSES
 
 
-def look(core: Core, kernel: Kernel, u: FloatArray, deadline: float) -> bool:
-    """Propose what descents find to a kernel that has an incumbent; whether it is better.
+def improve_by_descents(
+    core: ReducedProblem, kernel: Kernel, u: FloatArray, deadline: float
+) -> bool:
+    """Propose sets found by descents to a kernel with an incumbent; return whether one is better.
 
     Parameters
     ----------
@@ -109,18 +107,18 @@ def look(core: Core, kernel: Kernel, u: FloatArray, deadline: float) -> bool:
     found = kernel.incumbent()
     if found is None or not found.replicas:
         return False
-    sites = promising(core, reduced_costs(core, u))
-    for replicas in descents(core, sites, found.replicas, _PASSES, deadline):
+    sites = promising_sites(core, reduced_costs(core, u))
+    for replicas in descents(core, sites, found.replicas, tuning.DESCENT_PASSES, deadline):
         configuration = core.configuration(-1, replicas)
         if configuration is not None:
             score = core.score(configuration)
-            kernel.propose(Proposal(score, -1, configuration.replicas))
+            kernel.propose(Incumbent(score, -1, configuration.replicas))
     now = kernel.incumbent()
     return now is not None and now.score < found.score
 
 
 def descents(
-    core: Core, sites: IntArray, start: tuple[int, ...], passes: int, deadline: float
+    core: ReducedProblem, sites: IntArray, start: tuple[int, ...], passes: int, deadline: float
 ) -> Iterator[tuple[int, ...]]:
     """Yield local optima among `sites`: from `start`, then from sets of its size drawn at random.
 
@@ -174,7 +172,7 @@ def _drawn(
     pinned, others = np.nonzero(must)[0], np.nonzero(~must)[0]
     if not len(pinned) <= size <= len(sites):
         return None
-    for _ in range(_DRAWS):
+    for _ in range(tuning.START_DRAWS):
         more = rng.choice(others, size - len(pinned), replace=False)
         places = np.concatenate([pinned, more])
         if all(group.satisfied(sites[places].tolist()) for group in groups):
@@ -214,7 +212,11 @@ def _swap(
     change[:, places] = np.inf
     least = -1e-9 * float(first.sum())
     flat = change.ravel()
-    tried = np.argpartition(flat, _TRIED)[:_TRIED] if len(flat) > _TRIED else np.arange(len(flat))
+    tried = (
+        np.argpartition(flat, tuning.TRIED_SWAPS)[: tuning.TRIED_SWAPS]
+        if len(flat) > tuning.TRIED_SWAPS
+        else np.arange(len(flat))
+    )
     for at in tried[np.argsort(flat[tried], kind="stable")].tolist():
         if flat[at] >= least:
             return None

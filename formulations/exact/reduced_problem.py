@@ -1,4 +1,4 @@
-"""What the engine works on: the demand and the rules of one problem, with one price per replica.
+"""The problem that the engine solves: demand, rules and one price per replica.
 
 The engine takes problems with one scenario, caps on nested levels, and no budget; everything else
 it is asked for, :mod:`formulations.exact.method` hands on.  Scores and voters come from the shared
@@ -24,7 +24,7 @@ from placement.model.constraints import GroupRule, Role, Rules, majority
 from placement.model.demand import Demand
 from placement.problem import Problem
 
-__all__ = ["Core"]
+__all__ = ["ReducedProblem"]
 
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
@@ -55,7 +55,7 @@ def _over_clients(weights: FloatArray, rtt: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Core:
+class ReducedProblem:
     """One placement problem as the engine sees it.
 
     Parameters
@@ -79,7 +79,7 @@ class Core:
     price: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        reason = Core.refuses(self.demand, self.rules)
+        reason = ReducedProblem.refuses(self.demand, self.rules)
         if reason is not None:
             raise UnsupportedError(f"the engine cannot take this problem: {reason}")
 
@@ -97,7 +97,7 @@ class Core:
         return None
 
     @classmethod
-    def of(cls, problem: Problem) -> Core:
+    def of(cls, problem: Problem) -> ReducedProblem:
         """Build the core of a problem; see the class for what cannot be taken."""
         rules, price = problem.rules, None
         if rules.cost_weight:
@@ -123,7 +123,7 @@ class Core:
         may_lead: npt.ArrayLike | None = None,
         caps: Sequence[tuple[Role, npt.ArrayLike, int]] = (),
         price: npt.ArrayLike | None = None,
-    ) -> Core:
+    ) -> ReducedProblem:
         """Build one from bare arrays (benchmarks and tests; nothing is validated here).
 
         Parameters
@@ -253,10 +253,10 @@ class Core:
         place = self.rules.quorum - 1
         return np.asarray(np.partition(self.site_rtt, place, axis=1)[:, place])
 
-    def alike(self, other: Core) -> bool:
+    def differs_in_size_only(self, other: ReducedProblem) -> bool:
         """Whether another problem differs in the number of replicas at most.
 
-        Only one with the very same demand is looked at, as problems on one instance have it.
+        Only one with the very same demand is compared, as problems on one instance have it.
         """
         mine, its = self.rules, other.rules
         if self.demand is not other.demand or len(mine.groups) != len(its.groups):
@@ -279,8 +279,8 @@ class Core:
             same = np.array_equal(self.price, other.price)
         return same and all(a is b or a.tobytes() == b.tobytes() for a, b in pairs)
 
-    def take_over(self, other: Core) -> None:
-        """Take what another problem, :meth:`alike`, has worked out: none depends on |R|."""
+    def take_shared(self, other: ReducedProblem) -> None:
+        """Take the cached arrays of a problem that differs in |R| only: none depends on |R|."""
         for name in _SHARED:
             if name in other.__dict__:
                 self.__dict__[name] = other.__dict__[name]

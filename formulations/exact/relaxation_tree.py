@@ -14,19 +14,14 @@ import time
 
 import numpy as np
 
-from formulations.exact.linear_relaxation import Relaxation
-from formulations.exact.numpy_frame import Frame, KnownLeader
+from formulations.exact import tuning
+from formulations.exact.linear_relaxation import PMedianRelaxation
 from formulations.exact.numpy_kernel import NumpyKernel
-from formulations.exact.reduced_problem import Core
+from formulations.exact.numpy_node import LeaderView, TreeNode
+from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import BoolArray, FloatArray
 
 __all__ = ["LinearKernel"]
-
-_ROUNDS = 12
-"""Most linear programmes for one bound; the root may have as many as it needs."""
-
-_PIVOT = 30.0
-"""Work of a pivot of the simplex, per row."""
 
 
 class LinearKernel(NumpyKernel):
@@ -40,16 +35,16 @@ class LinearKernel(NumpyKernel):
         Sites that the relaxation may use, shape (sites,); at least one.
     """
 
-    def __init__(self, core: Core, keep: BoolArray) -> None:
+    def __init__(self, core: ReducedProblem, keep: BoolArray) -> None:
         super().__init__(core)
-        self._relaxation = Relaxation(core, keep)
+        self._relaxation = PMedianRelaxation(core, keep)
 
     def seed(self, multipliers: FloatArray) -> None:
         """Make the first rows of the relaxation."""
         self._relaxation.seed(multipliers)
 
     def _work(self) -> float:
-        return super()._work() + _PIVOT * self._relaxation.pivots
+        return super()._work() + tuning.PIVOT_WORK * self._relaxation.pivots
 
     def run(self, work: float, seconds: float) -> bool:
         """Work on the open tree: True when it is finished."""
@@ -59,28 +54,30 @@ class LinearKernel(NumpyKernel):
             self._visit(end)
         return not self._stack
 
-    def _improve(self, known: KnownLeader, frame: Frame, steps: int, deadline: float) -> float:
-        """Take the best multipliers of the rounds of the relaxation, or the frame's own."""
-        value = self._evaluate(known, frame, frame.u)
+    def _improve(self, view: LeaderView, node: TreeNode, steps: int, deadline: float) -> float:
+        """Take the best multipliers of the rounds of the relaxation, or those of the node."""
+        value = self._evaluate(view, node, node.u)
         best = value.bound - value.error
         if best >= self._cutoff or not value.answers:
             return best
-        self._relaxation.restrict(frame.held, frame.free)
+        self._relaxation.restrict(node.held, node.free)
         for number, found in enumerate(self._relaxation.rounds(deadline), start=1):
-            u = np.clip(found.multipliers, 0.0, frame.fixed_cost)
-            value = self._evaluate(known, frame, u)
-            frame.frequency = found.share
-            self._offer(known, list(found.replicas))
+            u = np.clip(found.multipliers, 0.0, node.fixed_cost)
+            value = self._evaluate(view, node, u)
+            node.frequency = found.share
+            self._offer(view, list(found.replicas))
             if value.bound - value.error > best:
-                best, frame.u = value.bound - value.error, u
-            if best >= self._cutoff or (number >= _ROUNDS and not frame.root):
+                best, node.u = value.bound - value.error, u
+            if best >= self._cutoff or (number >= tuning.RELAXATION_ROUNDS and not node.root):
                 break
         return best
 
-    def _descend(self, known: KnownLeader, replicas: list[int], limit: int) -> list[int]:
-        """Rounding finds the sets here; swaps in NumPy would cost more than the bounds."""
+    def _descend(
+        self, view: LeaderView, replicas: list[int], limit: int, deadline: float
+    ) -> list[int]:
+        """Return the set as it is: swaps in NumPy would cost more than bounds."""
         return replicas
 
-    def _branching_site(self, frame: Frame) -> int:
+    def _branching_site(self, node: TreeNode) -> int:
         """Return the free site whose share is nearest to one half."""
-        return int(frame.free[np.abs(frame.frequency[frame.free] - 0.5).argmin()])
+        return int(node.free[np.abs(node.frequency[node.free] - 0.5).argmin()])

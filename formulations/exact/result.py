@@ -1,4 +1,4 @@
-"""What a search is told, reports on its way, and returns."""
+"""Limits of a search, its reports on the way, and its result."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from functools import cached_property
 from formulations.exact.certificate_events import Certificate
 from formulations.exact.kernel import Counters
 from formulations.exact.no_plan_proof import NoPlan
-from formulations.exact.reduced_problem import Core
+from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray
 from placement.model.configuration import Configuration
 from placement.status import Status, Termination, status_of
 
-__all__ = ["Limits", "Report", "Result", "rounded_up"]
+__all__ = ["Result", "SearchLimits", "SearchReport", "round_up"]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SearchLimits:
     """When to stop early.
 
     Attributes
@@ -35,7 +35,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SearchReport:
     """A moment of the search: seconds since its start, incumbent and proven lower bound."""
 
     seconds: float
@@ -45,7 +45,7 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a search found and proved.
+    """The result of a search: its best configuration and what it proved.
 
     Attributes
     ----------
@@ -62,20 +62,21 @@ class Result:
     counters
         Nodes, leaves, evaluations of the bound.
     leader_bounds
-        Proven lower bound for every leader searched (−1 when no leader matters).
+        Proven lower bound, for every leader searched (−1 when no leader matters), of all that its
+        tree has not evaluated.
     multipliers
         Multipliers of the active clients by leader, to start a similar search from.
     certified
-        Puts together what re-proves the bound, when the search finished and was asked for it.
+        Builds the certificate, when the search finished and was asked for one; None: there is none.
     none
         What shows that there is no configuration, when there is none.
     """
 
-    core: Core
+    core: ReducedProblem
     termination: Termination
     configuration: Configuration | None
     proven: float
-    reports: tuple[Report, ...]
+    reports: tuple[SearchReport, ...]
     seconds: float
     counters: Counters
     leader_bounds: Mapping[int, float] = field(default_factory=dict)
@@ -90,26 +91,26 @@ class Result:
 
     @property
     def bound(self) -> float:
-        """What is proven, lowered to the score where rounding put it above."""
+        """Proven bound, lowered to the score where rounding put it above."""
         return min(self.proven, self.score)
 
     @property
     def status(self) -> Status:
-        """What is known."""
+        """Status of the incumbent, from score and bound."""
         return status_of(self.configuration is not None, self.score, self.bound)
 
     @property
-    def trace(self) -> tuple[Report, ...]:
+    def trace(self) -> tuple[SearchReport, ...]:
         """Reports, in time; incumbents fall, bounds rise."""
-        return (*self.reports, Report(self.seconds, self.score, self.bound))
+        return (*self.reports, SearchReport(self.seconds, self.score, self.bound))
 
     @cached_property
     def certificate(self) -> Certificate | None:
-        """What re-proves the bound; put together at the first look: most plans get none."""
+        """Certificate that re-proves the bound; built when first read, as most plans need none."""
         return None if self.certified is None else self.certified()
 
 
-def rounded_up(core: Core, bound: float) -> float:
+def round_up(core: ReducedProblem, bound: float) -> float:
     """Next multiple of the granularity, when every objective is one."""
     if not core.granularity or not math.isfinite(bound):
         return bound

@@ -1,4 +1,4 @@
-"""What a search knows at any moment: incumbent, bounds, time; and whom it tells."""
+"""The state of one search: its bounds, multipliers and events by leader, its clock, its reports."""
 
 from __future__ import annotations
 
@@ -6,30 +6,45 @@ import math
 import time
 from collections.abc import Callable
 
+from formulations.exact import tuning
 from formulations.exact.kernel import Counters, Kernel
-from formulations.exact.reduced_problem import Core
+from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.relaxation_tree import LinearKernel
-from formulations.exact.result import Limits, Report
+from formulations.exact.result import SearchLimits, SearchReport
 from placement.checks import FloatArray
 from placement.status import Termination, least_bound, relative_gap
 
-__all__ = ["Known"]
+__all__ = ["SearchState", "Stop"]
 
-_REPORT_EVERY = 0.1
 _UNLIMITED = 1e9
+"""Seconds that stand for "no limit" where a kernel asks for a number."""
 
 
-class Known:
+class Stop(Exception):  # noqa: N818 - a limit is no error
+    """The end of a search before its proof; only :meth:`SearchState.check` raises it.
+
+    Parameters
+    ----------
+    termination
+        The limit that was reached.
+    """
+
+    def __init__(self, termination: Termination) -> None:
+        super().__init__(termination)
+        self.termination = termination
+
+
+class SearchState:
     """The state of a search.
 
     Parameters
     ----------
     core, kernel, limits
-        The problem, who works on it, and for how long.
+        The problem, the kernel that works on it, and the limits.
     listen
         Called with every report.
     certify
-        Whether to keep what re-proves the bound.
+        Whether to keep the events that re-prove the bound.
 
     Attributes
     ----------
@@ -42,17 +57,19 @@ class Known:
     trace
         Reports so far.
     best_bound
-        Greatest bound told so far.
-    opened, rival
-        The leader whose tree is on the stack, and who takes turns on it with the kernel.
+        Greatest bound reported so far.
+    opened
+        The leader whose tree is on the stack of the kernel; None: the tree says nothing.
+    rival
+        A kernel that takes turns with `kernel` on the same leader; None: there is none.
     """
 
     def __init__(
         self,
-        core: Core,
+        core: ReducedProblem,
         kernel: Kernel,
-        limits: Limits,
-        listen: Callable[[Report], None] | None,
+        limits: SearchLimits,
+        listen: Callable[[SearchReport], None] | None,
         certify: bool,
     ) -> None:
         self.core = core
@@ -61,11 +78,12 @@ class Known:
         self.listen = listen
         self.certify = certify
         self.started = time.perf_counter()
-        self.bounds: dict[int, float] = {}
-        self.proven: dict[int, float] = {}  # without the static bounds: what the events prove
+        leaders: list[int] = core.leaders.tolist()
+        self.bounds = dict(zip(leaders, core.floors.tolist(), strict=True))
+        self.proven: dict[int, float] = {}
         self.multipliers: dict[int, FloatArray] = {}
         self.proofs: dict[int, FloatArray] = {}
-        self.trace: list[Report] = []
+        self.trace: list[SearchReport] = []
         self.best_bound = 0.0
         self.opened: int | None = None
         self.rival: LinearKernel | None = None
@@ -74,7 +92,7 @@ class Known:
         """Return the wall time since the start."""
         return time.perf_counter() - self.started
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Return the wall time up to the limit, or many years."""
         return min(self.limits.seconds - self.seconds(), _UNLIMITED)
 
@@ -86,7 +104,7 @@ class Known:
     def counters(self) -> Counters:
         """Return the work of kernel and rival so far."""
         now = self.kernel.counters()
-        return now if self.rival is None else now.and_those_of(self.rival.counters())
+        return now if self.rival is None else now.plus(self.rival.counters())
 
     def bound(self) -> float:
         """Return the least proven bound over all leaders; it never falls."""
@@ -94,29 +112,38 @@ class Known:
             proven = self.kernel.bound()
             if self.rival is not None:
                 proven = max(proven, self.rival.bound())
-            self.bounds[self.opened] = max(self.bounds[self.opened], proven)
+            self.raise_bound(self.opened, proven)
         least = least_bound(*self.bounds.values())
         self.best_bound = max(self.best_bound, least)
         return self.best_bound
 
-    def tell(self, *, always: bool = False) -> None:
+    def raise_bound(self, leader: int, bound: float) -> None:
+        """Note a proven bound of a leader, when it is greater than the one known."""
+        self.bounds[leader] = max(self.bounds[leader], bound)
+
+    def report_progress(self, *, always: bool = False) -> None:
         """Add a report to the trace, and give it to the listener, when there is something new."""
         now, score = self.seconds(), self.incumbent()
         last = self.trace[-1] if self.trace else None
-        due = last is None or now - last.seconds >= _REPORT_EVERY
+        due = last is None or now - last.seconds >= tuning.REPORT_EVERY
         if not (always or due or (last is not None and score < last.incumbent)):
             return
-        report = Report(now, score, min(self.bound(), score))
+        report = SearchReport(now, score, min(self.bound(), score))
         if last is not None and (report.incumbent, report.bound) == (last.incumbent, last.bound):
             return
         self.trace.append(report)
         if self.listen is not None:
             self.listen(report)
 
-    def enough(self) -> Termination | None:
-        """Return why to stop now, or None."""
-        if self.left() <= 0:
-            return Termination.TIME_LIMIT
+    def check(self) -> None:
+        """Return when the search may go on.
+
+        Raises
+        ------
+        Stop
+            When the time is up, or the gap is as small as was asked for.
+        """
+        if self.seconds_left() <= 0:
+            raise Stop(Termination.TIME_LIMIT)
         if self.limits.gap > 0 and relative_gap(self.incumbent(), self.bound()) <= self.limits.gap:
-            return Termination.GAP_LIMIT
-        return None
+            raise Stop(Termination.GAP_LIMIT)

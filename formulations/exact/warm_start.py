@@ -1,9 +1,9 @@
-"""What the search for one number of replicas leaves to the search for the next.
+"""Bounds and multipliers to start a search from: of another |R|, or of another leader.
 
-At given multipliers the reduced costs of a leader say something of every |R| at once: only the
-inner problem asks for a number. A kernel keeps them with every look at a leader
-(:meth:`formulations.exact.kernel.Kernel.recall`), so that most leaders of the next problem are out
-before a client is looked at.
+At given multipliers the reduced costs of a leader bound every |R| at once: only the inner problem
+uses the number. A kernel keeps them whenever it bounds a leader
+(:meth:`formulations.exact.kernel.Kernel.bounds_from_memory`), so that most leaders of the next
+problem are out before a loop over the clients.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.exact.kernel import Kernel
+from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray
 
-__all__ = ["Recalled", "recalled"]
+__all__ = ["WarmBounds", "adapt_multipliers", "warm_bounds"]
+
+_BITS = 16
+"""Bits of the largest multiplier that are kept, as in C: certificates stay short, bounds good."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
-    """Leaders as far as a kernel remembers them.
+class WarmBounds:
+    """Leaders with the bounds that a kernel has in its memory.
 
     Attributes
     ----------
@@ -40,14 +44,14 @@ class Recalled:
     left: list[int]
 
 
-def recalled(
+def warm_bounds(
     kernel: Kernel,
     leaders: Sequence[int],
     multipliers: Mapping[int, FloatArray],
     floors: FloatArray,
     limits: tuple[int, float],
-) -> Recalled:
-    """Bound leaders by what the kernel remembers of them, and improve its incumbent.
+) -> WarmBounds:
+    """Bound leaders by the memory of the kernel, and improve its incumbent.
 
     Parameters
     ----------
@@ -57,21 +61,21 @@ def recalled(
         Site indices, or −1 alone.
     multipliers
         With which the search before ended; a leader that has none there is not out, whatever the
-        kernel says: it may have been stopped between a look and the note of it.
+        kernel says: it may have been stopped between the bound and the note of it.
     floors
         Static bounds, shape (leaders,).
     limits
-        Swaps and seconds, as in :meth:`formulations.exact.kernel.Kernel.recall`.
+        Swaps and seconds, as in :meth:`formulations.exact.kernel.Kernel.bounds_from_memory`.
 
     Returns
     -------
-    Recalled
+    WarmBounds
         O(leaders · sites), and the descents of the incumbent.
     """
-    bounds = kernel.recall(leaders, *limits)
+    bounds = kernel.bounds_from_memory(leaders, *limits)
     if not multipliers.keys() >= set(leaders):
         bounds[[leader not in multipliers for leader in leaders]] = math.nan
-    still = ~(bounds >= kernel.counters().cutoff)  # NaN: never looked at
+    still = ~(bounds >= kernel.counters().cutoff)  # NaN: never bounded
     proven = dict(zip(leaders, bounds.tolist(), strict=True))
     left = [leaders[i] for i in still.nonzero()[0].tolist()]
     for leader in left:
@@ -79,4 +83,48 @@ def recalled(
     found = kernel.incumbent()
     if left and found is not None:
         left.sort(key=lambda leader: leader != found.leader)
-    return Recalled(dict(zip(leaders, np.fmax(bounds, floors).tolist(), strict=True)), proven, left)
+    return WarmBounds(
+        dict(zip(leaders, np.fmax(bounds, floors).tolist(), strict=True)), proven, left
+    )
+
+
+def adapt_multipliers(
+    core: ReducedProblem, u: FloatArray, leader: int, replicas: Sequence[int], others: Sequence[int]
+) -> FloatArray:
+    """Return good guesses for the multipliers of other leaders.
+
+    A multiplier is about what its client costs. When the leader changes, the relay from the
+    client's replica does: u_c + B_c (d(r, ℓ') − d(r, ℓ)), r the nearest of the replicas.
+
+    Parameters
+    ----------
+    core
+        The problem.
+    u
+        Good multipliers under `leader`, in ms times operations, shape (active clients,).
+    leader
+        Site index.
+    replicas
+        Good replica sites for it; at least one.
+    others
+        Leaders to guess for.
+
+    Returns
+    -------
+    FloatArray
+        Multipliers >= 0, shape (others, active clients); any numbers give valid bounds. O(others
+        · clients) time.
+    """
+    rtt = core.client_rtt[core.active][:, list(replicas)]
+    nearest = np.asarray(replicas, dtype=np.intp)[rtt.argmin(axis=1)]
+    relay, between = core.demand.relay[0][core.active], core.site_rtt
+    base = u - relay * between[nearest, leader]
+    out = np.empty((len(others), len(u)))
+    for row, other in zip(out, others, strict=True):
+        np.maximum(base + relay * between[nearest, other], 0.0, out=row)
+    largest = float(out.max(initial=0.0))
+    if largest > 0:
+        grain = math.ldexp(1.0, math.frexp(largest)[1] - _BITS)
+        np.rint(out / grain, out=out)
+        out *= grain
+    return out

@@ -18,7 +18,7 @@ from formulations.exact.certificate_events import (
     Event,
     Fix,
 )
-from formulations.exact.reduced_problem import Core
+from formulations.exact.reduced_problem import ReducedProblem
 
 INFINITE = None
 
@@ -26,7 +26,7 @@ INFINITE = None
 class Checker:
     """Re-proves one certificate; raises AssertionError where it does not hold."""
 
-    def __init__(self, core: Core, certificate: Certificate) -> None:
+    def __init__(self, core: ReducedProblem, certificate: Certificate) -> None:
         self.core, self.certificate = core, certificate
         self.sites = range(core.sites)
         demand, rules = core.demand, core.rules

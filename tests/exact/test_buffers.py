@@ -25,12 +25,12 @@ def call(verb: str, arrays: list[bytearray]) -> int:
 
     core = spread_out(SITES, CLIENTS, seed=1, size=3, voters=2)
     context = open_kernel(core, "compiled")._context
-    if verb == "glances":
-        return compiled.glances(context, *arrays, 1e12, 60.0)
-    return compiled.scans(context, *arrays, 5, 1, len(arrays[0]) // 4, 1e12, 60.0)
+    if verb == "quick_bounds":
+        return compiled.quick_bounds(context, *arrays, 1e12, 60.0)
+    return compiled.bound_roots(context, *arrays, 5, 1, len(arrays[0]) // 4, 1e12, 60.0)
 
 
-ROWS = {"scans": (8 * CLIENTS, 1, 8, 8), "glances": (8 * CLIENTS, 8)}
+ROWS = {"bound_roots": (8 * CLIENTS, 1, 8, 8), "quick_bounds": (8 * CLIENTS, 8)}
 each_verb = pytest.mark.parametrize("verb", ROWS)
 
 
@@ -43,7 +43,7 @@ def assert_released(arrays: list[bytearray]) -> None:
 def test_fitting_arrays_are_filled_and_released(verb):
     arrays = columns([0, 3], ROWS[verb])
     assert call(verb, arrays) == 2
-    bounds = np.frombuffer(bytes(arrays[-1 if verb == "glances" else 3]), dtype=float)
+    bounds = np.frombuffer(bytes(arrays[-1 if verb == "quick_bounds" else 3]), dtype=float)
     assert (bounds > 0).all()
     assert_released(arrays)
 

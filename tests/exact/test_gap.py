@@ -7,8 +7,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulations.exact import branch_and_bound as engine
-from formulations.exact.branch_and_bound import Limits, search
+from formulations.exact import tuning
+from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import open_kernel
 from formulations.exact.method import METHOD
 from placement import Problem, load
@@ -26,7 +26,7 @@ from tests.exact.worlds import brute_force, random_core
 def test_bound_and_gap_hold_under_every_rule(kernel, seed, gap):
     core = random_core(seed)
     best = brute_force(core)
-    result = search(core, kernel=kernel, limits=Limits(gap=gap))
+    result = search(core, kernel=kernel, limits=SearchLimits(gap=gap))
     if math.isinf(best):
         assert result.status is Status.INFEASIBLE
         return
@@ -42,7 +42,7 @@ def test_bound_and_gap_hold_under_every_rule(kernel, seed, gap):
 
 def test_branches_less():
     core = spread_out(40, 60, seed=5, size=8, voters=3)
-    proven, near = (search(core, limits=Limits(gap=gap)) for gap in (0.0, 0.01))
+    proven, near = (search(core, limits=SearchLimits(gap=gap)) for gap in (0.0, 0.01))
     assert proven.status is Status.OPTIMAL
     assert near.bound <= proven.score <= near.score * (1 + 1e-12)
     assert near.score - near.bound <= 0.01 * near.score
@@ -52,14 +52,14 @@ def test_branches_less():
 def test_a_gap_of_one_search_is_not_that_of_the_next():
     core = spread_out(24, 30, seed=3, size=6, voters=3)
     kernel = open_kernel(core)
-    search(core, kernel=kernel, limits=Limits(gap=0.2))
-    assert search(core, kernel=kernel.resized(core)).status is Status.OPTIMAL
+    search(core, kernel=kernel, limits=SearchLimits(gap=0.2))
+    assert search(core, kernel=kernel.with_sizes(core, 60.0)).status is Status.OPTIMAL
 
 
 def test_the_tree_of_the_relaxation_keeps_the_gap(monkeypatch):
-    monkeypatch.setattr(engine, "_RELAX_EXPONENT", 0.5)  # the rival comes early
+    monkeypatch.setattr(tuning, "RELAX_EXPONENT", 0.5)  # the rival comes early
     core = drawn(60, 8, 3)
-    proven, near = (search(core, limits=Limits(gap=gap)) for gap in (0.0, 0.02))
+    proven, near = (search(core, limits=SearchLimits(gap=gap)) for gap in (0.0, 0.02))
     assert near.bound <= proven.score <= near.score
     assert near.score - near.bound <= 0.02 * near.score
 

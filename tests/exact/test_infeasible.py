@@ -11,7 +11,7 @@ import pytest
 from formulations.exact import branch_and_bound as engine
 from formulations.exact.branch_and_bound import search
 from formulations.exact.no_plan_proof import no_plan
-from formulations.exact.reduced_problem import Core
+from formulations.exact.reduced_problem import ReducedProblem
 from placement.errors import SolverError
 from placement.proof.no_plan_check import prove_no_plan
 from placement.status import Status, Termination
@@ -33,7 +33,7 @@ def test_equals_enumeration():
     assert infeasible > 70
 
 
-def grid(size: int, voters: int, *, columns: int) -> Core:
+def grid(size: int, voters: int, *, columns: int) -> ReducedProblem:
     """Sites on a grid; one voter in a row, one replica in a column, nothing below the diagonal.
 
     The last row has one site that may vote, the one before two, and so on: as many voters as rows
@@ -42,7 +42,7 @@ def grid(size: int, voters: int, *, columns: int) -> Core:
     rows, column = np.divmod(np.arange(size * columns), columns)
     rng = np.random.default_rng(1)
     sites = size * columns
-    return Core.of_arrays(
+    return ReducedProblem.of_arrays(
         rng.random((3, sites)),
         1 - np.eye(sites),
         (np.ones(3), np.ones(3), np.ones(3), 1.0),
@@ -72,7 +72,7 @@ def test_what_trees_would_take_hours_for(kernel):
     """Voters in two domains of many with one replica each: no tree is begun."""
     sites, domains = 120, np.arange(120) // 4
     rng = np.random.default_rng(2)
-    core = Core.of_arrays(
+    core = ReducedProblem.of_arrays(
         rng.random((40, sites)),
         rng.random((sites, sites)) * (1 - np.eye(sites)),
         (np.ones(40), np.ones(40), np.ones(40), 40.0),

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formulations.exact import branch_and_bound as engine
-from formulations.exact import linear_relaxation as linear
-from formulations.exact.kernel import Proposal, _order, open_kernel
-from formulations.exact.linear_relaxation import Relaxation
-from formulations.exact.reduced_problem import Core
+from formulations.exact import tuning
+from formulations.exact.kernel import Incumbent, _order, open_kernel
+from formulations.exact.linear_relaxation import PMedianRelaxation
+from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.relaxation_tree import LinearKernel
 from placement.status import Status
 from tests.exact.rational import Checker
@@ -22,7 +22,7 @@ from tests.exact.worlds import brute_force
 from tests.seeds import seeds
 
 
-def p_median(seed: int, *, rules: bool = True) -> Core:
+def p_median(seed: int, *, rules: bool = True) -> ReducedProblem:
     """A generated p-median problem: ties, weights of zero, ranges, pins, caps, prices."""
     rng = np.random.default_rng(seed)
     sites, clients = int(rng.integers(1, 9)), int(rng.integers(1, 12))
@@ -46,7 +46,7 @@ def p_median(seed: int, *, rules: bool = True) -> Core:
         if rng.random() < 0.3:
             more["price"] = np.tile(rng.random(sites) * scale, (sites, 1))
     zero = np.zeros(clients)
-    return Core.of_arrays(
+    return ReducedProblem.of_arrays(
         rtt * scale,
         np.zeros((sites, sites)),
         (near, zero, zero, 0.0),
@@ -56,7 +56,7 @@ def p_median(seed: int, *, rules: bool = True) -> Core:
     )
 
 
-def classic_relaxation(core: Core) -> float:
+def classic_relaxation(core: ReducedProblem) -> float:
     """Optimum of the textbook relaxation (ReVelle and Swain 1970), +∞ when infeasible."""
     optimize = pytest.importorskip("scipy.optimize")
     rules = core.rules
@@ -95,9 +95,9 @@ def classic_relaxation(core: Core) -> float:
 @given(st.integers(0, 10**9))
 def test_relaxation_is_the_textbook_one(seed):
     core = p_median(seed)
-    if not core.rules.may_hold.any() or not Relaxation.suits(core):
+    if not core.rules.may_hold.any() or not PMedianRelaxation.applies_to(core):
         return
-    relaxation = Relaxation(core, core.rules.may_hold)
+    relaxation = PMedianRelaxation(core, core.rules.may_hold)
     rng = np.random.default_rng(seed)
     relaxation.seed(rng.random(len(core.active)) * core.client_rtt.max())
     rounds = list(relaxation.rounds(math.inf))
@@ -114,7 +114,7 @@ def test_relaxation_is_the_textbook_one(seed):
 @given(st.integers(0, 10**9))
 def test_multipliers_are_as_good_as_the_relaxation(seed):
     core = p_median(seed, rules=False)
-    relaxation = Relaxation(core, core.rules.may_hold)
+    relaxation = PMedianRelaxation(core, core.rules.may_hold)
     relaxation.seed(np.zeros(len(core.active)))
     last = list(relaxation.rounds(math.inf))[-1]
     cost = core.demand.near[0][core.active][:, np.newaxis] * core.client_rtt[core.active]
@@ -135,7 +135,7 @@ def test_tree_equals_enumeration_and_its_proof_holds(seed, inflated):
         return
     kernel = LinearKernel(core, core.rules.may_hold)
     if inflated:  # a wrong pruning rule cannot hide behind a good start
-        kernel.propose(Proposal(best * 1.5 + 1, -2, ()))
+        kernel.propose(Incumbent(best * 1.5 + 1, -2, ()))
     kernel.seed(np.zeros(len(core.active)))
     kernel.open(-1, np.zeros(len(core.active)))
     while not kernel.run(1e6, 60.0):
@@ -153,9 +153,9 @@ def test_engine_with_a_rival_proves_the_optimum(kernel, seed):
     core = p_median(seed)
     best = brute_force(core)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "_RELAX_EXPONENT", 0.0)
-        patch.setattr(engine, "_CHUNK_WORK", 1.0)
-        patch.setattr(engine, "_SCAN_STEPS", 1)
+        patch.setattr(tuning, "RELAX_EXPONENT", 0.0)
+        patch.setattr(tuning, "CHUNK_WORK", 1.0)
+        patch.setattr(tuning, "SCAN_STEPS", 1)
         result = engine.search(core, kernel=kernel, pretend=best * 1.5 + 1 if best < 1e99 else None)
     if math.isinf(best):
         assert result.status is Status.INFEASIBLE
@@ -166,7 +166,7 @@ def test_engine_with_a_rival_proves_the_optimum(kernel, seed):
     Checker(core, result.certificate).check()
 
 
-def drawn(nodes: int, replicas: int, seed: int) -> Core:
+def drawn(nodes: int, replicas: int, seed: int) -> ReducedProblem:
     """Whole distances along a random network, where the relaxation leaves a gap."""
     rng = np.random.default_rng(seed)
     distance = np.full((nodes, nodes), np.inf)
@@ -180,7 +180,7 @@ def drawn(nodes: int, replicas: int, seed: int) -> Core:
     for k in range(nodes):
         np.minimum(distance, distance[:, k : k + 1] + distance[k], out=distance)
     zero = np.zeros(nodes)
-    return Core.of_arrays(
+    return ReducedProblem.of_arrays(
         distance,
         np.zeros((nodes, nodes)),
         (np.ones(nodes), zero, zero, 0.0),
@@ -192,12 +192,12 @@ def drawn(nodes: int, replicas: int, seed: int) -> Core:
 @pytest.mark.parametrize("seed", seeds(1, 4))
 def test_both_trees_prove_the_same_on_networks(seed, monkeypatch):
     core = drawn(90, 15, seed)
-    monkeypatch.setattr(engine.Relaxation, "suits", staticmethod(lambda core: False))
+    monkeypatch.setattr(engine.PMedianRelaxation, "applies_to", staticmethod(lambda core: False))
     alone = engine.search(core)
     monkeypatch.undo()
-    monkeypatch.setattr(engine, "_RELAX_EXPONENT", 0.0)
-    monkeypatch.setattr(engine, "_CHUNK_WORK", 1e4)
-    monkeypatch.setattr(engine, "_SCAN_STEPS", 1)
+    monkeypatch.setattr(tuning, "RELAX_EXPONENT", 0.0)
+    monkeypatch.setattr(tuning, "CHUNK_WORK", 1e4)
+    monkeypatch.setattr(tuning, "SCAN_STEPS", 1)
     together = engine.search(core)
     assert (alone.status, together.status) == (Status.OPTIMAL, Status.OPTIMAL)
     assert alone.score == together.score
@@ -208,12 +208,12 @@ def test_both_trees_prove_the_same_on_networks(seed, monkeypatch):
 def test_the_simplex_starts_where_the_multipliers_are(monkeypatch):
     core = drawn(90, 15, 2)
     u = np.zeros(len(core.active))
-    open_kernel(core).scan(-1, u, 120, 60, False, math.inf)
+    open_kernel(core).bound_root(-1, u, 120, 60, False, math.inf)
     values, pivots = [], []
     for starts in (True, False):
         if not starts:
-            monkeypatch.setattr(Relaxation, "_start", lambda relaxation, level: None)
-        relaxation = Relaxation(core, core.rules.may_hold)
+            monkeypatch.setattr(PMedianRelaxation, "_start", lambda relaxation, level: None)
+        relaxation = PMedianRelaxation(core, core.rules.may_hold)
         relaxation.seed(u)
         values.append(list(relaxation.rounds(math.inf))[-1].value)
         pivots.append(relaxation.pivots)
@@ -225,8 +225,8 @@ def test_being_stopped_again_and_again_changes_nothing(monkeypatch):
     core = drawn(60, 8, 5)
     values = []
     for span in (1e-5, 1e3):
-        monkeypatch.setattr(linear, "_SLICE", span)
-        relaxation = Relaxation(core, core.rules.may_hold)
+        monkeypatch.setattr(tuning, "SOLVER_SLICE", span)
+        relaxation = PMedianRelaxation(core, core.rules.may_hold)
         relaxation.seed(np.zeros(len(core.active)))
         rounds = list(relaxation.rounds(math.inf))
         assert rounds[-1].final
@@ -237,7 +237,7 @@ def test_being_stopped_again_and_again_changes_nothing(monkeypatch):
 
 def test_no_time_yields_no_round():
     core = p_median(1, rules=False)
-    relaxation = Relaxation(core, core.rules.may_hold)
+    relaxation = PMedianRelaxation(core, core.rules.may_hold)
     relaxation.seed(np.zeros(len(core.active)))
     assert list(relaxation.rounds(time.perf_counter() - 1.0)) == []
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from formulations.enumeration.exhaustive import METHOD as EXHAUSTIVE
 from formulations.exact.kernel import compiled_available
 from formulations.exact.method import METHOD, solve
-from formulations.exact.reduced_problem import Core
+from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem
 from placement.methods import Options, Progress, available, run
 from placement.status import Status, Termination
@@ -26,7 +26,10 @@ needs_milp = pytest.mark.skipif("milp" not in available(), reason="milp is not r
 
 @given(problems(max_sites=7))
 def test_agrees_with_exhaustive_search(problem):
-    if Core.refuses(problem.demand, problem.rules) is not None and "milp" not in available():
+    if (
+        ReducedProblem.refuses(problem.demand, problem.rules) is not None
+        and "milp" not in available()
+    ):
         pytest.skip("milp is not registered")
     plan = run(METHOD, problem, Options())
     truth = run(EXHAUSTIVE, problem, Options())

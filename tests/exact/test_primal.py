@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from formulations.exact import branch_and_bound as engine
 from formulations.exact import p_median_descents as primal
-from formulations.exact.p_median_descents import descents, promising, reduced_costs
-from formulations.exact.reduced_problem import Core
+from formulations.exact import tuning
+from formulations.exact.p_median_descents import descents, promising_sites, reduced_costs
+from formulations.exact.reduced_problem import ReducedProblem
 from placement.status import Status
 from tests.exact.rational import Checker
 from tests.exact.test_linear import drawn, p_median
@@ -22,7 +23,7 @@ from tests.exact.worlds import brute_force
 from tests.seeds import seeds
 
 
-def cost_of(core: Core, replicas: tuple[int, ...]) -> float:
+def cost_of(core: ReducedProblem, replicas: tuple[int, ...]) -> float:
     """Objective of a p-median set, written out client by client; +∞ when it breaks a cap."""
     for group in core.rules.of("replicas"):
         labels = [int(group.labels[site]) for site in replicas]
@@ -38,7 +39,7 @@ def cost_of(core: Core, replicas: tuple[int, ...]) -> float:
 def test_descents_end_in_local_optima_that_obey_the_rules(seed):
     core = p_median(seed)
     rules = core.rules
-    sites = promising(core, np.zeros(core.sites))
+    sites = promising_sites(core, np.zeros(core.sites))
     starts = [
         one
         for one in combinations(sites.tolist(), rules.replicas_min)
@@ -76,7 +77,7 @@ def test_promising_are_the_cheapest_and_those_that_must_be_there():
     must, may = np.zeros(500, dtype=bool), np.ones(500, dtype=bool)
     must[[3, 499]], may[:3] = True, False
     zero = np.zeros(4)
-    core = Core.of_arrays(
+    core = ReducedProblem.of_arrays(
         rng.random((4, 500)),
         np.zeros((500, 500)),
         (np.ones(4), zero, zero, 0.0),
@@ -86,7 +87,7 @@ def test_promising_are_the_cheapest_and_those_that_must_be_there():
         may_hold=may,
     )
     reduced = -np.arange(500.0)[::-1]  # the first are the cheapest
-    chosen = promising(core, reduced)
+    chosen = promising_sites(core, reduced)
     assert chosen.tolist() == [*range(3, 202), 499]
 
 
@@ -115,12 +116,12 @@ def test_engine_that_begins_anew_proves_the_optimum(kernel, exponent, seed):
     core = p_median(seed)
     best = brute_force(core)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "_PREPARE_BOUNDS", 0.0)
-        patch.setattr(engine, "_LONG_STEPS", 25)
-        patch.setattr(engine, "_RELAX_EXPONENT", exponent)
-        patch.setattr(engine, "_CHUNK_WORK", 1.0)
-        patch.setattr(engine, "_SCAN_STEPS", 1)
-        patch.setattr(engine, "_SCAN_SWAPS", 1)
+        patch.setattr(tuning, "PREPARE_BOUNDS", 0.0)
+        patch.setattr(tuning, "LONG_STEPS", 25)
+        patch.setattr(tuning, "RELAX_EXPONENT", exponent)
+        patch.setattr(tuning, "CHUNK_WORK", 1.0)
+        patch.setattr(tuning, "SCAN_STEPS", 1)
+        patch.setattr(tuning, "SCAN_SWAPS", 1)
         result = engine.search(core, kernel=kernel)
     if math.isinf(best):
         assert result.status is Status.INFEASIBLE
@@ -135,10 +136,10 @@ def test_engine_that_begins_anew_proves_the_optimum(kernel, exponent, seed):
 def test_interrupt_while_beginning_anew_claims_no_more_than_was_proven(when, monkeypatch):
     core = drawn(120, 8, 1)
     optimum = engine.search(core).score
-    monkeypatch.setattr(engine, "_PREPARE_BOUNDS", 0.0)
-    monkeypatch.setattr(engine, "_CHUNK_WORK", 1.0)
-    monkeypatch.setattr(engine, "_SCAN_STEPS", 1)
-    began = engine._Search.anew
+    monkeypatch.setattr(tuning, "PREPARE_BOUNDS", 0.0)
+    monkeypatch.setattr(tuning, "CHUNK_WORK", 1.0)
+    monkeypatch.setattr(tuning, "SCAN_STEPS", 1)
+    began = engine._BranchAndBound.restart_tree
 
     def stop(*arguments: object) -> None:
         raise KeyboardInterrupt
@@ -146,16 +147,16 @@ def test_interrupt_while_beginning_anew_claims_no_more_than_was_proven(when, mon
     def anew(work, leader, u, steps, swaps):
         if when == "scan":
             # what a kernel is like when Ctrl-C comes in the middle of its scan: without a tree
-            scan = work.kernel.scan
+            scan = work.kernel.bound_root
 
             def half(*arguments):
                 scan(*arguments)
                 raise KeyboardInterrupt
 
-            work.kernel.scan = half
+            work.kernel.bound_root = half
         began(work, leader, u, steps, swaps)
 
-    monkeypatch.setattr(engine._Search, "anew", anew)
+    monkeypatch.setattr(engine._BranchAndBound, "restart_tree", anew)
     if when == "descents":
         monkeypatch.setattr(primal, "descents", stop)
     result = engine.search(core)

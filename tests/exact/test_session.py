@@ -12,12 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations.enumeration.exhaustive import METHOD as EXHAUSTIVE
-from formulations.exact import branch_and_bound as engine
-from formulations.exact import search_state as known
+from formulations.exact import tuning
 from formulations.exact.branch_and_bound import search
-from formulations.exact.kernel import Scans, compiled_available, open_kernel
+from formulations.exact.kernel import RootBounds, compiled_available, open_kernel
 from formulations.exact.method import METHOD, Session
-from formulations.exact.reduced_problem import Core
+from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem
 from placement.methods import Options, available, run
 from placement.proof.certificate_check import check_certificate
@@ -37,17 +36,17 @@ KERNELS = [
 each_kernel = pytest.mark.parametrize("kernel", KERNELS)
 
 
-def sized(core: Core, least: int, most: int) -> Core:
+def sized(core: ReducedProblem, least: int, most: int) -> ReducedProblem:
     rules = dataclasses.replace(core.rules, replicas_min=least, replicas_max=most)
-    return Core(core.demand, rules, core.price)
+    return ReducedProblem(core.demand, rules, core.price)
 
 
-def led_by(core: Core, leader: int) -> Core:
+def led_by(core: ReducedProblem, leader: int) -> ReducedProblem:
     """The problem with one leader; as it is for −1, any."""
     if leader < 0:
         return core
     only = np.arange(core.sites) == leader
-    return Core(core.demand, dataclasses.replace(core.rules, may_lead=only), core.price)
+    return ReducedProblem(core.demand, dataclasses.replace(core.rules, may_lead=only), core.price)
 
 
 @each_kernel
@@ -65,11 +64,14 @@ def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(kernel, seed,
         # sizes go up and down, past what is feasible too
         least = min(max(size, core.rules.voters), core.sites)
         next_core = sized(core, least, min(least + span, core.sites))
-        assert next_core.alike(core)
-        next_core.take_over(core)
-        opened = opened.resized(next_core)
+        assert next_core.differs_in_size_only(core)
+        next_core.take_shared(core)
+        opened = opened.with_sizes(next_core, 60.0)
         result = search(
-            next_core, kernel=opened, multipliers=multipliers, again=again and bool(multipliers)
+            next_core,
+            kernel=opened,
+            multipliers=multipliers,
+            continues=again and bool(multipliers),
         )
         truth = brute_force(next_core)
         assert result.termination is Termination.FINISHED
@@ -97,18 +99,18 @@ def test_what_is_recalled_is_the_bound_at_the_multipliers_of_the_last_look(
     opened = open_kernel(core, kernel)
     u = {leader: np.zeros(len(core.active)) for leader in leaders}
     for leader in leaders:
-        opened.scan(leader, u[leader], 5, 3, False, 60.0)
+        opened.bound_root(leader, u[leader], 5, 3, False, 60.0)
     least = min(max(size, core.rules.voters), core.sites)
     other = sized(core, least, min(least + span, core.sites))
-    opened = opened.resized(other)
-    recalled = opened.recall(core.leaders.tolist(), 9, 60.0)
+    opened = opened.with_sizes(other, 60.0)
+    warm_bounds = opened.bounds_from_memory(core.leaders.tolist(), 9, 60.0)
     truth = brute_force(other)
     fresh = open_kernel(other, kernel)
-    for leader, bound in zip(core.leaders.tolist(), recalled.tolist(), strict=True):
+    for leader, bound in zip(core.leaders.tolist(), warm_bounds.tolist(), strict=True):
         if leader not in u:
             assert math.isnan(bound)
             continue
-        expected = fresh.scan(leader, u[leader].copy(), 1, 0, True, 60.0)
+        expected = fresh.bound_root(leader, u[leader].copy(), 1, 0, True, 60.0)
         assert bound == pytest.approx(expected, rel=1e-12, abs=1e-12)
     found = opened.incumbent()
     if found is not None:
@@ -116,7 +118,7 @@ def test_what_is_recalled_is_the_bound_at_the_multipliers_of_the_last_look(
         configuration = other.configuration(found.leader, found.replicas)
         assert other.score(configuration) == pytest.approx(found.score, rel=1e-9)
     if leaders == core.leaders.tolist():
-        assert min(recalled, default=math.inf) <= truth * (1 + 1e-12)
+        assert min(warm_bounds, default=math.inf) <= truth * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("role", ["voters", "replicas"])
@@ -178,8 +180,8 @@ def test_a_session_that_was_stopped_goes_on():
 @pytest.mark.parametrize("reports", range(1, 5))
 def test_what_was_not_noted_when_a_search_was_stopped_closes_nothing(monkeypatch, reports):
     """A glance that nobody has noted is in the kernel's memory, and its multipliers nowhere."""
-    monkeypatch.setattr(engine, "_GLANCE_CELLS", 0)
-    monkeypatch.setattr(known, "_REPORT_EVERY", 0.0)
+    monkeypatch.setattr(tuning, "QUICK_BOUND_CELLS", 0)
+    monkeypatch.setattr(tuning, "REPORT_EVERY", 0.0)
     instance = random_instance(3, sites=12, clients=9)
     session = Session()
     chosen = {"certificate": True, "kernel": "auto"}
@@ -205,8 +207,10 @@ def test_cores_that_differ_in_more_than_their_size_are_not_alike():
     instance = random_instance(5, sites=6, clients=5, prices=True)
     site, other = instance.sites[:2]
     base = {"replicas": 4, "voters": 3}
-    core = Core.of(Problem(instance, **base))
-    assert core.alike(Core.of(Problem(instance, replicas=(3, 5), voters=3)))
+    core = ReducedProblem.of(Problem(instance, **base))
+    assert core.differs_in_size_only(
+        ReducedProblem.of(Problem(instance, replicas=(3, 5), voters=3))
+    )
     for change in (
         {"voters": 2},
         {"quorum": 3},
@@ -219,15 +223,19 @@ def test_cores_that_differ_in_more_than_their_size_are_not_alike():
         {"diversity": [Diversity("region", cap=2)]},
         {"replicas": 6},  # then every site must hold one
     ):
-        assert not core.alike(Core.of(Problem(instance, **{**base, **change}))), change
+        assert not core.differs_in_size_only(
+            ReducedProblem.of(Problem(instance, **{**base, **change}))
+        ), change
     capped = [
-        Core.of(Problem(instance, **base, diversity=[Diversity("region", role=role, cap=cap)]))
+        ReducedProblem.of(
+            Problem(instance, **base, diversity=[Diversity("region", role=role, cap=cap)])
+        )
         for role, cap in (("voters", 2), ("voters", 1), ("replicas", 2))
     ]
-    assert not capped[0].alike(capped[1])
-    assert not capped[0].alike(capped[2])
+    assert not capped[0].differs_in_size_only(capped[1])
+    assert not capped[0].differs_in_size_only(capped[2])
     doubled = instance.replace(counts=2 * instance.counts)
-    assert not core.alike(Core.of(Problem(doubled, **base)))
+    assert not core.differs_in_size_only(ReducedProblem.of(Problem(doubled, **base)))
 
 
 @each_kernel
@@ -240,7 +248,7 @@ def test_scanning_many_leaders_is_scanning_one_after_another(kernel, seed):
     rng = np.random.default_rng(seed)
     start = rng.random((count, clients)) * 10
     warm = rng.random(count) < 0.5
-    scans = Scans(
+    scans = RootBounds(
         leaders,
         start.copy(),
         warm,
@@ -255,7 +263,7 @@ def test_scanning_many_leaders_is_scanning_one_after_another(kernel, seed):
     alone.record(on=True)
     done, calls = 0, 0
     while done < count:
-        done += together.scans(scans, done, 0.0, 60.0)  # without work to do, one at a time
+        done += together.bound_roots(scans, done, 0.0, 60.0)  # without work to do, one at a time
         calls += 1
     assert calls == count
     events = together.record(on=True)
@@ -263,7 +271,7 @@ def test_scanning_many_leaders_is_scanning_one_after_another(kernel, seed):
     for i, leader in enumerate(leaders.tolist()):
         u = start[i].copy()
         swaps = 5 if i < 2 or alone.incumbent() is None else 1
-        bound = alone.scan(leader, u, 9, swaps, bool(warm[i]), 60.0)
+        bound = alone.bound_root(leader, u, 9, swaps, bool(warm[i]), 60.0)
         assert scans.bounds[i] == bound
         assert np.array_equal(scans.u[i], u)
         assert np.array_equal(events[first : scans.ends[i]], alone.record(on=True))
@@ -275,13 +283,13 @@ def test_a_certificate_is_decoded_when_it_is_read_and_not_before(monkeypatch):
     from formulations.exact import certificate_events as certificate
 
     decoded: list[int] = []
-    decode = certificate.LeaderProof.decode
+    decode = certificate.LeaderEvents.decode
 
-    def counting(leader: int, flat: np.ndarray, clients: int) -> certificate.LeaderProof:
+    def counting(leader: int, flat: np.ndarray, clients: int) -> certificate.LeaderEvents:
         decoded.append(leader)
         return decode(leader, flat, clients)
 
-    monkeypatch.setattr(certificate.LeaderProof, "decode", counting)
+    monkeypatch.setattr(certificate.LeaderEvents, "decode", counting)
     problem = Problem(random_instance(6), replicas=3, voters=2)
     plan = run(METHOD, problem, Options())
     assert plan.replace(seconds=1.0).found

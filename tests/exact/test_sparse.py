@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from formulations.exact.branch_and_bound import search
 from formulations.exact.kernel import compiled_available, open_kernel
-from formulations.exact.reduced_problem import Core
+from formulations.exact.reduced_problem import ReducedProblem
 from placement.status import Status
 from tests.exact.rational import Checker
 
 pytestmark = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
 
 
-def relayed(seed: int, sites: int, clients: int, replicas: int, weak: float) -> Core:
+def relayed(seed: int, sites: int, clients: int, replicas: int, weak: float) -> ReducedProblem:
     """Points in a square; reads are relayed but for the share `weak`: closest assignment binds."""
     rng = np.random.default_rng(seed)
     points, homes = 100 * rng.random((sites, 2)), 100 * rng.random((clients, 2))
@@ -26,7 +26,7 @@ def relayed(seed: int, sites: int, clients: int, replicas: int, weak: float) -> 
     reads = rng.integers(1, 50, clients).astype(float)
     relay = np.rint((1 - weak) * reads)
     direct = rng.integers(0, 9, clients)
-    return Core.of_arrays(
+    return ReducedProblem.of_arrays(
         rtt, between, (reads, relay, direct, 40.0), replicas=(replicas, replicas), voters=3
     )
 
@@ -84,4 +84,4 @@ def test_a_wrong_threshold_is_refused(cells, share):
 
     context = open_kernel(relayed(1, 5, 5, 3, 0.0), "compiled")._context
     with pytest.raises(ValueError, match="not a number of cells"):
-        compiled.frames(context, cells, share)
+        compiled.set_sparse_limits(context, cells, share)

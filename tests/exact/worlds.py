@@ -6,14 +6,14 @@ from itertools import combinations
 
 import numpy as np
 
-from formulations.exact.reduced_problem import Core
+from formulations.exact.reduced_problem import ReducedProblem
 
 STYLES = ("ties", "equal", "uniform", "tenths", "metric")
 
 
 def random_core(
     seed: int, *, max_sites: int = 8, max_clients: int = 9, plain: bool = False
-) -> Core:
+) -> ReducedProblem:
     """A problem from a seed; about a quarter of those with rules are infeasible."""
     rng = np.random.default_rng(seed)
     sites = int(rng.integers(1, max_sites + 1))
@@ -71,7 +71,7 @@ def random_core(
             price = scale * rng.integers(0, 30, (sites, sites))
             rules["price"] = price if rng.random() < 0.6 else np.repeat(price[:1], sites, axis=0)
     quorum = int(rng.integers(1, voters + 1)) if rng.random() < 0.3 else None
-    return Core.of_arrays(
+    return ReducedProblem.of_arrays(
         client_rtt,
         site_rtt,
         (*weights, quorum_weight),
@@ -82,7 +82,7 @@ def random_core(
     )
 
 
-def brute_force(core: Core) -> float:
+def brute_force(core: ReducedProblem) -> float:
     """Least objective over every replica set and every leader; +inf when there is none."""
     rules, best = core.rules, np.inf
     for size in range(rules.replicas_min, rules.replicas_max + 1):

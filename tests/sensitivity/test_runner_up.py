@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 import placement
-from formulations.exact.reduced_problem import Core
+from formulations.exact.reduced_problem import ReducedProblem
 from placement.analysis.next_best_plans import best_plans, runner_ups
 from placement.plan import objective
 from placement.testing import every_configuration, random_instance, worlds
@@ -26,7 +26,7 @@ def test_equal_enumeration_on_every_kind_of_world(seed):
         values, best = ranked(world.problem)
         # Where 'exact' hands the parts to a solver, a few of them will do.
         values = values[
-            : 40 if Core.refuses(world.problem.demand, world.problem.rules) is None else 5
+            : 40 if ReducedProblem.refuses(world.problem.demand, world.problem.rules) is None else 5
         ]
         found = list(itertools.islice(best_plans(world.problem), len(values)))
         assert [p.objective for p in found] == pytest.approx(values, rel=1e-9), world.name

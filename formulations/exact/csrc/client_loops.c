@@ -7,7 +7,7 @@
 #include "kernel.h"
 
 /* Sum of all, eight partial sums at a time. */
-VECTORISED double total(const double *value, int padded)
+VECTORISED double sum_of(const double *value, int padded)
 {
     double sum[PAD] = {0};
     for (int c = 0; c < padded; c += PAD)
@@ -17,7 +17,7 @@ VECTORISED double total(const double *value, int padded)
 }
 
 /* rho[i] = sum over clients of min(0, column_i - u), eight partial sums at a time. */
-VECTORISED void gains(double *const *column, int n, const double *u, int padded, double *rho)
+VECTORISED void reduced_costs(double *const *column, int n, const double *u, int padded, double *rho)
 {
     for (int i = 0; i < n; i++) {
         const double *a = column[i];
@@ -32,7 +32,7 @@ VECTORISED void gains(double *const *column, int n, const double *u, int padded,
 }
 
 /* Sum over clients of min(0, near rtt + weight relay - u): what `gains` adds up, from the parts of the costs. */
-VECTORISED double gain_from_rtts(const double *rtt, const double *near, const double *weight, double relay,
+VECTORISED double reduced_cost_from_rtts(const double *rtt, const double *near, const double *weight, double relay,
                                  const double *u, int padded)
 {
     double sum[PAD] = {0};
@@ -44,7 +44,7 @@ VECTORISED double gain_from_rtts(const double *rtt, const double *near, const do
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
-VECTORISED double paid(const double *u, const double *fixed, int padded)
+VECTORISED double served_cost(const double *u, const double *fixed, int padded)
 {
     double sum[PAD] = {0};
     for (int c = 0; c < padded; c += PAD)
@@ -54,13 +54,13 @@ VECTORISED double paid(const double *u, const double *fixed, int padded)
 }
 
 /* cover[c] -= 1 where the selected column serves c. */
-VECTORISED void uncover(const double *column, const double *u, int padded, double *cover)
+VECTORISED void subtract_covered(const double *column, const double *u, int padded, double *cover)
 {
     for (int c = 0; c < padded; c++)
         cover[c] -= column[c] < u[c] ? 1.0 : 0.0;
 }
 
-VECTORISED double step_norm(const double *u, const double *fixed, int padded, double *g)
+VECTORISED double gradient_norm(const double *u, const double *fixed, int padded, double *g)
 {
     double sum[PAD] = {0};
     for (int c = 0; c < padded; c += PAD)
@@ -72,7 +72,7 @@ VECTORISED double step_norm(const double *u, const double *fixed, int padded, do
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
-VECTORISED void move(const double *from, double *to, const double *g, double *direction,
+VECTORISED void subgradient_step(const double *from, double *to, const double *g, double *direction,
                             double keep, double step, const double *fixed, int padded)
 {
     for (int c = 0; c < padded; c++) {
@@ -84,7 +84,7 @@ VECTORISED void move(const double *from, double *to, const double *g, double *di
 }
 
 /* value[c] -= beta[c] where the client ranks the dropped site before the one in `rank`. */
-VECTORISED void without(double *value, const int *rank, const int *dropped, const double *beta,
+VECTORISED void subtract_beta(double *value, const int *rank, const int *dropped, const double *beta,
                                int padded)
 {
     for (int c = 0; c < padded; c++)
@@ -92,7 +92,7 @@ VECTORISED void without(double *value, const int *rank, const int *dropped, cons
 }
 
 /* Clients whose nearest fixed replica was farther than `site` now stop at it. */
-VECTORISED void stop_at(const int *rank, const double *cost, int padded, int *fixed_rank,
+VECTORISED void stop_at_site(const int *rank, const double *cost, int padded, int *fixed_rank,
                                double *fixed_cost, double *offset)
 {
     for (int c = 0; c < padded; c++) {
@@ -102,7 +102,7 @@ VECTORISED void stop_at(const int *rank, const double *cost, int padded, int *fi
     }
 }
 
-VECTORISED void mask(double *column, const int *rank, const int *fixed_rank, int padded)
+VECTORISED void mask_column(double *column, const int *rank, const int *fixed_rank, int padded)
 {
     for (int c = 0; c < padded; c++)
         column[c] = rank[c] > fixed_rank[c] ? BIG : column[c];
@@ -110,7 +110,7 @@ VECTORISED void mask(double *column, const int *rank, const int *fixed_rank, int
 
 /* Sum of beta over the clients that may still use the site; those that now stop at the site of
  * `site_rank` have it added to their offsets. */
-VECTORISED double remaining(const double *beta, const int *rank, const int *fixed_rank,
+VECTORISED double remaining_beta(const double *beta, const int *rank, const int *fixed_rank,
                             const int *site_rank, int padded, double *fixed_cost, double *offset,
                             double *scratch)
 {
@@ -121,19 +121,19 @@ VECTORISED double remaining(const double *beta, const int *rank, const int *fixe
         offset[c] += moved;
         fixed_cost[c] += moved;
     }
-    return total(scratch, padded);
+    return sum_of(scratch, padded);
 }
 
 /* Cost of the clients when a site joins a set whose nearest ranks and costs are given. */
-VECTORISED double joined_cost(const int *rank, const double *cost, const int *nearest,
-                              const double *paid_now, int padded, double *scratch)
+VECTORISED double cost_with_site(const int *rank, const double *cost, const int *nearest,
+                              const double *served_now, int padded, double *scratch)
 {
     for (int c = 0; c < padded; c++)
-        scratch[c] = rank[c] < nearest[c] ? cost[c] : paid_now[c];
-    return total(scratch, padded);
+        scratch[c] = rank[c] < nearest[c] ? cost[c] : served_now[c];
+    return sum_of(scratch, padded);
 }
 
-VECTORISED void join(const int *rank, const double *cost, const int *nearest, const double *paid,
+VECTORISED void join_site(const int *rank, const double *cost, const int *nearest, const double *paid,
                             int padded, int *nearest_out, double *paid_out)
 {
     for (int c = 0; c < padded; c++) {
@@ -157,7 +157,7 @@ static double uniform(unsigned *state, int range)
  * Whole numbers, so equality is exact. One compiler (GCC 12, AVX2, a selection by an unrelated
  * comparison inside a blocked sum) has been seen to get such loops wrong; a kernel that fails here
  * is not used. */
-int vectors_are_right(void)
+int client_loops_are_right(void)
 {
     unsigned state = 12345u;
     for (int round = 0; round < 64; round++) {
@@ -184,43 +184,43 @@ int vectors_are_right(void)
             left += r[c] < s[c] ? a[c] : 0.0;
             joined += r[c] < s[c] ? a[c] : b[c];
         }
-        gains((double *const *)column, 1, b, n, rho);
-        int right = rho[0] == gain && paid(a, b, n) == pay && total(a, n) == sum;
-        right &= gain_from_rtts(a, g, d, 3.0, b, n) == parts;
-        right &= joined_cost(r, a, s, b, n, scratch) == joined;
+        reduced_costs((double *const *)column, 1, b, n, rho);
+        int right = rho[0] == gain && served_cost(a, b, n) == pay && sum_of(a, n) == sum;
+        right &= reduced_cost_from_rtts(a, g, d, 3.0, b, n) == parts;
+        right &= cost_with_site(r, a, s, b, n, scratch) == joined;
         memcpy(one, b, sizeof one);
         memcpy(two, g, sizeof two);
-        right &= remaining(a, r, s, q, n, one, two, scratch) == left;
+        right &= remaining_beta(a, r, s, q, n, one, two, scratch) == left;
         for (volatile int c = 0; c < n; c++) {
             double moved = s[c] == q[c] && r[c] < s[c] ? a[c] : 0.0;
             right &= one[c] == b[c] + moved && two[c] == g[c] + moved;
         }
         memcpy(out, b, sizeof out);
-        without(out, r, s, a, n);
+        subtract_beta(out, r, s, a, n);
         for (volatile int c = 0; c < n; c++)
             right &= out[c] == b[c] - (r[c] > s[c] ? a[c] : 0.0);
         memcpy(out, b, sizeof out);
-        mask(out, r, s, n);
+        mask_column(out, r, s, n);
         for (volatile int c = 0; c < n; c++)
             right &= out[c] == (r[c] > s[c] ? BIG : b[c]);
         memcpy(ranks, s, sizeof ranks);
         memcpy(one, b, sizeof one);
         memcpy(two, g, sizeof two);
-        stop_at(r, a, n, ranks, one, two);
+        stop_at_site(r, a, n, ranks, one, two);
         for (volatile int c = 0; c < n; c++) {
             int nearer = r[c] < s[c];
             right &= ranks[c] == (nearer ? r[c] : s[c]) && one[c] == (nearer ? a[c] : b[c]);
             right &= two[c] == (nearer ? 0.0 : g[c]);
         }
-        join(r, a, s, b, n, ranks, one);
+        join_site(r, a, s, b, n, ranks, one);
         for (volatile int c = 0; c < n; c++)
             right &= ranks[c] == (r[c] < s[c] ? r[c] : s[c]) && one[c] == (r[c] < s[c] ? a[c] : b[c]);
         memcpy(out, g, sizeof out);
-        uncover(a, b, n, out);
+        subtract_covered(a, b, n, out);
         for (volatile int c = 0; c < n; c++)
             right &= out[c] == g[c] - (a[c] < b[c] ? 1.0 : 0.0);
         memcpy(out, g, sizeof out);
-        double squares = step_norm(a, b, n, out);
+        double squares = gradient_norm(a, b, n, out);
         for (volatile int c = 0; c < n; c++) {
             double v = g[c] > 0.0 && a[c] >= b[c] ? 0.0 : g[c];
             right &= out[c] == v;
@@ -228,11 +228,11 @@ int vectors_are_right(void)
         }
         right &= squares == norm;
         memcpy(one, d, sizeof one);
-        move(a, out, g, one, 2.0, 3.0, b, n);
+        subgradient_step(a, out, g, one, 2.0, 3.0, b, n);
         for (volatile int c = 0; c < n; c++) {
-            double way = g[c] + 2.0 * d[c], v = a[c] + 3.0 * way;
+            double turned = g[c] + 2.0 * d[c], v = a[c] + 3.0 * turned;
             v = v < 0.0 ? 0.0 : v;
-            right &= one[c] == way && out[c] == (v < b[c] ? v : b[c]);
+            right &= one[c] == turned && out[c] == (v < b[c] ? v : b[c]);
         }
         if (!right)
             return 0;

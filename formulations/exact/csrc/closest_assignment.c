@@ -1,7 +1,7 @@
 /* Closest-assignment multipliers: the part of the bound that sees that a near replica can harm.
  *
  * Row (c, j):  sum of x[c][k] over sites k farther than j  +  y[j]  <=  1   (Wagner and Falkson 1975),
- * multiplier beta[c][j] >= 0.  With u it gives, for one frame,
+ * multiplier beta[c][j] >= 0.  With u it gives, for one node,
  *
  *   L(u, beta) = constant + sum_c ( min(u_c, w_cf + T_c) - T_c ) + inner minimum of
  *                rho_j = price_j + sum_c ( beta_cj + min(0, w_cj + P_cj - u_c) )
@@ -16,38 +16,32 @@
 
 #include "kernel.h"
 
-/* Many multipliers, few of them active: small steps and a long memory of directions (measured). */
-#define TIGHT_STEP 0.2
-#define TIGHT_PATIENCE 20
-#define TIGHT_MOMENTUM 0.95
-#define TIGHT_SELDOM 0.01     /* sites selected more seldom get no new multipliers */
-
-/* Columns, base prices and offsets of a frame from its multipliers beta (after they changed). */
-void frame_rebuild(context *x, frame *f)
+/* Compute columns, base prices and offsets of a node from its multipliers beta, after these changed. */
+void node_rebuild_columns(context *x, tree_node *f)
 {
     const problem *p = &x->p;
     size_t padded = (size_t)p->padded, sites = (size_t)p->sites;
     if (!f->beta)
         return;
-    int *where = x->near_free;
+    int *where = x->scratch.sites;
     for (int i = 0; i < f->free_count; i++) {
         where[f->free_site[i]] = i;
         f->base[i] = 0.0;
     }
     for (int c = 0; c < p->clients; c++) {
-        const int *order = x->by_client + (size_t)c * sites;
+        const int *order = x->p.by_client + (size_t)c * sites;
         double sum = 0.0;
         for (int t = 0; t < p->sites; t++) {
             int j = order[t];
             if (f->state[j] == IN) {
-                f->fixed_cost[c] = x->costs[(size_t)j * padded + c] + sum;
+                f->fixed_cost[c] = x->view.costs[(size_t)j * padded + c] + sum;
                 break;
             }
             if (f->state[j] != FREE)
                 continue;
             int i = where[j];
             double beta = f->beta[(size_t)j * padded + c];
-            f->column[i][c] = x->costs[(size_t)j * padded + c] + sum;
+            f->column[i][c] = x->view.costs[(size_t)j * padded + c] + sum;
             f->base[i] += beta;
             sum += beta;
         }
@@ -57,60 +51,60 @@ void frame_rebuild(context *x, frame *f)
     }
 }
 
-static int reserve(context *x)
+static int reserve_rows(context *x)
 {
     size_t n = (size_t)x->p.clients * (size_t)x->p.sites;
-    if (x->item_cost)
+    if (x->rows.cost)
         return 1;
-    x->item_cost = malloc(n * sizeof(double) + 8);
-    x->item_beta = malloc(n * sizeof(double) + 8);
-    x->item_move = malloc(n * sizeof(double) + 8);
-    x->item_best = malloc(n * sizeof(double) + 8);
-    x->item_free = malloc(n * sizeof(int) + 8);
-    x->item_site = malloc(n * sizeof(int) + 8);
-    x->item_step = malloc(n + 8);
-    x->item_start = malloc(((size_t)x->p.clients + 1) * sizeof(int));
-    return x->item_cost && x->item_beta && x->item_move && x->item_best && x->item_free && x->item_site &&
-           x->item_step && x->item_start;
+    x->rows.cost = malloc(n * sizeof(double) + 8);
+    x->rows.beta = malloc(n * sizeof(double) + 8);
+    x->rows.move = malloc(n * sizeof(double) + 8);
+    x->rows.best = malloc(n * sizeof(double) + 8);
+    x->rows.position = malloc(n * sizeof(int) + 8);
+    x->rows.site = malloc(n * sizeof(int) + 8);
+    x->rows.step = malloc(n + 8);
+    x->rows.start = malloc(((size_t)x->p.clients + 1) * sizeof(int));
+    return x->rows.cost && x->rows.beta && x->rows.move && x->rows.best && x->rows.position && x->rows.site &&
+           x->rows.step && x->rows.start;
 }
 
-/* Subgradient on (u, beta) for this frame; keeps the best pair in the frame. Returns its bound. */
-double tighten(context *x, frame *f, int iterations, double *error)
+/* Take subgradient steps on (u, beta) for a node; keep the best pair there and return its bound. */
+double improve_closest_assignment(context *x, tree_node *f, int iterations, double *error)
 {
     const problem *p = &x->p;
     size_t sites = (size_t)p->sites, padded = (size_t)p->padded;
-    if (!reserve(x)) {
-        x->stop = 1;
+    if (!reserve_rows(x)) {
+        x->control.out_of_memory = 1;
         return -BIG;
     }
-    if (f->stale)
-        settle(x, f);
-    int *where = x->near_free + sites, total = 0, count;
-    double *u = x->trial, *g = x->best_u, *direction = x->direction, *limit = x->enum_cost;
+    if (f->outdated)
+        update_cells(x, f);
+    int *where = x->scratch.sites + sites, total = 0, count;
+    double *u = x->scratch.u, *g = x->scratch.gradient, *direction = x->scratch.direction, *limit = x->scratch.cost;
     double *ceiling = limit + padded;
-    unsigned char *chosen = (unsigned char *)(x->near_free + sites);
-    const double *price = p->price ? p->price + (size_t)(x->current < 0 ? 0 : x->current) * sites : NULL;
+    unsigned char *chosen = (unsigned char *)(x->scratch.sites + sites);
+    const double *price = p->price ? p->price + (size_t)(x->view.leader < 0 ? 0 : x->view.leader) * sites : NULL;
     for (int i = 0; i < f->free_count; i++)
         where[f->free_site[i]] = i;
     for (int c = 0; c < p->clients; c++) {
-        const int *order = x->by_client + (size_t)c * sites;
-        x->item_start[c] = total;
+        const int *order = x->p.by_client + (size_t)c * sites;
+        x->rows.start[c] = total;
         /* Few cells can matter: those of sites that the steps select, and those cheap enough to be
          * the client's choice. The others are left out, with beta 0, and u stays below them all. */
-        double last = 0.0, plain = f->sparse ? f->plain[c] : f->fixed_cost[c] - f->offset[c];
+        double last = 0.0, plain = f->sparse ? f->plain_cost[c] : f->fixed_cost[c] - f->offset[c];
         double reach = f->u[c] > plain ? f->u[c] : plain;
         size_t cell = f->sparse ? f->cells.start[c] : 0, end = f->sparse ? f->cells.start[c + 1] : 0;
         ceiling[c] = BIG;
         for (int t = 0; t < p->sites; t++) {
             int j = order[t];
             if (f->state[j] == IN) {
-                last = x->costs[(size_t)j * padded + c];
+                last = x->view.costs[(size_t)j * padded + c];
                 break;
             }
             last = BIG;
             if (f->state[j] != FREE)
                 continue;
-            double cost = f->sparse ? x->ordered[(size_t)c * sites + t] : x->costs[(size_t)j * padded + c];
+            double cost = f->sparse ? x->view.ordered[(size_t)c * sites + t] : x->view.costs[(size_t)j * padded + c];
             double beta = f->beta ? f->beta[(size_t)j * padded + c] : 0.0;
             while (cell < end && f->cells.rank[cell] < t)
                 cell++;
@@ -120,43 +114,43 @@ double tighten(context *x, frame *f, int iterations, double *error)
                 ceiling[c] = cost < ceiling[c] ? cost : ceiling[c];
                 continue;
             }
-            x->item_cost[total] = cost;
-            x->item_beta[total] = beta;
-            x->item_move[total] = 0.0;
-            x->item_free[total] = where[j];
-            x->item_site[total++] = j;
+            x->rows.cost[total] = cost;
+            x->rows.beta[total] = beta;
+            x->rows.move[total] = 0.0;
+            x->rows.position[total] = where[j];
+            x->rows.site[total++] = j;
         }
         limit[c] = last;
         direction[c] = 0.0;
         u[c] = f->u[c];
     }
-    x->item_start[p->clients] = total;
+    x->rows.start[p->clients] = total;
     memset(chosen, 0, (size_t)f->free_count + 1);
     double best = -BIG, lambda = TIGHT_STEP;
     int stall = 0, improved = 0;
     for (int it = 0; it < iterations; it++) {
         double served = 0.0, offset = 0.0;
         for (int i = 0; i < f->free_count; i++)
-            x->rho[i] = price ? price[f->free_site[i]] : 0.0;
+            x->inner.rho[i] = price ? price[f->free_site[i]] : 0.0;
         for (int c = 0; c < p->clients; c++) {
             double sum = 0.0, uc = u[c];
-            for (int k = x->item_start[c]; k < x->item_start[c + 1]; k++) {
-                double b = x->item_beta[k], t = x->item_cost[k] + sum - uc;
-                x->rho[x->item_free[k]] += b + (t < 0.0 ? t : 0.0);
+            for (int k = x->rows.start[c]; k < x->rows.start[c + 1]; k++) {
+                double b = x->rows.beta[k], t = x->rows.cost[k] + sum - uc;
+                x->inner.rho[x->rows.position[k]] += b + (t < 0.0 ? t : 0.0);
                 sum += b;
             }
             served += uc < limit[c] + sum ? uc : limit[c] + sum;
             offset += sum;
         }
         double least = inner_minimum(x, f, 0, BIG, &count);
-        x->work += 3.0 * total + 300.0;
-        x->iterations++;
+        x->effort.work += 3.0 * total + 300.0;
+        x->effort.evaluations++;
         if (least >= BIG) {
             *error = 0.0;
             return BIG;
         }
         double value = f->constant + served - offset + least, e = bound_error(x, f, served + offset, least, count);
-        if (x->span.on && span_close(x, f, f->constant + served - offset, e))
+        if (x->sizes.active && close_sizes(x, f, f->constant + served - offset, e))
             stall = it = 0;
         if (value - e > best) {
             if (value - e > best + 1e-4 * fabs(best))
@@ -165,59 +159,59 @@ double tighten(context *x, frame *f, int iterations, double *error)
             *error = e;
             improved = 1;
             memcpy(f->u, u, (size_t)p->clients * sizeof(double));
-            memcpy(x->item_best, x->item_beta, (size_t)total * sizeof(double));
+            memcpy(x->rows.best, x->rows.beta, (size_t)total * sizeof(double));
         } else
             stall++;
-        if (best >= x->cutoff || it + 1 == iterations || must_pause(x))
+        if (best >= x->best.cutoff || it + 1 == iterations || must_pause(x))
             break;
         for (int i = 0; i < f->free_count; i++)
             f->frequency[f->free_site[i]] *= 0.9;
         for (int i = 0; i < count; i++) {
-            f->frequency[f->free_site[x->selected[i]]] += 0.1;
-            chosen[x->selected[i]] = 1;
+            f->frequency[f->free_site[x->inner.selected[i]]] += 0.1;
+            chosen[x->inner.selected[i]] = 1;
         }
         double norm = 0.0;
         for (int c = 0; c < p->clients; c++) {
-            int first = x->item_start[c], last = x->item_start[c + 1], cover = 0;
+            int first = x->rows.start[c], last = x->rows.start[c + 1], cover = 0;
             double sum = 0.0, uc = u[c];
             for (int k = first; k < last; k++) {
-                int on = chosen[x->item_free[k]] && x->item_cost[k] + sum < uc;
-                x->item_step[k] = (signed char)on;
+                int on = chosen[x->rows.position[k]] && x->rows.cost[k] + sum < uc;
+                x->rows.step[k] = (signed char)on;
                 cover += on;
-                sum += x->item_beta[k];
+                sum += x->rows.beta[k];
             }
             int after = cover == 0 && uc >= limit[c] + sum;
             g[c] = 1.0 - cover - after;
             norm += g[c] * g[c];
             for (int k = last - 1; k >= first; k--) {
-                int on = x->item_step[k], step = after + chosen[x->item_free[k]] - 1;
+                int on = x->rows.step[k], step = after + chosen[x->rows.position[k]] - 1;
                 after += on;
-                if (step < 0 && x->item_beta[k] <= 0.0)
+                if (step < 0 && x->rows.beta[k] <= 0.0)
                     step = 0;
-                x->item_step[k] = (signed char)step;
+                x->rows.step[k] = (signed char)step;
                 norm += (double)(step * step);
             }
         }
         for (int i = 0; i < count; i++)
-            chosen[x->selected[i]] = 0;
+            chosen[x->inner.selected[i]] = 0;
         if (norm == 0.0)
             break;
-        double target = x->cutoff < BIG ? x->cutoff : 2.0 * fabs(value) + 1.0;
+        double target = x->best.cutoff < BIG ? x->best.cutoff : 2.0 * fabs(value) + 1.0;
         target += 0.05 * (target - best);
         if (stall >= TIGHT_PATIENCE) {
             stall = 0;
-            lambda *= 0.6;
+            lambda *= TIGHT_SHRINK;
             memcpy(u, f->u, (size_t)p->clients * sizeof(double));
-            memcpy(x->item_beta, x->item_best, (size_t)total * sizeof(double));
+            memcpy(x->rows.beta, x->rows.best, (size_t)total * sizeof(double));
         }
         double step = lambda * (target - value) / norm, keep = TIGHT_MOMENTUM;
         for (int c = 0; c < p->clients; c++) {
             double sum = 0.0;
-            for (int k = x->item_start[c]; k < x->item_start[c + 1]; k++) {
-                double d = x->item_step[k] + keep * x->item_move[k], b = x->item_beta[k] + step * d;
-                x->item_move[k] = d;
+            for (int k = x->rows.start[c]; k < x->rows.start[c + 1]; k++) {
+                double d = x->rows.step[k] + keep * x->rows.move[k], b = x->rows.beta[k] + step * d;
+                x->rows.move[k] = d;
                 b = b > 0.0 ? b : 0.0;
-                x->item_beta[k] = b;
+                x->rows.beta[k] = b;
                 sum += b;
             }
             double d = g[c] + keep * direction[c], v = u[c] + step * d;
@@ -227,24 +221,24 @@ double tighten(context *x, frame *f, int iterations, double *error)
         }
     }
     if (improved && f->sparse) {
-        sparse_charge(x, f, x->item_start, x->item_site, x->item_best);
-        if (x->recording)
-            record_cells(x, f);
+        sparse_set_beta(x, f, x->rows.start, x->rows.site, x->rows.best);
+        if (x->proof.recording)
+            record_sparse_beta(x, f);
     } else if (improved) {
         size_t bytes = sites * padded * sizeof(double);
         if (!f->own_beta)
             f->own_beta = malloc(bytes + 8);
         if (!f->own_beta) {
-            x->stop = 1;
+            x->control.out_of_memory = 1;
             return -BIG;
         }
         memset(f->own_beta, 0, bytes);
         f->beta = f->own_beta;
         for (int c = 0; c < p->clients; c++)
-            for (int k = x->item_start[c]; k < x->item_start[c + 1]; k++)
-                f->own_beta[(size_t)x->item_site[k] * padded + (size_t)c] = x->item_best[k];
-        frame_rebuild(x, f);
-        if (x->recording)
+            for (int k = x->rows.start[c]; k < x->rows.start[c + 1]; k++)
+                f->own_beta[(size_t)x->rows.site[k] * padded + (size_t)c] = x->rows.best[k];
+        node_rebuild_columns(x, f);
+        if (x->proof.recording)
             record_beta(x, f->own_beta);
     }
     return best;

@@ -3,19 +3,61 @@
 
 #include "kernel.h"
 
-static void free_levels(levels *v)
+static void free_levels(cap_levels *v)
 {
     for (int k = 0; k < v->count; k++)
         free(v->label[k]);
     v->count = 0;
 }
 
+static void scratch_free(scratch *m)
+{
+    free(m->sites);
+    free(m->u);
+    free(m->direction);
+    free(m->gradient);
+    free(m->pick);
+    free(m->order);
+    free(m->key);
+    free(m->cap_counts);
+    free(m->cost);
+    free(m->rank);
+    free(m->level_cost);
+    free(m->level_rank);
+    free(m->by_site);
+    free(m->beta_by_site);
+    free(m->block_u);
+    cells_release(&m->cells);
+}
+
+static int scratch_prepare(scratch *m, const problem *p)
+{
+    size_t S = (size_t)p->sites, P = (size_t)p->padded;
+    m->sites = malloc((3 * S + 8) * sizeof(int));
+    m->by_site = malloc(S * 8);
+    m->beta_by_site = calloc(S, 8);
+    m->u = malloc(P * 8 + 8);
+    m->direction = malloc(P * 8 + 8);
+    m->gradient = malloc(P * 8 + 8);
+    m->pick = malloc((S + 2) * sizeof(int));
+    m->order = malloc((S + 2) * sizeof(int));
+    m->key = malloc((4 * S + 8) * 8);
+    m->cap_counts = malloc(2 * (size_t)MAX_LEVELS * S * sizeof(int));
+    m->cost = malloc(2 * P * 8 + 8);
+    m->rank = malloc(3 * P * sizeof(int) + 8);
+    m->level_cost = malloc((MAX_ENUMERATED + 1) * P * 8 + 8);
+    m->level_rank = malloc((MAX_ENUMERATED + 1) * P * sizeof(int) + 8);
+    return m->sites && m->by_site && m->beta_by_site && m->u && m->direction && m->gradient &&
+           m->pick && m->order && m->key && m->cap_counts && m->cost && m->rank && m->level_cost &&
+           m->level_rank;
+}
+
 void context_free(context *x)
 {
     problem *p = &x->p;
-    if (x->stack)
-        for (int i = 0; i < x->stack_size; i++)
-            frame_release(&x->stack[i]);
+    if (x->tree.stack)
+        for (int i = 0; i < x->tree.capacity; i++)
+            node_free(&x->tree.stack[i]);
     free(p->rtt);
     free(p->rank);
     free(p->near_weight);
@@ -26,47 +68,32 @@ void context_free(context *x)
     free(p->may_hold);
     free_levels(&p->replica_caps);
     free_levels(&p->voter_caps);
-    free(x->replicas);
-    free(x->costs);
-    free(x->near_order);
-    free(x->near_free);
-    free(x->stack);
-    free(x->record.data);
-    free(x->rho);
-    free(x->trial);
-    free(x->direction);
-    free(x->best_u);
-    free(x->selected);
-    free(x->pick);
-    free(x->order);
-    free(x->key);
-    free(x->radii);
-    free(x->counts);
+    free(x->best.replicas);
+    free(x->view.costs);
+    free(x->view.near_order);
+    free(x->tree.stack);
+    free(x->proof.events.data);
+    free(x->inner.rho);
+    free(x->inner.selected);
+    free(x->inner.radii);
     for (int side = IN; side <= OUT; side++) {
-        free(x->forced[side]);
-        free(x->gain[side]);
-        free(x->tries[side]);
+        free(x->pseudo.forced[side]);
+        free(x->pseudo.gain[side]);
+        free(x->pseudo.tries[side]);
     }
-    free(x->enum_cost);
-    free(x->enum_rank);
-    free(x->level_cost);
-    free(x->level_rank);
-    free(x->by_client);
-    free(x->ordered);
-    free(x->by_site);
-    free(x->charge);
-    cells_release(&x->spare);
-    free(x->together);
-    free(x->item_cost);
-    free(x->item_beta);
-    free(x->item_move);
-    free(x->item_best);
-    free(x->item_free);
-    free(x->item_site);
-    free(x->item_start);
-    free(x->item_step);
+    free(p->by_client);
+    free(x->view.ordered);
+    free(x->rows.cost);
+    free(x->rows.beta);
+    free(x->rows.move);
+    free(x->rows.best);
+    free(x->rows.position);
+    free(x->rows.site);
+    free(x->rows.start);
+    free(x->rows.step);
+    scratch_free(&x->scratch);
     memory_free(x);
-    span_free(x);
+    free_sizes(x);
     free(x);
 }
 
@@ -84,51 +111,34 @@ int context_prepare(context *x)
     for (int s = 0; s < sites; s++)
         if ((p->may_hold[s] && !p->may_vote[s]) || p->must_vote[s])
             p->plain_voters = 0;
-    x->score = BIG;
-    x->cutoff = BIG;
-    x->leader = x->costed = -2;
-    x->closed = BIG;
-    x->sparse_from = SPARSE_FROM;
-    x->sparse_share = SPARSE_SHARE;
-    x->stack_size = sites + 2;
-    x->replicas = malloc(S * sizeof(int));
-    x->costs = malloc(S * P * 8 + 8);
-    x->near_order = malloc(S * sizeof(int));
-    x->near_free = malloc((3 * S + 8) * sizeof(int));
-    x->by_client = malloc((S * (size_t)clients + 1) * sizeof(int));
-    x->by_site = malloc(S * 8);
-    x->charge = calloc(S, 8);
-    x->stack = calloc((size_t)x->stack_size, sizeof(frame));
-    x->rho = malloc(S * 8);
-    x->trial = malloc(P * 8 + 8);
-    x->direction = malloc(P * 8 + 8);
-    x->best_u = malloc(P * 8 + 8);
-    x->selected = malloc(5 * S * sizeof(int));
-    x->pick = malloc((S + 2) * sizeof(int));
-    x->order = malloc((S + 2) * sizeof(int));
-    x->key = malloc((4 * S + 8) * 8);
-    x->radii = malloc((S + 2) * sizeof(radius_answer));
-    x->counts = malloc(2 * (size_t)MAX_LEVELS * S * sizeof(int));
-    x->enum_cost = malloc(2 * P * 8 + 8);
-    x->enum_rank = malloc(3 * P * sizeof(int) + 8);
-    x->level_cost = malloc((MAX_ENUMERATED + 1) * P * 8 + 8);
-    x->level_rank = malloc((MAX_ENUMERATED + 1) * P * sizeof(int) + 8);
+    forget_incumbent(x);
+    x->view.costed_leader = -2;
+    x->tree.closed = BIG;
+    x->sparse.from = SPARSE_FROM;
+    x->sparse.share = SPARSE_SHARE;
+    x->tree.capacity = sites + 2;
+    x->best.replicas = malloc(S * sizeof(int));
+    x->view.costs = malloc(S * P * 8 + 8);
+    x->view.near_order = malloc(S * sizeof(int));
+    p->by_client = malloc((S * (size_t)clients + 1) * sizeof(int));
+    x->tree.stack = calloc((size_t)x->tree.capacity, sizeof(tree_node));
+    x->inner.rho = malloc(S * 8);
+    x->inner.selected = malloc(5 * S * sizeof(int));
+    x->inner.radii = malloc((S + 2) * sizeof(radius_minimum));
     for (int side = IN; side <= OUT; side++) {
-        x->forced[side] = calloc(S, 8);
-        x->gain[side] = calloc(S, 8);
-        x->tries[side] = calloc(S, 8);
-        if (!x->forced[side] || !x->gain[side] || !x->tries[side])
+        x->pseudo.forced[side] = calloc(S, 8);
+        x->pseudo.gain[side] = calloc(S, 8);
+        x->pseudo.tries[side] = calloc(S, 8);
+        if (!x->pseudo.forced[side] || !x->pseudo.gain[side] || !x->pseudo.tries[side])
             return 0;
     }
-    if (!x->level_cost || !x->level_rank || !x->by_client || !x->by_site || !x->charge || !x->replicas || !x->costs ||
-        !x->near_order || !x->near_free || !x->stack || !x->rho || !x->trial || !x->direction ||
-        !x->best_u || !x->selected || !x->pick || !x->order || !x->key || !x->radii || !x->counts ||
-        !x->enum_cost || !x->enum_rank || !memory_prepare(x))
+    if (!scratch_prepare(&x->scratch, p) || !memory_prepare(x) || !p->by_client || !x->best.replicas || !x->view.costs ||
+        !x->view.near_order || !x->tree.stack || !x->inner.rho || !x->inner.selected || !x->inner.radii)
         return 0;
     for (int j = 0; j < sites; j++)
         for (int c = 0; c < clients; c++)
-            x->by_client[(size_t)c * S + (size_t)p->rank[(size_t)j * P + (size_t)c]] = j;
+            p->by_client[(size_t)c * S + (size_t)p->rank[(size_t)j * P + (size_t)c]] = j;
     for (int c = 0; c < clients; c++)
-        x->relays |= p->relay_weight[c] > 0.0;
+        p->relays |= p->relay_weight[c] > 0.0;
     return 1;
 }

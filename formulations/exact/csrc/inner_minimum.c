@@ -1,7 +1,7 @@
 /* The inner problem: which sites minimise reduced costs plus the price of the quorum.
  *
  * For one quorum radius it is a minimum-weight basis of a matroid; the minimum over the radii is exact
- * (no caps, everybody may vote) or the largest of up to three valid relaxations (see certificate.py). */
+ * (no caps, everybody may vote) or the largest of up to three valid relaxations (see certificate_events.py). */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ double distance_of(const context *x, int leader, int site)
     return site == leader ? 0.0 : x->p.site_rtt[(size_t)leader * x->p.sites + site];
 }
 
-void clear_answer(radius_answer *a)
+void clear_answer(radius_minimum *a)
 {
     for (int k = 0; k < 3; k++) {
         a->base[k] = -BIG;
@@ -53,23 +53,23 @@ static int by_key(const void *a, const void *b)
     return p->position - q->position;
 }
 
-/* Nothing but numbers to choose, and every site may vote: scan the radii, all of it exact. */
-static double plain_minimum(context *x, frame *f, int lo, int hi, int all, double slack, int *count)
+/* The minimum without caps, when every site may vote: exact for each radius. */
+static double uncapped_minimum(context *x, tree_node *f, int lo, int hi, int all, double slack, int *count)
 {
     const problem *p = &x->p;
-    const double *rho = x->rho;
-    int n = f->free_count, leader = x->current;
-    int *list = x->pick, *inside = x->order;
+    const double *rho = x->inner.rho;
+    int n = f->free_count, leader = x->view.leader;
+    int *list = x->scratch.pick, *inside = x->scratch.order;
     int kept = smallest(rho, n, hi + 1 < n ? hi + 1 : n, list);
     double loose = 0.0;
     int loose_size = 0;
     while (loose_size < hi && loose_size < kept && (loose_size < lo || rho[list[loose_size]] < 0.0))
         loose += rho[list[loose_size++]];
-    x->radius_count = 0;
+    x->inner.radius_count = 0;
     double best = BIG;
     *count = 0;
     if (leader < 0 || p->quorum_weight == 0.0 || p->quorum <= 1) {
-        radius_answer *a = &x->radii[0];
+        radius_minimum *a = &x->inner.radii[0];
         clear_answer(a);
         a->value = a->base[0] = loose;
         a->size[0] = loose_size;
@@ -77,20 +77,20 @@ static double plain_minimum(context *x, frame *f, int lo, int hi, int all, doubl
             a->top[0] = rho[list[loose_size - 1]];
         if (loose_size < kept)
             a->next[0] = rho[list[loose_size]];
-        x->radius_count = 1;
-        memcpy(x->selected, list, (size_t)loose_size * sizeof(int));
+        x->inner.radius_count = 1;
+        memcpy(x->inner.selected, list, (size_t)loose_size * sizeof(int));
         *count = loose_size;
         return loose;
     }
     int m = p->quorum, fixed_inside = 0, pool = 0, pool_total = 0;
-    /* positions of the free sites, looked up by site */
-    int *where = x->near_free;
+    /* positions of the free sites, by site */
+    int *where = x->scratch.sites;
     for (int i = 0; i < n; i++)
         where[f->free_site[i]] = i;
     for (int t = 0; t < p->sites;) {
-        double d = distance_of(x, leader, x->near_order[t]);
-        for (; t < p->sites && distance_of(x, leader, x->near_order[t]) == d; t++) {
-            int s = x->near_order[t];
+        double d = distance_of(x, leader, x->view.near_order[t]);
+        for (; t < p->sites && distance_of(x, leader, x->view.near_order[t]) == d; t++) {
+            int s = x->view.near_order[t];
             if (f->state[s] == IN)
                 fixed_inside++;
             else if (f->state[s] == FREE) {
@@ -117,11 +117,11 @@ static double plain_minimum(context *x, frame *f, int lo, int hi, int all, doubl
         int need = m > fixed_inside ? m - fixed_inside : 0;
         if (need > hi)
             continue;
-        radius_answer answer;
+        radius_minimum answer;
         clear_answer(&answer);
         double value = 0.0, top = -BIG, next = BIG;
         int size = 0, last = need == 0;
-        int *chosen = x->selected + 2 * p->sites;
+        int *chosen = x->inner.selected + 2 * p->sites;
         for (int i = 0; i < need; i++) {
             chosen[size++] = inside[i];
             value += rho[inside[i]];
@@ -160,10 +160,10 @@ static double plain_minimum(context *x, frame *f, int lo, int hi, int all, doubl
         answer.next[0] = next;
         answer.size[0] = size;
         if (all)
-            x->radii[x->radius_count++] = answer;
+            x->inner.radii[x->inner.radius_count++] = answer;
         if (answer.value < best) {
             best = answer.value;
-            memcpy(x->selected, chosen, (size_t)size * sizeof(int));
+            memcpy(x->inner.selected, chosen, (size_t)size * sizeof(int));
             *count = size;
         }
         if (last)
@@ -174,8 +174,8 @@ static double plain_minimum(context *x, frame *f, int lo, int hi, int all, doubl
 
 /* Greedy for "contains `need` independent voters of the sites flagged eligible, `lo`..`hi` in all".
  * Returns 0 when impossible.  `counts` already holds the votes that are given. */
-static int spanning(context *x, frame *f, const keyed *sorted, int n, const unsigned char *eligible,
-                    int need, int lo, int hi, int *counts, int stride, radius_answer *a, int k,
+static int cheapest_voters(context *x, tree_node *f, const keyed *sorted, int n, const unsigned char *eligible,
+                    int need, int lo, int hi, int *counts, int stride, radius_minimum *a, int k,
                     int *chosen, int *chosen_count)
 {
     const problem *p = &x->p;
@@ -220,11 +220,11 @@ static int spanning(context *x, frame *f, const keyed *sorted, int n, const unsi
 }
 
 /* Greedy over the replica caps alone. */
-static int capped(context *x, frame *f, const keyed *sorted, int n, int lo, int hi, radius_answer *a,
+static int cheapest_under_caps(context *x, tree_node *f, const keyed *sorted, int n, int lo, int hi, radius_minimum *a,
                   int *chosen, int *chosen_count)
 {
     const problem *p = &x->p;
-    int stride = p->sites, size = 0, *counts = x->counts;
+    int stride = p->sites, size = 0, *counts = x->scratch.cap_counts;
     double value = 0.0, top = -BIG, next = BIG;
     memset(counts, 0, (size_t)MAX_LEVELS * (size_t)stride * sizeof(int));
     for (int i = 0; i < f->in_count; i++)
@@ -256,28 +256,28 @@ static int capped(context *x, frame *f, const keyed *sorted, int n, int lo, int 
 }
 
 /* Caps or voter restrictions: the largest of three relaxations, for every radius. */
-static double capped_minimum(context *x, frame *f, int lo, int hi, int all, double slack, int *count)
+static double capped_minimum(context *x, tree_node *f, int lo, int hi, int all, double slack, int *count)
 {
     const problem *p = &x->p;
-    int n = f->free_count, leader = x->current, stride = p->sites;
-    keyed *sorted = (keyed *)x->key;
-    int *whole = x->selected + p->sites, *votes = x->selected + 2 * p->sites;
-    int *trial = x->selected + 3 * p->sites;
+    int n = f->free_count, leader = x->view.leader, stride = p->sites;
+    keyed *sorted = (keyed *)x->scratch.key;
+    int *whole = x->inner.selected + p->sites, *votes = x->inner.selected + 2 * p->sites;
+    int *trial = x->inner.selected + 3 * p->sites;
     int whole_count = 0, votes_count = 0, trial_count = 0, given = 0, rank = 0;
-    unsigned char *eligible = (unsigned char *)x->near_free;
-    radius_answer common;
+    unsigned char *eligible = (unsigned char *)x->scratch.sites;
+    radius_minimum common;
     clear_answer(&common);
-    x->radius_count = 0;
+    x->inner.radius_count = 0;
     *count = 0;
     for (int i = 0; i < n; i++) {
-        sorted[i].key = x->rho[i];
+        sorted[i].key = x->inner.rho[i];
         sorted[i].position = i;
     }
     qsort(sorted, (size_t)n, sizeof(keyed), by_key);
-    if (!capped(x, f, sorted, n, lo, hi, &common, whole, &whole_count))
+    if (!cheapest_under_caps(x, f, sorted, n, lo, hi, &common, whole, &whole_count))
         return BIG;
     /* relaxation 2: enough voters of any distance */
-    int *base_counts = x->counts + MAX_LEVELS * stride;
+    int *base_counts = x->scratch.cap_counts + MAX_LEVELS * stride;
     memset(base_counts, 0, (size_t)MAX_LEVELS * (size_t)stride * sizeof(int));
     for (int i = 0; i < f->in_count; i++) {
         int s = f->in_site[i];
@@ -290,7 +290,7 @@ static double capped_minimum(context *x, frame *f, int lo, int hi, int all, doub
     }
     if (given > p->voters)
         return BIG;
-    int *counts = x->counts;
+    int *counts = x->scratch.cap_counts;
     size_t bytes = (size_t)MAX_LEVELS * (size_t)stride * sizeof(int);
     memcpy(counts, base_counts, bytes);
     for (int i = 0; i < f->in_count; i++) {
@@ -306,7 +306,7 @@ static double capped_minimum(context *x, frame *f, int lo, int hi, int all, doub
     for (int i = 0; i < n; i++)
         eligible[f->free_site[i]] = p->may_vote[f->free_site[i]];
     int need = p->voters - given - rank;
-    if (!spanning(x, f, sorted, n, eligible, need > 0 ? need : 0, lo, hi, counts, stride, &common, 2,
+    if (!cheapest_voters(x, f, sorted, n, eligible, need > 0 ? need : 0, lo, hi, counts, stride, &common, 2,
                   votes, &votes_count))
         return BIG;
     double best = BIG;
@@ -316,13 +316,13 @@ static double capped_minimum(context *x, frame *f, int lo, int hi, int all, doub
         eligible[f->free_site[i]] = 0;
     for (int t = 0; single || t < p->sites;) {
         double d = 0.0;
-        radius_answer answer = common;
+        radius_minimum answer = common;
         int own = 0;
         if (!single) {
-            d = distance_of(x, leader, x->near_order[t]);
-            for (; t < p->sites && distance_of(x, leader, x->near_order[t]) == d; t++)
-                if (f->state[x->near_order[t]] == FREE)
-                    eligible[x->near_order[t]] = p->may_vote[x->near_order[t]];
+            d = distance_of(x, leader, x->view.near_order[t]);
+            for (; t < p->sites && distance_of(x, leader, x->view.near_order[t]) == d; t++)
+                if (f->state[x->view.near_order[t]] == FREE)
+                    eligible[x->view.near_order[t]] = p->may_vote[x->view.near_order[t]];
             if (p->quorum_weight * d + floor_value >= (all ? slack : best))
                 break;
             int inside_given = 0, inside_rank = 0, ok = 1;
@@ -347,7 +347,7 @@ static double capped_minimum(context *x, frame *f, int lo, int hi, int all, doub
             if (p->quorum - inside_given > p->voters - given)
                 ok = 0;
             need = p->quorum - inside_given - inside_rank;
-            if (!ok || !spanning(x, f, sorted, n, eligible, need > 0 ? need : 0, lo, hi, counts, stride,
+            if (!ok || !cheapest_voters(x, f, sorted, n, eligible, need > 0 ? need : 0, lo, hi, counts, stride,
                                  &answer, 0, trial, &trial_count))
                 continue;
             own = 1;
@@ -363,12 +363,12 @@ static double capped_minimum(context *x, frame *f, int lo, int hi, int all, doub
                 answer.base[r] += price;
         answer.value = answer.base[k];
         if (all || single)
-            x->radii[x->radius_count++] = answer;
+            x->inner.radii[x->inner.radius_count++] = answer;
         if (answer.value < best) {
             const int *source = k == 0 ? trial : k == 1 ? whole : votes;
             int size = k == 0 ? trial_count : k == 1 ? whole_count : votes_count;
             best = answer.value;
-            memcpy(x->selected, source, (size_t)size * sizeof(int));
+            memcpy(x->inner.selected, source, (size_t)size * sizeof(int));
             *count = size;
         }
         if (single)
@@ -377,13 +377,13 @@ static double capped_minimum(context *x, frame *f, int lo, int hi, int all, doub
     return best;
 }
 
-/* The inner minimum at the reduced costs in x->rho; the positions selected are in x->selected.
- * With `all_radii` the answers of every radius below `slack` are kept in x->radii. BIG: infeasible. */
-double inner_minimum(context *x, frame *f, int all_radii, double slack, int *count)
+/* The inner minimum at the reduced costs in x->inner.rho; the positions selected are in x->inner.selected.
+ * With `all_radii` the answers of every radius below `slack` are kept in x->inner.radii. BIG: infeasible. */
+double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int *count)
 {
     const problem *p = &x->p;
-    if (x->span.on)
-        return span_minimum(x, f, all_radii, slack, count);
+    if (x->sizes.active)
+        return minimum_of_sizes(x, f, all_radii, slack, count);
     int lo = p->replicas_min, hi = p->replicas_max - f->in_count;
     if (lo < p->voters)
         lo = p->voters;
@@ -393,10 +393,10 @@ double inner_minimum(context *x, frame *f, int all_radii, double slack, int *cou
     if (hi > f->free_count)
         hi = f->free_count;
     *count = 0;
-    x->radius_count = 0;
+    x->inner.radius_count = 0;
     if (hi < 0 || lo > hi)
         return BIG;
     if (p->plain_voters && p->replica_caps.count == 0)
-        return plain_minimum(x, f, lo, hi, all_radii, slack, count);
+        return uncapped_minimum(x, f, lo, hi, all_radii, slack, count);
     return capped_minimum(x, f, lo, hi, all_radii, slack, count);
 }

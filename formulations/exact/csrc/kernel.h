@@ -1,14 +1,18 @@
 /* Shared declarations of the compiled kernel of the exact engine.
  *
- * The mathematics is written down once, in ../certificate.py (bound, inner problem, tree) and in
- * ../descent.py (swap search); the C code is the same thing made fast.  Conventions:
+ * The mathematics is written down once, in ../certificate_events.py (bound, inner problem, tree); the C code is the
+ * same thing made fast.  Conventions:
  *
  * - matrices over (site, client) are stored one *site* after another, each row padded to a multiple of
  *   PAD clients, so that one pass over a column of the model is one contiguous, vectorisable loop;
  *   padding clients have weight zero and multiplier zero and add exactly 0 to every sum;
  * - clients are ordered by `rank`: rank[j][c] < rank[k][c] says that c prefers j to k (RTT, then site
  *   order), so ties need no special case anywhere;
- * - leader -1 stands for "the leader does not matter" (no relayed, direct or quorum demand).
+ * - leader -1 stands for "the leader does not matter" (no relayed, direct or quorum demand);
+ * - a *cell* is a pair (client, site), a *size* a number of replicas, a *root* the node of everything under one leader.
+ *
+ * A context holds one problem and one search. Each part of it is a struct of its own; the comment above the struct says
+ * which file writes it. The other files only read it.
  */
 #ifndef EXACT_KERNEL_H
 #define EXACT_KERNEL_H
@@ -16,13 +20,17 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define PAD 8
-#define BIG 1e300
-#define MAX_LEVELS 16
-#define MAX_ENUMERATED 6      /* sites still to choose when a leaf may be enumerated */
-#define SPARSE_FROM 20000.0   /* free sites x clients below which dense frames are as good */
-#define SPARSE_SHARE 0.2      /* share of these cells from which they are quicker */
-#define UNIT_ROUNDOFF 1.1102230246251565e-16
+#include "tuning.h"
+
+/* Constants on which correctness or the format of a certificate depends. */
+#define PAD 8                 /* clients per padded block; _PAD of kernel.py is the same number */
+#define BIG 1e300             /* "no cost", "no bound"; what is at least _BIG = 1e299 of kernel.py is read as infinite */
+#define MAX_LEVELS 16         /* levels of caps per role; more are refused */
+#define MAX_ENUMERATED 6      /* sites still to choose when a leaf may be enumerated: length of some arrays */
+#define MOST_SIZES 64         /* bits of a size_set; _MOST_SIZES of multi_size.py is the same number */
+#define MOST_NEEDED 64        /* largest quorum of a search over several sizes: length of some arrays */
+#define CLOSE_BITS 16         /* bits of the largest multiplier in a recorded proof: length of certificates */
+#define UNIT_ROUNDOFF 1.1102230246251565e-16 /* 2^-53 */
 
 /* One clone per instruction set, chosen when the module is loaded (needs glibc's ifunc). */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
@@ -38,24 +46,65 @@ typedef struct {
     int cap[MAX_LEVELS];
     int labels[MAX_LEVELS];    /* number of different labels */
     int *label[MAX_LEVELS];    /* site -> 0..labels-1 */
-} levels;
+} cap_levels;
 
+/* The question. Written when the context is made (python/module.c, context.c); only the range of |R| changes
+ * afterwards (root_bounds.c, multi_size/multi_size_bound.c). */
 typedef struct {
     int clients, padded, sites;
     double *rtt;               /* sites x padded */
     int *rank;                 /* sites x padded */
+    int *by_client;            /* clients x sites: sites in each client's order */
     double *near_weight;       /* A, padded */
     double *relay_weight;      /* B, padded */
+    int relays;                /* 1: some B > 0, so closest-assignment multipliers can matter */
     double *site_rtt;          /* sites x sites, row = the waiting side */
     double *direct;            /* sites: sum of G d(c, leader) */
     double quorum_weight;      /* D */
     double *price;             /* sites x sites (row = leader) or NULL */
     int replicas_min, replicas_max, voters, quorum;
     unsigned char *may_hold, *must_hold, *may_vote, *must_vote, *may_lead;
-    levels replica_caps, voter_caps;
+    cap_levels replica_caps, voter_caps;
     int plain_voters;          /* 1: every site that may hold may vote, none must, no voter caps */
     double granularity;        /* every score is a multiple of it; 0 when unknown */
 } problem;
+
+/* The best configuration so far. Written by incumbent.c. */
+typedef struct {
+    double score;              /* BIG: there is none */
+    int leader, *replicas, count;
+    double cutoff;             /* a node whose bound reaches it is closed */
+    double tolerance;          /* relative: how far below the score a bound closes */
+} incumbent;
+
+/* The problem under the leader who is bounded now. Written by leader_costs.c, and from memory by warm_start.c. */
+typedef struct {
+    int leader;
+    double *costs;             /* sites x padded: A d(c, j) + B d(j, leader) */
+    int costed_leader;         /* leader whose costs are all there, -2: of nobody */
+    int *near_order;           /* sites by distance from the leader */
+    double *ordered;           /* clients x sites: the costs in each client's order ... */
+    int ordered_is_current;    /* ... 1: of this leader */
+} leader_view;
+
+/* How much has been done: the counters that a plan shows, and the work by which searches take turns. Every loop that
+ * is worth counting adds to `work`. */
+typedef struct {
+    double work;               /* elementary operations, about a nanosecond each */
+    long evaluations;          /* of the bound */
+} effort;
+
+/* The limits of the call from Python. Written by python/context_capsule.c; `paused` and `next_pause` by
+ * lagrangean_bound.c; `out_of_memory` by whoever finds none left. */
+typedef struct {
+    int paused;                /* 1: the limit was reached in the middle of something */
+    double next_pause;         /* ask `pause` when the work passes this */
+    int (*pause)(void *);
+    void *thread;              /* saved by the binding while the kernel runs */
+    double deadline;
+    int raised;                /* 1: a signal handler raised an exception */
+    int out_of_memory;
+} control;
 
 /* One answer of the inner problem for one quorum radius (or for all of them when D = 0). */
 typedef struct {
@@ -64,9 +113,24 @@ typedef struct {
     double next[3];            /* smallest reduced cost left out, per relaxation */
     double base[3];            /* value of the relaxation, D * radius included */
     int size[3];               /* how many free sites it selects */
-} radius_answer;
+} radius_minimum;
 
-/* Cells of a sparse frame, client by client, in each client's order; see sparse.c. */
+/* The inner problem. `rho` is written by whoever computes reduced costs (lagrangean_bound.c, sparse_node.c,
+ * closest_assignment.c, warm_start.c), the rest by inner_minimum.c and multi_size/multi_size_bound.c. */
+typedef struct {
+    double *rho;               /* reduced cost, by position of the free site */
+    int *selected;             /* positions selected by the last inner minimum; behind them 4 x sites of scratch */
+    radius_minimum *radii;     /* answers by radius, when all were asked for */
+    int radius_count;
+} inner_problem;
+
+/* The last evaluation of a bound. Written by lagrangean_bound.c; root_bounds.c forgets `best_at`. */
+typedef struct {
+    double served;             /* sum of min(u, fixed_cost) */
+    long best_at;              /* `evaluations` after that which improve_bound took its answer from */
+} evaluation;
+
+/* Cells of a sparse node, client by client, in each client's order; see sparse_node.c. */
 typedef struct {
     size_t *start;             /* clients + 1 */
     int *site, *rank;
@@ -74,32 +138,55 @@ typedef struct {
     double *cost;              /* w and the beta of the free sites that the client prefers */
     double *beta;
     size_t capacity;
-} cells;
+} sparse_cells;
 
-/* Several numbers of replicas at once; see span.c. */
-#define MOST_SIZES 64
-#define MOST_NEEDED 64        /* largest quorum of a search over several sizes */
+/* Rows (client, site) of closest assignment that the steps on (u, beta) work on. Written by closest_assignment.c. */
+typedef struct {
+    double *cost, *beta, *move, *best;
+    int *position, *site, *start;
+    signed char *step;
+} assignment_rows;
+
+/* What decisions have raised bounds by in this tree. Written by pseudo_costs.c; `forced` by the fixing in
+ * lagrangean_bound.c. */
+typedef struct {
+    double *forced[3];         /* per site: bound with it IN or OUT, of the last fixing */
+    double *gain[3], *tries[3]; /* per side and site */
+    double gain_sum[3], tries_sum[3];
+} pseudo_costs;
+
+/* Roots as they were when each leader was last bounded, by leader (the last row: of leader -1). Written by
+ * warm_start.c, and the reduced costs by quick_bound.c. */
+typedef struct {
+    double *rho;               /* by site, at the last multipliers */
+    int *near_order;           /* sites by distance from the leader */
+    double *served;            /* sum of min(u, fixed_cost) */
+    unsigned char *stored;     /* 1: the leader has been bounded */
+} root_memory;
+
+/* Several numbers of replicas at once. Written by multi_size/. */
 typedef unsigned long long size_set;
 
 typedef struct {
-    int on;
+    int active;                /* 1: the search is for all of them */
     int count;
     int *size;                 /* ascending */
     int *at;                   /* by number of replicas: its place in `size`, -1: not asked for */
-    double *shift;             /* what closes at this size, less x->cutoff */
+    double *shift;             /* what closes at this size, less the cutoff */
     double *least;             /* inner minimum of the last evaluation, less the shift */
-    double *loose;             /* the same without a quorum */
+    double *without_quorum;    /* the same without a quorum */
     double *bound;             /* bounds of the last evaluation, less the shift */
     double *score;             /* incumbents: score, leader, replicas (sites each) */
     int *leader, *replicas;
     size_set *open;            /* by leader (the last row: of leader -1): sizes that are not proven yet */
-    size_set mask, focus;      /* sizes that are looked at now; that the steps are for */
-    double *beta, *u;          /* multipliers of the last root that was tightened ... */
-    int tightened;             /* ... under this leader, -2: nobody */
+    size_set in_scope, focus;  /* sizes that are bounded now; sizes that the steps are for */
+    double *beta, *u;          /* multipliers of the last root that had steps on (u, beta) ... */
+    int kept_leader;           /* ... under this leader, -2: nobody */
     double largest;            /* of the shifts and the cutoff, for the allowance for rounding */
-} span;
+} size_batch;
 
-typedef struct frame {
+/* A state of the tree. Written by tree_node.c and sparse_node.c, its bound and multipliers by the steps. */
+typedef struct tree_node {
     unsigned char *state;      /* sites: FREE, IN, OUT */
     int free_count;
     int *free_site;            /* sites that are still free */
@@ -111,7 +198,7 @@ typedef struct frame {
     int *fixed_rank;           /* padded: its rank, INT_MAX if none */
     double *u;                 /* padded: best multipliers so far */
     double *frequency;         /* sites: how often selected, exponentially smoothed */
-    double bound;              /* proven lower bound of everything below this frame */
+    double bound;              /* proven lower bound of everything below this node */
     double *base;              /* sites: sum of beta of each free column */
     const double *beta;        /* sites x padded; NULL: none. Shared with the parent ... */
     double *own_beta;          /* ... unless improved here */
@@ -119,230 +206,235 @@ typedef struct frame {
     size_t capacity;           /* doubles in `block` */
     double constant;           /* direct demand and prices of the fixed replicas */
     long tightened;            /* node count when beta was last improved here */
-    int decided;               /* site whose decision made this frame, -1: nothing to learn */
-    int side;                  /* IN or OUT */
-    double before;             /* bound of the frame it was decided in */
-    int fresh;                 /* 1: not bounded yet */
+    int branched_site;         /* site whose decision made this node, -1: nothing to learn */
+    int branched_side;         /* IN or OUT */
+    double parent_bound;       /* bound of the node it was decided in */
+    int is_new;                /* 1: not bounded yet */
     int root;
     int warm;                  /* 1: a root that began with the beta of another tree */
-    int shared;                /* 1: the columns are the costs, see frame_root */
-    int sparse;                /* 1: `cells` stand in for columns and beta, see sparse.c */
-    int stale;                 /* 1: the cells are those of an earlier state */
-    int charged;               /* 1: some of the cells have a beta */
-    cells cells;
-    double *plain;             /* padded: cost at the nearest fixed replica without any beta */
-    double *reach;             /* padded: the most that u may be, <= fixed_cost */
+    int shared;                /* 1: the columns are the costs, see node_make_root */
+    int sparse;                /* 1: `cells` stand in for columns and beta, see sparse_node.c */
+    int outdated;              /* 1: the cells are those of an earlier state */
+    int has_beta;              /* 1: some of the cells have a beta */
+    sparse_cells cells;
+    double *plain_cost;        /* padded: cost at the nearest fixed replica without any beta */
+    double *max_multiplier;    /* padded: the most that u may be, <= fixed_cost */
     size_set open;             /* sizes that are not proven yet, when there are several */
-} frame;
+} tree_node;
 
+/* The tree of the leader that is open. Written by depth_first_tree.c; root_bounds.c, quick_bound.c and warm_start.c use
+ * the first node for their roots and leave no tree open. */
+typedef struct {
+    tree_node *stack;
+    int depth, capacity;
+    double closed;             /* least bound at which something was closed */
+    long nodes, leaves;
+} search_tree;
+
+/* The events of a certificate as numbers. Written by proof_record.c. */
 typedef struct {
     double *data;
     size_t length, capacity;
     int failed;
-} stream;
+} event_stream;
+
+typedef struct {
+    int recording;
+    event_stream events;
+} proof_record;
+
+/* From how many cells on, and below which share of them, a node becomes sparse: the tuning constants, but for tests. */
+typedef struct {
+    double from, share;
+} sparse_limits;
+
+/* Memory that nobody may expect to find as they left it: a function that calls another must not keep anything in what
+ * the other uses. Sizes in elements. */
+typedef struct {
+    double *u;                 /* padded: multipliers that are tried; recorded or rounded ones */
+    double *direction;         /* padded: of the steps */
+    double *gradient;          /* padded */
+    int *pick;                 /* sites + 2: cheapest positions (inner minimum), voters by distance */
+    int *order;                /* sites + 2: cheapest positions within a radius */
+    double *key;               /* 4 sites + 8: sorted reduced costs, prefix sums, losses of swaps */
+    int *cap_counts;           /* 2 x MAX_LEVELS x sites: chosen sites by label */
+    int *sites;                /* 3 sites + 8: a replica set, positions by site; behind it a second set */
+    double *cost;              /* 2 padded: costs of a set, limits of u */
+    int *rank;                 /* 3 padded: ranks of a set */
+    double *level_cost;        /* (MAX_ENUMERATED + 1) x padded: costs by depth of an enumeration */
+    int *level_rank;           /* the same of ranks */
+    double *by_site;           /* sites: sums of sparse nodes */
+    double *beta_by_site;      /* sites: a client's beta while its cells are gathered, else 0 */
+    sparse_cells cells;        /* cells that replace those of a node */
+    double *block_u;           /* LEADERS_PER_PASS x padded: multipliers of leaders that are bounded together */
+} scratch;
 
 typedef struct {
     problem p;
-    /* incumbent */
-    double score;
-    int leader, *replicas, replica_count;
-    double cutoff;             /* a node whose bound reaches it is closed */
-    double tolerance;
-    /* leader under work */
-    int current;
-    double *costs;             /* sites x padded: A d(c, j) + B d(j, leader) */
-    int costed;                /* leader whose costs are all there, -2: of nobody */
-    int *near_order;           /* sites by distance from the leader */
-    int *near_free;            /* scratch */
-    frame *stack;
-    int depth, stack_size;
-    double closed;             /* least bound at which something was closed */
-    double work;               /* elementary operations spent */
-    long nodes, iterations, leaves;
-    int recording;
-    stream record;
-    /* scratch */
-    double *rho, *trial, *direction, *best_u;
-    int *selected, *pick, *order;
-    double *key;
-    radius_answer *radii;
-    int radius_count;
-    int *counts;
-    double *enum_cost;
-    int *enum_rank;
-    double *level_cost;        /* (MAX_ENUMERATED + 1) x padded */
-    int *level_rank;
-    int stop;
-    int *by_client;            /* clients x sites: sites in each client's order */
-    double *ordered;           /* clients x sites: their costs under the current leader ... */
-    int ordered_is_current;    /* ... if they were asked for since it changed */
-    double *by_site;           /* sites: scratch of sparse frames */
-    double *charge;            /* sites: a client's beta while its cells are gathered, else 0 */
-    cells spare;
-    double *together;          /* multipliers of the leaders that are glanced at together */
-    double sparse_from, sparse_share; /* SPARSE_FROM and SPARSE_SHARE, but for tests */
-    double *item_cost, *item_beta, *item_move, *item_best;
-    int *item_free, *item_site, *item_start;
-    signed char *item_step;
-    int paused;                /* 1: the limit was reached in the middle of something */
-    double next_pause;         /* ask `pause` when `work` passes this */
-    int (*pause)(void *);
-    void *thread;              /* saved by the binding while the kernel runs */
-    double deadline;
-    int raised;
-    int relays;                /* 1: closest-assignment multipliers can matter */
-    double *forced[3];         /* per site: bound with it IN or OUT, of the last fixing */
-    double *gain[3], *tries[3]; /* per site and side: what its decisions raised bounds by */
-    double gain_sum[3], tries_sum[3];
-    double served;             /* sum of min(u, fixed_cost) at the last evaluation */
-    long best_at;              /* `iterations` after the evaluation that improve_bound took its answer from */
-    /* what is remembered of the leaders, by leader (the last row: of leader -1); see recall.c */
-    double *known_rho;         /* by site, at the multipliers of the last look */
-    int *known_near;           /* sites by distance from the leader */
-    double *known_served;      /* sum of min(u, fixed_cost) */
-    unsigned char *known;
-    span span;
+    incumbent best;
+    leader_view view;
+    search_tree tree;
+    inner_problem inner;
+    evaluation evaluated;
+    assignment_rows rows;
+    pseudo_costs pseudo;
+    root_memory memory;
+    size_batch sizes;
+    proof_record proof;
+    effort effort;
+    control control;
+    sparse_limits sparse;
+    scratch scratch;
 } context;
 
 /* context.c */
 int context_prepare(context *x);
 void context_free(context *x);
 
-/* vector.c */
-double total(const double *value, int padded);
-void gains(double *const *column, int n, const double *u, int padded, double *rho);
-double gain_from_rtts(const double *rtt, const double *near, const double *weight, double relay,
+/* client_loops.c */
+double sum_of(const double *value, int padded);
+void reduced_costs(double *const *column, int n, const double *u, int padded, double *rho);
+double reduced_cost_from_rtts(const double *rtt, const double *near, const double *weight, double relay,
                       const double *u, int padded);
-double paid(const double *u, const double *fixed, int padded);
-void uncover(const double *column, const double *u, int padded, double *cover);
-double step_norm(const double *u, const double *fixed, int padded, double *g);
-void move(const double *from, double *to, const double *g, double *direction,
+double served_cost(const double *u, const double *fixed, int padded);
+void subtract_covered(const double *column, const double *u, int padded, double *cover);
+double gradient_norm(const double *u, const double *fixed, int padded, double *g);
+void subgradient_step(const double *from, double *to, const double *g, double *direction,
                             double keep, double step, const double *fixed, int padded);
-void without(double *value, const int *rank, const int *dropped, const double *beta,
+void subtract_beta(double *value, const int *rank, const int *dropped, const double *beta,
                                int padded);
-void stop_at(const int *rank, const double *cost, int padded, int *fixed_rank,
+void stop_at_site(const int *rank, const double *cost, int padded, int *fixed_rank,
                                double *fixed_cost, double *offset);
-void mask(double *column, const int *rank, const int *fixed_rank, int padded);
-double remaining(const double *beta, const int *rank, const int *fixed_rank,
+void mask_column(double *column, const int *rank, const int *fixed_rank, int padded);
+double remaining_beta(const double *beta, const int *rank, const int *fixed_rank,
                             const int *site_rank, int padded, double *fixed_cost, double *offset,
                             double *scratch);
-double joined_cost(const int *rank, const double *cost, const int *nearest,
-                              const double *paid_now, int padded, double *scratch);
-void join(const int *rank, const double *cost, const int *nearest, const double *paid,
+double cost_with_site(const int *rank, const double *cost, const int *nearest,
+                              const double *served_now, int padded, double *scratch);
+void join_site(const int *rank, const double *cost, const int *nearest, const double *paid,
                             int padded, int *nearest_out, double *paid_out);
-int vectors_are_right(void);
+int client_loops_are_right(void);
 
-/* frame.c */
-void costs_of_site(context *x, int leader, int j);
-void turn_to(context *x, int leader);
+/* leader_costs.c */
+void select_leader(context *x, int leader);
 void costs_for_leader(context *x, int leader);
-int frame_alloc(context *x, frame *f, int columns);
-void frame_release(frame *f);
-void frame_root(context *x, frame *f, int leader, int shared);
-void frame_copy(context *x, frame *child, const frame *parent, int site);
-void frame_fix_in(context *x, frame *f, int site);
-void frame_drop(context *x, frame *f, int position, int adjust);
+void costs_of_fixed_sites(context *x, int leader);
+void leader_without_costs(context *x, int leader);
+int order_costs(context *x);
 
-/* bound.c */
+/* tree_node.c */
+int node_alloc(context *x, tree_node *f, int columns);
+void node_free(tree_node *f);
+void node_make_root(context *x, tree_node *f, int leader, int shared);
+void node_make_child(context *x, tree_node *child, const tree_node *parent, int site);
+void node_fix_in(context *x, tree_node *f, int site);
+void node_drop_site(context *x, tree_node *f, int position, int adjust);
+
+/* lagrangean_bound.c */
 int must_pause(context *x);
-double evaluate_bound(context *x, frame *f, const double *u, int all_radii, int *count, double *error);
-double improve_bound(context *x, frame *f, int iterations, double *error);
-int fix_by_reduced_cost(context *x, frame *f, double base, double error);
-double bound_error(const context *x, const frame *f, double served, double least, int count);
+double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, int *count, double *error);
+double improve_bound(context *x, tree_node *f, int iterations, double *error);
+int fix_by_reduced_cost(context *x, tree_node *f, double base, double error);
+double bound_error(const context *x, const tree_node *f, double served, double least, int count);
 
-/* sparse.c */
-void cells_release(cells *m);
-int sparse_alloc(context *x, frame *f);
-void sparsify(context *x, frame *f);
-void settle(context *x, frame *f);
-void settle_child(context *x, frame *child, const frame *parent);
-void sparse_gains(context *x, const frame *f, const double *u);
-void sparse_uncover(context *x, const frame *f, const int *selected, int count, const double *u, double *cover);
-void sparse_charge(context *x, frame *f, const int *start, const int *item_site, const double *item_beta);
-void record_cells(context *x, const frame *f);
+/* sparse_node.c */
+void cells_release(sparse_cells *m);
+int sparse_alloc(context *x, tree_node *f);
+void make_sparse(context *x, tree_node *f);
+void update_cells(context *x, tree_node *f);
+void derive_cells(context *x, tree_node *child, const tree_node *parent);
+void sparse_reduced_costs(context *x, const tree_node *f, const double *u);
+void sparse_subtract_covered(context *x, const tree_node *f, const int *selected, int count, const double *u, double *cover);
+void sparse_set_beta(context *x, tree_node *f, const int *start, const int *item_site, const double *item_beta);
 
-/* tighten.c */
-void frame_rebuild(context *x, frame *f);
-double tighten(context *x, frame *f, int iterations, double *error);
+/* closest_assignment.c */
+void node_rebuild_columns(context *x, tree_node *f);
+double improve_closest_assignment(context *x, tree_node *f, int iterations, double *error);
 
-/* inner.c */
+/* inner_minimum.c */
 double distance_of(const context *x, int leader, int site);
 int smallest(const double *key, int n, int limit, int *out);
-void clear_answer(radius_answer *a);
-double inner_minimum(context *x, frame *f, int all_radii, double slack, int *count);
+void clear_answer(radius_minimum *a);
+double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int *count);
 
-/* voters.c */
+/* voter_greedy.c */
 int quorum_radius(context *x, int leader, const int *replicas, int count, double *radius);
-int caps_allow(const levels *caps, const int *sites, int count, int *scratch);
+int caps_allow(const cap_levels *caps, const int *sites, int count, int *scratch);
 int any_leader(context *x, const int *replicas, int count);
 
-/* descent.c */
-double score_of(context *x, const int *replicas, int count, double *radius);
-double descend(context *x, int *replicas, int count, int limit);
+/* incumbent.c */
+void offer_incumbent(context *x, double score, const int *replicas, int count);
+void set_incumbent(context *x, double score, double cutoff, int leader, const int *replicas, int count);
+void forget_incumbent(context *x);
 double cutoff_of(const context *x, double score);
 void set_cutoff(context *x);
-void offer(context *x, double score, const int *replicas, int count);
-int first_set(context *x, int *replicas);
+void set_tolerance(context *x, double tolerance);
+
+/* swap_descent.c */
+double score_of(context *x, const int *replicas, int count, double *radius);
+double swap_descent(context *x, int *replicas, int count, int limit);
+int first_feasible_set(context *x, int *replicas);
 int start_set(context *x, int *set);
-void start_multipliers(context *x, frame *f, const int *set, int count);
+void start_multipliers(context *x, tree_node *f, const int *set, int count);
 
-/* branch.c */
-void branch_forget(context *x);
-void branch_learn(context *x, frame *f, double value);
-int branch_site(const context *x, const frame *f, double value);
+/* pseudo_costs.c */
+void reset_pseudo_costs(context *x);
+void learn_pseudo_cost(context *x, tree_node *f, double value);
+int choose_branching_site(const context *x, const tree_node *f, double value);
 
-/* tree.c */
-void tree_open(context *x, int leader, const double *u);
-void root_open(context *x, const double *u, int shared);
-int tree_run(context *x, double work);
+/* depth_first_tree.c */
+void open_leader_tree(context *x, int leader, const double *u);
+void open_root(context *x, const double *u, int shared);
+int run_tree(context *x, double work);
 double tree_bound(const context *x);
+double record_close(context *x, tree_node *f, double bound);
 
-/* leaders.c */
-double scan_leader(context *x, int leader, double *u, int warm, int iterations, int swaps);
-int scan_leaders(context *x, const int *leader, int count, double *u, const unsigned char *warm,
+/* root_bounds.c */
+double bound_root(context *x, int leader, double *u, int warm, int iterations, int swaps);
+int bound_roots(context *x, const int *leader, int count, double *u, const unsigned char *warm,
                  int iterations, int swaps, int full, double work, double *bounds, long long *ends);
-void resize(context *x, int least, int most);
+void set_replica_range(context *x, int least, int most);
 
-/* glance.c */
-double glance_leader(context *x, int leader, double *u);
-void adapt(context *x, const double *from, int other, int leader, double *u);
-int glance_leaders(context *x, const int *leader, int count, double *u, double work, double *bounds);
+/* quick_bound.c */
+double quick_bound(context *x, int leader, double *u);
+void adapt_multipliers(context *x, const double *from, int other, int leader, double *u);
+int quick_bounds(context *x, const int *leader, int count, double *u, double work, double *bounds);
 
-/* recall.c */
+/* warm_start.c */
 int memory_prepare(context *x);
 void memory_free(context *x);
-void remember(context *x, const frame *f, double served);
-void remember_root(context *x, double served);
-double recall_leader(context *x, int leader);
-void descend_under(context *x, int leader, int swaps);
-int recall_leaders(context *x, const int *leader, int count, int swaps, double *bounds);
+void store_reduced_costs(context *x, const tree_node *f, double served);
+void store_root(context *x, double served);
+double bound_from_memory(context *x, int leader);
+void descend_under_leader(context *x, int leader, int swaps);
+int bounds_from_memory(context *x, const int *leader, int count, int swaps, double *bounds);
 
-/* span.c */
-size_t row_of(const context *x, int leader);
-size_set span_open(const context *x, int leader);
-void span_note(context *x, int leader, size_set open);
-void span_free(context *x);
-double span_minimum(context *x, frame *f, int all, double slack, int *count);
-int span_close(context *x, frame *f, double rest, double error);
-int span_count(size_set sizes);
-double span_shift(const context *x, int count);
-void span_offer(context *x, double score, const int *replicas, int count);
-void span_keep(context *x, const frame *f);
-int span_warm(context *x, frame *f);
-void span_range(const context *x, frame *f, int *lo, int *hi);
-int span_prepare(context *x, const int *size, int count);
-void span_begin(context *x);
+/* multi_size/multi_size_bound.c */
+size_t memory_row(const context *x, int leader);
+size_set open_sizes(const context *x, int leader);
+void note_open_sizes(context *x, int leader, size_set open);
+void free_sizes(context *x);
+double minimum_of_sizes(context *x, tree_node *f, int all, double slack, int *count);
+int close_sizes(context *x, tree_node *f, double rest, double error);
+int count_sizes(size_set sizes);
+double size_shift(const context *x, int count);
+void offer_size(context *x, double score, const int *replicas, int count);
+void keep_multipliers(context *x, const tree_node *f);
+int warm_start_sizes(context *x, tree_node *f);
+void open_range(const context *x, tree_node *f, int *lo, int *hi);
+int prepare_sizes(context *x, const int *size, int count);
+void begin_sizes(context *x);
 
-/* sizes.c */
-int span_search(context *x, const int *size, int count, const int *leader, int leaders, int steps, int swaps,
+/* multi_size/multi_size_search.c */
+int search_sizes(context *x, const int *size, int count, const int *leader, int leaders, int steps, int swaps,
                 double work);
 
-/* record of the proof */
-int coarsen(double *u, int clients);
-double record_close(context *x, frame *f, double bound);
+/* proof_record.c */
+int round_multipliers(double *u, int clients);
 void record_event(context *x, double kind, double value);
 void record_vector(context *x, const double *u);
 void record_beta(context *x, const double *beta);
+void record_sparse_beta(context *x, const tree_node *f);
 void record_number(context *x, double value);
 
 #endif

@@ -1,138 +1,130 @@
-/* Lagrangean bound of one frame: evaluation, subgradient steps, fixing by reduced cost. */
+/* Lagrangean bound of one node: evaluation, subgradient steps, fixing by reduced cost. */
 #include <math.h>
 #include <string.h>
 
 #include "kernel.h"
 
-/* Steps of the plain bound; found by measuring, none of them matters for correctness. */
-#define PLAIN_MOMENTUM 0.7
-#define PLAIN_PATIENCE 6         /* at least, and a twentieth of the steps that there are */
-#define PLAIN_SHRINK 0.6
-#define PLAIN_STEP_ROOT 1.0
-#define PLAIN_STEP 0.9
-#define WORK_BETWEEN_PAUSES 1e7
-
 /* Has the caller's limit been reached? Asked between evaluations, answered now and then. */
 int must_pause(context *x)
 {
-    if (!x->paused && x->pause && x->work > x->next_pause) {
-        x->next_pause = x->work + WORK_BETWEEN_PAUSES;
-        x->paused = x->pause(x);
+    if (!x->control.paused && x->control.pause && x->effort.work > x->control.next_pause) {
+        x->control.next_pause = x->effort.work + WORK_BETWEEN_PAUSES;
+        x->control.paused = x->control.pause(x);
     }
-    return x->paused;
+    return x->control.paused;
 }
 
 /* What rounding can add to a bound computed in doubles: every sum has at most clients + sites terms,
  * every cost carries at most `sites` multipliers, and `magnitude` bounds the sum of absolute values. */
-double bound_error(const context *x, const frame *f, double served, double least, int count)
+double bound_error(const context *x, const tree_node *f, double served, double least, int count)
 {
     double magnitude = f->constant + served + fabs(least);
-    for (int i = 0; i < count && !x->span.on; i++)
-        magnitude += 2.0 * fabs(x->rho[x->selected[i]]) + f->base[x->selected[i]];
-    if (x->span.on) { /* whatever the sizes select */
-        magnitude += 2.0 * x->span.largest;
+    for (int i = 0; i < count && !x->sizes.active; i++)
+        magnitude += 2.0 * fabs(x->inner.rho[x->inner.selected[i]]) + f->base[x->inner.selected[i]];
+    if (x->sizes.active) { /* whatever the sizes select */
+        magnitude += 2.0 * x->sizes.largest;
         count = f->free_count;
         for (int i = 0; i < count; i++)
-            magnitude += 2.0 * fabs(x->rho[i]) + f->base[i];
+            magnitude += 2.0 * fabs(x->inner.rho[i]) + f->base[i];
     }
-    double terms = x->p.clients + x->p.sites + 24.0, depth = f->beta || f->charged ? x->p.sites : 0.0;
+    double terms = x->p.clients + x->p.sites + 24.0, depth = f->beta || f->has_beta ? x->p.sites : 0.0;
     return 2.0 * UNIT_ROUNDOFF * (terms * magnitude + (6.0 + depth) * (count + 2.0) * served);
 }
 
-/* L(u) for this frame; the rounding error it may carry is at most *error. */
-double evaluate_bound(context *x, frame *f, const double *u, int all_radii, int *count, double *error)
+/* Return L(u) for a node; its rounding error is at most *error. */
+double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, int *count, double *error)
 {
     const problem *p = &x->p;
     if (f->sparse)
-        sparse_gains(x, f, u);
+        sparse_reduced_costs(x, f, u);
     else
-        gains(f->column, f->free_count, u, p->padded, x->rho);
+        reduced_costs(f->column, f->free_count, u, p->padded, x->inner.rho);
     if (p->price) {
-        const double *price = p->price + (size_t)(x->current < 0 ? 0 : x->current) * p->sites;
+        const double *price = p->price + (size_t)(x->view.leader < 0 ? 0 : x->view.leader) * p->sites;
         for (int i = 0; i < f->free_count; i++)
-            x->rho[i] += price[f->free_site[i]];
+            x->inner.rho[i] += price[f->free_site[i]];
     }
-    int priced = f->beta || f->charged;
+    int priced = f->beta || f->has_beta;
     if (priced)
         for (int i = 0; i < f->free_count; i++)
-            x->rho[i] += f->base[i];
-    double served = paid(u, f->fixed_cost, p->padded), slack = BIG;
-    double offset = priced ? total(f->offset, p->padded) : 0.0;
-    x->served = served - offset;
-    if (all_radii && x->cutoff < BIG)
-        slack = x->cutoff * (1.0 + 1e-9) - x->served - f->constant;
+            x->inner.rho[i] += f->base[i];
+    double served = served_cost(u, f->fixed_cost, p->padded), slack = BIG;
+    double offset = priced ? sum_of(f->offset, p->padded) : 0.0;
+    x->evaluated.served = served - offset;
+    if (all_radii && x->best.cutoff < BIG)
+        slack = x->best.cutoff * (1.0 + 1e-9) - x->evaluated.served - f->constant;
     double least = inner_minimum(x, f, all_radii, slack, count);
-    x->work += f->sparse ? 0.0 : (double)f->free_count * p->padded * 0.3;
-    x->work += p->padded * (*count + 6.0) + 200.0;
-    x->iterations++;
+    x->effort.work += f->sparse ? 0.0 : (double)f->free_count * p->padded * 0.3;
+    x->effort.work += p->padded * (*count + 6.0) + 200.0;
+    x->effort.evaluations++;
     *error = 0.0;
     if (least >= BIG)
         return BIG;
     *error = bound_error(x, f, served + offset, least, *count);
-    if (x->span.on)
-        span_close(x, f, f->constant + x->served, *error);
-    return f->constant + x->served + least;
+    if (x->sizes.active)
+        close_sizes(x, f, f->constant + x->evaluated.served, *error);
+    return f->constant + x->evaluated.served + least;
 }
 
 /* Subgradient steps from f->u; leaves the best multipliers there and returns their bound. */
-double improve_bound(context *x, frame *f, int iterations, double *error)
+double improve_bound(context *x, tree_node *f, int iterations, double *error)
 {
     const problem *p = &x->p;
     size_t bytes = (size_t)p->padded * sizeof(double);
     double best = -BIG, lambda = f->root ? PLAIN_STEP_ROOT : PLAIN_STEP, best_error = 0.0;
-    double *u = x->trial, *g = x->best_u;
-    if (f->stale)
-        settle(x, f);
-    const double *most = f->sparse ? f->reach : f->fixed_cost;
+    double *u = x->scratch.u, *g = x->scratch.gradient;
+    if (f->outdated)
+        update_cells(x, f);
+    const double *most = f->sparse ? f->max_multiplier : f->fixed_cost;
     int stall = 0, count, patience = iterations / 20 > PLAIN_PATIENCE ? iterations / 20 : PLAIN_PATIENCE;
     memcpy(u, f->u, bytes);
-    memset(x->direction, 0, bytes);
+    memset(x->scratch.direction, 0, bytes);
     for (int it = 0; it < iterations; it++) {
         size_set open = f->open;
         double e, value = evaluate_bound(x, f, u, 0, &count, &e);
-        if ((f->open ^ open) & x->span.focus) /* fewer sizes: the others get all the steps */
+        if ((f->open ^ open) & x->sizes.focus) /* fewer sizes: the others get all the steps */
             stall = it = 0;
         if (value - e > best) {
             if (value - e > best + 1e-4 * fabs(best))
                 stall = 0;
             best = value - e;
             best_error = e;
-            x->best_at = x->iterations;
+            x->evaluated.best_at = x->effort.evaluations;
             memcpy(f->u, u, bytes);
         } else
             stall++;
-        if (best >= x->cutoff || value >= BIG || it + 1 == iterations || must_pause(x))
+        if (best >= x->best.cutoff || value >= BIG || it + 1 == iterations || must_pause(x))
             break;
         for (int i = 0; i < f->free_count; i++)
             f->frequency[f->free_site[i]] *= 0.9;
         for (int i = 0; i < count; i++)
-            f->frequency[f->free_site[x->selected[i]]] += 0.1;
+            f->frequency[f->free_site[x->inner.selected[i]]] += 0.1;
         for (int c = 0; c < p->padded; c++)
             g[c] = c < p->clients ? 1.0 : 0.0;
         if (f->sparse)
-            sparse_uncover(x, f, x->selected, count, u, g);
+            sparse_subtract_covered(x, f, x->inner.selected, count, u, g);
         else
             for (int i = 0; i < count; i++)
-                uncover(f->column[x->selected[i]], u, p->padded, g);
-        double norm = step_norm(u, most, p->padded, g);
+                subtract_covered(f->column[x->inner.selected[i]], u, p->padded, g);
+        double norm = gradient_norm(u, most, p->padded, g);
         if (norm == 0.0)
             break;
-        double target = x->cutoff < BIG ? x->cutoff : 2.0 * fabs(value) + 1.0;
+        double target = x->best.cutoff < BIG ? x->best.cutoff : 2.0 * fabs(value) + 1.0;
         target += 0.05 * (target - best);
         if (stall >= patience) {
             stall = 0;
             lambda *= PLAIN_SHRINK;
             memcpy(u, f->u, bytes);
         }
-        move(u, u, g, x->direction, PLAIN_MOMENTUM, lambda * (target - value) / norm, most, p->padded);
+        subgradient_step(u, u, g, x->scratch.direction, PLAIN_MOMENTUM, lambda * (target - value) / norm, most, p->padded);
     }
     *error = best_error;
     return best;
 }
 
 /* Fix sites whose inclusion (or exclusion) alone already reaches the cutoff.
- * Returns the number of sites fixed, or -1 when the frame is closed by it. */
-int fix_by_reduced_cost(context *x, frame *f, double base, double error)
+ * Returns the number of sites fixed, or -1 when that closes the node. */
+int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
 {
     const problem *p = &x->p;
     int out = 0, in = 0, n = f->free_count;
@@ -140,17 +132,17 @@ int fix_by_reduced_cost(context *x, frame *f, double base, double error)
     int hi = p->replicas_max - f->in_count;
     if (hi > n)
         hi = n;
-    if (x->span.on) { /* every answer is of one size */
+    if (x->sizes.active) { /* every answer is of one size */
         lo = n + 1;
         hi = -1;
     }
-    int *dropped = x->selected + p->sites, *taken = x->selected + 2 * p->sites;
-    if (x->radius_count == 0)
+    int *dropped = x->inner.selected + p->sites, *taken = x->inner.selected + 2 * p->sites;
+    if (x->inner.radius_count == 0)
         return -1;
     for (int i = 0; i < n; i++) {
-        double with = BIG, without = BIG, rho = x->rho[i];
-        for (int t = 0; t < x->radius_count; t++) {
-            const radius_answer *a = &x->radii[t];
+        double with = BIG, without = BIG, rho = x->inner.rho[i];
+        for (int t = 0; t < x->inner.radius_count; t++) {
+            const radius_minimum *a = &x->inner.radii[t];
             double plus = -BIG, minus = -BIG;
             for (int k = 0; k < 3; k++) {
                 if (a->base[k] <= -BIG)
@@ -172,24 +164,24 @@ int fix_by_reduced_cost(context *x, frame *f, double base, double error)
         }
         with += base - 4.0 * error;
         without += base - 4.0 * error;
-        x->forced[IN][f->free_site[i]] = with;
-        x->forced[OUT][f->free_site[i]] = without;
-        if (with >= x->cutoff) {
+        x->pseudo.forced[IN][f->free_site[i]] = with;
+        x->pseudo.forced[OUT][f->free_site[i]] = without;
+        if (with >= x->best.cutoff) {
             dropped[out++] = i;
-            if (with < x->closed)
-                x->closed = with;
+            if (with < x->tree.closed)
+                x->tree.closed = with;
         }
-        if (without >= x->cutoff) {
+        if (without >= x->best.cutoff) {
             taken[in++] = f->free_site[i];
-            if (without < x->closed)
-                x->closed = without;
-            if (with >= x->cutoff)
+            if (without < x->tree.closed)
+                x->tree.closed = without;
+            if (with >= x->best.cutoff)
                 return -1;
         }
     }
     if (out + in == 0)
         return 0;
-    if (x->recording) {
+    if (x->proof.recording) {
         record_event(x, 1.0, 0.0);
         record_vector(x, f->u);
         record_number(x, out);
@@ -200,12 +192,12 @@ int fix_by_reduced_cost(context *x, frame *f, double base, double error)
             record_number(x, taken[i]);
     }
     for (int i = out - 1; i >= 0; i--)
-        frame_drop(x, f, dropped[i], out <= 6);
+        node_drop_site(x, f, dropped[i], out <= 6);
     if (out > 6)
-        frame_rebuild(x, f);
+        node_rebuild_columns(x, f);
     for (int i = 0; i < in; i++)
-        frame_fix_in(x, f, taken[i]);
-    if (f->stale)
-        settle(x, f);
+        node_fix_in(x, f, taken[i]);
+    if (f->outdated)
+        update_cells(x, f);
     return out + in;
 }

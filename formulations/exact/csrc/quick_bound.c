@@ -3,77 +3,70 @@
 
 #include "kernel.h"
 
-#define BLOCK 1024              /* clients whose weights and multipliers stay in the nearest caches */
-#define TOGETHER 16             /* leaders that are looked at in one pass over the RTTs */
-
 /* Put the root of a leader (not -1) in memory, all but its reduced costs, and its multipliers `u` (clients), cut
  * to what they are at most, in `padded` too. */
-static void root_to_memory(context *x, int leader, double *u, double *padded)
+static void store_quick_root(context *x, int leader, double *u, double *padded)
 {
     const problem *p = &x->p;
     size_t S = (size_t)p->sites, row = (size_t)leader;
-    turn_to(x, leader);
-    x->costed = -2;
-    for (int s = 0; s < p->sites; s++)
-        if (s == leader || p->must_hold[s])
-            costs_of_site(x, leader, s);
-    root_open(x, u, 1);
-    if (x->stop)
+    costs_of_fixed_sites(x, leader);
+    open_root(x, u, 1);
+    if (x->control.out_of_memory)
         return;
-    frame *f = &x->stack[0];
+    tree_node *f = &x->tree.stack[0];
     memcpy(padded, f->u, (size_t)p->padded * sizeof(double));
     memcpy(u, f->u, (size_t)p->clients * sizeof(double));
-    remember_root(x, paid(f->u, f->fixed_cost, p->padded));
+    store_root(x, served_cost(f->u, f->fixed_cost, p->padded));
     for (int s = 0; s < p->sites; s++)
-        x->known_rho[row * S + (size_t)s] = p->price ? p->price[row * S + (size_t)s] : 0.0;
-    x->work += (double)f->free_count * p->padded * 0.3 + p->padded * 6.0 + 200.0;
-    x->iterations++;
-    x->depth = 0;
+        x->memory.rho[row * S + (size_t)s] = p->price ? p->price[row * S + (size_t)s] : 0.0;
+    x->effort.work += (double)f->free_count * p->padded * 0.3 + p->padded * 6.0 + 200.0;
+    x->effort.evaluations++;
+    x->tree.depth = 0;
 }
 
-/* Bound up to TOGETHER leaders (not -1) by their multipliers `u` (clients each), which are cut to what they take
+/* Bound up to LEADERS_PER_PASS leaders (not -1) by their multipliers `u` (clients each), which are cut to what they take
  * at most.  The RTTs are read once for all of them: they do not fit into any cache, what is done with
  * them for one leader is soon done. */
-static void glance_together(context *x, const int *leader, int count, double *u, double *bounds)
+static void quick_bound_block(context *x, const int *leader, int count, double *u, double *bounds)
 {
     const problem *p = &x->p;
     size_t S = (size_t)p->sites, width = (size_t)p->padded;
-    if (!x->together && !(x->together = malloc(TOGETHER * width * sizeof(double) + 8))) {
-        x->stop = 1;
+    if (!x->scratch.block_u && !(x->scratch.block_u = malloc(LEADERS_PER_PASS * width * sizeof(double) + 8))) {
+        x->control.out_of_memory = 1;
         return;
     }
-    for (int i = 0; i < count && !x->stop; i++)
-        root_to_memory(x, leader[i], u + (size_t)i * (size_t)p->clients, x->together + (size_t)i * width);
-    for (size_t first = 0; first < width && !x->stop; first += BLOCK) {
-        int cells = (int)(width - first < BLOCK ? width - first : BLOCK);
+    for (int i = 0; i < count && !x->control.out_of_memory; i++)
+        store_quick_root(x, leader[i], u + (size_t)i * (size_t)p->clients, x->scratch.block_u + (size_t)i * width);
+    for (size_t first = 0; first < width && !x->control.out_of_memory; first += BLOCK_CLIENTS) {
+        int cells = (int)(width - first < BLOCK_CLIENTS ? width - first : BLOCK_CLIENTS);
         for (size_t s = 0; s < S; s++)
             for (int i = 0; i < count && p->may_hold[s]; i++)
-                x->known_rho[(size_t)leader[i] * S + s] += gain_from_rtts(
+                x->memory.rho[(size_t)leader[i] * S + s] += reduced_cost_from_rtts(
                     p->rtt + s * width + first, p->near_weight + first, p->relay_weight + first,
-                    p->site_rtt[s * S + (size_t)leader[i]], x->together + (size_t)i * width + first, cells);
+                    p->site_rtt[s * S + (size_t)leader[i]], x->scratch.block_u + (size_t)i * width + first, cells);
     }
     for (int i = 0; i < count; i++)
-        bounds[i] = x->stop ? 0.0 : recall_leader(x, leader[i]);
+        bounds[i] = x->control.out_of_memory ? 0.0 : bound_from_memory(x, leader[i]);
 }
 
 /* One leader alone; returns its bound. */
-double glance_leader(context *x, int leader, double *u)
+double quick_bound(context *x, int leader, double *u)
 {
     double bound = 0.0;
-    glance_together(x, &leader, 1, u, &bound);
+    quick_bound_block(x, &leader, 1, u, &bound);
     return bound;
 }
 
 /* Guess multipliers `u` of a leader from good ones of another, `from`: a multiplier is about what its client
  * costs, and when the leader changes so does the relay from the nearest replica, taken to be one of the
  * incumbent's. */
-void adapt(context *x, const double *from, int other, int leader, double *u)
+void adapt_multipliers(context *x, const double *from, int other, int leader, double *u)
 {
     const problem *p = &x->p;
     for (int c = 0; c < p->clients; c++) {
-        size_t near = (size_t)x->replicas[0];
-        for (int i = 1; i < x->replica_count; i++) {
-            size_t site = (size_t)x->replicas[i];
+        size_t near = (size_t)x->best.replicas[0];
+        for (int i = 1; i < x->best.count; i++) {
+            size_t site = (size_t)x->best.replicas[i];
             if (p->rank[site * (size_t)p->padded + (size_t)c] < p->rank[near * (size_t)p->padded + (size_t)c])
                 near = site;
         }
@@ -81,23 +74,23 @@ void adapt(context *x, const double *from, int other, int leader, double *u)
         double changed = from[c] + p->relay_weight[c] * (to[leader] - to[other]);
         u[c] = changed > 0.0 ? changed : 0.0;
     }
-    if (x->recording) /* what goes into a proof has few digits */
-        coarsen(u, p->clients);
+    if (x->proof.recording) /* what goes into a proof has few digits */
+        round_multipliers(u, p->clients);
 }
 
-/* Glance at leaders in turn, until `work` is done or the caller's limit is reached, but always at the first;
+/* Bound leaders in turn, one evaluation each, until `work` is done or the caller's limit is reached, but always at the first;
  * returns how many. */
-int glance_leaders(context *x, const int *leader, int count, double *u, double work, double *bounds)
+int quick_bounds(context *x, const int *leader, int count, double *u, double work, double *bounds)
 {
     int done = 0;
-    double enough = x->work + work, each = 0.3 * x->p.sites * x->p.padded + 200.0;
-    while (done < count && !x->stop && (done == 0 || (x->work < enough && !must_pause(x)))) {
-        double room = (enough - x->work) / each;
-        int together = room < 1.0 ? 1 : room < TOGETHER ? (int)room : TOGETHER;
-        if (together > count - done)
-            together = count - done;
-        glance_together(x, leader + done, together, u + (size_t)done * (size_t)x->p.clients, bounds + done);
-        done += together;
+    double enough = x->effort.work + work, each = 0.3 * x->p.sites * x->p.padded + 200.0;
+    while (done < count && !x->control.out_of_memory && (done == 0 || (x->effort.work < enough && !must_pause(x)))) {
+        double room = (enough - x->effort.work) / each;
+        int block = room < 1.0 ? 1 : room < LEADERS_PER_PASS ? (int)room : LEADERS_PER_PASS;
+        if (block > count - done)
+            block = count - done;
+        quick_bound_block(x, leader + done, block, u + (size_t)done * (size_t)x->p.clients, bounds + done);
+        done += block;
     }
     return done;
 }

@@ -10,16 +10,16 @@
 double score_of(context *x, const int *replicas, int count, double *radius)
 {
     const problem *p = &x->p;
-    double total = x->current < 0 ? 0.0 : p->direct[x->current];
-    int *rank = x->enum_rank;
-    double *cost = x->enum_cost;
-    if (count < p->replicas_min || count > p->replicas_max || (x->span.on && x->span.at[count] < 0))
+    double total = x->view.leader < 0 ? 0.0 : p->direct[x->view.leader];
+    int *rank = x->scratch.rank;
+    double *cost = x->scratch.cost;
+    if (count < p->replicas_min || count > p->replicas_max || (x->sizes.active && x->sizes.at[count] < 0))
         return BIG;
-    if (p->replica_caps.count && !caps_allow(&p->replica_caps, replicas, count, x->counts))
+    if (p->replica_caps.count && !caps_allow(&p->replica_caps, replicas, count, x->scratch.cap_counts))
         return BIG;
     *radius = 0.0;
-    if (x->current >= 0) {
-        if (!quorum_radius(x, x->current, replicas, count, radius))
+    if (x->view.leader >= 0) {
+        if (!quorum_radius(x, x->view.leader, replicas, count, radius))
             return BIG;
     } else if (any_leader(x, replicas, count) < 0)
         return BIG;
@@ -27,7 +27,7 @@ double score_of(context *x, const int *replicas, int count, double *radius)
         rank[c] = INT_MAX;
     for (int i = 0; i < count; i++) {
         const int *r = p->rank + (size_t)replicas[i] * p->padded;
-        const double *w = x->costs + (size_t)replicas[i] * p->padded;
+        const double *w = x->view.costs + (size_t)replicas[i] * p->padded;
         for (int c = 0; c < p->padded; c++)
             if (r[c] < rank[c]) {
                 rank[c] = r[c];
@@ -37,62 +37,26 @@ double score_of(context *x, const int *replicas, int count, double *radius)
     for (int c = 0; c < p->clients; c++)
         total += cost[c];
     if (p->price) {
-        const double *price = p->price + (size_t)(x->current < 0 ? 0 : x->current) * p->sites;
+        const double *price = p->price + (size_t)(x->view.leader < 0 ? 0 : x->view.leader) * p->sites;
         for (int i = 0; i < count; i++)
             total += price[replicas[i]];
     }
-    x->work += 2.0 * count * p->padded;
-    return total + p->quorum_weight * *radius - (x->span.on ? span_shift(x, count) : 0.0);
-}
-
-/* Take a configuration as incumbent when it is better. */
-void offer(context *x, double score, const int *replicas, int count)
-{
-    if (score >= x->score)
-        return;
-    if (x->span.on) {
-        span_offer(x, score, replicas, count);
-        return;
-    }
-    x->score = score;
-    x->leader = x->current;
-    x->replica_count = count;
-    memcpy(x->replicas, replicas, (size_t)count * sizeof(int));
-    set_cutoff(x);
-}
-
-/* What closes where a score is known: that, less what a bound may stay below it. */
-double cutoff_of(const context *x, double score)
-{
-    double cutoff = score - x->tolerance * score;
-    if (x->p.granularity > 0.0) {
-        /* more than score − granularity is as good as score */
-        double whole = nextafter(score - x->p.granularity * (1.0 - 1e-6), BIG);
-        if (whole < cutoff)
-            cutoff = whole;
-    }
-    return cutoff;
-}
-
-/* What closes a node now. */
-void set_cutoff(context *x)
-{
-    if (x->score < BIG)
-        x->cutoff = cutoff_of(x, x->score);
+    x->effort.work += 2.0 * count * p->padded;
+    return total + p->quorum_weight * *radius - (x->sizes.active ? size_shift(x, count) : 0.0);
 }
 
 /* Best-improvement swaps from `replicas` (changed in place) under the current leader.
  *
  * delta(in s, out r) = gain[s] + loss[r] + extra[s][r]: one pass over (site, client) prices the whole
  * neighbourhood (Resende and Werneck 2007, here with closest assignment, so gains may be negative). */
-double descend(context *x, int *replicas, int count, int limit)
+double swap_descent(context *x, int *replicas, int count, int limit)
 {
     const problem *p = &x->p;
-    int padded = p->padded, sites = p->sites, leader = x->current;
+    int padded = p->padded, sites = p->sites, leader = x->view.leader;
     double radius, score = score_of(x, replicas, count, &radius);
-    int *first = x->enum_rank, *second = first + padded, *owner = second + padded;
-    double *w1 = x->enum_cost, *w2 = w1 + padded;
-    double *loss = x->key, *extra = loss + sites;
+    int *first = x->scratch.rank, *second = first + padded, *owner = second + padded;
+    double *w1 = x->scratch.cost, *w2 = w1 + padded;
+    double *loss = x->scratch.key, *extra = loss + sites;
     double cheapest_radius = 0.0;
     if (score >= BIG)
         return BIG;
@@ -106,7 +70,7 @@ double descend(context *x, int *replicas, int count, int limit)
         }
         for (int i = 0; i < count; i++) {
             const int *r = p->rank + (size_t)replicas[i] * padded;
-            const double *w = x->costs + (size_t)replicas[i] * padded;
+            const double *w = x->view.costs + (size_t)replicas[i] * padded;
             for (int c = 0; c < p->clients; c++)
                 if (r[c] < first[c]) {
                     second[c] = first[c];
@@ -132,7 +96,7 @@ double descend(context *x, int *replicas, int count, int limit)
             if (member)
                 continue;
             const int *r = p->rank + (size_t)s * padded;
-            const double *w = x->costs + (size_t)s * padded;
+            const double *w = x->view.costs + (size_t)s * padded;
             double gain = price ? price[s] : 0.0;
             for (int i = 0; i < count; i++)
                 extra[i] = 0.0;
@@ -157,7 +121,7 @@ double descend(context *x, int *replicas, int count, int limit)
                                    distance_of(x, leader, s) >= radius; /* neither is waited for */
                     replicas[i] = s;
                     ok = !p->replica_caps.count ||
-                         caps_allow(&p->replica_caps, replicas, count, x->counts);
+                         caps_allow(&p->replica_caps, replicas, count, x->scratch.cap_counts);
                     if (ok && same)
                         ok = count >= p->voters;
                     else if (ok && leader >= 0)
@@ -176,7 +140,7 @@ double descend(context *x, int *replicas, int count, int limit)
                 }
             }
         }
-        x->work += 2.0 * (double)sites * padded;
+        x->effort.work += 2.0 * (double)sites * padded;
         if (best_in < 0 || must_pause(x))
             break;
         int old = replicas[best_out];
@@ -188,17 +152,17 @@ double descend(context *x, int *replicas, int count, int limit)
         }
         score = changed;
     }
-    offer(x, score, replicas, count);
+    offer_incumbent(x, score, replicas, count);
     return score;
 }
 
 /* A feasible set for the current leader, closest-first and cheapest-first; its size, or 0. */
-int first_set(context *x, int *replicas)
+int first_feasible_set(context *x, int *replicas)
 {
     const problem *p = &x->p;
-    int count = 0, leader = x->current, votes = 0, sites = p->sites;
+    int count = 0, leader = x->view.leader, votes = 0, sites = p->sites;
     double radius;
-    int *vote = x->selected;
+    int *vote = x->inner.selected;
     for (int s = 0; s < sites; s++)
         if (s == leader || p->must_hold[s]) {
             replicas[count++] = s;
@@ -209,29 +173,29 @@ int first_set(context *x, int *replicas)
         return 0;
     for (int pass = 0; pass < 2; pass++)
         for (int t = 0; t < sites; t++) {
-            int s = leader < 0 ? t : x->near_order[t], known = 0;
+            int s = leader < 0 ? t : x->view.near_order[t], member = 0;
             int enough = pass == 0 ? votes >= p->voters
                                    : count >= p->replicas_min && count >= p->voters;
             if (enough || (count >= p->replicas_max && pass == 1))
                 break;
             for (int i = 0; i < count; i++)
-                known |= replicas[i] == s;
+                member |= replicas[i] == s;
             if (pass == 0) {
                 int already = 0;
                 for (int i = 0; i < votes; i++)
                     already |= vote[i] == s;
-                if (already || !p->may_vote[s] || (!known && count >= p->replicas_max))
+                if (already || !p->may_vote[s] || (!member && count >= p->replicas_max))
                     continue;
                 vote[votes] = s;
-                if (p->voter_caps.count && !caps_allow(&p->voter_caps, vote, votes + 1, x->counts))
+                if (p->voter_caps.count && !caps_allow(&p->voter_caps, vote, votes + 1, x->scratch.cap_counts))
                     continue;
             }
-            if (!known) {
+            if (!member) {
                 if (!p->may_hold[s])
                     continue;
                 replicas[count] = s;
                 if (p->replica_caps.count &&
-                    !caps_allow(&p->replica_caps, replicas, count + 1, x->counts))
+                    !caps_allow(&p->replica_caps, replicas, count + 1, x->scratch.cap_counts))
                     continue;
                 count++;
             }
@@ -244,13 +208,13 @@ int first_set(context *x, int *replicas)
 /* Where to start under the current leader: the incumbent's replicas where they can be adapted. */
 int start_set(context *x, int *set)
 {
-    int count = x->replica_count, leader = x->current, known = leader < 0;
+    int count = x->best.count, leader = x->view.leader, member = leader < 0;
     double radius, least = BIG;
-    if (x->score < BIG) {
-        memcpy(set, x->replicas, (size_t)count * sizeof(int));
+    if (x->best.score < BIG) {
+        memcpy(set, x->best.replicas, (size_t)count * sizeof(int));
         for (int i = 0; i < count; i++)
-            known |= set[i] == leader;
-        if (known)
+            member |= set[i] == leader;
+        if (member)
             return count;
         int best = -1;
         for (int i = 0; i < count; i++) {
@@ -270,17 +234,17 @@ int start_set(context *x, int *set)
             return count;
         }
     }
-    return first_set(x, set);
+    return first_feasible_set(x, set);
 }
 
 /* Start multipliers: half way between the cheapest and the second cheapest replica of each client. */
-void start_multipliers(context *x, frame *f, const int *set, int count)
+void start_multipliers(context *x, tree_node *f, const int *set, int count)
 {
     const problem *p = &x->p;
     for (int c = 0; c < p->clients; c++) {
         double one = BIG, two = BIG;
         for (int i = 0; i < count; i++) {
-            double w = x->costs[(size_t)set[i] * p->padded + c];
+            double w = x->view.costs[(size_t)set[i] * p->padded + c];
             if (w < one) {
                 two = one;
                 one = w;

@@ -1,66 +1,12 @@
-/* Frames: the states of the tree, with their cost columns and multipliers. */
+/* Nodes: the states of the tree, with their cost columns and multipliers. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernel.h"
 
-/* costs[j][c] = A_c d(c, j) + B_c d(j, leader), for one site j. */
-void costs_of_site(context *x, int leader, int j)
-{
-    const problem *p = &x->p;
-    double relay = leader < 0 || j == leader ? 0.0 : p->site_rtt[(size_t)j * p->sites + leader];
-    const double *rtt = p->rtt + (size_t)j * p->padded;
-    double *out = x->costs + (size_t)j * p->padded;
-    for (int c = 0; c < p->padded; c++)
-        out[c] = p->near_weight[c] * rtt[c] + p->relay_weight[c] * relay;
-}
-
-/* Make `leader` the one under work: the sites by distance from it, shell sort (ties: site order). */
-void turn_to(context *x, int leader)
-{
-    const problem *p = &x->p;
-    x->current = leader;
-    x->ordered_is_current = 0;
-    if (leader < 0)
-        return;
-    const double *d = p->site_rtt + (size_t)leader * p->sites;
-    int *order = x->near_order;
-    if (x->known[leader]) { /* sorted before */
-        memcpy(order, x->known_near + (size_t)leader * (size_t)p->sites, (size_t)p->sites * sizeof(int));
-        return;
-    }
-    for (int i = 0; i < p->sites; i++)
-        order[i] = i;
-    for (int gap = p->sites / 2; gap > 0; gap /= 2)
-        for (int i = gap; i < p->sites; i++) {
-            int s = order[i], at = i;
-            double key = s == leader ? 0.0 : d[s];
-            while (at >= gap) {
-                int o = order[at - gap];
-                double other = o == leader ? 0.0 : d[o];
-                if (other < key || (other == key && o < s))
-                    break;
-                order[at] = o;
-                at -= gap;
-            }
-            order[at] = s;
-        }
-}
-
-/* All costs under a leader, who is the one under work from now on. */
-void costs_for_leader(context *x, int leader)
-{
-    int known = x->costed == leader;
-    for (int j = 0; j < x->p.sites && !known; j++)
-        costs_of_site(x, leader, j);
-    x->costed = leader;
-    if (!known || x->current != leader)
-        turn_to(x, leader);
-}
-
-/* Make room for `columns` columns; a frame keeps its memory when it leaves the stack. */
-int frame_alloc(context *x, frame *f, int columns)
+/* Make room for `columns` columns; a node keeps its memory when it leaves the stack. */
+int node_alloc(context *x, tree_node *f, int columns)
 {
     size_t sites = (size_t)x->p.sites, padded = (size_t)x->p.padded;
     size_t wanted = (columns > 0 ? (size_t)columns : 1) * padded + 1;
@@ -86,7 +32,7 @@ int frame_alloc(context *x, frame *f, int columns)
            f->fixed_rank && f->u && f->offset && f->frequency && f->base;
 }
 
-void frame_release(frame *f)
+void node_free(tree_node *f)
 {
     free(f->state);
     free(f->free_site);
@@ -100,21 +46,21 @@ void frame_release(frame *f)
     free(f->frequency);
     free(f->base);
     free(f->own_beta);
-    free(f->plain);
-    free(f->reach);
+    free(f->plain_cost);
+    free(f->max_multiplier);
     cells_release(&f->cells);
     memset(f, 0, sizeof(*f));
 }
 
 /* Take the site at `position` off the free list; its own multipliers beta leave every sum. */
-void frame_drop(context *x, frame *f, int position, int adjust)
+void node_drop_site(context *x, tree_node *f, int position, int adjust)
 {
     int last = --f->free_count, site = f->free_site[position], padded = x->p.padded;
     f->state[site] = OUT;
     f->free_site[position] = f->free_site[last];
     f->base[position] = f->base[last];
     if (f->sparse) {
-        f->stale = 1;
+        f->outdated = 1;
         return;
     }
     f->column[position] = f->column[last];
@@ -123,58 +69,58 @@ void frame_drop(context *x, frame *f, int position, int adjust)
     const double *beta = f->beta + (size_t)site * padded;
     const int *rank = x->p.rank + (size_t)site * padded;
     /* the bound does not fall when u follows */
-    without(f->u, f->fixed_rank, rank, beta, padded);
+    subtract_beta(f->u, f->fixed_rank, rank, beta, padded);
     for (int c = 0; c < padded; c++)
         f->u[c] = f->u[c] > 0.0 ? f->u[c] : 0.0;
     if (!adjust)
         return;
     for (int i = 0; i < f->free_count; i++)
-        without(f->column[i], x->p.rank + (size_t)f->free_site[i] * padded, rank, beta, padded);
-    without(f->fixed_cost, f->fixed_rank, rank, beta, padded);
-    without(f->offset, f->fixed_rank, rank, beta, padded);
+        subtract_beta(f->column[i], x->p.rank + (size_t)f->free_site[i] * padded, rank, beta, padded);
+    subtract_beta(f->fixed_cost, f->fixed_rank, rank, beta, padded);
+    subtract_beta(f->offset, f->fixed_rank, rank, beta, padded);
 }
 
-/* A replica at `site` is certain: every client looks no farther than it. */
-void frame_fix_in(context *x, frame *f, int site)
+/* Fix a replica at `site`: no client uses a site that it ranks after this one. */
+void node_fix_in(context *x, tree_node *f, int site)
 {
     const problem *p = &x->p;
     const int *rank = p->rank + (size_t)site * p->padded;
-    const double *cost = x->costs + (size_t)site * p->padded;
+    const double *cost = x->view.costs + (size_t)site * p->padded;
     for (int i = 0; i < f->free_count; i++)
         if (f->free_site[i] == site) {
-            frame_drop(x, f, i, 0);
+            node_drop_site(x, f, i, 0);
             break;
         }
     f->state[site] = IN;
     f->in_site[f->in_count++] = site;
     if (p->price)
-        f->constant += p->price[(size_t)(x->current < 0 ? 0 : x->current) * p->sites + site];
+        f->constant += p->price[(size_t)(x->view.leader < 0 ? 0 : x->view.leader) * p->sites + site];
     if (f->sparse) {
-        f->stale = 1;
-        stop_at(rank, cost, p->padded, f->fixed_rank, f->plain, f->offset);
+        f->outdated = 1;
+        stop_at_site(rank, cost, p->padded, f->fixed_rank, f->plain_cost, f->offset);
         return;
     }
-    stop_at(rank, cost, p->padded, f->fixed_rank, f->fixed_cost, f->offset);
+    stop_at_site(rank, cost, p->padded, f->fixed_rank, f->fixed_cost, f->offset);
     for (int i = 0; i < f->free_count; i++) {
         const int *other = p->rank + (size_t)f->free_site[i] * p->padded;
         if (!f->shared)
-            mask(f->column[i], other, f->fixed_rank, p->padded);
+            mask_column(f->column[i], other, f->fixed_rank, p->padded);
         if (f->beta)
-            f->base[i] = remaining(f->beta + (size_t)f->free_site[i] * p->padded, other, f->fixed_rank,
-                                   rank, p->padded, f->fixed_cost, f->offset, x->trial);
+            f->base[i] = remaining_beta(f->beta + (size_t)f->free_site[i] * p->padded, other, f->fixed_rank,
+                                   rank, p->padded, f->fixed_cost, f->offset, x->scratch.u);
     }
     for (int c = 0; c < p->padded; c++)
         if (f->u[c] > f->fixed_cost[c])
             f->u[c] = f->fixed_cost[c];
 }
 
-/* The frame of everything under one leader.
+/* Make the root: the node of everything under one leader.
  *
  * `shared`: its columns are the costs themselves, neither copied nor masked, so it must not be branched
  * on. Where the leader alone is certain a mask changes nothing: u never passes the leader's own cost, and
  * a site that a client ranks after the leader costs it no less. With more certain sites it leaves out
  * what is <= 0, so the bound is valid, but weaker. */
-void frame_root(context *x, frame *f, int leader, int shared)
+void node_make_root(context *x, tree_node *f, int leader, int shared)
 {
     const problem *p = &x->p;
     size_t padded = (size_t)p->padded;
@@ -182,12 +128,12 @@ void frame_root(context *x, frame *f, int leader, int shared)
     f->constant = leader < 0 ? 0.0 : p->direct[leader];
     f->bound = 0.0;
     f->beta = NULL;
-    f->fresh = f->root = 1;
+    f->is_new = f->root = 1;
     f->warm = 0;
-    f->open = x->span.on ? span_open(x, leader) : 0;
+    f->open = x->sizes.active ? open_sizes(x, leader) : 0;
     f->shared = shared;
-    f->sparse = f->stale = f->charged = 0;
-    f->decided = -1;
+    f->sparse = f->outdated = f->has_beta = 0;
+    f->branched_site = -1;
     for (int c = 0; c < p->padded; c++) {
         f->fixed_cost[c] = c < p->clients ? BIG : 0.0;
         f->fixed_rank[c] = INT_MAX;
@@ -201,7 +147,7 @@ void frame_root(context *x, frame *f, int leader, int shared)
         if (fixed || !p->may_hold[j])
             continue;
         f->state[j] = FREE;
-        double *cost = x->costs + (size_t)j * padded;
+        double *cost = x->view.costs + (size_t)j * padded;
         f->column[f->free_count] = shared ? cost : f->block + (size_t)f->free_count * padded;
         if (!shared)
             memcpy(f->column[f->free_count], cost, padded * sizeof(double));
@@ -209,11 +155,11 @@ void frame_root(context *x, frame *f, int leader, int shared)
     }
     for (int j = 0; j < p->sites; j++)
         if (j == leader || p->must_hold[j])
-            frame_fix_in(x, f, j);
+            node_fix_in(x, f, j);
 }
 
 /* `child` becomes `parent` with one more replica. */
-void frame_copy(context *x, frame *child, const frame *parent, int site)
+void node_make_child(context *x, tree_node *child, const tree_node *parent, int site)
 {
     size_t sites = (size_t)x->p.sites, padded = (size_t)x->p.padded;
     child->free_count = parent->free_count;
@@ -226,12 +172,12 @@ void frame_copy(context *x, frame *child, const frame *parent, int site)
         memcpy(child->column[i], parent->column[i], padded * sizeof(double));
     }
     child->sparse = parent->sparse;
-    child->stale = 0;
-    child->charged = parent->charged;
+    child->outdated = 0;
+    child->has_beta = parent->has_beta;
     child->open = parent->open;
     if (parent->sparse) {
-        memcpy(child->plain, parent->plain, padded * sizeof(double));
-        memcpy(child->reach, parent->reach, padded * sizeof(double));
+        memcpy(child->plain_cost, parent->plain_cost, padded * sizeof(double));
+        memcpy(child->max_multiplier, parent->max_multiplier, padded * sizeof(double));
     }
     memcpy(child->fixed_cost, parent->fixed_cost, padded * sizeof(double));
     memcpy(child->fixed_rank, parent->fixed_rank, padded * sizeof(int));
@@ -242,9 +188,9 @@ void frame_copy(context *x, frame *child, const frame *parent, int site)
     memcpy(child->offset, parent->offset, padded * sizeof(double));
     child->bound = parent->bound;
     child->constant = parent->constant;
-    child->fresh = 1;
+    child->is_new = 1;
     child->root = child->shared = child->warm = 0;
-    frame_fix_in(x, child, site);
+    node_fix_in(x, child, site);
     if (parent->sparse)
-        settle_child(x, child, parent);
+        derive_cells(x, child, parent);
 }

@@ -4,7 +4,7 @@
 #include "kernel.h"
 
 /* 1 when adding `site` keeps every level within its cap; then the counts include it. */
-static int caps_add(const levels *caps, int site, int *counts, int stride)
+static int caps_add(const cap_levels *caps, int site, int *counts, int stride)
 {
     for (int k = 0; k < caps->count; k++)
         if (counts[k * stride + caps->label[k][site]] >= caps->cap[k])
@@ -14,14 +14,14 @@ static int caps_add(const levels *caps, int site, int *counts, int stride)
     return 1;
 }
 
-static void caps_clear(const levels *caps, int *counts, int stride)
+static void caps_clear(const cap_levels *caps, int *counts, int stride)
 {
     for (int k = 0; k < caps->count; k++)
         memset(counts + k * stride, 0, (size_t)caps->labels[k] * sizeof(int));
 }
 
 /* Do these sites respect every cap? */
-int caps_allow(const levels *caps, const int *sites, int count, int *scratch)
+int caps_allow(const cap_levels *caps, const int *sites, int count, int *scratch)
 {
     int stride = 0;
     for (int k = 0; k < caps->count; k++)
@@ -66,7 +66,7 @@ int quorum_radius(context *x, int leader, const int *replicas, int count, double
         return 1;
     }
     int stride = p->sites, votes = 0;
-    int *counts = x->counts, *order = x->pick;
+    int *counts = x->scratch.cap_counts, *order = x->scratch.pick;
     caps_clear(&p->voter_caps, counts, stride);
     if (!p->may_vote[leader])
         return 0;

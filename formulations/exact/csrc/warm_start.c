@@ -1,61 +1,59 @@
-/* What the multipliers of one |R| say about another.
+/* Bounds of leaders for another |R| by the multipliers of the last one.
  *
  * At given multipliers the reduced costs rho of a leader do not depend on the number of replicas, only the
- * inner problem does. So they are kept with every look at a leader, and after `resize` the bound of the new
+ * inner problem does. So they are kept whenever a leader is bounded, and after set_replica_range the bound of the new
  * size costs a selection among the sites, with no pass over the clients. */
 #include <string.h>
 
 #include "kernel.h"
 
-#define DESCENTS 1            /* as many as the first scan of a problem makes; found by measuring */
-
 int memory_prepare(context *x)
 {
     size_t rows = (size_t)x->p.sites + 1, S = (size_t)x->p.sites;
-    x->known_rho = malloc(rows * S * sizeof(double));
-    x->known_near = malloc(rows * S * sizeof(int));
-    x->known_served = malloc(rows * sizeof(double));
-    x->known = calloc(rows, 1);
-    return x->known_rho && x->known_near && x->known_served && x->known;
+    x->memory.rho = malloc(rows * S * sizeof(double));
+    x->memory.near_order = malloc(rows * S * sizeof(int));
+    x->memory.served = malloc(rows * sizeof(double));
+    x->memory.stored = calloc(rows, 1);
+    return x->memory.rho && x->memory.near_order && x->memory.served && x->memory.stored;
 }
 
 void memory_free(context *x)
 {
-    free(x->known_rho);
-    free(x->known_near);
-    free(x->known_served);
-    free(x->known);
+    free(x->memory.rho);
+    free(x->memory.near_order);
+    free(x->memory.served);
+    free(x->memory.stored);
 }
 
-/* Keep x->rho, which must be that of the root `f` at f->u; `served` is the sum of min(u, fixed_cost) there. */
-void remember(context *x, const frame *f, double served)
+/* Keep x->inner.rho, which must be that of the root `f` at f->u; `served` is the sum of min(u, fixed_cost) there. */
+void store_reduced_costs(context *x, const tree_node *f, double served)
 {
-    size_t S = (size_t)x->p.sites, row = row_of(x, x->current);
-    double *rho = x->known_rho + row * S;
+    size_t S = (size_t)x->p.sites, row = memory_row(x, x->view.leader);
+    double *rho = x->memory.rho + row * S;
     for (int i = 0; i < f->free_count; i++)
-        rho[f->free_site[i]] = x->rho[i];
-    remember_root(x, served);
+        rho[f->free_site[i]] = x->inner.rho[i];
+    store_root(x, served);
 }
 
 /* Keep of the leader under work what does not depend on a site: the order of the sites, and `served`. */
-void remember_root(context *x, double served)
+void store_root(context *x, double served)
 {
-    size_t S = (size_t)x->p.sites, row = row_of(x, x->current);
-    if (x->current >= 0 && !x->known[row])
-        memcpy(x->known_near + row * S, x->near_order, S * sizeof(int));
-    x->known_served[row] = served;
-    x->known[row] = 1;
+    size_t S = (size_t)x->p.sites, row = memory_row(x, x->view.leader);
+    if (x->view.leader >= 0 && !x->memory.stored[row])
+        memcpy(x->memory.near_order + row * S, x->view.near_order, S * sizeof(int));
+    x->memory.served[row] = served;
+    x->memory.stored[row] = 1;
 }
 
-/* The root of a leader as far as the inner problem looks at it: no costs, nothing about clients. */
-static void root_sites(context *x, frame *f, int leader)
+/* Make the root of a leader as far as the inner problem needs it: no costs, nothing about clients. */
+static void root_without_costs(context *x, tree_node *f, int leader)
 {
     const problem *p = &x->p;
     const double *price = p->price ? p->price + (size_t)(leader < 0 ? 0 : leader) * (size_t)p->sites : NULL;
     f->free_count = f->in_count = 0;
     f->constant = leader < 0 ? 0.0 : p->direct[leader];
     f->beta = NULL;
-    f->sparse = f->stale = f->charged = 0;
+    f->sparse = f->outdated = f->has_beta = 0;
     for (int s = 0; s < p->sites; s++) {
         if (s == leader || p->must_hold[s]) {
             f->state[s] = IN;
@@ -70,69 +68,69 @@ static void root_sites(context *x, frame *f, int leader)
     }
 }
 
-/* Bound a leader for the present |R| by the multipliers at which it was last looked at; -BIG when it never was. */
-double recall_leader(context *x, int leader)
+/* Bound a leader for the present |R| by the multipliers that it was last bounded with; -BIG when there are none. */
+double bound_from_memory(context *x, int leader)
 {
     const problem *p = &x->p;
-    frame *f = &x->stack[0];
-    size_t S = (size_t)p->sites, row = row_of(x, leader);
-    const double *rho = x->known_rho + row * S;
+    tree_node *f = &x->tree.stack[0];
+    size_t S = (size_t)p->sites, row = memory_row(x, leader);
+    const double *rho = x->memory.rho + row * S;
     int count;
-    if (!x->known[row])
+    if (!x->memory.stored[row])
         return -BIG;
-    x->depth = 0;
-    if (!frame_alloc(x, f, 0)) {
-        x->stop = 1;
+    x->tree.depth = 0;
+    if (!node_alloc(x, f, 0)) {
+        x->control.out_of_memory = 1;
         return -BIG;
     }
-    x->current = leader;
+    x->view.leader = leader;
     if (leader >= 0)
-        memcpy(x->near_order, x->known_near + row * S, S * sizeof(int));
-    root_sites(x, f, leader);
-    f->open = x->span.on ? span_open(x, leader) : 0;
+        memcpy(x->view.near_order, x->memory.near_order + row * S, S * sizeof(int));
+    root_without_costs(x, f, leader);
+    f->open = x->sizes.active ? open_sizes(x, leader) : 0;
     for (int i = 0; i < f->free_count; i++)
-        x->rho[i] = rho[f->free_site[i]];
-    double served = x->known_served[row], least = inner_minimum(x, f, 0, BIG, &count);
-    x->work += 8.0 * p->sites + 200.0;
+        x->inner.rho[i] = rho[f->free_site[i]];
+    double served = x->memory.served[row], least = inner_minimum(x, f, 0, BIG, &count);
+    x->effort.work += 8.0 * p->sites + 200.0;
     if (least >= BIG)
         return BIG;
     double error = bound_error(x, f, served, least, count);
-    if (x->span.on) {
-        span_close(x, f, f->constant + served, error);
-        span_note(x, leader, f->open);
+    if (x->sizes.active) {
+        close_sizes(x, f, f->constant + served, error);
+        note_open_sizes(x, leader, f->open);
     }
     return f->constant + served + least - error;
 }
 
 /* Swaps from the incumbent under one leader. */
-void descend_under(context *x, int leader, int swaps)
+void descend_under_leader(context *x, int leader, int swaps)
 {
-    int *set = x->near_free + x->p.sites, count;
+    int *set = x->scratch.sites + x->p.sites, count;
     costs_for_leader(x, leader);
     count = start_set(x, set);
     if (count)
-        descend(x, set, count, swaps);
+        swap_descent(x, set, count, swaps);
 }
 
-/* Bound leaders for the present |R| by the multipliers at which they were last looked at, and improve the
+/* Bound leaders for the present |R| by the multipliers that each was last bounded with, and improve the
  * incumbent by descents of at most `swaps` swaps under its own leader and under those of the least bounds.
- * Returns how many are bounded; bounds of those that were never looked at stay as they are. */
-int recall_leaders(context *x, const int *leader, int count, int swaps, double *bounds)
+ * Returns how many are bounded; bounds of those that were never bounded stay as they are. */
+int bounds_from_memory(context *x, const int *leader, int count, int swaps, double *bounds)
 {
     int done = 0;
-    x->closed = BIG;
-    for (int i = 0; i < count && !x->stop; i++)
-        if (x->known[row_of(x, leader[i])]) {
-            bounds[i] = recall_leader(x, leader[i]);
+    x->tree.closed = BIG;
+    for (int i = 0; i < count && !x->control.out_of_memory; i++)
+        if (x->memory.stored[memory_row(x, leader[i])]) {
+            bounds[i] = bound_from_memory(x, leader[i]);
             done++;
         }
-    int first = x->leader, tried[DESCENTS], tries = 0;
-    if (swaps > 0 && x->score < BIG)
-        descend_under(x, first, swaps);
+    int first = x->best.leader, tried[DESCENTS], tries = 0;
+    if (swaps > 0 && x->best.score < BIG)
+        descend_under_leader(x, first, swaps);
     while (swaps > 0 && tries < DESCENTS && !must_pause(x)) {
         int least = -1;
         for (int i = 0; i < count; i++) {
-            int fresh = leader[i] != first && x->known[row_of(x, leader[i])] && bounds[i] < x->cutoff;
+            int fresh = leader[i] != first && x->memory.stored[memory_row(x, leader[i])] && bounds[i] < x->best.cutoff;
             for (int k = 0; k < tries && fresh; k++)
                 fresh = tried[k] != i;
             if (fresh && (least < 0 || bounds[i] < bounds[least]))
@@ -141,7 +139,7 @@ int recall_leaders(context *x, const int *leader, int count, int swaps, double *
         if (least < 0)
             break;
         tried[tries++] = least;
-        descend_under(x, leader[least], swaps);
+        descend_under_leader(x, leader[least], swaps);
     }
     return done;
 }

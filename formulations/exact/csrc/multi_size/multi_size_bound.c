@@ -1,9 +1,9 @@
-/* Several numbers of replicas at once: one scan and one tree per leader for all of them.
+/* Bounds of several numbers of replicas at once: one root and one tree per leader for all of them.
  *
  * At given multipliers the reduced costs are the same for every number n of replicas; only how many of them are
- * added up differs. So one evaluation bounds every n. A frame keeps the set of sizes that are `open` in it:
- * those that no multipliers, here or in a frame above, have closed. Its bound is the least over them of
- * (bound of n) - shift[n], where shift[n] is what closes at n, less x->cutoff: one scale for all sizes, and
+ * added up differs. So one evaluation bounds every n. A node keeps the set of sizes that are `open` in it:
+ * those that no multipliers, here or in a node above, have closed. Its bound is the least over them of
+ * (bound of n) - shift[n], where shift[n] is what closes at n, less x->best.cutoff: one scale for all sizes, and
  * the steps go where most is missing. Scores are lowered by the shift too. A better configuration of n
  * lowers shift[n], so whatever was closed stays closed. */
 #include <stdlib.h>
@@ -11,20 +11,20 @@
 
 #include "kernel.h"
 
-/* Where what is known of a leader is kept. */
-size_t row_of(const context *x, int leader)
+/* The row of a leader in arrays by leader. */
+size_t memory_row(const context *x, int leader)
 {
     return leader < 0 ? (size_t)x->p.sites : (size_t)leader;
 }
 
-void span_free(context *x)
+void free_sizes(context *x)
 {
-    span *s = &x->span;
+    size_batch *s = &x->sizes;
     free(s->size);
     free(s->at);
     free(s->shift);
     free(s->least);
-    free(s->loose);
+    free(s->without_quorum);
     free(s->bound);
     free(s->score);
     free(s->leader);
@@ -35,26 +35,26 @@ void span_free(context *x)
     memset(s, 0, sizeof(*s));
 }
 
-/* Memory for `count` sizes, none of them known. */
-int span_prepare(context *x, const int *size, int count)
+/* Make memory for `count` sizes; 0 without any. */
+int prepare_sizes(context *x, const int *size, int count)
 {
-    span *s = &x->span;
+    size_batch *s = &x->sizes;
     size_t S = (size_t)x->p.sites, n = (size_t)count;
-    span_free(x);
+    free_sizes(x);
     s->count = count;
     s->size = malloc(n * sizeof(int));
     s->at = malloc((S + 2) * sizeof(int));
     s->shift = malloc(n * 8);
     s->least = malloc(n * 8);
-    s->loose = malloc(n * 8);
+    s->without_quorum = malloc(n * 8);
     s->bound = malloc(n * 8);
     s->score = malloc(n * 8);
     s->leader = malloc(n * sizeof(int));
     s->replicas = malloc(n * S * sizeof(int));
     s->open = malloc((S + 1) * sizeof(size_set));
-    radius_answer *radii = realloc(x->radii, (S + 2) * n * sizeof(radius_answer));
-    x->radii = radii ? radii : x->radii;
-    if (!radii || !s->size || !s->at || !s->shift || !s->least || !s->loose || !s->bound || !s->score || !s->leader ||
+    radius_minimum *radii = realloc(x->inner.radii, (S + 2) * n * sizeof(radius_minimum));
+    x->inner.radii = radii ? radii : x->inner.radii;
+    if (!radii || !s->size || !s->at || !s->shift || !s->least || !s->without_quorum || !s->bound || !s->score || !s->leader ||
         !s->replicas || !s->open)
         return 0;
     memcpy(s->size, size, n * sizeof(int));
@@ -65,10 +65,10 @@ int span_prepare(context *x, const int *size, int count)
     return 1;
 }
 
-/* From here on x->score and x->cutoff are those of the size that costs most, and the others are shifted. */
-void span_begin(context *x)
+/* From here on x->best.score and x->best.cutoff are those of the size that costs most, and the others are shifted. */
+void begin_sizes(context *x)
 {
-    span *s = &x->span;
+    size_batch *s = &x->sizes;
     int middle = s->count / 2;
     double highest = 0.0;
     for (int k = 0; k < s->count; k++) {
@@ -76,33 +76,31 @@ void span_begin(context *x)
         highest = s->shift[k] > highest ? s->shift[k] : highest;
     }
     s->largest = highest;
-    x->score = x->cutoff = highest;
     for (int k = 0; k < s->count; k++)
         s->shift[k] -= highest;
-    x->leader = s->leader[middle];
-    x->replica_count = s->size[middle];
-    memcpy(x->replicas, s->replicas + (size_t)middle * (size_t)x->p.sites, (size_t)s->size[middle] * sizeof(int));
+    set_incumbent(x, highest, highest, s->leader[middle], s->replicas + (size_t)middle * (size_t)x->p.sites,
+                  s->size[middle]);
     x->p.replicas_min = s->size[0];
     x->p.replicas_max = s->size[s->count - 1];
-    s->mask = s->focus = ~(size_set)0;
-    s->tightened = -2;
-    s->on = 1;
+    s->in_scope = s->focus = ~(size_set)0;
+    s->kept_leader = -2;
+    s->active = 1;
 }
 
-/* Which sizes are open under a leader, of those that are looked at now. */
-size_set span_open(const context *x, int leader)
+/* Which sizes are open under a leader, of those in scope. */
+size_set open_sizes(const context *x, int leader)
 {
-    return x->span.open[row_of(x, leader)] & x->span.mask;
+    return x->sizes.open[memory_row(x, leader)] & x->sizes.in_scope;
 }
 
 /* Note what the root of a leader has left open of them. */
-void span_note(context *x, int leader, size_set open)
+void note_open_sizes(context *x, int leader, size_set open)
 {
-    x->span.open[row_of(x, leader)] &= open | ~x->span.mask;
+    x->sizes.open[memory_row(x, leader)] &= open | ~x->sizes.in_scope;
 }
 
 /* How many sizes there are in a set. */
-int span_count(size_set sizes)
+int count_sizes(size_set sizes)
 {
     int count = 0;
     for (; sizes; sizes &= sizes - 1)
@@ -110,28 +108,28 @@ int span_count(size_set sizes)
     return count;
 }
 
-double span_shift(const context *x, int count)
+double size_shift(const context *x, int count)
 {
-    int at = x->span.at[count];
-    return at < 0 ? -BIG : x->span.shift[at];
+    int at = x->sizes.at[count];
+    return at < 0 ? -BIG : x->sizes.shift[at];
 }
 
 /* A better configuration, under the leader under work; `score` is lowered by the shift. */
-void span_offer(context *x, double score, const int *replicas, int count)
+void offer_size(context *x, double score, const int *replicas, int count)
 {
-    span *s = &x->span;
+    size_batch *s = &x->sizes;
     int at = s->at[count];
     double worth = score + s->shift[at];
     s->score[at] = worth;
-    s->leader[at] = x->current;
+    s->leader[at] = x->view.leader;
     memcpy(s->replicas + (size_t)at * (size_t)x->p.sites, replicas, (size_t)count * sizeof(int));
-    s->shift[at] = cutoff_of(x, worth) - x->cutoff;
+    s->shift[at] = cutoff_of(x, worth) - x->best.cutoff;
 }
 
 /* Keep the multipliers of a root for the next tree under its leader: they serve other sizes too. */
-void span_keep(context *x, const frame *f)
+void keep_multipliers(context *x, const tree_node *f)
 {
-    span *s = &x->span;
+    size_batch *s = &x->sizes;
     size_t padded = (size_t)x->p.padded, cells = (size_t)x->p.sites * padded;
     if (!f->beta)
         return;
@@ -143,29 +141,29 @@ void span_keep(context *x, const frame *f)
         return; /* they only save time */
     memcpy(s->beta, f->beta, cells * sizeof(double));
     memcpy(s->u, f->u, padded * sizeof(double));
-    s->tightened = x->current;
+    s->kept_leader = x->view.leader;
 }
 
 /* Begin a root with the multipliers that were kept, if there are any of its leader; whether there were. */
-int span_warm(context *x, frame *f)
+int warm_start_sizes(context *x, tree_node *f)
 {
-    const span *s = &x->span;
+    const size_batch *s = &x->sizes;
     size_t padded = (size_t)x->p.padded, bytes = (size_t)x->p.sites * padded * sizeof(double);
-    if (s->tightened != x->current)
+    if (s->kept_leader != x->view.leader)
         return 0;
     if (!f->own_beta && !(f->own_beta = malloc(bytes + 8)))
         return 0;
     memcpy(f->own_beta, s->beta, bytes);
     memcpy(f->u, s->u, padded * sizeof(double));
     f->beta = f->own_beta;
-    frame_rebuild(x, f);
+    node_rebuild_columns(x, f);
     return 1;
 }
 
 /* How many sites a configuration of an open size takes of the free ones, at least and at most. */
-void span_range(const context *x, frame *f, int *lo, int *hi)
+void open_range(const context *x, tree_node *f, int *lo, int *hi)
 {
-    const span *s = &x->span;
+    const size_batch *s = &x->sizes;
     *lo = 1;
     *hi = 0;
     for (int k = 0; k < s->count; k++) {
@@ -181,13 +179,13 @@ void span_range(const context *x, frame *f, int *lo, int *hi)
 }
 
 /* Take the sizes off that an evaluation closes: `rest` is what their inner minima are added to. */
-int span_close(context *x, frame *f, double rest, double error)
+int close_sizes(context *x, tree_node *f, double rest, double error)
 {
-    const span *s = &x->span;
+    const size_batch *s = &x->sizes;
     size_set before = f->open;
     for (int k = 0; k < s->count; k++) {
         s->bound[k] = rest + s->least[k] - error;
-        if (before >> k & 1 && (s->least[k] >= BIG || s->bound[k] >= x->cutoff))
+        if (before >> k & 1 && (s->least[k] >= BIG || s->bound[k] >= x->best.cutoff))
             f->open &= ~((size_set)1 << k);
     }
     return f->open != before;
@@ -196,7 +194,7 @@ int span_close(context *x, frame *f, double rest, double error)
 /* One way to fill a size: the sites `inside` (`need` of them, by reduced cost), and the first of `list` beside them. */
 typedef struct {
     int need, cut;             /* of the list, what comes before `cut` */
-} filling;
+} size_filling;
 
 /* How far down the list `more` sites reach when `need` of them are given; ranks: places in the list, ascending. */
 static int cut_for(const int *ranks, int need, int more)
@@ -207,10 +205,10 @@ static int cut_for(const int *ranks, int need, int more)
     return cut;
 }
 
-static void keep_answer(context *x, double value, const int *list, int kept, const int *inside, filling how, int size)
+static void keep_answer(context *x, double value, const int *list, int kept, const int *inside, size_filling how, int size)
 {
-    radius_answer *a = &x->radii[x->radius_count++];
-    const double *rho = x->rho;
+    radius_minimum *a = &x->inner.radii[x->inner.radius_count++];
+    const double *rho = x->inner.rho;
     clear_answer(a);
     a->value = a->base[0] = value;
     a->size[0] = size;
@@ -230,37 +228,37 @@ static void keep_answer(context *x, double value, const int *list, int kept, con
 }
 
 /* Write down what a filling selects; how many that is. */
-static int select_filling(context *x, const int *list, const int *inside, filling how)
+static int select_filling(context *x, const int *list, const int *inside, size_filling how)
 {
     int count = 0;
     for (; count < how.need; count++)
-        x->selected[count] = inside[count];
+        x->inner.selected[count] = inside[count];
     for (int i = 0; i < how.cut; i++) {
         int taken = 0;
         for (int r = 0; r < how.need; r++)
             taken |= inside[r] == list[i];
         if (!taken)
-            x->selected[count++] = list[i];
+            x->inner.selected[count++] = list[i];
     }
     return count;
 }
 
-/* The inner minimum where nothing but numbers is to be chosen (plain_minimum in inner.c), of every open size;
+/* The inner minimum without caps (uncapped_minimum in inner_minimum.c is that of one size), of every open size;
  * returns the least, and what it selects. With `all` the answers below `slack`, by radius and size, are kept.
  *
  * For one radius the cheapest set takes the `need` cheapest sites within it, and then the cheapest of all. A wider
  * radius that brings no cheaper site within it costs more and selects the same: it is passed over. */
-double span_minimum(context *x, frame *f, int all, double slack, int *count)
+double minimum_of_sizes(context *x, tree_node *f, int all, double slack, int *count)
 {
     const problem *p = &x->p;
-    span *s = &x->span;
-    const double *rho = x->rho;
-    int n = f->free_count, leader = x->current, most = -1, m = p->quorum;
-    int *list = x->pick, *inside = x->order, *rank = x->selected + 3 * p->sites, *best_inside = x->selected + 2 * p->sites;
-    double best = BIG, *prefix = x->key;
-    filling best_how = {0, 0};
+    size_batch *s = &x->sizes;
+    const double *rho = x->inner.rho;
+    int n = f->free_count, leader = x->view.leader, most = -1, m = p->quorum;
+    int *list = x->scratch.pick, *inside = x->scratch.order, *rank = x->inner.selected + 3 * p->sites, *best_inside = x->inner.selected + 2 * p->sites;
+    double best = BIG, *prefix = x->scratch.key;
+    size_filling best_how = {0, 0};
     int left[MOST_SIZES], lefts = 0; /* sizes for which a wider radius may still be better */
-    x->radius_count = 0;
+    x->inner.radius_count = 0;
     *count = 0;
     for (int k = 0; k < s->count; k++) {
         int more = s->size[k] - f->in_count;
@@ -281,7 +279,7 @@ double span_minimum(context *x, frame *f, int all, double slack, int *count)
             int k = left[j], more = s->size[k] - f->in_count;
             double value = s->least[k] = prefix[more] - s->shift[k];
             if (all && value < slack)
-                keep_answer(x, value, list, kept, NULL, (filling){0, more}, more);
+                keep_answer(x, value, list, kept, NULL, (size_filling){0, more}, more);
             if (s->focus >> k & 1 && value < best) {
                 best = value;
                 best_how.cut = more;
@@ -290,7 +288,7 @@ double span_minimum(context *x, frame *f, int all, double slack, int *count)
         *count = select_filling(x, list, NULL, best_how);
         return best;
     }
-    int fixed_inside = 0, pool = 0, *where = x->near_free;
+    int fixed_inside = 0, pool = 0, *where = x->scratch.sites;
     for (int i = 0; i < n; i++) {
         where[f->free_site[i]] = i;
         rank[i] = n;
@@ -299,11 +297,11 @@ double span_minimum(context *x, frame *f, int all, double slack, int *count)
         rank[list[i]] = i;
     const double *distance = p->site_rtt + (size_t)leader * (size_t)p->sites;
     for (int j = 0; j < lefts; j++)
-        s->loose[left[j]] = prefix[s->size[left[j]] - f->in_count] - s->shift[left[j]];
+        s->without_quorum[left[j]] = prefix[s->size[left[j]] - f->in_count] - s->shift[left[j]];
     for (int t = 0; t < p->sites && lefts;) {
-        int changed = 0, site = x->near_order[t];
+        int changed = 0, site = x->view.near_order[t];
         double d = site == leader ? 0.0 : distance[site];
-        for (; t < p->sites && (site = x->near_order[t], (site == leader ? 0.0 : distance[site]) == d); t++) {
+        for (; t < p->sites && (site = x->view.near_order[t], (site == leader ? 0.0 : distance[site]) == d); t++) {
             if (f->state[site] == IN) {
                 fixed_inside++;
                 changed = 1;
@@ -335,13 +333,13 @@ double span_minimum(context *x, frame *f, int all, double slack, int *count)
         }
         for (int j = 0; j < lefts; j++) {
             int k = left[j], more = s->size[k] - f->in_count;
-            if (price + s->loose[k] >= (all ? slack : s->least[k])) {
+            if (price + s->without_quorum[k] >= (all ? slack : s->least[k])) {
                 left[j--] = left[--lefts]; /* wider radii are worse still */
                 continue;
             }
             if (more < need)
                 continue;
-            filling how = {need, cut_for(ranks, need, more)};
+            size_filling how = {need, cut_for(ranks, need, more)};
             double value = price + given + prefix[how.cut] - s->shift[k];
             for (int i = 0; i < need && ranks[i] < how.cut; i++)
                 value -= rho[list[ranks[i]]];

@@ -1,12 +1,12 @@
-/* Binding of what looks at leaders: scans, glances, what is recalled of them, and several sizes at once. */
+/* Binding of the calls that bound leaders at their roots, one or many, and of the search over several sizes. */
 #include "context_capsule.h"
 #include <string.h>
 
-const char scan_doc[] =
-    "scan(context, leader, u, iterations, swaps, warm, seconds) -> bound\n\n"
-    "Descend to a good set for the leader, then bound the leader; u is overwritten.";
+const char bound_root_doc[] =
+    "bound_root(context, leader, u, iterations, swaps, warm, seconds) -> bound\n\n"
+    "Find a good set for the leader by swaps, then bound the leader without branching; u is overwritten.";
 
-PyObject *scan(PyObject *self, PyObject *args)
+PyObject *py_bound_root(PyObject *self, PyObject *args)
 {
     PyObject *capsule, *buffer;
     int leader, iterations, swaps, warm;
@@ -26,19 +26,19 @@ PyObject *scan(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "wrong number of multipliers, or no such leader");
         return NULL;
     }
-    enter(x, seconds);
-    double bound = scan_leader(x, leader, view.buf, warm, iterations, swaps);
-    int fine = leave(x);
+    begin_call(x, seconds);
+    double bound = bound_root(x, leader, view.buf, warm, iterations, swaps);
+    int fine = end_call(x);
     PyBuffer_Release(&view);
     return fine ? PyFloat_FromDouble(bound) : NULL;
 }
 
-const char scans_doc[] =
-    "scans(context, leaders, u, warm, bounds, ends, iterations, swaps, full, work, seconds) -> done\n\n"
-    "Scan leaders (int32) in turn; u (leaders x clients), bounds (float64) and ends (int64) are\n"
+const char bound_roots_doc[] =
+    "bound_roots(context, leaders, u, warm, bounds, ends, iterations, swaps, full, work, seconds) -> done\n\n"
+    "Bound leaders (int32) in turn; u (leaders x clients), bounds (float64) and ends (int64) are\n"
     "overwritten, ends by the length of the record after each leader.";
 
-PyObject *scans(PyObject *self, PyObject *args)
+PyObject *py_bound_roots(PyObject *self, PyObject *args)
 {
     PyObject *capsule;
     int iterations, swaps, full;
@@ -55,23 +55,23 @@ PyObject *scans(PyObject *self, PyObject *args)
     if (!x)
         return NULL;
     c[U].row = (size_t)x->p.clients * 8;
-    int count = columns_take(c, COLUMNS, -1, x->p.sites);
+    int count = take_arrays(c, COLUMNS, -1, x->p.sites);
     if (count < 0)
         return NULL;
-    enter(x, seconds);
-    int done = scan_leaders(x, c[LEADER].view.buf, count, c[U].view.buf, c[WARM].view.buf, iterations,
+    begin_call(x, seconds);
+    int done = bound_roots(x, c[LEADER].view.buf, count, c[U].view.buf, c[WARM].view.buf, iterations,
                             swaps, full, work, c[BOUND].view.buf, c[END].view.buf);
-    int fine = leave(x);
-    columns_release(c, COLUMNS);
+    int fine = end_call(x);
+    release_arrays(c, COLUMNS);
     return fine ? PyLong_FromLong(done) : NULL;
 }
 
-const char glances_doc[] =
-    "glances(context, leaders, u, bounds, work, seconds) -> done\n\n"
+const char quick_bounds_doc[] =
+    "quick_bounds(context, leaders, u, bounds, work, seconds) -> done\n\n"
     "Bound leaders (int32, none -1) by their own multipliers u (leaders x clients), which are cut to\n"
     "what can count; bounds (float64) are overwritten.";
 
-PyObject *glances(PyObject *self, PyObject *args)
+PyObject *py_quick_bounds(PyObject *self, PyObject *args)
 {
     PyObject *capsule;
     double work, seconds;
@@ -86,22 +86,22 @@ PyObject *glances(PyObject *self, PyObject *args)
     if (!x)
         return NULL;
     c[U].row = (size_t)x->p.clients * 8;
-    int count = columns_take(c, COLUMNS, 0, x->p.sites);
+    int count = take_arrays(c, COLUMNS, 0, x->p.sites);
     if (count < 0)
         return NULL;
-    enter(x, seconds);
-    int done = glance_leaders(x, c[LEADER].view.buf, count, c[U].view.buf, work, c[BOUND].view.buf);
-    int fine = leave(x);
-    columns_release(c, COLUMNS);
+    begin_call(x, seconds);
+    int done = quick_bounds(x, c[LEADER].view.buf, count, c[U].view.buf, work, c[BOUND].view.buf);
+    int fine = end_call(x);
+    release_arrays(c, COLUMNS);
     return fine ? PyLong_FromLong(done) : NULL;
 }
 
-const char recall_doc[] =
-    "recall(context, leaders, bounds, swaps, seconds) -> done\n\n"
-    "Bound leaders (int32) at the multipliers of the last look at each, and improve the incumbent by\n"
-    "swaps; bounds (float64) of those that were never looked at stay as they are.";
+const char bounds_from_memory_doc[] =
+    "bounds_from_memory(context, leaders, bounds, swaps, seconds) -> done\n\n"
+    "Bound leaders (int32) at the multipliers that each was last bounded with, and improve the\n"
+    "incumbent by swaps; bounds (float64) of leaders that were never bounded stay as they are.";
 
-PyObject *recall(PyObject *self, PyObject *args)
+PyObject *py_bounds_from_memory(PyObject *self, PyObject *args)
 {
     PyObject *capsule;
     int swaps;
@@ -112,22 +112,22 @@ PyObject *recall(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOOid", &capsule, &c[LEADER].source, &c[BOUND].source, &swaps, &seconds))
         return NULL;
     context *x = context_of(capsule);
-    int count = x ? columns_take(c, COLUMNS, -1, x->p.sites) : -1;
+    int count = x ? take_arrays(c, COLUMNS, -1, x->p.sites) : -1;
     if (count < 0)
         return NULL;
-    enter(x, seconds);
-    int done = recall_leaders(x, c[LEADER].view.buf, count, swaps, c[BOUND].view.buf);
-    int fine = leave(x);
-    columns_release(c, COLUMNS);
+    begin_call(x, seconds);
+    int done = bounds_from_memory(x, c[LEADER].view.buf, count, swaps, c[BOUND].view.buf);
+    int fine = end_call(x);
+    release_arrays(c, COLUMNS);
     return fine ? PyLong_FromLong(done) : NULL;
 }
 
-const char span_doc[] =
-    "span(context, sizes, leaders, scores, leads, replicas, open, steps, swaps, work, seconds) -> taken\n\n"
+const char search_sizes_doc[] =
+    "search_sizes(context, sizes, leaders, scores, leads, replicas, open, steps, swaps, work, seconds) -> taken\n\n"
     "Prove several numbers of replicas (int32, ascending) at once; scores (float64), leads (int32),\n"
-    "replicas (int32, sizes x sites) and open (uint8: not proven) are overwritten where they are taken.";
+    "replicas (int32, sizes x sites) and open (uint8: not proven) are overwritten when the sizes are taken.";
 
-PyObject *span_of(PyObject *self, PyObject *args)
+PyObject *py_search_sizes(PyObject *self, PyObject *args)
 {
     PyObject *capsule;
     int steps, swaps;
@@ -146,10 +146,10 @@ PyObject *span_of(PyObject *self, PyObject *args)
         return NULL;
     size_t sites = (size_t)x->p.sites;
     c[SET].row = sites * sizeof(int);
-    int led = columns_take(&leaders, 1, -1, x->p.sites), taken = 0, fine = 0;
+    int led = take_arrays(&leaders, 1, -1, x->p.sites), taken = 0, fine = 0;
     if (led < 0)
         return NULL;
-    int count = columns_take(c, COLUMNS, x->p.voters, x->p.sites + 1);
+    int count = take_arrays(c, COLUMNS, x->p.voters, x->p.sites + 1);
     if (count >= 0) {
         const int *size = c[SIZE].view.buf;
         fine = count > 0 && count <= MOST_SIZES;
@@ -159,23 +159,23 @@ PyObject *span_of(PyObject *self, PyObject *args)
             PyErr_Format(PyExc_ValueError, "not 1 to %d numbers of replicas, ascending", MOST_SIZES);
     }
     if (fine) {
-        enter(x, seconds);
-        taken = span_search(x, c[SIZE].view.buf, count, leaders.view.buf, led, steps, swaps, work);
+        begin_call(x, seconds);
+        taken = search_sizes(x, c[SIZE].view.buf, count, leaders.view.buf, led, steps, swaps, work);
         if (taken) {
             unsigned char *open = c[OPEN].view.buf;
             size_set left = 0;
             for (size_t i = 0; i <= sites; i++)
-                left |= x->span.open[i];
+                left |= x->sizes.open[i];
             for (int k = 0; k < count; k++)
                 open[k] = (unsigned char)(left >> k & 1);
-            memcpy(c[SCORE].view.buf, x->span.score, (size_t)count * 8);
-            memcpy(c[LEAD].view.buf, x->span.leader, (size_t)count * sizeof(int));
-            memcpy(c[SET].view.buf, x->span.replicas, (size_t)count * sites * sizeof(int));
+            memcpy(c[SCORE].view.buf, x->sizes.score, (size_t)count * 8);
+            memcpy(c[LEAD].view.buf, x->sizes.leader, (size_t)count * sizeof(int));
+            memcpy(c[SET].view.buf, x->sizes.replicas, (size_t)count * sites * sizeof(int));
         }
-        fine = leave(x);
+        fine = end_call(x);
     }
     if (count >= 0)
-        columns_release(c, COLUMNS);
-    columns_release(&leaders, 1);
+        release_arrays(c, COLUMNS);
+    release_arrays(&leaders, 1);
     return fine ? PyBool_FromLong(taken) : NULL;
 }

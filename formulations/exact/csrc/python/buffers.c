@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *buffer_copied(PyObject *source, size_t bytes)
+void *copy_buffer(PyObject *source, size_t bytes)
 {
     Py_buffer view;
     void *out;
@@ -24,13 +24,13 @@ void *buffer_copied(PyObject *source, size_t bytes)
     return out;
 }
 
-void columns_release(column *columns, int held)
+void release_arrays(column *columns, int held)
 {
     while (held > 0)
         PyBuffer_Release(&columns[--held].view);
 }
 
-int columns_take(column *columns, int count, int least, int sites)
+int take_arrays(column *columns, int count, int least, int sites)
 {
     int held = 0;
     for (; held < count; held++)
@@ -48,6 +48,6 @@ int columns_take(column *columns, int count, int least, int sites)
         return (int)leaders;
     PyErr_SetString(PyExc_ValueError, "leaders, multipliers and results do not fit");
 refused:
-    columns_release(columns, held);
+    release_arrays(columns, held);
     return -1;
 }

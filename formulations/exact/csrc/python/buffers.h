@@ -7,9 +7,9 @@
 #include <Python.h>
 
 /* A private copy of a contiguous buffer of exactly `bytes` bytes; NULL with the exception set. */
-void *buffer_copied(PyObject *source, size_t bytes);
+void *copy_buffer(PyObject *source, size_t bytes);
 
-/* One of several arrays with a row per leader, taken and released together. */
+/* One of several arrays with a row per leader, taken and released with each other. */
 typedef struct {
     size_t row; /* bytes per leader */
     int write;
@@ -19,7 +19,7 @@ typedef struct {
 
 /* Take all columns, of which the first holds the leaders (int32, none below `least`); how many leaders
    there are, or -1 with the exception set and nothing held. */
-int columns_take(column *columns, int count, int least, int sites);
-void columns_release(column *columns, int held);
+int take_arrays(column *columns, int count, int least, int sites);
+void release_arrays(column *columns, int held);
 
 #endif

@@ -11,19 +11,19 @@
 context *context_of(PyObject *capsule);
 
 /* Around every call that may take long: without the interpreter's lock, `seconds` at most. */
-void enter(context *x, double seconds);
-int leave(context *x);
+void begin_call(context *x, double seconds);
+int end_call(context *x);
 
-/* looks.c */
-extern const char scan_doc[];
-extern const char scans_doc[];
-extern const char glances_doc[];
-extern const char recall_doc[];
-extern const char span_doc[];
-PyObject *scan(PyObject *self, PyObject *args);
-PyObject *scans(PyObject *self, PyObject *args);
-PyObject *glances(PyObject *self, PyObject *args);
-PyObject *recall(PyObject *self, PyObject *args);
-PyObject *span_of(PyObject *self, PyObject *args);
+/* bind_leaders.c */
+extern const char bound_root_doc[];
+extern const char bound_roots_doc[];
+extern const char quick_bounds_doc[];
+extern const char bounds_from_memory_doc[];
+extern const char search_sizes_doc[];
+PyObject *py_bound_root(PyObject *self, PyObject *args);
+PyObject *py_bound_roots(PyObject *self, PyObject *args);
+PyObject *py_quick_bounds(PyObject *self, PyObject *args);
+PyObject *py_bounds_from_memory(PyObject *self, PyObject *args);
+PyObject *py_search_sizes(PyObject *self, PyObject *args);
 
 #endif

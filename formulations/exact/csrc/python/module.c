@@ -10,7 +10,7 @@ static void capsule_free(PyObject *capsule)
         context_free(x);
 }
 
-static int read_levels(PyObject *list, levels *out, int sites)
+static int read_levels(PyObject *list, cap_levels *out, int sites)
 {
     Py_ssize_t n = PyTuple_Size(list);
     if (n < 0)
@@ -24,7 +24,7 @@ static int read_levels(PyObject *list, levels *out, int sites)
         int cap, count;
         if (!PyArg_ParseTuple(PyTuple_GetItem(list, k), "Oii", &labels, &cap, &count))
             return 0;
-        out->label[k] = buffer_copied(labels, (size_t)sites * sizeof(int));
+        out->label[k] = copy_buffer(labels, (size_t)sites * sizeof(int));
         if (!out->label[k])
             return 0;
         out->count = (int)k + 1;
@@ -43,7 +43,7 @@ PyDoc_STRVAR(create_doc,
              "create(rtt, rank, near, relay, site_rtt, direct, quorum_weight, price, sizes, flags,\n"
              "       replica_caps, voter_caps, granularity, tolerance) -> context");
 
-static PyObject *create(PyObject *self, PyObject *args)
+static PyObject *py_create(PyObject *self, PyObject *args)
 {
     PyObject *rtt, *rank, *near, *relay, *site_rtt, *direct, *price, *flags, *rcaps, *vcaps;
     double weight, granularity, tolerance;
@@ -72,12 +72,12 @@ static PyObject *create(PyObject *self, PyObject *args)
     p->quorum = quorum;
     p->quorum_weight = weight;
     p->granularity = granularity;
-    x->tolerance = tolerance;
-    if (!(p->rtt = buffer_copied(rtt, S * P * 8)) || !(p->rank = buffer_copied(rank, S * P * 4)) ||
-        !(p->near_weight = buffer_copied(near, P * 8)) || !(p->relay_weight = buffer_copied(relay, P * 8)) ||
-        !(p->site_rtt = buffer_copied(site_rtt, S * S * 8)) || !(p->direct = buffer_copied(direct, S * 8)) ||
-        !(p->may_hold = buffer_copied(flags, S * 5)) ||
-        (price != Py_None && !(p->price = buffer_copied(price, S * S * 8))) ||
+    x->best.tolerance = tolerance;
+    if (!(p->rtt = copy_buffer(rtt, S * P * 8)) || !(p->rank = copy_buffer(rank, S * P * 4)) ||
+        !(p->near_weight = copy_buffer(near, P * 8)) || !(p->relay_weight = copy_buffer(relay, P * 8)) ||
+        !(p->site_rtt = copy_buffer(site_rtt, S * S * 8)) || !(p->direct = copy_buffer(direct, S * 8)) ||
+        !(p->may_hold = copy_buffer(flags, S * 5)) ||
+        (price != Py_None && !(p->price = copy_buffer(price, S * S * 8))) ||
         !read_levels(rcaps, &p->replica_caps, sites) || !read_levels(vcaps, &p->voter_caps, sites)) {
         context_free(x);
         return NULL;
@@ -92,14 +92,15 @@ static PyObject *create(PyObject *self, PyObject *args)
     return capsule;
 }
 
-PyDoc_STRVAR(resize_doc, "resize(context, least, most): ask for other numbers of replicas");
+PyDoc_STRVAR(resize_doc, "resize(context, least, most, seconds): set another range of numbers of replicas");
 
-static PyObject *resize_problem(PyObject *self, PyObject *args)
+static PyObject *py_resize(PyObject *self, PyObject *args)
 {
     PyObject *capsule;
     int least, most;
+    double seconds;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Oii", &capsule, &least, &most))
+    if (!PyArg_ParseTuple(args, "Oiid", &capsule, &least, &most, &seconds))
         return NULL;
     context *x = context_of(capsule);
     if (!x)
@@ -108,13 +109,16 @@ static PyObject *resize_problem(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "not a range of numbers of replicas");
         return NULL;
     }
-    resize(x, least, most);
+    begin_call(x, seconds);
+    set_replica_range(x, least, most);
+    if (!end_call(x))
+        return NULL;
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(tolerate_doc, "tolerate(context, gap): close nodes this near to the incumbent, relatively");
+PyDoc_STRVAR(set_gap_doc, "set_gap(context, gap): close nodes whose bound is this near to the incumbent, relatively");
 
-static PyObject *tolerate(PyObject *self, PyObject *args)
+static PyObject *py_set_gap(PyObject *self, PyObject *args)
 {
     PyObject *capsule;
     double gap;
@@ -128,14 +132,15 @@ static PyObject *tolerate(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "not a relative gap");
         return NULL;
     }
-    x->tolerance = gap;
-    set_cutoff(x);
+    set_tolerance(x, gap);
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(frames_doc, "frames(context, cells, share): from how many cells on frames are sparse, below which share");
+PyDoc_STRVAR(set_sparse_limits_doc,
+             "set_sparse_limits(context, cells, share): number of cells from which nodes become sparse, and the share of\n"
+             "them below which they do; for tests");
 
-static PyObject *frames(PyObject *self, PyObject *args)
+static PyObject *py_set_sparse_limits(PyObject *self, PyObject *args)
 {
     PyObject *capsule;
     double least, share;
@@ -149,14 +154,14 @@ static PyObject *frames(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "not a number of cells, or not a share");
         return NULL;
     }
-    x->sparse_from = least;
-    x->sparse_share = share;
+    x->sparse.from = least;
+    x->sparse.share = share;
     Py_RETURN_NONE;
 }
 
 PyDoc_STRVAR(open_doc, "open(context, leader, u): put the leader's tree on the stack");
 
-static PyObject *open_leader(PyObject *self, PyObject *args)
+static PyObject *py_open(PyObject *self, PyObject *args)
 {
     PyObject *capsule, *buffer;
     int leader;
@@ -174,16 +179,16 @@ static PyObject *open_leader(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "wrong number of multipliers, or no such leader");
         return NULL;
     }
-    tree_open(x, leader, view.buf);
+    open_leader_tree(x, leader, view.buf);
     PyBuffer_Release(&view);
-    if (x->stop)
+    if (x->control.out_of_memory)
         return PyErr_NoMemory();
     Py_RETURN_NONE;
 }
 
 PyDoc_STRVAR(run_doc, "run(context, work, seconds) -> (finished, lower bound of the open leader)");
 
-static PyObject *run(PyObject *self, PyObject *args)
+static PyObject *py_run(PyObject *self, PyObject *args)
 {
     PyObject *capsule;
     double work, seconds;
@@ -193,16 +198,16 @@ static PyObject *run(PyObject *self, PyObject *args)
     context *x = context_of(capsule);
     if (!x)
         return NULL;
-    enter(x, seconds);
-    int done = tree_run(x, work);
-    if (!leave(x))
+    begin_call(x, seconds);
+    int done = run_tree(x, work);
+    if (!end_call(x))
         return NULL;
     return Py_BuildValue("(id)", done, tree_bound(x));
 }
 
 PyDoc_STRVAR(bound_doc, "bound(context) -> lower bound of the open leader, BIG when none is open");
 
-static PyObject *bound_of(PyObject *self, PyObject *capsule)
+static PyObject *py_bound(PyObject *self, PyObject *capsule)
 {
     (void)self;
     context *x = context_of(capsule);
@@ -211,24 +216,24 @@ static PyObject *bound_of(PyObject *self, PyObject *capsule)
 
 PyDoc_STRVAR(incumbent_doc, "incumbent(context) -> (score, leader, replicas)");
 
-static PyObject *incumbent(PyObject *self, PyObject *capsule)
+static PyObject *py_incumbent(PyObject *self, PyObject *capsule)
 {
     (void)self;
     context *x = context_of(capsule);
     if (!x)
         return NULL;
-    int count = x->score < BIG ? x->replica_count : 0;
+    int count = x->best.score < BIG ? x->best.count : 0;
     PyObject *list = PyTuple_New(count);
     if (!list)
         return NULL;
     for (int i = 0; i < count; i++)
-        PyTuple_SetItem(list, i, PyLong_FromLong(x->replicas[i]));
-    return Py_BuildValue("(diN)", x->score, x->leader, list);
+        PyTuple_SetItem(list, i, PyLong_FromLong(x->best.replicas[i]));
+    return Py_BuildValue("(diN)", x->best.score, x->best.leader, list);
 }
 
-PyDoc_STRVAR(propose_doc, "propose(context, score, leader, replicas): an incumbent from outside");
+PyDoc_STRVAR(propose_doc, "propose(context, score, leader, replicas): offer an incumbent from outside");
 
-static PyObject *propose(PyObject *self, PyObject *args)
+static PyObject *py_propose(PyObject *self, PyObject *args)
 {
     PyObject *capsule, *list;
     double score;
@@ -244,7 +249,7 @@ static PyObject *propose(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "more replicas than sites");
         return NULL;
     }
-    int *set = x->near_free;
+    int *set = x->scratch.sites;
     for (Py_ssize_t i = 0; i < n; i++) {
         long site = PyLong_AsLong(PyTuple_GetItem(list, i));
         if (PyErr_Occurred())
@@ -255,26 +260,25 @@ static PyObject *propose(PyObject *self, PyObject *args)
         }
         set[i] = (int)site;
     }
-    x->current = leader;
-    offer(x, score, set, (int)n);
-    x->costed = -2; /* nothing else is of that leader */
+    leader_without_costs(x, leader);
+    offer_incumbent(x, score, set, (int)n);
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(stats_doc, "stats(context) -> (nodes, leaves, bound evaluations, work, cutoff)");
+PyDoc_STRVAR(counters_doc, "counters(context) -> (nodes, leaves, bound evaluations, work, cutoff)");
 
-static PyObject *stats(PyObject *self, PyObject *capsule)
+static PyObject *py_counters(PyObject *self, PyObject *capsule)
 {
     (void)self;
     context *x = context_of(capsule);
     if (!x)
         return NULL;
-    return Py_BuildValue("(llldd)", x->nodes, x->leaves, x->iterations, x->work, x->cutoff);
+    return Py_BuildValue("(llldd)", x->tree.nodes, x->tree.leaves, x->effort.evaluations, x->effort.work, x->best.cutoff);
 }
 
 PyDoc_STRVAR(record_doc, "record(context, on) -> bytes recorded since the last call (float64)");
 
-static PyObject *record(PyObject *self, PyObject *args)
+static PyObject *py_record(PyObject *self, PyObject *args)
 {
     PyObject *capsule;
     int on;
@@ -284,31 +288,30 @@ static PyObject *record(PyObject *self, PyObject *args)
     context *x = context_of(capsule);
     if (!x)
         return NULL;
-    PyObject *out = PyBytes_FromStringAndSize((const char *)x->record.data,
-                                              (Py_ssize_t)(x->record.length * sizeof(double)));
-    x->record.length = 0;
-    x->recording = on;
+    PyObject *out = PyBytes_FromStringAndSize((const char *)x->proof.events.data,
+                                              (Py_ssize_t)(x->proof.events.length * sizeof(double)));
+    x->proof.events.length = 0;
+    x->proof.recording = on;
     return out;
 }
 
 static PyMethodDef methods[] = {
-
-    {"create", create, METH_VARARGS, create_doc},
-    {"scan", scan, METH_VARARGS, scan_doc},
-    {"scans", scans, METH_VARARGS, scans_doc},
-    {"glances", glances, METH_VARARGS, glances_doc},
-    {"recall", recall, METH_VARARGS, recall_doc},
-    {"span", span_of, METH_VARARGS, span_doc},
-    {"resize", resize_problem, METH_VARARGS, resize_doc},
-    {"tolerate", tolerate, METH_VARARGS, tolerate_doc},
-    {"frames", frames, METH_VARARGS, frames_doc},
-    {"open", open_leader, METH_VARARGS, open_doc},
-    {"run", run, METH_VARARGS, run_doc},
-    {"bound", bound_of, METH_O, bound_doc},
-    {"incumbent", incumbent, METH_O, incumbent_doc},
-    {"propose", propose, METH_VARARGS, propose_doc},
-    {"stats", stats, METH_O, stats_doc},
-    {"record", record, METH_VARARGS, record_doc},
+    {"create", py_create, METH_VARARGS, create_doc},
+    {"bound_root", py_bound_root, METH_VARARGS, bound_root_doc},
+    {"bound_roots", py_bound_roots, METH_VARARGS, bound_roots_doc},
+    {"quick_bounds", py_quick_bounds, METH_VARARGS, quick_bounds_doc},
+    {"bounds_from_memory", py_bounds_from_memory, METH_VARARGS, bounds_from_memory_doc},
+    {"search_sizes", py_search_sizes, METH_VARARGS, search_sizes_doc},
+    {"resize", py_resize, METH_VARARGS, resize_doc},
+    {"set_gap", py_set_gap, METH_VARARGS, set_gap_doc},
+    {"set_sparse_limits", py_set_sparse_limits, METH_VARARGS, set_sparse_limits_doc},
+    {"open", py_open, METH_VARARGS, open_doc},
+    {"run", py_run, METH_VARARGS, run_doc},
+    {"bound", py_bound, METH_O, bound_doc},
+    {"incumbent", py_incumbent, METH_O, incumbent_doc},
+    {"propose", py_propose, METH_VARARGS, propose_doc},
+    {"counters", py_counters, METH_O, counters_doc},
+    {"record", py_record, METH_VARARGS, record_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -319,7 +322,7 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit__kernel(void)
 {
-    if (!vectors_are_right()) {
+    if (!client_loops_are_right()) {
         PyErr_SetString(PyExc_ImportError, "the kernel was miscompiled");
         return NULL;
     }

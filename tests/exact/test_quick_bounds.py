@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations.exact import branch_and_bound as engine
-from formulations.exact import search_state as known
-from formulations.exact.branch_and_bound import Limits, Report, search
-from formulations.exact.kernel import Glances, open_kernel
-from formulations.exact.quick_bound import adapted
+from formulations.exact import tuning
+from formulations.exact.branch_and_bound import SearchLimits, SearchReport, search
+from formulations.exact.kernel import QuickBounds, open_kernel
+from formulations.exact.search_state import SearchState, Stop
+from formulations.exact.warm_start import adapt_multipliers
 from placement.status import Status, Termination
 from tests.exact.rational import Checker
 from tests.exact.test_engine import each_kernel, spread_out
@@ -23,7 +24,7 @@ from tests.exact.worlds import brute_force, random_core
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Glance at problems of any size."""
-    monkeypatch.setattr(engine, "_GLANCE_CELLS", 0)
+    monkeypatch.setattr(tuning, "QUICK_BOUND_CELLS", 0)
 
 
 @each_kernel
@@ -39,15 +40,15 @@ def test_a_glance_is_a_scan_of_one_step(kernel, seed, clients):
     leaders = core.leaders.astype(np.int32)
     shape = len(leaders), len(core.active)
     u = rng.random(shape) * 200 * core.demand.near[0][core.active]
-    glances = Glances(leaders, u.copy(), np.full(len(leaders), np.nan))
+    glances = QuickBounds(leaders, u.copy(), np.full(len(leaders), np.nan))
     opened, done, calls = open_kernel(core, kernel), 0, 0
     while done < len(leaders):
-        done += opened.glances(glances, done, 0.0, 60.0)
+        done += opened.quick_bounds(glances, done, 0.0, 60.0)
         calls += 1
     assert calls == len(leaders)
     for i, leader in enumerate(leaders.tolist()):
         own = u[i].copy()
-        bound = opened.scan(leader, own, 1, 0, True, 60.0)
+        bound = opened.bound_root(leader, own, 1, 0, True, 60.0)
         assert np.array_equal(glances.u[i], own)
         if core.rules.must_hold.any():
             assert glances.bounds[i] <= bound or glances.bounds[i] == pytest.approx(bound)
@@ -61,7 +62,7 @@ def test_a_glance_is_a_scan_of_one_step(kernel, seed, clients):
 def test_search_with_a_glance_equals_enumeration(kernel, seed, inflated):
     core = random_core(seed)
     best = brute_force(core)
-    reports: list[Report] = []
+    reports: list[SearchReport] = []
     pretend = best * 1.5 + 1 if inflated and math.isfinite(best) else None
     result = search(core, kernel=kernel, pretend=pretend, listen=reports.append)
     assert all(report.bound <= best * (1 + 1e-12) for report in reports)
@@ -79,24 +80,24 @@ def test_search_with_a_glance_equals_enumeration(kernel, seed, inflated):
 def test_the_bound_rises_before_all_are_scanned(kernel, monkeypatch):
     core = spread_out(24, 30, seed=3, size=6, voters=3)
     optimum = search(core).score
-    monkeypatch.setattr(engine, "_CHUNK_WORK", 1.0)
-    monkeypatch.setattr(known, "_REPORT_EVERY", 0.0)
+    monkeypatch.setattr(tuning, "CHUNK_WORK", 1.0)
+    monkeypatch.setattr(tuning, "REPORT_EVERY", 0.0)
     scanned: list[int] = []
     bounds: list[tuple[int, float]] = []
-    noted = engine._Search.scanned
+    noted = engine._BranchAndBound.note_root_bounds
 
     def counting(work, scans, at):
         end = noted(work, scans, at)
         scanned.append(end)
         return end
 
-    def listen(report: Report) -> None:
+    def listen(report: SearchReport) -> None:
         assert report.bound <= optimum * (1 + 1e-12)
         bounds.append((len(scanned), report.bound))
 
-    monkeypatch.setattr(engine._Search, "scanned", counting)
+    monkeypatch.setattr(engine._BranchAndBound, "note_root_bounds", counting)
     search(core, kernel=kernel, listen=listen)
-    first = engine._FULL_DESCENTS
+    first = tuning.FULL_DESCENTS
     static = core.floors.min()
     glanced = max(bound for number, bound in bounds if number <= first)
     assert optimum - glanced < 0.5 * (optimum - static)
@@ -107,18 +108,20 @@ def test_the_bound_rises_before_all_are_scanned(kernel, monkeypatch):
 def test_stopped_at_a_glance_the_bound_is_honest(kernel, monkeypatch):
     core = spread_out(14, 20, seed=8, size=4, voters=3)
     optimum = search(core).score
-    monkeypatch.setattr(engine, "_CHUNK_WORK", 1.0)
-    enough = engine._Search.enough
-    for turn in range(1, 14):  # four leaders are scanned, ten glanced at, each after a question
+    monkeypatch.setattr(tuning, "CHUNK_WORK", 1.0)
+    check = SearchState.check
+    for turn in range(13):  # four leaders have root bounds, ten quick ones, a check between any two
         asked = 0
 
-        def stop(work, turn=turn):
+        def stop(state, turn=turn):
             nonlocal asked
             asked += 1
-            return Termination.TIME_LIMIT if asked > turn else enough(work)
+            if asked > turn:
+                raise Stop(Termination.TIME_LIMIT)
+            check(state)
 
-        monkeypatch.setattr(engine._Search, "enough", stop)
-        result = search(core, kernel=kernel, limits=Limits(seconds=60))
+        monkeypatch.setattr(SearchState, "check", stop)
+        result = search(core, kernel=kernel, limits=SearchLimits(seconds=60))
         assert result.termination is Termination.TIME_LIMIT
         assert result.bound <= optimum <= result.score
         assert result.certificate is None
@@ -131,7 +134,7 @@ def test_multipliers_follow_the_leader(seed):
     rng = np.random.default_rng(seed)
     u = rng.random(12) * 100
     leader, replicas = 2, (1, 2, 5)
-    found = adapted(core, u, leader, replicas, range(8))
+    found = adapt_multipliers(core, u, leader, replicas, range(8))
     rtt, relay = core.client_rtt, core.demand.relay[0]
     grain = 2.0 ** (math.frexp(found.max())[1] - 15)
     for other in range(8):

@@ -1,17 +1,17 @@
-"""What the NumPy kernel works on: a leader, a state under him, the value of a bound."""
+"""Data of the NumPy kernel: the problem under one leader, a node of its tree, a computed bound."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from formulations.exact.numpy_inner_minimum import Answer, Inner
+from formulations.exact.numpy_inner_minimum import InnerProblem, RadiusMinimum
 from placement.checks import FloatArray, IntArray
 
-__all__ = ["Frame", "KnownLeader", "Value"]
+__all__ = ["BoundValue", "LeaderView", "TreeNode"]
 
 
 @dataclass
-class Frame:
+class TreeNode:
     """A state with its multipliers; the sites not yet tried as replicas shrink in place."""
 
     held: list[int]
@@ -25,22 +25,22 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class KnownLeader:
-    """What is the same in all states of one leader."""
+class LeaderView:
+    """The problem under one leader: what is the same in all nodes of its tree."""
 
     index: int
     costs: FloatArray
     constant: float
     price: FloatArray
-    inner: Inner
+    inner: InnerProblem
 
 
 @dataclass(frozen=True)
-class Value:
+class BoundValue:
     """A bound, the rounding it may carry, the reduced costs and the answers behind it."""
 
     bound: float
     error: float
     rho: FloatArray
-    answers: list[Answer]
+    answers: list[RadiusMinimum]
     base: float

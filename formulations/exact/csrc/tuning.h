@@ -1,0 +1,64 @@
+/* Tuning constants of the compiled kernel, in one table. None of them matters for correctness: they decide how long a
+ * search takes, and which of several equally good plans it meets first.
+ *
+ * Measured on the questions of `python -m benchmarks.exact.speed` (27 to 1,000 sites, modelled and measured networks,
+ * p-medians) and, where a line says "sizes", of `python -m benchmarks.exact.sweep`. Constants on which correctness or
+ * the format of a certificate depends stand in kernel.h. Those of Python are in ../tuning.py. */
+#ifndef EXACT_TUNING_H
+#define EXACT_TUNING_H
+
+/* Subgradient steps on u (lagrangean_bound.c), all groups. */
+#define PLAIN_MOMENTUM 0.7        /* share of the last direction that is kept */
+#define PLAIN_PATIENCE 6          /* steps without gain before the step shrinks; at least 1/20 of all steps */
+#define PLAIN_SHRINK 0.6          /* factor by which the step shrinks */
+#define PLAIN_STEP_ROOT 1.0       /* first step at a root, as a share of (target - bound) / norm */
+#define PLAIN_STEP 0.9            /* the same below a root */
+#define WORK_BETWEEN_PAUSES 1e7   /* work between two checks of the clock and Ctrl-C: about 10 ms */
+
+/* Subgradient steps on (u, beta) (closest_assignment.c): mixes with strong reads, 100 x 200 and 200 x 400. */
+#define TIGHT_STEP 0.2            /* first step; there are many multipliers and few of them are active */
+#define TIGHT_PATIENCE 20         /* steps without gain before the step shrinks */
+#define TIGHT_SHRINK 0.6          /* factor by which the step shrinks */
+#define TIGHT_MOMENTUM 0.95       /* share of the last direction that is kept */
+#define TIGHT_SELDOM 0.01         /* sites that the steps select more seldom get no new beta */
+
+/* Tree of one leader (depth_first_tree.c), all groups. */
+#define ROOT_STEPS 120            /* steps on u at a root */
+#define WARM_ROOT_STEPS 40        /* the same where another tree has left multipliers (sizes) */
+#define NODE_STEPS 7              /* the same below a root */
+#define TIGHT_ROOT_STEPS 200      /* steps on (u, beta) at a root */
+#define TIGHT_WARM_STEPS 25       /* the same where another tree has left multipliers (sizes) */
+#define TIGHT_NODE_STEPS 10       /* the same below a root */
+#define TIGHT_DEPTH 1             /* depth down to which every new node improves beta ... */
+#define TIGHT_EVERY 120           /* ... and nodes after which it is improved below */
+#define LARGE 20000               /* free sites x clients above which a root gets twice the steps on (u, beta) */
+#define ENUMERATE_PER_SITE 6.0    /* completions per free site up to which a leaf is enumerated ... */
+#define FEW 12.0                  /* ... and how many are few enough to enumerate before any bound */
+#define ROOT_SWAPS 40             /* swaps of the descent from what a root's multipliers select */
+
+/* Where to branch (pseudo_costs.c), 48 sites and more. */
+#define PRIOR 2.0                 /* decisions that the mean over all sites counts for */
+#define FLOOR 0.01                /* least gain of the side IN, as a share of the gap */
+#define EVEN 0.1                  /* share of the gap added to the side OUT, whose gains are small and alike */
+#define SELDOM 0.4                /* weight of a site that the steps never select, against 1 + SELDOM */
+
+/* The next number of replicas (warm_start.c), sizes. */
+#define DESCENTS 1                /* leaders with a descent: as many as the root bounds of a problem have */
+
+/* One evaluation for each of many leaders (quick_bound.c), 200 x 400 and more. */
+#define BLOCK_CLIENTS 1024        /* clients whose weights and multipliers stay in the nearest caches */
+#define LEADERS_PER_PASS 16       /* leaders that are bounded in one pass over the RTTs */
+
+/* Several numbers of replicas at once (multi_size/multi_size_search.c), sizes. */
+#define THOROUGH 4                /* leaders under which the first size gets a descent */
+#define TRIAL_STEPS 6             /* steps after which a size goes on with the multipliers of another ... */
+#define TRIAL_GAIN 0.1            /* ... unless they close this share of the gap */
+#define PROMISING 2               /* leaders under which each size gets another descent */
+#define AGREE 1.25                /* ratio of gaps up to which two sizes share the multipliers of one, and a tree */
+#define SHARED_TREE_NODES 2000    /* nodes per size: a larger shared tree is dropped, and each size gets its own */
+
+/* Sparse nodes (sparse_node.c), 100 x 200 and more. */
+#define SPARSE_FROM 20000.0       /* free sites x clients below which dense nodes are as quick */
+#define SPARSE_SHARE 0.2          /* share of these cells from which sparse nodes are quicker */
+
+#endif

@@ -1,0 +1,82 @@
+"""Tuning constants of the engine in Python, in one table; those of C are in csrc/tuning.h.
+
+None of them matters for correctness: they decide how long a search takes, and which of several
+equally good plans it meets first. Each line names the value, its meaning and, in brackets, the
+questions of ``python -m benchmarks.exact.speed`` (or ``exact.sweep``) that it was measured on.
+Constants on which correctness or the format of a certificate depends stand where they are used.
+"""
+
+# branch_and_bound: the bounds of all leaders, then the trees
+SCAN_STEPS = 20
+"""Subgradient steps for each leader before any tree [small, medium, 100 x 200]."""
+SCAN_SWAPS = 60
+"""Most swaps of a descent before any tree [small, medium]."""
+FULL_DESCENTS = 4
+"""Leaders with a descent of their own; the others adapt the incumbent [small, medium]."""
+QUICK_BOUND_CELLS = 20_000
+"""Active clients x sites from which one evaluation for every leader pays [200 x 400]."""
+SCAN_WORK = 3e8
+"""Most work of the steps for one leader; larger problems get fewer steps [1000 x 5000]."""
+CHUNK_WORK = 2e7
+"""Work between two returns to Python: a few hundredths of a second [all]."""
+RELAX_EXPONENT = 1.5
+"""Work of the first linear relaxation: (active clients x sites) to this power [p-median drawn]."""
+PREPARE_BOUNDS = 600
+"""Bounds after which the tree starts over from better multipliers [p-median 900]."""
+LONG_STEPS = 300
+"""Subgradient steps when it does [p-median 900]."""
+
+# search_state
+REPORT_EVERY = 0.1
+"""Seconds between two reports, when the incumbent does not change."""
+
+# multi_size: several numbers of replicas at once
+SIZES_STEPS = 30
+"""Subgradient steps at a time [exact.sweep]."""
+SIZES_SWAPS = 60
+"""Most swaps of a descent [exact.sweep]."""
+SIZES_CELLS = 50_000
+"""Active clients x sites up to which all sizes begin at once; beyond, one may take long."""
+SIZES_WORK = 1e9
+"""Work, about a second; a size that is not proven then is asked for alone [exact.sweep]."""
+
+# p_median_descents: replica sets where no leader matters
+DESCENT_PASSES = 150
+"""Neighbourhoods evaluated in all [p-median 900]."""
+PASSES_PER_REPLICA = 5
+"""Neighbourhoods that one descent takes for each replica, about [p-median drawn]."""
+DESCENT_SITES = 200
+"""Sites among which descents choose, at least [p-median large]."""
+SITES_PER_REPLICA = 4
+"""The same for each replica, when that is more [p-median large]."""
+TRIED_SWAPS = 32
+"""Best swaps of which the first that obeys the caps is taken [drawn networks with caps]."""
+START_DRAWS = 20
+"""Attempts to draw a start that obeys the caps [drawn networks with caps]."""
+
+# linear_relaxation and relaxation_tree: p-medians with many replicas
+SOLVER_SLICE = 0.25
+"""Seconds that HiGHS runs before Python checks the clock and Ctrl-C; each further slice of one
+programme is twice as long, because the simplex loses some of its way when it is stopped."""
+VIOLATION = 1e-7
+"""Relative violation from which a row is added [p-median drawn]."""
+MANY_ROWS = 2000.0
+"""Rows from which a pivot costs more for each of them, in proportion [p-median drawn]."""
+RELAXATION_ROUNDS = 12
+"""Most linear programmes for one bound; the root may have as many as it needs [p-median drawn]."""
+PIVOT_WORK = 30.0
+"""Work of a pivot of the simplex, per row [p-median drawn]."""
+
+# kernel and numpy_kernel
+SORT_CELLS = 50_000
+"""Cells from which sorting whole numbers with the site in one integer pays [200 x 400]."""
+NUMPY_ROOT_STEPS = 80
+"""Subgradient steps at a root of the NumPy kernel [exact.kernels]."""
+NUMPY_NODE_STEPS = 8
+"""The same below a root [exact.kernels]."""
+NUMPY_ENUMERATED = 40
+"""Completions up to which the NumPy kernel enumerates a leaf [exact.kernels]."""
+NUMPY_CHUNK = 0.03
+"""Seconds between two returns to the engine [exact.kernels]."""
+NUMPY_BOUND_WORK = 8.0
+"""Work of a bound in NumPy, per client and site [p-median drawn]."""
