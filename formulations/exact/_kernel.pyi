@@ -11,15 +11,15 @@ _Cap: TypeAlias = tuple[npt.NDArray[np.int32], int | None, int]
 class _Context: ...
 
 def create(
-    rtt: npt.NDArray[np.generic],
-    rank: npt.NDArray[np.generic],
-    near: npt.NDArray[np.generic],
-    relay: npt.NDArray[np.generic],
+    rtt: _Floats,
+    order: npt.NDArray[np.int32],
+    near: _Floats,
+    relay: _Floats,
     site_rtt: _Floats,
     direct: _Floats,
     quorum_weight: float,
     price: _Floats | None,
-    sizes: tuple[int, int, int, int, int, int, int],
+    sizes: tuple[int, int, int, int, int, int],
     flags: npt.NDArray[np.generic],
     replica_caps: tuple[_Cap, ...],
     voter_caps: tuple[_Cap, ...],

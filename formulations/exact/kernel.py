@@ -36,7 +36,6 @@ TOLERANCE = 5e-10
 """A node is closed when its bound is within this, relatively, of the incumbent: half of what a plan
 may still call optimal."""
 
-_PAD = 8
 _BIG = 1e299
 
 
@@ -181,12 +180,6 @@ class Kernel(Protocol):
         ...
 
 
-def _padded(array: npt.NDArray[np.generic], width: int) -> npt.NDArray[np.generic]:
-    out = np.zeros((*array.shape[:-1], width), dtype=array.dtype)
-    out[..., : array.shape[-1]] = array
-    return out
-
-
 def _order(rtt: FloatArray) -> npt.NDArray[np.intp]:
     """Sites of every client by (RTT, site): a stable argsort, quicker on large matrices.
 
@@ -202,14 +195,6 @@ def _order(rtt: FloatArray) -> npt.NDArray[np.intp]:
     return np.argsort(rtt, axis=1, kind="stable")
 
 
-def _ranks(rtt: FloatArray) -> npt.NDArray[np.int32]:
-    """Rank of every site in every client's order (RTT, then site), shape (clients, sites)."""
-    order = _order(rtt)
-    ranks = np.empty(rtt.shape, dtype=np.int32)
-    np.put_along_axis(ranks, order, np.arange(rtt.shape[1], dtype=np.int32)[np.newaxis], axis=1)
-    return ranks
-
-
 class _Compiled:
     """The C kernel."""
 
@@ -218,9 +203,10 @@ class _Compiled:
 
         self._kernel = compiled
         rules, demand = core.rules, core.demand
-        rtt = core.client_rtt[core.active]
+        active = core.active
+        whole = len(active) == core.clients  # then nothing need be copied here
+        rtt = core.client_rtt if whole else core.client_rtt[active]
         clients, sites = rtt.shape
-        width = -(-clients // _PAD) * _PAD
         flags = (rules.may_hold, rules.must_hold, rules.may_vote, rules.must_vote, rules.may_lead)
         caps = {
             role: tuple(
@@ -231,17 +217,16 @@ class _Compiled:
             for role in ("replicas", "voters")
         }
         self._context = compiled.create(
-            _padded(np.ascontiguousarray(rtt.T), width),
-            _padded(np.ascontiguousarray(_ranks(rtt).T), width),
-            _padded(demand.near[0][core.active], width),
-            _padded(demand.relay[0][core.active], width),
+            np.ascontiguousarray(rtt),
+            np.ascontiguousarray(_order(rtt), dtype=np.int32),
+            demand.near[0][active],
+            demand.relay[0][active],
             np.ascontiguousarray(core.site_rtt),
             np.ascontiguousarray(core.direct),
             core.quorum_weight,
             None if core.price is None else np.ascontiguousarray(core.price),
             (
                 clients,
-                width,
                 sites,
                 rules.replicas_min,
                 rules.replicas_max,

@@ -97,6 +97,17 @@ void context_free(context *x)
     free(x);
 }
 
+/* Ranks of the sites from the order of each client, some clients at a time: what they write stays in the cache. */
+static void set_ranks(problem *p)
+{
+    enum { BLOCK = 16 };
+    size_t S = (size_t)p->sites, P = (size_t)p->padded, clients = (size_t)p->clients;
+    for (size_t first = 0; first < clients; first += BLOCK)
+        for (size_t c = first; c < clients && c < first + BLOCK; c++)
+            for (size_t t = 0; t < S; t++)
+                p->rank[(size_t)p->by_client[c * S + t] * P + c] = (int)t;
+}
+
 /* What follows from the problem, and all scratch memory; 0 when there is none left. */
 int context_prepare(context *x)
 {
@@ -120,7 +131,7 @@ int context_prepare(context *x)
     x->best.replicas = malloc(S * sizeof(int));
     x->view.costs = malloc(S * P * 8 + 8);
     x->view.near_order = malloc(S * sizeof(int));
-    p->by_client = malloc((S * (size_t)clients + 1) * sizeof(int));
+    p->rank = calloc(S * P + 1, sizeof(int));
     x->tree.stack = calloc((size_t)x->tree.capacity, sizeof(tree_node));
     x->inner.rho = malloc(S * 8);
     x->inner.selected = malloc(5 * S * sizeof(int));
@@ -132,12 +143,10 @@ int context_prepare(context *x)
         if (!x->pseudo.forced[side] || !x->pseudo.gain[side] || !x->pseudo.tries[side])
             return 0;
     }
-    if (!scratch_prepare(&x->scratch, p) || !memory_prepare(x) || !p->by_client || !x->best.replicas || !x->view.costs ||
+    if (!scratch_prepare(&x->scratch, p) || !memory_prepare(x) || !p->rank || !x->best.replicas || !x->view.costs ||
         !x->view.near_order || !x->tree.stack || !x->inner.rho || !x->inner.selected || !x->inner.radii)
         return 0;
-    for (int j = 0; j < sites; j++)
-        for (int c = 0; c < clients; c++)
-            p->by_client[(size_t)c * S + (size_t)p->rank[(size_t)j * P + (size_t)c]] = j;
+    set_ranks(p);
     for (int c = 0; c < clients; c++)
         p->relays |= p->relay_weight[c] > 0.0;
     return 1;

@@ -23,7 +23,7 @@
 #include "tuning.h"
 
 /* Constants on which correctness or the format of a certificate depends. */
-#define PAD 8                 /* clients per padded block; _PAD of kernel.py is the same number */
+#define PAD 8                 /* clients per padded block: the loops of client_loops.c add up so many at a time */
 #define BIG 1e300             /* "no cost", "no bound"; what is at least _BIG = 1e299 of kernel.py is read as infinite */
 #define MAX_LEVELS 16         /* levels of caps per role; more are refused */
 #define MAX_ENUMERATED 6      /* sites still to choose when a leaf may be enumerated: length of some arrays */

@@ -3,22 +3,51 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Take a contiguous buffer of exactly `bytes` bytes; 0 with the exception set. */
+static int contiguous(PyObject *source, size_t bytes, Py_buffer *view)
+{
+    if (PyObject_GetBuffer(source, view, PyBUF_C_CONTIGUOUS))
+        return 0;
+    if ((size_t)view->len == bytes)
+        return 1;
+    PyErr_Format(PyExc_ValueError, "kernel buffer has %zd bytes, expected %zd", view->len, (Py_ssize_t)bytes);
+    PyBuffer_Release(view);
+    return 0;
+}
+
 void *copy_buffer(PyObject *source, size_t bytes)
 {
     Py_buffer view;
-    void *out;
-    if (PyObject_GetBuffer(source, &view, PyBUF_C_CONTIGUOUS))
+    if (!contiguous(source, bytes, &view))
         return NULL;
-    if ((size_t)view.len != bytes) {
-        PyErr_Format(PyExc_ValueError, "kernel buffer has %zd bytes, expected %zd", view.len,
-                     (Py_ssize_t)bytes);
-        PyBuffer_Release(&view);
-        return NULL;
-    }
-    out = malloc(bytes ? bytes : 1);
+    void *out = malloc(bytes ? bytes : 1);
     if (out)
         memcpy(out, view.buf, bytes);
     else
+        PyErr_NoMemory();
+    PyBuffer_Release(&view);
+    return out;
+}
+
+double *copy_padded(PyObject *source, size_t count, size_t padded)
+{
+    return copy_transposed(source, count, 1, padded);
+}
+
+double *copy_transposed(PyObject *source, size_t rows, size_t columns, size_t padded)
+{
+    enum { BLOCK = 16 }; /* rows and columns at a time: two lines of cache for each */
+    Py_buffer view;
+    if (!contiguous(source, rows * columns * sizeof(double), &view))
+        return NULL;
+    const double *in = view.buf;
+    double *out = calloc(columns * padded + 1, sizeof(double));
+    for (size_t r = 0; out && r < rows; r += BLOCK)
+        for (size_t c = 0; c < columns; c += BLOCK)
+            for (size_t i = r; i < rows && i < r + BLOCK; i++)
+                for (size_t j = c; j < columns && j < c + BLOCK; j++)
+                    out[j * padded + i] = in[i * columns + j];
+    if (!out)
         PyErr_NoMemory();
     PyBuffer_Release(&view);
     return out;

@@ -6,8 +6,12 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* A private copy of a contiguous buffer of exactly `bytes` bytes; NULL with the exception set. */
+/* Private copies of contiguous buffers of exactly the size that is said; NULL with the exception set. */
 void *copy_buffer(PyObject *source, size_t bytes);
+/* Of `count` doubles, followed by zeros up to `padded`. */
+double *copy_padded(PyObject *source, size_t count, size_t padded);
+/* Of rows x columns doubles, transposed: columns x padded, zeros behind the rows. */
+double *copy_transposed(PyObject *source, size_t rows, size_t columns, size_t padded);
 
 /* One of several arrays with a row per leader, taken and released with each other. */
 typedef struct {

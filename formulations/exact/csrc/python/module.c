@@ -1,5 +1,6 @@
 /* Python binding of the kernel: limited API (abi3, CPython 3.11 and later), buffers in, numbers out. */
 #include "context_capsule.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,22 +40,34 @@ static int read_levels(PyObject *list, cap_levels *out, int sites)
     return 1;
 }
 
+/* 1 when all numbers are sites; 0 with the exception set. */
+static int are_sites(const int *number, size_t count, int sites)
+{
+    for (size_t i = 0; i < count; i++)
+        if (number[i] < 0 || number[i] >= sites) {
+            PyErr_SetString(PyExc_ValueError, "no such site in the order of a client");
+            return 0;
+        }
+    return 1;
+}
+
 PyDoc_STRVAR(create_doc,
-             "create(rtt, rank, near, relay, site_rtt, direct, quorum_weight, price, sizes, flags,\n"
-             "       replica_caps, voter_caps, granularity, tolerance) -> context");
+             "create(rtt, order, near, relay, site_rtt, direct, quorum_weight, price, sizes, flags,\n"
+             "       replica_caps, voter_caps, granularity, tolerance) -> context\n\n"
+             "rtt (float64) and order (int32: sites by distance) have a row per client.");
 
 static PyObject *py_create(PyObject *self, PyObject *args)
 {
-    PyObject *rtt, *rank, *near, *relay, *site_rtt, *direct, *price, *flags, *rcaps, *vcaps;
+    PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *price, *flags, *rcaps, *vcaps;
     double weight, granularity, tolerance;
-    int clients, padded, sites, rmin, rmax, voters, quorum;
+    int clients, sites, rmin, rmax, voters, quorum;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOOOOdO(iiiiiii)OO!O!dd", &rtt, &rank, &near, &relay, &site_rtt,
-                          &direct, &weight, &price, &clients, &padded, &sites, &rmin, &rmax, &voters,
+    if (!PyArg_ParseTuple(args, "OOOOOOdO(iiiiii)OO!O!dd", &rtt, &order, &near, &relay, &site_rtt,
+                          &direct, &weight, &price, &clients, &sites, &rmin, &rmax, &voters,
                           &quorum, &flags, &PyTuple_Type, &rcaps, &PyTuple_Type, &vcaps, &granularity,
                           &tolerance))
         return NULL;
-    if (clients < 0 || padded < clients || padded % PAD || sites < 1) {
+    if (clients < 0 || clients > INT_MAX - PAD || sites < 1) {
         PyErr_SetString(PyExc_ValueError, "kernel sizes are inconsistent");
         return NULL;
     }
@@ -62,9 +75,9 @@ static PyObject *py_create(PyObject *self, PyObject *args)
     if (!x)
         return PyErr_NoMemory();
     problem *p = &x->p;
-    size_t S = (size_t)sites, P = (size_t)padded;
+    size_t S = (size_t)sites, C = (size_t)clients, P = (C + PAD - 1) / PAD * PAD;
     p->clients = clients;
-    p->padded = padded;
+    p->padded = (int)P;
     p->sites = sites;
     p->replicas_min = rmin;
     p->replicas_max = rmax;
@@ -73,12 +86,13 @@ static PyObject *py_create(PyObject *self, PyObject *args)
     p->quorum_weight = weight;
     p->granularity = granularity;
     x->best.tolerance = tolerance;
-    if (!(p->rtt = copy_buffer(rtt, S * P * 8)) || !(p->rank = copy_buffer(rank, S * P * 4)) ||
-        !(p->near_weight = copy_buffer(near, P * 8)) || !(p->relay_weight = copy_buffer(relay, P * 8)) ||
+    if (!(p->rtt = copy_transposed(rtt, C, S, P)) || !(p->by_client = copy_buffer(order, C * S * sizeof(int))) ||
+        !(p->near_weight = copy_padded(near, C, P)) || !(p->relay_weight = copy_padded(relay, C, P)) ||
         !(p->site_rtt = copy_buffer(site_rtt, S * S * 8)) || !(p->direct = copy_buffer(direct, S * 8)) ||
         !(p->may_hold = copy_buffer(flags, S * 5)) ||
         (price != Py_None && !(p->price = copy_buffer(price, S * S * 8))) ||
-        !read_levels(rcaps, &p->replica_caps, sites) || !read_levels(vcaps, &p->voter_caps, sites)) {
+        !read_levels(rcaps, &p->replica_caps, sites) || !read_levels(vcaps, &p->voter_caps, sites) ||
+        !are_sites(p->by_client, C * S, sites)) {
         context_free(x);
         return NULL;
     }
