@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from placement.errors import InputError
-from placement.evaluation.losses import Failures
+from placement.evaluation.losses import Failures, failures
 from placement.feasibility.feasible_plans import violations
 from placement.io.embedded_instance import instance_document, instance_from_document
 from placement.io.formats.document import Document, encode_json, jsonable, read_document
@@ -51,7 +51,7 @@ _WHOSE = "this configuration"
 
 _AS_READ = (
     "format", "version", "status", "termination", "method", "seconds", "bound", "reasons", "notes",
-    "stats", "certificate", "claim", "provenance", "problem", "instance",
+    "stats", "certificate", "claim", "provenance", "problem", "instance", "best_worst_case_ms",
 )  # fmt: skip
 """Keys that are not recomputed: claims of the method, what was checked apart, and the question."""
 
@@ -439,6 +439,27 @@ def _check(document: Document, plan: Plan) -> None:
             if key in table.values and table.values[key] != words:
                 raise table.refuse(key, "not what the instance says", repr(words))
     recomputed = {**_decision(plan), "gap": _finite(plan.gap), **_breakdown(plan)}
+    recomputed["contingency"] = _asked_losses(document, plan)
     document.only((*_AS_READ, *recomputed))
     given = {key: value for key, value in document.values.items() if key not in _AS_READ}
     check_recomputed(dataclasses.replace(document, values=given), recomputed, _WHOSE)
+
+
+def _asked_losses(document: Document, plan: Plan) -> dict[str, object] | None:
+    """Return the losses that the command ``contingency`` prints beside a plan, recomputed."""
+    if not document.has("contingency") or plan.configuration is None:
+        return None
+    table = document.table("contingency")
+    together = table.whole("together")
+    if together not in (1, 2):
+        raise table.refuse("together", "out of range", "1 or 2")
+    return failures_document(
+        failures(
+            plan.problem,
+            plan.configuration,
+            table.text("level"),
+            together=together,
+            leader_may_move=table.values.get("leader_may_move") is True,
+            clients_move=table.values.get("clients_move") is True,
+        )
+    )

@@ -259,3 +259,16 @@ def test_a_crooked_table_of_rtts(capsys, tmp_path):
         assert message in capsys.readouterr().err
     assert main(["contingency", "quorum", str(tmp_path / "no.csv"), "--reads", "a=1"]) == 1
     assert "no such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [[], ["--clients-move"], ["--within", "0.5"], ["--normal"]])
+def test_what_is_printed_is_read_back_and_recomputed(tmp_path, capsys, more):
+    document = run_json(capsys, *LEADER, *more)
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(document))
+    assert main(["show", str(path)]) == 0
+    document["contingency"]["worst_ms"] = 1.0
+    path.write_text(json.dumps(document))
+    capsys.readouterr()
+    assert main(["show", str(path)]) == 1
+    assert "contingency.worst_ms: not the value of this configuration" in capsys.readouterr().err
