@@ -16,7 +16,7 @@ from formulations.contingency import cpsat as contingency_cpsat
 from formulations.cpsat import method as cpsat
 from formulations.enumeration import exhaustive
 from formulations.enumeration.replica_sets import ReplicaSets, SetEvaluator, replica_sets
-from formulations.exact.search_state import Known
+from formulations.exact.search_state import SearchState
 from formulations.milp import per_leader
 from formulations.milp.program_data import terms_of
 from formulations.milp.program_model import build
@@ -120,7 +120,7 @@ def test_a_leader_whose_bound_is_no_number_is_not_passed_over() -> None:
         state: Any = SimpleNamespace(bounds=BOUNDS)
         assert search.bound.fget(state) == -math.inf  # type: ignore[attr-defined]
     state = SimpleNamespace(bounds=BOUNDS, opened=None, best_bound=0.0)
-    assert Known.bound(state) == 0.0
+    assert SearchState.bound(state) == 0.0
     state = SimpleNamespace(bound=1.0, value=9.0)
     per_leader._conclude(state, dict(BOUNDS))
     assert state.bound == 1.0
