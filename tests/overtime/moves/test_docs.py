@@ -15,7 +15,7 @@ import placement
 from placement.io.formats.tables import csv_bytes
 from tests.cli.command import runner
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/over-time.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs/over-time.md"
 
 
 def test_the_examples() -> None:

@@ -12,7 +12,16 @@ import pytest
 from placement.errors import InputError
 from placement.io.formats.tables import parquet_bytes
 from placement.overtime.watch.interval_reader import interval_key
-from tests.watch.worlds import Run, csv_text, demand, drop, kinds, reference, settings, world
+from tests.overtime.watch.worlds import (
+    Run,
+    csv_text,
+    demand,
+    drop,
+    kinds,
+    reference,
+    settings,
+    world,
+)
 
 BAD = {
     "unknown client": "interval,client,operation,count\n1,nobody,weak_read,1\n",

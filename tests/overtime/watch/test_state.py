@@ -16,7 +16,7 @@ from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices
 from placement.overtime.watch import Store
 from placement.overtime.watch.state_store import read_log
-from tests.watch.worlds import Run, csv_text, demand, drop, settings, world
+from tests.overtime.watch.worlds import Run, csv_text, demand, drop, settings, world
 
 
 def test_the_state_of_another_question_is_refused(tmp_path: Path) -> None:

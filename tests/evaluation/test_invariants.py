@@ -15,7 +15,7 @@ from placement import Diversity, Instance, Operation, Options, Problem, Status
 from placement.evaluation.score import score
 from placement.methods import run
 from placement.model.demand import aggregate, decay_weights
-from tests.score.test_score import configurations
+from tests.evaluation.test_score import configurations
 from tests.strategies import SIMPLE, instances, problems
 
 

@@ -20,7 +20,7 @@ from placement.feasibility.feasible_plans import (
 )
 from placement.model.site_subsets import Choice, subsets
 from tests import reference
-from tests.score.test_score import configurations
+from tests.evaluation.test_score import configurations
 from tests.strategies import ALL, Kind, problems
 
 

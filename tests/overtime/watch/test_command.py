@@ -13,9 +13,9 @@ import pytest
 from placement import Problem, solve
 from placement.io import save_instance, save_plan
 from tests.cli.command import Run, runner
-from tests.watch.worlds import csv_text, demand, drop, world
+from tests.overtime.watch.worlds import csv_text, demand, drop, world
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 COUNTS = ("--replicas", 4, "--voters", 3, "--decay", 1.3, "--settle", 0)
 
 

@@ -16,7 +16,7 @@ from placement.overtime.moves import Quorums, safe_steps, step_text, steps_betwe
 from placement.overtime.moves import voter_change_search as search_module
 from placement.overtime.moves.fault_guards import guards_of, spare
 from placement.overtime.moves.quorum_sizes import legal, quorums_of, resized, walk
-from tests.stability.test_moves import configurations
+from tests.overtime.moves.test_moves import configurations
 
 
 def carry_out(before: Configuration, start: Quorums, steps) -> Configuration:

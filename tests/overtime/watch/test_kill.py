@@ -18,9 +18,9 @@ import pytest
 from placement.io import save_instance
 from placement.overtime.watch import Store
 from placement.overtime.watch.state_store import read_log
-from tests.watch.worlds import Run, csv_text, demand, drop, settings, world
+from tests.overtime.watch.worlds import Run, csv_text, demand, drop, settings, world
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def mess(folder: Path, intervals: int) -> None:

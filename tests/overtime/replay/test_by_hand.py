@@ -10,7 +10,7 @@ import pytest
 import placement
 from placement import Instance, Problem
 from placement.overtime.replay import NOBODY, Deployments, Trace, replay, summary
-from tests.replay.cases import READS_MOVE, two_towns
+from tests.overtime.replay.cases import READS_MOVE, two_towns
 
 
 def test_two_towns_by_hand():

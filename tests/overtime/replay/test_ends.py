@@ -9,7 +9,7 @@ import placement
 from placement.errors import InputError, UnsupportedError
 from placement.model.constraints import Diversity
 from placement.overtime.replay import STRATEGIES, Trace, replay
-from tests.replay.cases import world27
+from tests.overtime.replay.cases import world27
 
 
 def test_blocks_do_not_matter(monkeypatch):

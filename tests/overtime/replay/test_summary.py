@@ -13,7 +13,7 @@ from placement.errors import InputError
 from placement.overtime.replay import Deployments, Trace, replay
 from placement.overtime.replay.leader_ranking import Recommendation, ranking_text, recommendations
 from placement.overtime.replay.summaries import gains, summary
-from tests.replay.cases import READS_MOVE, two_towns, world27
+from tests.overtime.replay.cases import READS_MOVE, two_towns, world27
 
 
 def test_the_summary_by_hand():

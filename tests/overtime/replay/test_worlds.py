@@ -13,7 +13,7 @@ from placement.errors import InputError
 from placement.overtime.replay import NOBODY, Deployments, Trace, replay, summary
 from placement.overtime.replay.generated_fleets import fleet_trace, ground_of, trace_of
 from placement.workloads import Timeline, fleet, generate
-from tests.replay.cases import world27
+from tests.overtime.replay.cases import world27
 
 
 def test_deployments_are_the_plans_for_the_first_interval():

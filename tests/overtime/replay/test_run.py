@@ -14,7 +14,7 @@ from placement.errors import InputError
 from placement.model.constraints import Diversity
 from placement.overtime.replay import STRATEGIES, Trace, interval_scores, replay
 from placement.overtime.replay.interval_plans import at_interval
-from tests.replay.cases import cases, check_scores, paid
+from tests.overtime.replay.cases import cases, check_scores, paid
 
 CAUSAL = ("optimized", "closest-to-writes", "smallest-quorum", "average", "preferred")
 

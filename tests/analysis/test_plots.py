@@ -12,7 +12,7 @@ import placement
 from placement import Problem
 from placement.errors import InputError, MissingDependencyError
 from placement.report import plots
-from tests.compare.test_sweeps import world
+from tests.analysis.test_sweeps import world
 
 
 @pytest.fixture(scope="module")

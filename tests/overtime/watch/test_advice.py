@@ -19,7 +19,7 @@ from placement.overtime.moves import Hysteresis, MovePrices, changes
 from placement.overtime.watch.recommend import advise, initial_state
 from placement.overtime.watch.state_store import read_log
 from placement.plan import objective
-from tests.watch.worlds import Run, csv_text, demand, drop, reference, settings, world
+from tests.overtime.watch.worlds import Run, csv_text, demand, drop, reference, settings, world
 
 
 def test_recommendations_hold_up_to_the_evaluator() -> None:

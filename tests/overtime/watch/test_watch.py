@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from placement.overtime.watch.state_store import read_log
-from tests.watch.worlds import Run, csv_text, demand, drop, kinds, reference, settings, world
+from tests.overtime.watch.worlds import (
+    Run,
+    csv_text,
+    demand,
+    drop,
+    kinds,
+    reference,
+    settings,
+    world,
+)
 
 
 @pytest.mark.parametrize("tier", [1, 2, 3])

@@ -137,7 +137,7 @@ def test_free_moves_and_no_moves(problem) -> None:
 
 
 def test_a_start_that_breaks_the_rules_can_be_left() -> None:
-    from tests.watch.worlds import demand, world
+    from tests.overtime.watch.worlds import demand, world
 
     busy = world().replace(counts=demand(6), intervals=())
     problem = Problem(busy, replicas=4, voters=3, survive="country")
