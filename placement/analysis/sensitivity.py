@@ -22,7 +22,7 @@ from typing import Literal
 
 import numpy as np
 
-from placement.checks import FloatArray
+from placement.checks import FloatArray, instance_of, number
 from placement.errors import InputError
 from placement.evaluation.breakdown import objective
 from placement.evaluation.score import TIE, nearest
@@ -47,13 +47,17 @@ class Range:
     Attributes
     ----------
     what
-        What moves, in words.
+        Name of the quantity that moves, with its unit.
     value
-        Where it stands now.
+        Value of the quantity in the plan's problem.
     low, high
-        Ends of the range; infinite, or the limit asked for, where nothing changes before it.
+        Ends of the range. 0 and ∞ are the ends of what is possible.
     exact
-        Whether the plan is no longer optimal just outside (unless the end is a limit).
+        Whether the plan is no longer optimal just outside, except at an end that is a search limit
+        or an end of what is possible.
+    low_is_limit, high_is_limit
+        Whether the search stopped at this end: the plan stays optimal at least up to it, and
+        nothing is known beyond it.
     """
 
     what: str
@@ -61,9 +65,12 @@ class Range:
     low: float
     high: float
     exact: bool
+    low_is_limit: bool = False
+    high_is_limit: bool = False
 
 
 def _require_optimal(plan: Plan) -> None:
+    instance_of(plan, Plan, "plan", "a plan (placement.solve returns one)")
     if plan.status is not Status.OPTIMAL:
         raise InputError(
             "sensitivity is about optimal plans",
@@ -120,33 +127,47 @@ def demand_range(plan: Plan, client: str, *, most: float = 1000.0, method: str =
     client
         Name of the client.
     most
-        Largest factor to look at.
+        Largest factor to look at, >= 1; where the smallest cannot be 0, it is 1/`most`.
     method
         An exact method.
 
     Raises
     ------
     InputError
-        For a plan that is not optimal, an unknown client, or one without demand.
+        For a plan that is not optimal, an unknown client, or a client without demand in the
+        intervals that the decay leaves.
+
+    Notes
+    -----
+    A client that issues all the demand can be multiplied by any factor without changing the order
+    of two plans, so that its range is (0, ∞), unless the objective also weighs money, which does
+    not grow with the demand.
     """
     _require_optimal(plan)
-    instance = plan.problem.instance
+    number(most, "most", minimum=1.0)
+    instance, demand = plan.problem.instance, plan.problem.demand
     c = instance.client_index(client)
-    if not instance.counts[:, c].any():
-        raise InputError("the client issues nothing", field="client", value=client,
-                         expected="a client with demand")  # fmt: skip
+    what = f"demand of {client} (factor)"
+    if not demand.counts[:, c].any():
+        raise InputError(
+            "the client issues nothing in the intervals that count",
+            field="client",
+            value=client,
+            expected="a client with demand",
+        )
+    alone = not np.delete(demand.counts, c, axis=1).any()
+    if alone and not plan.problem.rules.cost_weight:
+        return Range(what, 1.0, 0.0, math.inf, True)
 
     def build(factor: float) -> Problem:
         counts = instance.counts.copy()
         counts[:, c] *= factor
         return plan.problem.replace(instance=instance.replace(counts=counts))
 
-    alone = instance.counts.sum() == instance.counts[:, c].sum()
-    low = 1.0 if alone else _still_optimal(plan, build, 1.0, 0.0, method)
+    least = 1.0 / most if alone else 0.0  # without any demand there is nothing to optimise
+    low = _still_optimal(plan, build, 1.0, least, method)
     high = _still_optimal(plan, build, 1.0, most, method)
-    if alone:
-        low, high = 0.0, math.inf  # scaling all demand there is changes no order
-    return Range(f"demand of {client} (factor)", 1.0, low, high, True)
+    return Range(what, 1.0, low, high, True, alone and low == least, high == most)
 
 
 def _row(
@@ -196,20 +217,26 @@ def rtt_range(
         Largest RTT to look at, ms; None: twice the largest of the instance.
     method
         An exact method.
+
+    Raises
+    ------
+    InputError
+        For a plan that is not optimal, an unknown client or site, or a site and itself.
     """
     _require_optimal(plan)
     instance = plan.problem.instance
     matrix, row, column, values = _row(instance, source, site, waiting)
     now = float(values[column])
     largest = float(max(instance.client_rtt.max(), instance.site_rtt.max()))
-    end = 2 * largest if most is None else most
+    end = max(now, 2 * largest if most is None else number(most, "most"))
 
     def build(x: float) -> Problem:
         return _with_rtt(plan, matrix, row, column, x)
 
     low = _walk(plan, build, now, _stops(values, column, now, 0.0), method)
-    high = _walk(plan, build, now, _stops(values, column, now, max(end, now)), method)
-    return Range(f"RTT from {source} to {site} (ms)", now, low, high, True)
+    high = _walk(plan, build, now, _stops(values, column, now, end), method)
+    what = f"RTT from {source} to {site} (ms)"
+    return Range(what, now, low, high, True, high_is_limit=high == end)
 
 
 def _stops(values: FloatArray, column: int, now: float, end: float) -> list[float]:

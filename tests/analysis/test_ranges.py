@@ -98,6 +98,72 @@ def test_one_client_alone_may_issue_as_much_as_it_likes():
     assert demand_range(plan, "client-0").high == math.inf
 
 
+def lone_client(counts, **more):
+    """Three sites on a line, one client that issues everything, another one that may issue."""
+    rtt = np.array([[0.0, 10, 40], [10, 0, 30], [40, 30, 0]])
+    return placement.Instance(
+        sites=("a", "b", "c"),
+        clients=("alone", "silent"),
+        client_rtt=rtt[:2],
+        site_rtt=rtt,
+        counts=counts,
+        **more,
+    )
+
+
+def test_money_does_not_grow_with_the_demand_of_a_lone_client():
+    prices = placement.Prices(storage=np.array([900.0, 100, 200]))
+    instance = lone_client([[10.0, 0, 0, 0, 5], [0, 0, 0, 0, 0]], prices=prices)
+    problem = placement.Problem(instance, replicas=(1, 3), voters=1, cost_weight=1)
+    plan = placement.solve(problem)
+    assert plan.leader == "b"
+    found = demand_range(plan, "alone")
+    assert found.exact
+    assert not found.high_is_limit
+    assert found.low_is_limit
+    assert found.low == 1 / 1000
+    for factor, best in (
+        (found.low, True),
+        (found.high * 0.999, True),
+        (found.high * 1.001, False),
+    ):
+        assert optimal_at(plan, with_demand(plan, "alone", factor), 1e-12) is best
+    assert placement.solve(with_demand(plan, "alone", 10)).leader == "a"
+
+
+def test_fractional_counts_of_a_lone_client():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        counts = np.zeros((7, 2, 5))
+        counts[:, 0] = rng.random((7, 5))  # two orders of summation give two sums
+        plan = placement.solve(placement.Problem(lone_client(counts), replicas=2, voters=1))
+        found = demand_range(plan, "alone")
+        assert (found.low, found.high, found.high_is_limit) == (0, math.inf, False)
+
+
+def test_only_the_intervals_that_the_decay_leaves_count():
+    counts = np.zeros((2, 2, 5))
+    counts[1, 0] = counts[0, 1] = 3.0
+    problem = placement.Problem(lone_client(counts), replicas=2, voters=1, decay=math.inf)
+    plan = placement.solve(problem)
+    assert (demand_range(plan, "alone").low, demand_range(plan, "alone").high) == (0, math.inf)
+    with pytest.raises(InputError, match="nothing in the intervals that count"):
+        demand_range(plan, "silent")
+
+
+def test_ends_at_a_search_limit_are_marked():
+    counts = [[10.0, 0, 0, 0, 0], [0, 0, 1, 0, 0]]
+    plan = placement.solve(placement.Problem(lone_client(counts), replicas=3, voters=3))
+    found = demand_range(plan, "silent", most=1.5)
+    assert (found.high, found.high_is_limit, found.low_is_limit) == (1.5, True, False)
+    nearby = rtt_range(plan, "alone", "c", most=50)
+    assert (nearby.high, nearby.high_is_limit) == (50, True)
+    assert nearby.low_is_limit is False
+    for wrong in (0.5, "2", None, math.nan):
+        with pytest.raises(InputError, match="most: "):
+            demand_range(plan, "alone", most=wrong)
+
+
 def test_only_optimal_plans_of_the_mean():
     problem = placement.Problem(random_instance(1), replicas=3, voters=3)
     with pytest.raises(InputError, match="status optimal"):

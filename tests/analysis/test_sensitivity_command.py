@@ -39,6 +39,19 @@ def test_exact_ranges_hold_the_safe_ones(plan, capsys):
         assert not safe["exact"]
 
 
+def test_search_limits_are_marked_in_text_and_json(plan, capsys):
+    capsys.readouterr()
+    assert main(["sensitivity", plan, "--clients", "3", "--exact"]) == 0
+    text = capsys.readouterr().out
+    assert main(["sensitivity", plan, "--clients", "3", "--exact", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    limited = [row["high_is_limit"] for row in answer["demand"] + answer["rtt"]]
+    assert any(limited)
+    assert not all(limited)
+    assert text.count("at least ") == sum(limited)
+    assert not any(row["low_is_limit"] for row in answer["demand"] + answer["rtt"])
+
+
 def test_bad_input(plan, capsys):
     assert main(["sensitivity", plan, "--clients", "-1"]) == 1
     assert "--clients: out of range" in capsys.readouterr().err

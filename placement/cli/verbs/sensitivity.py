@@ -117,6 +117,8 @@ def _range(found: Range) -> dict[str, object]:
         "low": found.low,
         "high": found.high,
         "exact": found.exact,
+        "low_is_limit": found.low_is_limit,
+        "high_is_limit": found.high_is_limit,
     }
 
 
@@ -138,10 +140,14 @@ def _text(
 
     def limits(rows: list[Range], digits: int) -> list[list[str]]:
         return [
-            [r.what, number_text(r.low, digits), number_text(r.value, digits),
-             number_text(r.high, digits)]
+            [
+                r.what,
+                ("at most " if r.low_is_limit else "") + number_text(r.low, digits),
+                number_text(r.value, digits),
+                ("at least " if r.high_is_limit else "") + number_text(r.high, digits),
+            ]
             for r in rows
-        ]  # fmt: skip
+        ]
 
     best = table(
         ["leader", "mean ms", "overhead", "replicas"],
