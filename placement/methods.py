@@ -27,8 +27,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from placement.checks import function, instance_of, mapping, number, whole
 from placement.errors import InputError, SolverError, UnsupportedError
-from placement.feasibility.feasible_plans import reasons_infeasible, violations
+from placement.feasibility.feasible_plans import reasons_infeasible, repaired, violations
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
@@ -97,7 +98,8 @@ class Options:
     threads
         Most threads to use.
     start
-        A feasible configuration to start from.
+        A configuration to start from. :func:`run` repairs one that breaks a constraint, or leaves
+        it out, so that a method gets a feasible one or none.
     warm_start
         What the plan of a similar problem by the same method left to be reused, if anything; any
         method may ignore it, and none may trust it.
@@ -117,29 +119,17 @@ class Options:
     settings: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.time_limit is not None and not (
-            isinstance(self.time_limit, (int, float)) and self.time_limit >= 0
-        ):
-            raise InputError(
-                "out of range", field="time_limit", value=self.time_limit, expected="seconds >= 0"
-            )
-        if not (isinstance(self.gap_limit, (int, float)) and 0 <= self.gap_limit < math.inf):
-            raise InputError(
-                "out of range",
-                field="gap_limit",
-                value=self.gap_limit,
-                expected="a relative gap >= 0 (0.01 is one per cent)",
-            )
-        for field, least in (("seed", 0), ("threads", 1)):
-            value = getattr(self, field)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InputError(
-                    "out of range",
-                    field=field,
-                    value=value,
-                    expected=f"a whole number >= {least}",
-                )
-        object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
+        if self.time_limit is not None and self.time_limit != math.inf:
+            number(self.time_limit, "time_limit")
+        number(self.gap_limit, "gap_limit")
+        object.__setattr__(self, "seed", whole(self.seed, "seed"))
+        object.__setattr__(self, "threads", whole(self.threads, "threads", minimum=1))
+        if self.start is not None:
+            instance_of(self.start, Configuration, "start", "a Configuration")
+        if self.progress is not None:
+            function(self.progress, "progress")
+        settings = mapping(self.settings, "settings", "a mapping from names of settings to values")
+        object.__setattr__(self, "settings", MappingProxyType(settings))
 
     def report(self, progress: Progress) -> None:
         """Pass a report to whoever listens."""
@@ -404,7 +394,7 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
     UnsupportedError
         When the method refuses the problem.
     InputError
-        For an unknown setting, or a start that is not feasible.
+        For an unknown setting, or a start with a site that the instance does not have.
     SolverError
         When the plan breaks a constraint of the problem: a defect of the method, never shown as a
         result.
@@ -415,18 +405,16 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
         raise UnsupportedError(f"method {method.name!r} cannot take this problem: {reason}{who}")
     options = _with_all_settings(method, options)
     if options.start is not None:
-        broken = violations(problem, options.start)
-        if broken:
-            raise InputError(
-                "the configuration to start from is not feasible: " + "; ".join(broken),
-                field="start",
-            )
+        _check_indices(problem, options.start)
     started = time.perf_counter()
     reasons = reasons_infeasible(problem)
     if reasons:
         plan = Plan.infeasible(problem, method=method.name, reasons=reasons)
     else:
+        options, note = _feasible_start(problem, options)
         plan = _call_for(method, problem)(problem, options)
+        if note:
+            plan = plan.replace(notes=(*plan.notes, note))
     seconds = time.perf_counter() - started
     if plan.configuration is not None:
         broken = violations(problem, plan.configuration)
@@ -436,6 +424,42 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
                 + "; ".join(broken)
             )
     return plan.replace(seconds=seconds)
+
+
+def _check_indices(problem: Problem, start: Configuration) -> None:
+    """Refuse a start with a site that the instance does not have."""
+    most = len(problem.instance.sites) - 1
+    for site in (start.leader, *start.voters, *start.replicas):
+        whole(site, "start", maximum=most)
+
+
+def _feasible_start(problem: Problem, options: Options) -> tuple[Options, str]:
+    """Repair or leave out a start that breaks a constraint; return what was done as a note."""
+    broken = () if options.start is None else violations(problem, options.start)
+    if not broken:
+        return options, ""
+    start = repaired(problem, options.start)
+    done = "no repair was found, and it was ignored" if start is None else "it was repaired"
+    options = dataclasses.replace(options, start=start)
+    return options, f"the start breaks constraints of the problem ({'; '.join(broken)}): {done}"
+
+
+def _start_on(problem: Problem, plan: Plan) -> Configuration | None:
+    """Return the configuration of a plan on the sites of a problem, matched by name.
+
+    Sites that the problem's instance does not have are left out; None when no voter remains.
+    """
+    found, before = plan.configuration, plan.problem.instance.sites
+    sites = problem.instance.sites
+    if found is None or before == sites:
+        return found
+    index = {name: i for i, name in enumerate(sites)}
+    voters = [index[before[site]] for site in found.voters if before[site] in index]
+    if not voters:
+        return None
+    leader = index.get(before[found.leader], voters[0])
+    replicas = [index[before[site]] for site in found.replicas if before[site] in index]
+    return Configuration.of(leader, voters, replicas)
 
 
 def solve(
@@ -461,7 +485,9 @@ def solve(
     time_limit, gap_limit, seed, threads, progress, settings
         As in :class:`Options`.
     start
-        A configuration, or the plan of a similar problem, to start from.
+        A configuration, or the plan of a similar problem, to start from. Sites of a plan are
+        matched by name. A start that breaks a constraint is repaired where possible, else ignored;
+        a note of the plan says which.
 
     Returns
     -------
@@ -476,7 +502,7 @@ def solve(
     """
     warm_start: object | None = None
     if isinstance(start, Plan):
-        warm_start, start = start.warm_start, start.configuration
+        warm_start, start = start.warm_start, _start_on(problem, start)
     options = Options(
         time_limit=time_limit,
         gap_limit=gap_limit,
@@ -485,7 +511,7 @@ def solve(
         start=start,
         warm_start=warm_start,
         progress=progress,
-        settings=settings or {},
+        settings={} if settings is None else settings,
     )
     return explained(run(load_method(method), problem, options))
 

@@ -3,11 +3,15 @@
 import dataclasses
 import pickle
 
+import numpy as np
 import pytest
 
 import placement
+from placement.contingency.objective import Contingency
 from placement.errors import InputError, SolverError, UnsupportedError
+from placement.feasibility.feasible_plans import repaired, violations
 from placement.methods import Method, Options, Setting, load_method, run
+from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.status import Status
 from placement.testing import ConformanceError, check_method, random_instance, worlds
@@ -71,10 +75,79 @@ def test_a_bound_above_the_score_is_an_error(problem):
         Plan.of(problem, best.configuration, method="liar", bound=best.score * 1.01)
 
 
-def test_start_must_be_feasible(problem):
+STARTING = ("exact", "exhaustive", "local-search", "cp-sat", "milp")
+
+
+@pytest.mark.parametrize("method", STARTING)
+def test_the_plan_of_a_similar_problem_is_repaired(problem, method):
+    best = placement.solve(problem, method="exhaustive")
     other = placement.solve(problem.replace(replicas=5), method="exhaustive")
-    with pytest.raises(InputError, match="5 replicas instead of 4"):
-        placement.solve(problem, method="exhaustive", start=other)
+    plan = placement.solve(problem, method=method, start=other)
+    assert plan.objective == pytest.approx(best.objective, rel=1e-9)
+    (note,) = [note for note in plan.notes if "the start" in note]
+    assert "5 replicas instead of 4" in note
+    assert "it was repaired" in note
+
+
+def test_a_repaired_start_keeps_what_the_constraints_allow(problem):
+    other = placement.solve(problem.replace(replicas=5), method="exhaustive").configuration
+    found = repaired(problem, other)
+    assert not violations(problem, found)
+    assert found.leader == other.leader
+    assert set(found.replicas) <= set(other.replicas)
+    lost = problem.instance.sites[other.leader]
+    elsewhere = problem.replace(forbidden=[lost])
+    found = repaired(elsewhere, other)
+    assert not violations(elsewhere, found)
+    assert set(found.replicas) == set(other.replicas) - {other.leader}
+    assert found.leader == other.voters[1]
+
+
+def test_a_start_is_ignored_with_a_note_where_no_repair_is_found(problem):
+    far = problem.replace(objective=Contingency("site", "bounded", limit=1e-6))
+    assert repaired(far, Configuration.of(0, [0, 1, 2], [0, 1, 2, 3])) is None
+    heard = []
+    method = dataclasses.replace(
+        load_method("exhaustive"),
+        objectives=("contingency",),
+        call=lambda p, options: heard.append(options.start) or Plan.of(p, None, method="none"),
+    )
+    plan = run(method, far, Options(start=Configuration.of(0, [0], [0])))
+    assert heard == [None]
+    assert "it was ignored" in plan.notes[0]
+
+
+def test_the_sites_of_a_start_are_matched_by_name(problem):
+    instance = problem.instance
+    order = np.arange(len(instance.sites))[::-1]
+    turned = instance.replace(
+        sites=tuple(instance.sites[i] for i in order),
+        client_rtt=instance.client_rtt[:, order],
+        site_rtt=instance.site_rtt[np.ix_(order, order)],
+        domains={
+            level: tuple(labels[i] for i in order) for level, labels in instance.domains.items()
+        },
+        prices=None,
+        site_coordinates=None,
+    )
+    before = placement.solve(problem, method="exhaustive")
+    method = dataclasses.replace(
+        load_method("exhaustive"),
+        call=lambda p, options: Plan.of(p, options.start, method="x"),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("placement.methods.load_method", lambda name: method)
+        plan = placement.solve(problem.replace(instance=turned), start=before)
+    assert plan.leader == before.leader
+    assert set(plan.voters) == set(before.voters)
+    assert set(plan.replicas) == set(before.replicas)
+    assert plan.score == pytest.approx(before.score, rel=1e-12)
+
+
+@pytest.mark.parametrize("start", ["x", 3, (0, 1), Configuration(99, (99,), (99,))])
+def test_a_start_that_is_none_is_refused(problem, start):
+    with pytest.raises(InputError, match="start: "):
+        placement.solve(problem, method="exhaustive", start=start)
 
 
 def test_optimal_is_said_only_with_a_bound(problem):

@@ -24,7 +24,7 @@ from formulations.exact.kernel_types import Counters, Incumbent
 from formulations.exact.multi_size import SizeResult, prove_sizes
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray, IntArray
-from placement.feasibility.feasible_plans import grown
+from placement.feasibility.feasible_plans import repaired
 from placement.methods import BatchSession, Method, Options, Progress, Setting, load_method, run
 from placement.plan import Plan
 from placement.problem import Problem
@@ -104,7 +104,7 @@ class Session(BatchSession):
         other = _refuses(problem, options)
         if other is not None:
             if options.start is None and self._before is not None:
-                start = grown(problem, self._before.configuration)
+                start = repaired(problem, self._before.configuration, problem.rules.replicas_max)
                 options = dataclasses.replace(options, start=start)
             plan = _delegate(problem, options, *other)
         else:

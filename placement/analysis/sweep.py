@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
-from placement.feasibility.feasible_plans import grown
+from placement.feasibility.feasible_plans import repaired
 from placement.methods import (
     Method,
     Options,
@@ -147,7 +147,7 @@ def sweep(
     def ask(answer: Method, problem: Problem, before: Plan | None) -> Plan:
         options = common()
         if answer.session is None and before is not None:
-            start = grown(problem, before.configuration)
+            start = repaired(problem, before.configuration, problem.rules.replicas_max)
             options = dataclasses.replace(options, start=start, warm_start=before.warm_start)
         if progress is not None:
             size, count = problem.rules.replicas_max, problem.rules.voters

@@ -19,8 +19,8 @@ from placement.problem import Problem
 __all__ = [
     "complete",
     "find_feasible",
-    "grown",
     "reasons_infeasible",
+    "repaired",
     "violations",
 ]
 
@@ -99,18 +99,43 @@ def complete(
     return None
 
 
-def grown(problem: Problem, before: Configuration | None) -> Configuration | None:
-    """Make a start from the answer for another number of replicas: its sites and some more.
+def repaired(
+    problem: Problem, before: Configuration | None, size: int | None = None
+) -> Configuration | None:
+    """Change the answer to a similar problem until it obeys the constraints of this one.
 
-    None when there is no answer, or nothing feasible is found from it.
+    Sites of `before` are kept where the constraints allow, voters first; the leader is kept where
+    it may lead, else one of the voters, the replicas or the other sites leads, in this order.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    before
+        A configuration on the sites of the problem; None: there is nothing to repair.
+    size
+        |R| of the result; None: the number of replicas of `before`, or the closest one allowed.
+
+    Returns
+    -------
+    Configuration or None
+        None when the search for a feasible configuration finds none or becomes too long.
     """
     if before is None:
         return None
-    size = problem.rules.replicas_max
+    rules = problem.rules
+    if size is None:
+        size = min(max(len(before.replicas), rules.replicas_min), rules.replicas_max)
+    prefer = (*before.voters, *before.replicas)
+    leaders = dict.fromkeys((before.leader, *prefer, *np.nonzero(rules.may_lead)[0].tolist()))
     try:
-        return complete(problem, before.leader, before.replicas, size)
+        for leader in leaders:
+            found = complete(problem, leader, prefer, size)
+            if found is not None and not problem.objective.violations(problem, found):
+                return found
     except LimitError:
-        return None
+        pass
+    return None
 
 
 def _cap_only(group: GroupRule) -> GroupRule:

@@ -10,8 +10,9 @@ from functools import lru_cache
 import numpy as np
 
 from placement.errors import InputError, LimitError, PlacementError, UnsupportedError
-from placement.feasibility.feasible_plans import reasons_infeasible
+from placement.feasibility.feasible_plans import reasons_infeasible, violations
 from placement.methods import Method, Options, Progress, load_method, refusal, run
+from placement.model.configuration import Configuration
 from placement.model.instance import Prices
 from placement.plan import Plan
 from placement.problem import Problem
@@ -198,6 +199,23 @@ def check_start(method: Method, seed: int = 0) -> None:
             _demand(plan.found, method, world, "loses the start it was given")
 
 
+def check_start_of_a_similar_problem(method: Method, seed: int = 0) -> None:
+    """A start that breaks constraints is repaired or ignored, and the plan says so."""
+    for world in _lowered(method, seed):
+        problem = world.problem
+        everywhere = range(len(problem.instance.sites))
+        for start in (Configuration.of(0, [0], [0]), Configuration.of(0, everywhere, everywhere)):
+            if not violations(problem, start):
+                continue
+            plan = _ask(method, world, Options(start=start))
+            _check_honest(method, world, plan)
+            exists = math.isfinite(_optimum(world))
+            _demand(plan.found or not exists, method, world, f"found nothing from {start}")
+            said = any("the start breaks constraints" in note for note in plan.notes)
+            known = bool(reasons_infeasible(problem))  # then no method is called at all
+            _demand(said or known, method, world, f"does not say that {start} is infeasible")
+
+
 def check_reports(method: Method, seed: int = 0) -> None:
     """Every report on the way is true: bounds below the optimum, incumbents above and falling."""
     for world in _lowered(method, seed):
@@ -329,6 +347,7 @@ CHECKS: tuple[Callable[..., None], ...] = (
     check_no_time,
     check_time_limits,
     check_start,
+    check_start_of_a_similar_problem,
     check_reports,
     check_interrupt,
     check_order_of_sites_is_irrelevant,
