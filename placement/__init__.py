@@ -7,7 +7,8 @@
     plan = placement.solve(problem)
     print(plan)
 
-Names are imported when they are first used, so that ``import placement`` costs next to nothing.
+Names and modules (``placement.io``, ``placement.tail``, ``placement.replay``, …) are imported when
+they are first used, so that ``import placement`` costs next to nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +20,18 @@ from placement.lazy import lazy_names
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from placement import analysis as analysis
+    from placement import contingency as contingency
+    from placement import datasets as datasets
+    from placement import errors as errors
+    from placement import io as io
+    from placement import methods as methods
+    from placement import online as online
+    from placement import quorumstore as quorumstore
+    from placement import report as report
+    from placement import tail as tail
+    from placement import testing as testing
+    from placement import workloads as workloads
     from placement.analysis.compare_methods import compare as compare
     from placement.analysis.sweep import pareto as pareto
     from placement.analysis.sweep import sweep as sweep
@@ -44,11 +57,16 @@ if TYPE_CHECKING:
     from placement.model.instance import Prices as Prices
     from placement.model.operations import STANDARD_OPERATIONS as STANDARD_OPERATIONS
     from placement.model.operations import Operation as Operation
+    from placement.overtime import moves
+    from placement.overtime import replay as replay
+    from placement.overtime import watch as watch
     from placement.plan import Plan as Plan
     from placement.problem import Problem as Problem
     from placement.proof.certificate_check import check_certificate as check_certificate
     from placement.status import Status as Status
     from placement.status import Termination as Termination
+
+    stability = moves
 
 _HOME = {
     "evaluate": "placement.api",
@@ -84,20 +102,9 @@ _HOME = {
 }
 
 _MODULES = {
-    "contingency": "placement.contingency",
-    "datasets": "placement.datasets",
-    "errors": "placement.errors",
-    "io": "placement.io",
-    "methods": "placement.methods",
-    "online": "placement.online",
-    "quorumstore": "placement.quorumstore",
     "replay": "placement.overtime.replay",
-    "report": "placement.report",
     "stability": "placement.overtime.moves",
-    "tail": "placement.tail",
-    "testing": "placement.testing",
     "watch": "placement.overtime.watch",
-    "workloads": "placement.workloads",
 }
 
 __all__ = [*sorted(_HOME), "__version__"]

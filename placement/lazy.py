@@ -7,6 +7,9 @@ A package that passes on names of its modules costs what all of them cost. With
         from package.module import name as name
 
     __getattr__, __dir__ = lazy_names(__name__, {"name": "package.module"})
+
+Modules of the package itself need not be listed: ``package.module`` is imported when it is first
+used, and ``dir(package)`` names it.
 """
 
 from __future__ import annotations
@@ -14,10 +17,13 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
+from types import ModuleType
 
 
 def lazy_names(
-    package: str, homes: Mapping[str, str], modules: Mapping[str, str] | None = None
+    package: str,
+    homes: Mapping[str, str] | None = None,
+    modules: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the functions ``__getattr__`` and ``__dir__`` of a package.
 
@@ -28,23 +34,40 @@ def lazy_names(
     homes
         From each name to the module that defines it.
     modules
-        From each further name to the module that it stands for.
+        From each further name to the module that it stands for, where that is no module of the
+        package.
     """
-    submodules = modules or {}
+    values, aliases = homes or {}, modules or {}
 
     def get(name: str) -> object:
         value: object
-        if name in homes:
-            value = vars(importlib.import_module(homes[name]))[name]
-        elif name in submodules:
-            value = importlib.import_module(submodules[name])
+        if name in values:
+            value = vars(importlib.import_module(values[name]))[name]
+        elif name in aliases:
+            value = importlib.import_module(aliases[name])
         else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            value = _submodule(package, name)
         setattr(sys.modules[package], name, value)
         return value
 
     def names() -> list[str]:
+        from pkgutil import iter_modules
+
         loaded = vars(sys.modules[package])
-        return sorted({*loaded, *homes, *submodules})
+        found = [module.name for module in iter_modules(loaded["__path__"])]
+        submodules = [name for name in found if not name.startswith("_")]
+        return sorted({*loaded, *values, *aliases, *submodules})
 
     return get, names
+
+
+def _submodule(package: str, name: str) -> ModuleType:
+    """Import a module of a package; AttributeError when there is none."""
+    full = f"{package}.{name}"
+    if not name.startswith("_"):
+        try:
+            return importlib.import_module(full)
+        except ModuleNotFoundError as error:
+            if error.name != full:
+                raise
+    raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -376,6 +376,12 @@ class Plan:
             f"mean latency {self.mean_latency:.3f} ms, gap {100 * self.gap:.3g} %>"
         )
 
+    def _repr_html_(self) -> str:
+        """Return a small table, which notebooks show."""
+        from placement.report.notebook import plan_html
+
+        return plan_html(self)
+
 
 def cheapest(problem: Problem, configurations: Iterable[Configuration]) -> Configuration | None:
     """Return the feasible configuration of least objective; of those that tie, the first given."""

@@ -188,6 +188,12 @@ class Problem:
     def __repr__(self) -> str:
         return f"<Problem on {self.instance.name!r}: {describe(self)}>"
 
+    def _repr_html_(self) -> str:
+        """Return a small table, which notebooks show."""
+        from placement.report.notebook import problem_html
+
+        return problem_html(self)
+
     def __getstate__(self) -> dict[str, object]:
         fields = {field.name for field in dataclasses.fields(self)}
         return {key: value for key, value in self.__dict__.items() if key in fields}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from placement.datasets.cloud_regions import CONTINENTS, PROVIDERS, City, Region, cities, regions
 from placement.errors import InputError
+from placement.lazy import lazy_names
 
 if TYPE_CHECKING:
     from placement.datasets.day_of_demand import InstanceArguments
@@ -34,6 +35,8 @@ __all__ = [
     "names",
     "regions",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__)
 
 _DATASETS = {
     "world27": "27 regions of AWS, Google Cloud and Azure on six continents, 60 cities; "

@@ -1,1 +1,5 @@
 """What a configuration costs: the score (Eq. 1), objectives, voters, breakdowns, losses."""
+
+from placement.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names(__name__)

@@ -1,1 +1,5 @@
 """Which configurations are feasible, and why there is none."""
+
+from placement.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names(__name__)

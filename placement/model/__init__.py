@@ -1,1 +1,5 @@
 """The model of the world: operations, instances, demand, configurations, constraints."""
+
+from placement.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names(__name__)

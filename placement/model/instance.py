@@ -174,12 +174,15 @@ class Instance:
         diagonal = np.diagonal(self.site_rtt, axis1=-2, axis2=-1)
         if diagonal.any():
             where = int(np.nonzero(diagonal)[-1][0])
+            size = len(self.sites)
             raise InputError(
                 f"site {self.sites[where]!r} has a non-zero RTT to itself",
                 field="site_rtt",
                 value=float(diagonal[np.nonzero(diagonal)][0]),
-                expected="0 on the diagonal: a server reaches itself for free (numpy.fill_diagonal"
-                "(site_rtt, 0)); keep the intra-site figure in client_rtt for the clients there",
+                expected="0 on the diagonal: a server reaches itself for free (NumPy array: "
+                f"site_rtt[..., range({size}), range({size})] = 0; DataFrame: for s in "
+                "site_rtt: site_rtt.loc[site_rtt.index.get_level_values(-1) == s, s] = 0); "
+                "keep the intra-site figure in client_rtt for the clients there",
             )
 
     # --- looking things up -----------------------------------------------------------------
@@ -313,6 +316,12 @@ class Instance:
             f"{len(self.operations)} operations, {len(self.intervals)} intervals, "
             f"{self.counts.sum():.6g} operations issued>"
         )
+
+    def _repr_html_(self) -> str:
+        """Return a small table, which notebooks show."""
+        from placement.report.notebook import instance_html
+
+        return instance_html(self)
 
     # --- pandas ----------------------------------------------------------------------------
 

@@ -6,7 +6,10 @@ Each has a frozen problem, a simulator whose randomness is drawn beforehand, and
 ``formulations.online``.
 """
 
+from placement.lazy import lazy_names
 from placement.online.random_streams import CAUSES, spawn_streams
 from placement.online.run_records import Latencies, RunRecord, summarise
 
 __all__ = ["CAUSES", "Latencies", "RunRecord", "spawn_streams", "summarise"]
+
+__getattr__, __dir__ = lazy_names(__name__)

@@ -7,6 +7,7 @@ the worst case over the loss of any one site (N-1C). Exact methods live in
 ``formulations.quorumstore``, fast ones in ``heuristics.quorumstore``.
 """
 
+from placement.lazy import lazy_names
 from placement.quorumstore.goal import (
     Goal,
     Limits,
@@ -64,3 +65,5 @@ __all__ = [
     "tie_order_of_equals",
     "worst_thresholds",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__)

@@ -12,11 +12,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from placement.lazy import lazy_names
+
 if TYPE_CHECKING:
     from placement.plan import Plan
     from placement.report.result_file import Results
 
 __all__ = ["report_html", "save_figures", "write_report"]
+
+__getattr__, __dir__ = lazy_names(__name__)
 
 
 def report_html(source: Plan | str | os.PathLike[str]) -> str:

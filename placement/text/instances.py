@@ -10,7 +10,7 @@ from placement.text.text_tables import facts, section, sentences, table
 if TYPE_CHECKING:
     from placement.model.instance import Instance
 
-__all__ = ["instance_text"]
+__all__ = ["instance_facts", "instance_text"]
 
 _MOST_LEVELS = 6
 
@@ -26,7 +26,7 @@ def instance_text(instance: Instance, *, most: int = 20) -> str:
         Most clients to list, by demand; sites are all listed.
     """
     sections = [
-        facts(_size(instance)),
+        facts(instance_facts(instance)),
         section("Sites", _sites(instance)),
         section("Clients by demand", _demand(instance, most)),
         section("Operations", _mix(instance)),
@@ -35,7 +35,8 @@ def instance_text(instance: Instance, *, most: int = 20) -> str:
     return "\n\n".join(sections)
 
 
-def _size(instance: Instance) -> list[tuple[str, str]]:
+def instance_facts(instance: Instance) -> list[tuple[str, str]]:
+    """Return name, size, demand and ranges of RTT of an instance as labels and values."""
     import numpy as np
 
     between = instance.site_rtt[..., ~np.eye(len(instance.sites), dtype=bool)]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from placement.evaluation.value_tables import ValueTable
     from placement.plan import ClientLatency, Plan
 
-__all__ = ["MOST_FAILURES", "failures_table", "plan_text"]
+__all__ = ["MOST_FAILURES", "failures_table", "plan_facts", "plan_text"]
 
 _MOST_CLIENTS = 5
 MOST_FAILURES = 12
@@ -22,16 +22,8 @@ MOST_FAILURES = 12
 
 def plan_text(plan: Plan) -> str:
     """Return everything a planner asks first about a plan."""
-    from placement.problem import describe
-
     instance = plan.problem.instance
-    head = [
-        ("Question", f"{describe(plan.problem)}; on {instance.name}"),
-        ("Answer", _answer(plan)),
-    ]
-    if plan.found:
-        head.extend(_decision(plan))
-    sections = [facts(head)]
+    sections = [facts(plan_facts(plan))]
     sections.extend(sentences("Breaks" if plan.found else "Why", plan.reasons))
     if plan.found:
         sections.extend(
@@ -48,6 +40,20 @@ def plan_text(plan: Plan) -> str:
     sections.extend(sentences("Notes", plan.notes))
     sections.extend(sentences("Where the numbers come from", instance.provenance))
     return "\n\n".join(sections)
+
+
+def plan_facts(plan: Plan) -> list[tuple[str, str]]:
+    """Return question, status and decision of a plan as labels and values."""
+    from placement.problem import describe
+
+    instance = plan.problem.instance
+    head = [
+        ("Question", f"{describe(plan.problem)}; on {instance.name}"),
+        ("Answer", _answer(plan)),
+    ]
+    if plan.found:
+        head.extend(_decision(plan))
+    return head
 
 
 def _answer(plan: Plan) -> str:

@@ -1,0 +1,89 @@
+"""Names and modules that exist after ``import placement`` alone, in a fresh interpreter."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import placement
+
+PROGRAM = """
+import json, sys
+import placement
+heavy = [name for name in ("numpy", "pandas", "pyomo", "ortools") if name in sys.modules]
+listed = dir(placement)
+value = placement
+for name in sys.argv[1].split("."):
+    assert name in dir(value), (name, dir(value))
+    value = getattr(value, name)
+print(json.dumps([heavy, getattr(value, "__name__", ""), listed]))
+"""
+
+MODULES = {
+    "analysis": "placement.analysis",
+    "analysis.sensitivity": "placement.analysis.sensitivity",
+    "contingency.objective": "placement.contingency.objective",
+    "datasets": "placement.datasets",
+    "errors": "placement.errors",
+    "feasibility.feasible_plans": "placement.feasibility.feasible_plans",
+    "io": "placement.io",
+    "methods": "placement.methods",
+    "model.operations": "placement.model.operations",
+    "online": "placement.online",
+    "online.dynamic": "placement.online.dynamic",
+    "online.reads": "placement.online.reads",
+    "online.selection": "placement.online.selection",
+    "overtime.moves": "placement.overtime.moves",
+    "plan": "placement.plan",
+    "problem": "placement.problem",
+    "quorumstore": "placement.quorumstore",
+    "replay": "placement.overtime.replay",
+    "replay.DecayedCounts": "DecayedCounts",
+    "report": "placement.report",
+    "report.plots": "placement.report.plots",
+    "stability": "placement.overtime.moves",
+    "tail": "placement.tail",
+    "tail.Percentile": "Percentile",
+    "testing": "placement.testing",
+    "watch": "placement.overtime.watch",
+    "workloads": "placement.workloads",
+}
+
+
+def fresh(path):
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, path], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_a_module_is_there_after_import_placement(path):
+    done = fresh(path)
+    assert done.returncode == 0, done.stderr
+    heavy, name, listed = json.loads(done.stdout)
+    assert not heavy
+    assert name == MODULES[path]
+    assert set(placement.__all__) <= set(listed)
+
+
+def test_a_name_that_does_not_exist_is_an_attribute_error():
+    for package in (placement, placement.analysis, placement.online):
+        for name in ("nothing", "__main__", "_private"):
+            with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
+                getattr(package, name)
+
+
+def test_an_import_that_fails_inside_a_module_is_not_hidden(tmp_path, monkeypatch):
+    folder = tmp_path / "lazy_example"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(
+        "from placement.lazy import lazy_names\n__getattr__, __dir__ = lazy_names(__name__)\n"
+    )
+    (folder / "broken.py").write_text("import no_such_module\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import lazy_example
+
+    assert "broken" in dir(lazy_example)
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        _ = lazy_example.broken
