@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from placement.checks import instance_of, text
+from placement.errors import InputError
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.plan import Plan
@@ -33,12 +36,19 @@ def load(source: str | Path, *, mix: str | None = None, seed: int = 0) -> Instan
         When there is no such data set or file, or the file is bad.
     """
     from placement import datasets
-    from placement.errors import InputError
+
+    if not isinstance(source, (str, os.PathLike)):
+        raise InputError(
+            "not a name",
+            field="instance",
+            value=source,
+            expected="the name of a data set, or a path",
+        )
 
     if isinstance(source, str) and source in datasets.names():
         return datasets.load(source, mix=mix, seed=seed)
     path = Path(source)
-    if not path.exists():
+    if not _exists(path):
         raise InputError(
             "no such data set or file",
             field="instance",
@@ -46,6 +56,7 @@ def load(source: str | Path, *, mix: str | None = None, seed: int = 0) -> Instan
             expected="a path, or one of " + ", ".join(datasets.names()),
         )
     if mix is not None:
+        text(mix, "mix")
         raise InputError(
             "an operation mix can be chosen for a bundled data set only", field="mix", value=mix
         )
@@ -76,7 +87,7 @@ def evaluate(
     InputError
         For an unknown site, or a leader or voter that holds no replica.
     """
-    instance = problem.instance
+    instance = instance_of(problem, Problem, "problem", "a placement.Problem").instance
     chosen = Configuration.of(
         int(instance.site_indices([leader], "leader")[0]),
         instance.site_indices(voters, "voters").tolist(),
@@ -87,11 +98,16 @@ def evaluate(
     return evaluate_configuration(problem, chosen)
 
 
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that no file can have: too long, or with a NUL
+        return False
+
+
 def _inside(
     instance: Instance, inner: Sequence[int], outer: Sequence[int], field: str, expected: str
 ) -> None:
-    from placement.errors import InputError
-
     for site in inner:
         if site not in outer:
             raise InputError(

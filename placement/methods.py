@@ -27,7 +27,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from placement.checks import function, instance_of, mapping, number, whole
+from placement.checks import function, instance_of, mapping, number, text, whole
 from placement.errors import InputError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import reasons_infeasible, repaired, violations
 from placement.model.configuration import Configuration
@@ -119,7 +119,7 @@ class Options:
     settings: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.time_limit is not None and self.time_limit != math.inf:
+        if self.time_limit is not None and not _is_infinite(self.time_limit):
             number(self.time_limit, "time_limit")
         number(self.gap_limit, "gap_limit")
         object.__setattr__(self, "seed", whole(self.seed, "seed"))
@@ -135,6 +135,10 @@ class Options:
         """Pass a report to whoever listens."""
         if self.progress is not None:
             self.progress(progress)
+
+
+def _is_infinite(value: object) -> bool:
+    return isinstance(value, float) and value == math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +178,11 @@ class Setting:
                     raise ValueError(value)
                 result = str(value).lower() in ("true", "1")
             elif kind is int:
-                result = int(str(value))
+                result = whole(int(str(value)), name, minimum=None)
             elif kind is float:
                 result = float(str(value))
+                if math.isinf(result) and not _is_infinite(value) and str(value) != "inf":
+                    raise ValueError(value)
             else:
                 result = str(value)
         except ValueError:
@@ -306,7 +312,7 @@ def load_method(name: str) -> Method:
     UnsupportedError
         When the registered object is no Method, or its module cannot be imported.
     """
-    found = _registered().get(name)
+    found = _registered().get(text(name, "method"))
     if found is None:
         import difflib
 
@@ -500,6 +506,7 @@ def solve(
     InputError, UnsupportedError, LimitError, SolverError
         See :mod:`placement.errors`.
     """
+    instance_of(problem, Problem, "problem", "a placement.Problem")
     warm_start: object | None = None
     if isinstance(start, Plan):
         warm_start, start = start.warm_start, _start_on(problem, start)

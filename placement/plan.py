@@ -378,9 +378,15 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """Return a small table, which notebooks show."""
-        from placement.report.notebook import plan_html
+        from placement.report.notebook import facts_table
+        from placement.text.plans import plan_facts
 
-        return plan_html(self)
+        rows = plan_facts(self)
+        if self.found:
+            rows.append(("Voters", ", ".join(self.voters)))
+            rows.append(("Replicas", ", ".join(self.replicas)))
+        rows += [("Breaks" if self.found else "Why", reason) for reason in self.reasons]
+        return facts_table("Plan", [*rows, *(("Note", note) for note in self.notes)])
 
 
 def cheapest(problem: Problem, configurations: Iterable[Configuration]) -> Configuration | None:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import LARGEST, number
+from placement.checks import LARGEST, elements, instance_of, number, text
 from placement.errors import InputError
 from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.model.constraints import Diversity, Rules, majority
@@ -90,15 +90,13 @@ class Problem:
     objective: Objective = MEAN_LATENCY
 
     def __post_init__(self) -> None:
-        if not isinstance(self.instance, Instance):
-            raise InputError(
-                "not an instance",
-                field="instance",
-                value=type(self.instance).__name__,
-                expected="a placement.Instance (placement.load reads one)",
-            )
+        instance_of(
+            self.instance, Instance, "instance", "a placement.Instance (placement.load reads one)"
+        )
         rules: list[Diversity] = (
-            [self.diversity] if isinstance(self.diversity, Diversity) else [*self.diversity]
+            [self.diversity]
+            if isinstance(self.diversity, Diversity)
+            else [*elements(self.diversity, "diversity", "a list of Diversity(level, …)")]  # type: ignore[list-item]  # checked next
         )
         for rule in rules:
             if not isinstance(rule, Diversity):
@@ -111,11 +109,13 @@ class Problem:
             if isinstance(names, str):
                 names = (names,)
             if names is not None:
-                object.__setattr__(self, field, tuple(names))
+                object.__setattr__(self, field, elements(names, field, "a list of names"))
         for field in ("replicas", "voters"):
             value = getattr(self, field)
             if isinstance(value, Iterable) and not isinstance(value, (range, str)):
-                object.__setattr__(self, field, tuple(value))
+                object.__setattr__(
+                    self, field, elements(value, field, "a number, a range or a list of names")
+                )
         if self.objective is not MEAN_LATENCY and not isinstance(self.objective, Objective):
             raise InputError(
                 "not an objective",
@@ -123,6 +123,8 @@ class Problem:
                 value=self.objective,
                 expected="one of placement.evaluation.objective",
             )
+        if self.survive is not None:
+            text(self.survive, "survive")
         decay_weights(1, self.decay)
         if self.budget is not None:
             number(self.budget, "budget", maximum=LARGEST)
@@ -190,9 +192,12 @@ class Problem:
 
     def _repr_html_(self) -> str:
         """Return a small table, which notebooks show."""
-        from placement.report.notebook import problem_html
+        from placement.model.instance_facts import instance_facts
+        from placement.report.notebook import facts_table
 
-        return problem_html(self)
+        return facts_table(
+            "Problem", [("Question", describe(self)), *instance_facts(self.instance)]
+        )
 
     def __getstate__(self) -> dict[str, object]:
         fields = {field.name for field in dataclasses.fields(self)}

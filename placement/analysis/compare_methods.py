@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from placement.checks import elements, function, instance_of, mapping, text
 from placement.errors import InputError, PlacementError
 from placement.methods import Options, Progress, available, explained, load_method, refusal, run
 from placement.plan import Plan
@@ -142,8 +143,12 @@ def compare_plans(
 
     Ctrl-C stops the method that runs, which gives its best so far, and those after it do not run.
     """
+    instance_of(problem, Problem, "problem", "a placement.Problem")
+    if progress is not None:
+        function(progress, "progress")
     names = _known(methods)
-    settings = settings or {}
+    settings = {} if settings is None else settings
+    mapping(settings, "settings", "a mapping from methods to their settings")
     for name in settings:
         if name not in names:
             raise InputError(
@@ -184,7 +189,11 @@ def _known(methods: Sequence[str] | None) -> tuple[str, ...]:
         return registered
     if isinstance(methods, str):
         methods = (methods,)
-    names = tuple(dict.fromkeys(methods))
+    names = tuple(
+        dict.fromkeys(
+            text(name, "methods") for name in elements(methods, "methods", "a list of names")
+        )
+    )
     for name in names:
         if name not in registered:
             load_method(name)  # raises, with the closest name that there is

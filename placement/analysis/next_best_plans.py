@@ -19,6 +19,7 @@ import heapq
 import itertools
 from collections.abc import Iterator
 
+from placement.checks import instance_of, whole
 from placement.errors import InputError
 from placement.plan import Plan
 from placement.problem import Problem
@@ -108,5 +109,7 @@ def runner_ups(plan: Plan, count: int = 5, method: str = "exact") -> tuple[Plan,
     method
         An exact method.
     """
+    instance_of(plan, Plan, "plan", "a plan (placement.solve returns one)")
+    whole(count, "count")
     found = itertools.islice(best_plans(plan.problem, method), 1, 1 + count)
     return tuple(p.replace(problem=plan.problem) for p in found)

@@ -22,7 +22,7 @@ from typing import Literal
 
 import numpy as np
 
-from placement.checks import FloatArray, instance_of, number
+from placement.checks import FloatArray, instance_of, number, text
 from placement.errors import InputError
 from placement.evaluation.breakdown import objective
 from placement.evaluation.score import TIE, nearest
@@ -174,6 +174,9 @@ def _row(
     instance: Instance, source: str, site: str, waiting: Waiting | None
 ) -> tuple[str, int, int, FloatArray]:
     """Which matrix a pair is in, where, and the row it moves in."""
+    text(source, "source")
+    if waiting is not None:
+        text(waiting, "waiting", choices=("client", "site"))
     s = int(instance.site_indices([site], "site")[0])
     if waiting == "client" or (waiting is None and source in instance.clients):
         c = instance.client_index(source)
@@ -303,6 +306,8 @@ def safe_rtt_range(
     of sites K = max(Σ B, D). O(C).
     """
     _require_optimal(plan)
+    if runner_up is not None:
+        instance_of(runner_up, Plan, "runner_up", "a plan")
     problem = plan.problem
     matrix, row, column, values = _row(problem.instance, source, site, waiting)
     now = float(values[column])

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.checks import elements, function, mapping, whole
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import repaired
 from placement.methods import (
@@ -131,21 +132,19 @@ def sweep(
     over. A gain between two optimal cells is proven; otherwise it is the difference of the best
     plans known, and the gaps say how far it can be off.
     """
-    _about_the_mean(question)
+    _checked(question, progress, settings)
     chosen = load_method(method)  # a name that does not exist is an error of the whole
     given: dict[str, object] = {name: setting.default for name, setting in chosen.settings.items()}
     if "certificate" in chosen.settings:
         given["certificate"] = False  # the plans are not kept, nor is what proves them
     given.update(settings or {})
 
-    @cache
-    def common() -> Options:
-        return Options(
-            time_limit=time_limit, gap_limit=gap_limit, seed=seed, threads=threads, settings=given
-        )
+    common = Options(
+        time_limit=time_limit, gap_limit=gap_limit, seed=seed, threads=threads, settings=given
+    )
 
     def ask(answer: Method, problem: Problem, before: Plan | None) -> Plan:
-        options = common()
+        options = common
         if answer.session is None and before is not None:
             start = repaired(problem, before.configuration, problem.rules.replicas_max)
             options = dataclasses.replace(options, start=start, warm_start=before.warm_start)
@@ -167,7 +166,7 @@ def sweep(
             began = time.perf_counter()
             try:
                 problems = [asked for _, asked in cells if isinstance(asked, Problem)]
-                prepare_batch(answer, problems, common())
+                prepare_batch(answer, problems, common)
             except InputError:
                 pass  # every cell will say so
             except KeyboardInterrupt:
@@ -255,8 +254,23 @@ def _text() -> Any:
     return pd.Series(["text"]).dtype
 
 
-def _about_the_mean(question: Instance | Problem) -> None:
-    """Refuse a percentile, whose gains would be shown as those of the mean."""
+def _checked(
+    question: Instance | Problem,
+    progress: Callable[..., None] | None,
+    settings: Mapping[str, object] | None,
+) -> None:
+    """Check types, and refuse a percentile, whose gains would be shown as those of the mean."""
+    if not isinstance(question, (Instance, Problem)):
+        raise InputError(
+            "not a question",
+            field="question",
+            value=question,
+            expected="a placement.Instance or a placement.Problem",
+        )
+    if progress is not None:
+        function(progress, "progress")
+    if settings is not None:
+        mapping(settings, "settings")
     if isinstance(question, Problem) and question.objective.kind == "percentile":
         raise UnsupportedError(
             "sweeps and frontiers are about the mean latency, not "
@@ -325,6 +339,9 @@ def pareto(
     """
     import pandas as pd
 
+    _checked(question, progress, settings)
+    if points is not None:
+        whole(points, "points", minimum=1)
     instance = question if isinstance(question, Instance) else question.instance
     if instance.prices is None:
         raise InputError(
@@ -333,7 +350,6 @@ def pareto(
             value=instance.name,
             expected="an instance with prices (Instance(prices=Prices(…)))",
         )
-    _about_the_mean(question)
     start = math.inf
     if isinstance(question, Problem) and question.budget is not None:
         start = question.budget
@@ -452,12 +468,15 @@ def _voter_counts(
 
 
 def _whole_numbers(values: Iterable[int] | int, field: str) -> list[int]:
-    numbers = [values] if isinstance(values, int) else list(values)
-    for number in numbers:
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+    if isinstance(values, (int, float)):
+        values = (values,)  # a fraction is refused below
+    numbers = []
+    for value in elements(values, field, "whole numbers >= 1"):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
             raise InputError(
-                "not a possible number", field=field, value=number, expected="whole numbers >= 1"
+                "not a possible number", field=field, value=value, expected="whole numbers >= 1"
             )
+        numbers.append(whole(value, field, minimum=1))
     if not numbers:
         raise InputError("none given", field=field, expected="at least one number")
     return numbers

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from placement.checks import number
+from placement.checks import flag, number, text, whole
 from placement.errors import InputError
 from placement.evaluation.losses import (
     Failures,
@@ -82,17 +82,17 @@ class Contingency:
     clients_move: bool = False
 
     def __post_init__(self) -> None:
-        if self.goal not in ("worst", "bounded", "weighted"):
+        text(self.level, "level")
+        flag(self.leader_may_move, "leader_may_move")
+        flag(self.clients_move, "clients_move")
+        if not isinstance(self.goal, str) or self.goal not in ("worst", "bounded", "weighted"):
             raise InputError(
                 "unknown goal",
                 field="goal",
                 value=self.goal,
                 expected="'worst', 'bounded' or 'weighted'",
             )
-        if self.together not in (1, 2):
-            raise InputError(
-                "out of range", field="together", value=self.together, expected="1 or 2"
-            )
+        object.__setattr__(self, "together", whole(self.together, "together", minimum=1, maximum=2))
         for name, given, goal in (
             ("limit", self.limit, "bounded"),
             ("probability", self.probability, "weighted"),

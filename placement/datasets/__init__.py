@@ -61,7 +61,7 @@ def describe(name: str) -> str:
     InputError
         For a name that is no data set.
     """
-    if name not in _DATASETS:
+    if not isinstance(name, str) or name not in _DATASETS:
         raise InputError(
             "no such data set", field="name", value=name, expected="one of " + ", ".join(_DATASETS)
         )
@@ -88,8 +88,11 @@ def arguments(name: str, *, mix: str | None = None, seed: int = 0) -> InstanceAr
         For ``azure`` without its data package; the message names the pip command.
     """
     describe(name)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InputError("out of range", field="seed", value=seed, expected="a whole number >= 0")
+    from placement.checks import text, whole
+
+    seed = whole(seed, "seed")
+    if mix is not None:
+        text(mix, "mix")
     if name == "azure":
         from placement.datasets.azure import azure
 

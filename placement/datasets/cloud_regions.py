@@ -94,7 +94,7 @@ def regions(provider: str) -> tuple[Region, ...]:
     InputError
         For a provider that is not bundled.
     """
-    if provider not in PROVIDERS:
+    if not isinstance(provider, str) or provider not in PROVIDERS:
         raise InputError(
             "unknown provider",
             field="provider",

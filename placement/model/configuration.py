@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
 
 import numpy as np
 
-from placement.checks import FloatArray
+from placement.checks import LARGEST_WHOLE, FloatArray, elements, whole
 from placement.model.instance import Instance
 
 __all__ = ["Configuration", "configuration_cost", "site_costs"]
@@ -25,16 +26,41 @@ class Configuration:
         V; in the order in which they answer the leader where a method cares.
     replicas
         R, ascending.
+
+    Raises
+    ------
+    InputError
+        For a site that is no whole number >= 0.
     """
 
     leader: int
     voters: tuple[int, ...]
     replicas: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        if type(self.voters) is tuple and type(self.replicas) is tuple:
+            for site in (self.leader, *self.voters, *self.replicas):
+                if type(site) is not int or not 0 <= site <= LARGEST_WHOLE:
+                    break
+            else:
+                return  # the usual case is quick
+        object.__setattr__(self, "leader", whole(self.leader, "leader"))
+        for field in ("voters", "replicas"):
+            sites = elements(getattr(self, field), field, "site indices")
+            object.__setattr__(self, field, tuple(whole(site, field) for site in sites))
+
     @classmethod
     def of(cls, leader: int, voters: Sequence[int], replicas: Sequence[int]) -> Configuration:
         """Build one from any sequences of integers; replicas are put in site order."""
-        return cls(int(leader), tuple(map(int, voters)), tuple(sorted(map(int, replicas))))
+        if isinstance(voters, bytes) or isinstance(replicas, bytes):
+            return cls(leader, voters, replicas)  # type: ignore[arg-type]  # it raises
+        try:
+            return cls(
+                index(leader), tuple(map(index, voters)), tuple(sorted(map(index, replicas)))
+            )
+        except TypeError:  # checked again, to name the field
+            found = cls(leader, voters, replicas)  # type: ignore[arg-type]  # it converts or raises
+            return cls(found.leader, found.voters, tuple(sorted(found.replicas)))
 
 
 def site_costs(instance: Instance, leader: int) -> FloatArray | None:

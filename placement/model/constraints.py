@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from placement.checks import BoolArray, IntArray
+from placement.checks import BoolArray, IntArray, text, whole
 from placement.errors import InputError
 from placement.model.instance import Instance
 
@@ -52,17 +52,16 @@ class Diversity:
     min_domains: int | None = None
 
     def __post_init__(self) -> None:
-        if self.role not in ("voters", "replicas"):
+        text(self.level, "level")
+        if not isinstance(self.role, str) or self.role not in ("voters", "replicas"):
             raise InputError(
                 "unknown role", field="role", value=self.role, expected="'voters' or 'replicas'"
             )
         if self.cap is None and self.min_domains is None:
             object.__setattr__(self, "cap", 1)
         for field, value in (("cap", self.cap), ("min_domains", self.min_domains)):
-            if value is not None and (isinstance(value, bool) or int(value) != value or value < 1):
-                raise InputError(
-                    "out of range", field=field, value=value, expected="a whole number >= 1"
-                )
+            if value is not None:
+                object.__setattr__(self, field, whole(value, field, minimum=1))
 
 
 @dataclass(frozen=True, eq=False)

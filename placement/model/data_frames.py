@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from placement.checks import FloatArray, unique_names
+from placement.checks import FloatArray, instances_of, unique_names
 from placement.errors import InputError
 from placement.io.formats.frame_axes import values_by_name
 from placement.model.instance import Instance
@@ -77,7 +77,7 @@ def from_frames(
         site_coordinates=_coordinates(places, "sites"),
         client_coordinates=_coordinates(homes, "clients"),
         name=name,
-        provenance=tuple(provenance),
+        provenance=provenance,  # type: ignore[arg-type]  # the instance makes a tuple of it
     )
 
 
@@ -178,7 +178,7 @@ def _operations(
                 )
         return tuple(standard[name] for name in names)
     if not isinstance(given, pd.DataFrame):
-        return tuple(given)
+        return instances_of(given, Operation, "operations", "Operation(…), or a table")
     missing = [key for key in _COEFFICIENTS if key not in given.columns]
     if missing:
         raise InputError(

@@ -80,7 +80,7 @@ def decay_weights(intervals: int, decay: float) -> FloatArray:
     """
     try:
         rate = float(decay)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         rate = math.nan
     if not rate >= 1:
         raise InputError(

@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray, frozen, nonnegative, text, unique_names
+from placement.checks import (
+    FloatArray,
+    IntArray,
+    elements,
+    frozen,
+    instance_of,
+    instances_of,
+    mapping,
+    nonnegative,
+    text,
+    unique_names,
+)
 from placement.errors import InputError
 from placement.io.formats.frame_axes import (
     axes_of,
@@ -113,6 +124,7 @@ class Instance:
     provenance: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        instance_of(self.name, str, "name", "a string")
         self._put("sites", unique_names(self.sites, "sites"))
         self._put("clients", unique_names(self.clients, "clients"))
         if not self.sites:
@@ -147,7 +159,9 @@ class Instance:
             ("client_coordinates", self.clients),
         ):
             self._put(field, _coordinates(getattr(self, field), field, names))
-        self._put("provenance", tuple(str(sentence) for sentence in self.provenance))
+        self._put(
+            "provenance", tuple(map(str, elements(self.provenance, "provenance", "sentences")))
+        )
         self._check_units()
 
     def _put(self, field: str, value: object) -> None:
@@ -222,7 +236,7 @@ class Instance:
 
     def client_index(self, name: str) -> int:
         """Return the index of a named client; InputError when there is none."""
-        if name not in self._client_index:
+        if text(name, "clients") not in self._client_index:
             raise InputError(
                 "unknown client",
                 field="clients",
@@ -244,7 +258,7 @@ class Instance:
         InputError
             For a level that the instance does not know.
         """
-        if level == SITE_LEVEL:
+        if text(level, "level") == SITE_LEVEL:
             return self.sites
         if level not in self.domains:
             raise InputError(
@@ -319,9 +333,10 @@ class Instance:
 
     def _repr_html_(self) -> str:
         """Return a small table, which notebooks show."""
-        from placement.report.notebook import instance_html
+        from placement.model.instance_facts import instance_facts
+        from placement.report.notebook import facts_table
 
-        return instance_html(self)
+        return facts_table("Instance", [*instance_facts(self), ("Sites", ", ".join(self.sites))])
 
     # --- pandas ----------------------------------------------------------------------------
 
@@ -349,7 +364,7 @@ class Instance:
             clients=clients,
             operations=operations,
             name=name,
-            provenance=tuple(provenance),
+            provenance=provenance,
         )
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
@@ -371,12 +386,7 @@ def _suggest(name: str, known: Iterable[str], what: str) -> str:
 
 
 def _operations(values: Iterable[Operation]) -> tuple[Operation, ...]:
-    operations = tuple(values)
-    for operation in operations:
-        if not isinstance(operation, Operation):
-            raise InputError(
-                "not an operation", field="operations", value=operation, expected="Operation(…)"
-            )
+    operations = instances_of(values, Operation, "operations", "Operation(…)")
     unique_names((operation.name for operation in operations), "operations")
     if not operations:
         raise InputError("no operations", field="operations", expected="at least one operation")
@@ -384,7 +394,7 @@ def _operations(values: Iterable[Operation]) -> tuple[Operation, ...]:
 
 
 def _intervals(values: Iterable[str], periods: int) -> tuple[str, ...]:
-    labels = tuple(values)
+    labels = elements(values, "intervals", "a list of labels")
     if not labels:
         return tuple(str(i + 1) for i in range(periods))
     labels = unique_names(labels, "intervals")
@@ -402,12 +412,14 @@ def _domains(
     values: Mapping[str, Iterable[str | None]], sites: tuple[str, ...]
 ) -> Mapping[str, tuple[str | None, ...]]:
     result: dict[str, tuple[str | None, ...]] = {}
-    for level, labels in values.items():
-        if is_frame(labels):
-            labels = labels_by_name(labels, f"domains[{level!r}]", ("site", sites))
+    for level, given in mapping(values, "domains", "level -> one label per site").items():
+        field = f"domains[{level!r}]"
+        if is_frame(given):
+            found: Iterable[object] = labels_by_name(given, field, ("site", sites))
+        else:
+            found = elements(given, field, "one label per site")
         labels = tuple(
-            None if label is None or label == "" else text(str(label), f"domains[{level!r}]")
-            for label in labels
+            None if label is None or label == "" else text(str(label), field) for label in found
         )
         if len(labels) != len(sites):
             raise InputError(
@@ -434,10 +446,17 @@ def _coordinates(
 ) -> FloatArray | None:
     if values is None:
         return None
-    if is_frame(values):
-        array = frozen(values_by_name(values, field, [(field.split("_")[0], names), _DEGREES]))
-    else:
-        array = frozen(values)
+    try:
+        if is_frame(values):
+            array = frozen(values_by_name(values, field, [(field.split("_")[0], names), _DEGREES]))
+        else:
+            array = frozen(values)
+    except InputError:
+        raise
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(
+            "not a table of numbers", field=field, value=values, expected="degrees, NaN if unknown"
+        ) from None
     if array.shape != (len(names), 2):
         raise InputError(
             "wrong shape", field=field, value=array.shape, expected=f"({len(names)}, 2)"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import LARGEST, FloatArray, nonnegative, number
+from placement.checks import LARGEST, FloatArray, instance_of, nonnegative, number
 from placement.errors import InputError
 
 __all__ = ["Prices", "checked_prices"]
@@ -39,6 +39,20 @@ class Prices:
     written_gb: float = 0.0
     currency: str = "USD"
 
+    def __post_init__(self) -> None:
+        for field in ("storage", "transfer"):
+            values = getattr(self, field)
+            absent = values is None and field == "transfer"
+            if not absent and (isinstance(values, (str, bytes)) or not np.iterable(values)):
+                raise InputError(
+                    "not a table of prices",
+                    field=f"prices.{field}",
+                    value=values,
+                    expected="an array of numbers",
+                )
+        number(self.written_gb, "prices.written_gb")
+        instance_of(self.currency, str, "prices.currency", "a string")
+
 
 def checked_prices(prices: Prices | None, sites: tuple[str, ...]) -> Prices | None:
     """Return the prices with every field checked against the sites, and read-only.
@@ -50,6 +64,7 @@ def checked_prices(prices: Prices | None, sites: tuple[str, ...]) -> Prices | No
     """
     if prices is None:
         return None
+    instance_of(prices, Prices, "prices", "placement.Prices(storage, …)")
     storage = nonnegative(prices.storage, "prices.storage", [("site", sites)])
     transfer = prices.transfer
     if transfer is not None:

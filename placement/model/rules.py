@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from placement.checks import BoolArray
+from placement.checks import LARGEST_WHOLE, BoolArray
 from placement.errors import InputError
 from placement.model.constraints import GroupRule, Rules, group_rule, majority, mask
 
@@ -25,8 +25,8 @@ def _whole(value: object, field: str, minimum: int = 1) -> int:
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, np.integer, float))
-        or int(value) != value
-        or value < minimum
+        or (isinstance(value, float) and not value.is_integer())
+        or not minimum <= value <= LARGEST_WHOLE
     ):
         raise InputError(
             "not a possible number",

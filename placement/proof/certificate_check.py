@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.checks import FloatArray
+from placement.checks import FloatArray, instance_of
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration, site_costs
 from placement.plan import Plan, objective
@@ -154,6 +154,7 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> Checked:
     -----
     One bound is O(|C|·|S|) integer operations; a proof has a few per leader in the common case.
     """
+    instance_of(plan, Plan, "plan", "a plan (placement.solve returns one)")
     problem, certificate = plan.problem, plan.certificate
     infeasible = plan.configuration is None and plan.status is Status.INFEASIBLE
     if certificate is None and not infeasible:

@@ -15,7 +15,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.checks import BoolArray, FloatArray, IntArray, number
 from placement.errors import InputError
 from placement.quorumstore.choices import need_member
 
@@ -164,10 +164,7 @@ class Goal:
             "worst_weight": self.worst_weight,
         }
         for field, value in finite.items():
-            if not (math.isfinite(value) and value >= 0):
-                raise InputError(
-                    "out of range", field=field, value=value, expected="a finite number >= 0"
-                )
+            number(value, field)
         for first, second in (("read_weight", "write_weight"), ("normal_weight", "worst_weight")):
             if finite[first] == 0 and finite[second] == 0:
                 raise InputError(
@@ -182,10 +179,8 @@ class Goal:
             "cost_bound": self.cost_bound,
         }
         for field, value in bounds.items():
-            if math.isnan(value) or value < 0:
-                raise InputError(
-                    "out of range", field=field, value=value, expected="a number >= 0, or inf"
-                )
+            if not (isinstance(value, float) and value == math.inf):
+                number(value, field)
 
     def weights(self, contingency: bool) -> tuple[float, float]:
         """(weight of normal operation, weight of the worst scenario); (1, 0) in BA."""

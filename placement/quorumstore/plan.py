@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from placement.checks import LARGEST_WHOLE, elements, instance_of, unique_names, whole
 from placement.errors import InputError, SolverError
 from placement.quorumstore.goal import Metrics
 from placement.quorumstore.infeasible_reasons import structural_reasons
@@ -34,6 +35,15 @@ class QuorumConfiguration:
     replicas: tuple[int, ...]
     read: int
     write: int
+
+    def __post_init__(self) -> None:
+        quick = type(self.replicas) is tuple and type(self.read) is type(self.write) is int
+        if quick and max(self.read, self.write) <= LARGEST_WHOLE:
+            return
+        sites = elements(self.replicas, "replicas", "site indices")
+        object.__setattr__(self, "replicas", tuple(whole(site, "replicas") for site in sites))
+        object.__setattr__(self, "read", whole(self.read, "read"))
+        object.__setattr__(self, "write", whole(self.write, "write"))
 
     @property
     def size(self) -> int:
@@ -264,6 +274,9 @@ def evaluate(problem: QuorumProblem, replicas: Sequence[str], read: int, write: 
     InputError
         For unknown or repeated sites, or quorums outside 1..N.
     """
+    instance_of(problem, QuorumProblem, "problem", "a QuorumProblem")
+    replicas = unique_names(replicas, "replicas")
+    read, write = whole(read, "read_quorum"), whole(write, "write_quorum")
     known = {name: index for index, name in enumerate(problem.sites)}
     for name in replicas:
         if name not in known:

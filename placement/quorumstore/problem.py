@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray, nonnegative, unique_names
+from placement.checks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    elements,
+    instance_of,
+    nonnegative,
+    number,
+    text,
+    unique_names,
+)
 from placement.errors import InputError
 from placement.quorumstore.goal import Goal
 from placement.quorumstore.rules import Loss, Redirect, StoreRules
@@ -87,7 +97,14 @@ class QuorumProblem:
     def __post_init__(self) -> None:
         put = object.__setattr__
         count = np.shape(self.rtt)[0] if np.ndim(self.rtt) == 2 else 0
-        names = tuple(self.sites) or tuple(str(index) for index in range(count))
+        instance_of(self.rules, StoreRules, "rules", "a StoreRules")
+        instance_of(self.goal, Goal, "goal", "a Goal")
+        instance_of(self.name, str, "name", "a string")
+        if self.prices is not None:
+            instance_of(self.prices, TrafficPrices, "prices", "a TrafficPrices")
+        names = elements(self.sites, "sites", "a list of names") or tuple(
+            str(index) for index in range(count)
+        )
         put(self, "sites", unique_names(names, "sites"))
         if not self.sites:
             raise InputError("no sites", field="rtt", expected="a square table of RTTs")
@@ -112,7 +129,7 @@ class QuorumProblem:
             )
 
     def _checked_regions(self) -> tuple[str, ...]:
-        regions = tuple(self.regions) or self.sites
+        regions = elements(self.regions, "regions", "a list of names") or self.sites
         if len(regions) != len(self.sites):
             raise InputError(
                 "wrong number of regions",
@@ -128,7 +145,7 @@ class QuorumProblem:
                     value=region,
                     expected="a non-empty string",
                 )
-        return regions
+        return tuple(map(str, regions))
 
     def with_demand(self, reads: object, writes: object, name: str = "key") -> QuorumProblem:
         """Return the same question for another key."""
@@ -300,6 +317,14 @@ def from_instance(
     InputError
         Where the instance does not fit this description.
     """
+    from placement.model.instance import Instance
+
+    instance_of(instance, Instance, "instance", "a placement.Instance")
+    number(resolution, "resolution", above=True)
+    if local_rtt is not None:
+        number(local_rtt, "local_rtt")
+    if region_level is not None:
+        text(region_level, "region_level")
     if set(instance.clients) != set(instance.sites):
         stray = sorted(set(instance.clients) ^ set(instance.sites))[0]
         raise InputError(
@@ -336,17 +361,18 @@ def from_instance(
         np.rint(total[:, _columns(instance, write_operations, "write_operations")].sum(axis=1)),
         sites=instance.sites,
         regions=regions,
-        rules=rules or StoreRules(),
-        goal=goal or Goal(),
+        rules=StoreRules() if rules is None else rules,
+        goal=Goal() if goal is None else goal,
         name=instance.name,
     )
 
 
 def _columns(instance: Instance, names: Sequence[str], field: str) -> list[int]:
     known = [operation.name for operation in instance.operations]
-    for name in names:
+    chosen = unique_names(names, field)
+    for name in chosen:
         if name not in known:
             raise InputError(
                 "unknown operation", field=field, value=name, expected=f"one of {known}"
             )
-    return [known.index(name) for name in names]
+    return [known.index(name) for name in chosen]

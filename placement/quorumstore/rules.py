@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from fractions import Fraction
 
+from placement import checks
 from placement.checks import number
 from placement.errors import InputError
 from placement.quorumstore.choices import need_member
@@ -102,6 +103,8 @@ class StoreRules:
     distinct_regions: bool = False
 
     def __post_init__(self) -> None:
+        checks.flag(self.contingency, "contingency")
+        checks.flag(self.distinct_regions, "distinct_regions")
         need_member(self.redirect, Redirect, "redirect")
         need_member(self.loss, Loss, "loss")
         fractions = (("read_fraction", self.read_fraction), ("write_fraction", self.write_fraction))
@@ -124,10 +127,7 @@ class StoreRules:
             optional = field not in ("max_replicas", "failures")
             if count is None and optional:
                 continue
-            if not isinstance(count, int) or isinstance(count, bool) or count < least:
-                raise InputError(
-                    "not a count", field=field, value=count, expected=f"a whole number >= {least}"
-                )
+            object.__setattr__(self, field, checks.whole(count, field, minimum=least))
         if self.loss is Loss.REGION and self.failures != 1:
             raise InputError(
                 "only one region is lost at a time",

@@ -18,7 +18,8 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from placement.checks import FloatArray, nonnegative, number
+from placement.checks import FloatArray, nonnegative, number, whole
+from placement.errors import InputError
 
 __all__ = ["TrafficPrices", "message_prices"]
 
@@ -44,6 +45,20 @@ class TrafficPrices:
     _: KW_ONLY
     object_gb: float = 1.0
     digest_gb: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field in ("traffic", "storage"):
+            values = getattr(self, field)
+            absent = values is None and field == "storage"
+            if not absent and (isinstance(values, (str, bytes)) or not np.iterable(values)):
+                raise InputError(
+                    "not a table of prices",
+                    field=f"prices.{field}",
+                    value=values,
+                    expected="an array of numbers",
+                )
+        number(self.object_gb, "prices.object_gb")
+        number(self.digest_gb, "prices.digest_gb")
 
     def checked(self, sites: Sequence[str]) -> TrafficPrices:
         """Return these prices validated against the sites, read-only."""
@@ -76,6 +91,7 @@ def message_prices(sites: int) -> TrafficPrices:
     >>> message_prices(2).traffic.tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
+    sites = whole(sites, "sites", minimum=1, maximum=10_000)
     traffic = np.ones((sites, sites)) - np.eye(sites)
     traffic.flags.writeable = False
     return TrafficPrices(traffic, object_gb=1.0, digest_gb=1.0)

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from placement.checks import instance_of
 from placement.errors import InputError
 from placement.evaluation.losses import Failures, failures
 from placement.evaluation.objective import score_of
@@ -52,6 +53,9 @@ class Percentile:
         return {"percent": self.percent, "distributions": self.distributions, "_known": {}}
 
     def __post_init__(self) -> None:
+        instance_of(
+            self.distributions, Distributions, "distributions", "placement.tail.Distributions"
+        )
         if isinstance(self.percent, bool) or not (
             isinstance(self.percent, (int, float)) and 0 < self.percent <= 100
         ):

@@ -11,7 +11,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, IntArray
+from placement.checks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    elements,
+    instance_of,
+    text,
+    whole,
+)
 from placement.errors import InputError
 
 __all__ = ["FRIDAY_SATURDAY", "LocalTime", "Timeline", "local_time"]
@@ -41,6 +49,10 @@ FRIDAY_SATURDAY = frozenset(
 others rest on Saturday and Sunday."""
 
 
+_MOST = 10**8
+"""Most intervals, and most minutes of an interval: dates end in the year 9999."""
+
+
 @dataclass(frozen=True)
 class Timeline:
     """Consecutive intervals of equal length.
@@ -65,6 +77,7 @@ class Timeline:
     minutes: int = 30
 
     def __post_init__(self) -> None:
+        instance_of(self.start, datetime, "start", "an aware datetime")
         if self.start.tzinfo is None:
             raise InputError(
                 "a start without a time zone",
@@ -73,13 +86,13 @@ class Timeline:
                 expected="an aware datetime, e.g. datetime(2026, 3, 18, tzinfo=UTC)",
             )
         for field, value in (("intervals", self.intervals), ("minutes", self.minutes)):
-            if value < 1:
-                raise InputError("too few", field=field, value=value, expected="at least 1")
+            whole(value, field, minimum=1, maximum=_MOST)
         object.__setattr__(self, "start", self.start.astimezone(UTC))
 
     @classmethod
     def of_day(cls, day: date, intervals: int = 48, minutes: int = 30) -> Timeline:
         """Return the timeline that starts at midnight UTC of a date."""
+        instance_of(day, date, "day", "a datetime.date")
         return cls(datetime(day.year, day.month, day.day, tzinfo=UTC), intervals, minutes)
 
     @property
@@ -153,6 +166,21 @@ def local_time(timeline: Timeline, timezones: Sequence[str], countries: Sequence
     -----
     O(intervals · distinct zones) conversions; clients of one zone share them.
     """
+    instance_of(timeline, Timeline, "timeline", "a Timeline")
+    timezones = tuple(
+        text(zone, "timezones") for zone in elements(timezones, "timezones", "names of zones")
+    )
+    countries = tuple(
+        instance_of(country, str, "countries", "a code of two letters")
+        for country in elements(countries, "countries", "codes of countries")
+    )
+    if len(timezones) != len(countries) or not timezones:
+        raise InputError(
+            "one country and one zone per client are needed",
+            field="timezones" if not timezones else "countries",
+            value=len(countries),
+            expected=f"as many as zones ({len(timezones)}), at least one",
+        )
     half = timedelta(minutes=timeline.minutes / 2)
     middles = [begin + half for begin in timeline.starts]
     zones = sorted(set(timezones))

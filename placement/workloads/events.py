@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class Scene:
     local: LocalTime
 
 
+@runtime_checkable
 class Event(Protocol):
     """Something that changes rates."""
 

@@ -9,7 +9,16 @@ from types import MappingProxyType
 
 import numpy as np
 
-from placement.checks import FloatArray, nonnegative, number
+from placement.checks import (
+    FloatArray,
+    elements,
+    instance_of,
+    mapping,
+    nonnegative,
+    number,
+    text,
+    whole,
+)
 from placement.errors import InputError
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.workloads.calendar import Timeline
@@ -121,6 +130,9 @@ class Database:
             object.__setattr__(self, name, checked)
 
 
+_MOST_DATABASES = 10**7
+
+
 def fleet(
     clients: Clients,
     databases: int = 1000,
@@ -166,13 +178,20 @@ def fleet(
     InputError
         For unknown mixes or footprints, frequencies that are all zero, or shares outside 0 to 1.
     """
-    if databases < 1:
-        raise InputError("too few", field="databases", value=databases, expected="at least 1")
+    instance_of(clients, Clients, "clients", "workloads.Clients")
+    databases = whole(databases, "databases", minimum=1, maximum=_MOST_DATABASES)
+    seed = whole(seed, "seed")
+    if timeline is not None:
+        instance_of(timeline, Timeline, "timeline", "a Timeline")
     number(median_rate, "median_rate", above=True)
     number(sigma, "sigma")
     for name, share in (("eventful", eventful), ("preferring", preferring)):
-        if not 0 <= share <= 1:
-            raise InputError("out of range", field=name, value=share, expected="0 to 1")
+        number(share, name, maximum=1)
+    if nearest_sites is not None:
+        nearest_sites = tuple(
+            text(site, "nearest_sites")
+            for site in elements(nearest_sites, "nearest_sites", "one site per client")
+        )
     if nearest_sites is not None and len(nearest_sites) != len(clients):
         raise InputError(
             "one site per client is needed",
@@ -240,6 +259,7 @@ def standard_database(clients: Clients, mix: str = "social", rate: float = 1_000
 def _odds(
     frequencies: Mapping[str, float], known: Mapping[str, object], name: str
 ) -> tuple[tuple[str, ...], FloatArray]:
+    mapping(frequencies, name, "name -> frequency")
     for key in frequencies:
         if key not in known:
             raise InputError(

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, FloatArray, nonnegative, unique_names
+from placement.checks import (
+    BoolArray,
+    FloatArray,
+    instance_of,
+    nonnegative,
+    number,
+    unique_names,
+    whole,
+)
 from placement.datasets.cloud_regions import City
 from placement.errors import InputError
 
@@ -103,6 +111,7 @@ class Clients:
 
 def everywhere(clients: Clients) -> FloatArray:
     """Return weights of a world-wide database: users ^ 0.7, shape (clients,), summing to 1."""
+    instance_of(clients, Clients, "clients", "workloads.Clients")
     weights: FloatArray = clients.users**USER_EXPONENT
     weights /= weights.sum()
     return weights
@@ -110,11 +119,13 @@ def everywhere(clients: Clients) -> FloatArray:
 
 def regional(clients: Clients, continent: str, share: float = 0.9) -> FloatArray:
     """Return weights of a database at home on one continent, 90 % of it by default."""
+    instance_of(clients, Clients, "clients", "workloads.Clients")
     return _split(clients, clients.where(clients.continents, continent, "continent"), share)
 
 
 def national(clients: Clients, country: str, share: float = 0.97) -> FloatArray:
     """Return weights of a database at home in one country, 97 % of it by default."""
+    instance_of(clients, Clients, "clients", "workloads.Clients")
     return _split(clients, clients.where(clients.countries, country, "country"), share)
 
 
@@ -125,12 +136,12 @@ def home_and_tail(clients: Clients, home: int, share: float = 0.85) -> FloatArra
 
 def two_poles(clients: Clients, first: int, second: int, share: float = 0.45) -> FloatArray:
     """Return weights of a database with 45 % at each of two clusters and a tail of the rest."""
-    if first == second:
+    instance_of(clients, Clients, "clients", "workloads.Clients")
+    if whole(first, "first", minimum=None) == whole(second, "second", minimum=None):
         raise InputError(
             "two poles at one place", field="second", value=second, expected="another client"
         )
-    if not 0 <= share <= 0.5:
-        raise InputError("out of range", field="share", value=share, expected="0 to 0.5")
+    number(share, "share", maximum=0.5)
     poles = _only(clients, first) | _only(clients, second)
     weights = _split(clients, poles, 2.0 * share)
     weights[poles] = weights[poles].sum() / 2.0
@@ -138,6 +149,8 @@ def two_poles(clients: Clients, first: int, second: int, share: float = 0.45) ->
 
 
 def _only(clients: Clients, index: int) -> BoolArray:
+    instance_of(clients, Clients, "clients", "workloads.Clients")
+    index = whole(index, "client", minimum=None)
     if not 0 <= index < len(clients):
         raise InputError(
             "no such client",
@@ -152,8 +165,7 @@ def _only(clients: Clients, index: int) -> BoolArray:
 
 def _split(clients: Clients, inside: BoolArray, share: float) -> FloatArray:
     """Give `share` of the demand to the clients inside, the rest to the others; the sum is 1."""
-    if not 0 <= share <= 1:
-        raise InputError("out of range", field="share", value=share, expected="0 to 1")
+    number(share, "share", maximum=1)
     weights = np.zeros(len(clients))
     parts = [(inside, share), (~inside, 1.0 - share)]
     for mask, part in parts:

@@ -19,7 +19,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import FloatArray, number
+from placement.checks import FloatArray, elements, instance_of, instances_of, number, whole
 from placement.errors import InputError
 from placement.model.operations import SINGLE_GROUP, STANDARD_OPERATIONS
 from placement.workloads.calendar import Timeline, local_time
@@ -103,13 +103,22 @@ def generate(
     Vectorised over intervals, clients, operations: 200 million counts (1,000 databases, 14 days
     of half hours, 60 clusters, 5 operations) take seconds to tens of seconds on one core.
     """
-    if law not in get_args(Law):
+    instance_of(clients, Clients, "clients", "workloads.Clients")
+    instance_of(timeline, Timeline, "timeline", "a Timeline")
+    databases = instances_of(databases, Database, "databases", "a workloads.Database")
+    seed = whole(seed, "seed")
+    events = tuple(events) if isinstance(events, (list, tuple)) else elements(events, "events")  # type: ignore[assignment]  # checked next
+    for event in events:
+        if not isinstance(event, Event):
+            raise InputError(
+                "not an event", field="events", value=event, expected="a workloads.Event"
+            )
+    if not isinstance(law, str) or law not in get_args(Law):
         raise InputError(
             "unknown law", field="law", value=law, expected="one of " + ", ".join(get_args(Law))
         )
     number(dispersion, "dispersion", above=True)
-    if block < 1:
-        raise InputError("too few", field="block", value=block, expected="at least 1")
+    block = whole(block, "block", minimum=1)
     streams = set()
     for database in databases:
         if len(database.weights) != len(clients):

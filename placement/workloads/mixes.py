@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from placement.checks import FloatArray
+from placement.checks import FloatArray, instance_of, number
 from placement.errors import InputError
 
 __all__ = ["CONCENTRATION", "MIXES", "mix_shares", "sample_mix"]
@@ -46,7 +46,7 @@ def mix_shares(name: str) -> FloatArray:
     InputError
         For a name that is not in :data:`MIXES`.
     """
-    if name not in MIXES:
+    if not isinstance(name, str) or name not in MIXES:
         raise InputError(
             "unknown operation mix",
             field="mix",
@@ -65,6 +65,8 @@ def sample_mix(
 
     An operation that the named mix does not have, the drawn one does not have either.
     """
+    instance_of(rng, np.random.Generator, "rng", "a numpy.random.Generator")
+    number(concentration, "concentration", above=True)
     shares = mix_shares(name)
     present = shares > 0
     drawn = np.zeros_like(shares)

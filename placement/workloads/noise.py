@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +30,7 @@ class AR1:
 
     def __post_init__(self) -> None:
         number(self.sd, "sd")
-        if not -1.0 < self.lag1 < 1.0:
+        if not -1.0 < number(self.lag1, "lag1", minimum=-math.inf) < 1.0:
             raise InputError(
                 "not stationary", field="lag1", value=self.lag1, expected="between -1 and 1"
             )

@@ -299,7 +299,7 @@ def test_a_fleet_at_a_single_cluster():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"databases": 0}, "databases: too few"),
+        ({"databases": 0}, "databases: out of range"),
         ({"mixes": {"tpc-c": 1.0}}, "mixes: unknown: got 'tpc-c'"),
         ({"mixes": {"cache": 0.0}}, "mixes: nothing to draw from"),
         ({"mixes": {}}, "mixes: nothing to draw from"),
@@ -322,7 +322,7 @@ def test_bad_fleets_are_refused(options, message):
     [
         ({"law": "normal"}, "unknown law: got 'normal'"),
         ({"dispersion": 0.0}, "dispersion"),
-        ({"block": 0}, "block: too few"),
+        ({"block": 0}, "block: out of range"),
     ],
 )
 def test_bad_options_are_refused_before_the_first_block(options, message):

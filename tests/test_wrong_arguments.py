@@ -1,0 +1,243 @@
+"""Wrong arguments of the public Python API: an InputError with the field, never a bare error.
+
+Every parameter of every public callable gets every wrong value below, one at a time. What comes out
+is a result or a :class:`placement.PlacementError`; an object, bytes and a number of 401 digits are
+values of no parameter, so that they must be refused with the field.
+"""
+
+import inspect
+from datetime import UTC, date, datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import placement
+from placement import datasets, quorumstore, workloads
+from placement.analysis import next_best_plans, sensitivity
+from placement.errors import shown
+from placement.feasibility.feasible_plans import find_feasible
+from placement.methods import available, load_method
+from placement.tail import Distributions, Percentile
+from placement.testing import random_instance
+
+WRONG = {
+    "none": lambda: None,
+    "text": lambda: "x",
+    "bytes": lambda: b"x",
+    "fraction": lambda: 1.5,
+    "negative": lambda: -1,
+    "nan": lambda: float("nan"),
+    "inf": lambda: float("inf"),
+    "huge": lambda: 10**400,
+    "unprintable": lambda: 10**5000,
+    "true": lambda: True,
+    "list": list,
+    "mapping": dict,
+    "object": object,
+    "numbers": lambda: [1.5, None],
+    "mixed names": lambda: ["x", 3],
+    "generator": lambda: (letter for letter in "ab"),
+    "array": lambda: np.zeros((2, 3, 4, 5)),
+    "scalar array": lambda: np.array(3),
+    "frame": lambda: pd.DataFrame({"x": ["y"]}),
+    "series": lambda: pd.Series([1.5, np.nan]),
+    "mapping of objects": lambda: {"x": object(), 3: None},
+}
+NEVER = ("object", "bytes", "huge", "unprintable")
+
+INSTANCE = random_instance(0, sites=4, clients=3, prices=True)
+PROBLEM = placement.Problem(INSTANCE, replicas=3, voters=3)
+PLAN = placement.solve(PROBLEM)
+SITES, CLIENTS = INSTANCE.sites, INSTANCE.clients
+CONFIGURATION = find_feasible(PROBLEM)
+KEY = quorumstore.QuorumProblem(
+    [[0, 20, 90], [20, 0, 80], [90, 80, 0]], reads=[80, 15, 5], writes=[1, 0, 0]
+)
+SAME = random_instance(0, sites=3, clients=3)
+SAME = SAME.replace(clients=SAME.sites)
+WORLD = workloads.Clients.from_cities(datasets.cities()[:6])
+DAY = workloads.Timeline(datetime(2026, 3, 2, tzinfo=UTC), intervals=4)
+TENANT = workloads.standard_database(WORLD)
+FRAMES = INSTANCE.to_frames()
+
+
+def of_class(kind, **good):
+    return (kind.__name__, kind, good)
+
+
+def grid(function, **more):
+    """Of sweep or pareto, whose other arguments are those of solve."""
+    return (
+        function.__name__,
+        function,
+        {"question": PROBLEM, "replicas": [3], "voters": 3, "method": "exact", "time_limit": None,
+         "gap_limit": 0.0, "seed": 0, "threads": 1, "progress": None, "settings": None, **more},
+    )  # fmt: skip
+
+
+CASES = [
+    ("load", placement.load, {"source": "world27", "mix": None, "seed": 0}),
+    (
+        "evaluate", placement.evaluate,
+        {"problem": PROBLEM, "leader": PLAN.leader, "voters": PLAN.voters,
+         "replicas": PLAN.replicas},
+    ),
+    (
+        "solve", placement.solve,
+        {"problem": PROBLEM, "method": "exact", "time_limit": None, "gap_limit": 0.0, "seed": 0,
+         "threads": 1, "start": None, "progress": None, "settings": None},
+    ),
+    grid(placement.sweep),
+    grid(placement.pareto, points=2),
+    (
+        "compare", placement.compare,
+        {"problem": PROBLEM, "methods": ["exact"], "time_limit": None, "gap_limit": 0.0,
+         "seed": 0, "threads": 1, "progress": None, "settings": None},
+    ),
+    ("check_certificate", placement.check_certificate, {"plan": PLAN}),
+    of_class(
+        placement.Options, time_limit=None, gap_limit=0.0, seed=0, threads=1, start=None,
+        progress=None, settings={},
+    ),
+    of_class(placement.Setting, default=3, meaning="a number", choices=(), minimum=None),
+    of_class(placement.Operation, name="read", near=1, relay=0, direct=0, quorum=0),
+    of_class(placement.Diversity, level="site", role="voters", cap=1, min_domains=None),
+    of_class(
+        placement.Contingency, level="site", goal="worst", together=1, limit=None,
+        probability=None, leader_may_move=False, clients_move=False,
+    ),
+    ("Contingency bounded", placement.Contingency, {"goal": "bounded", "limit": 3.0}),
+    ("Contingency weighted", placement.Contingency, {"goal": "weighted", "probability": 0.1}),
+    of_class(
+        placement.Configuration, leader=0, voters=(0, 1), replicas=(0, 1, 2),
+    ),
+    ("Configuration.of", placement.Configuration.of,
+     {"leader": 0, "voters": [0, 1], "replicas": [0, 1, 2]}),
+    of_class(
+        placement.Problem, instance=INSTANCE, replicas=3, voters=3, quorum=None, leader=None,
+        leaders=None, pinned=(), pinned_voters=(), forbidden=(), non_voters=(), diversity=(),
+        survive=None, decay=1.0, budget=None, cost_weight=0.0, objective=PROBLEM.objective,
+    ),
+    ("Problem.replace", PROBLEM.replace, {"replicas": 3}),
+    of_class(placement.Prices, storage=[1, 2, 3], transfer=None, written_gb=0, currency="USD"),
+    of_class(
+        placement.Instance, sites=SITES, clients=CLIENTS, client_rtt=INSTANCE.client_rtt,
+        site_rtt=INSTANCE.site_rtt, counts=INSTANCE.counts, operations=INSTANCE.operations,
+        domains={}, intervals=INSTANCE.intervals, site_coordinates=None, client_coordinates=None,
+        prices=None, name="x", provenance=(),
+    ),
+    ("Instance.from_frames", placement.Instance.from_frames, {**FRAMES, "name": "x",
+                                                              "provenance": ()}),
+    ("Instance.labels", INSTANCE.labels, {"level": "site"}),
+    ("Instance.site_indices", INSTANCE.site_indices, {"names": SITES}),
+    ("Instance.client_index", INSTANCE.client_index, {"name": CLIENTS[0]}),
+    of_class(Percentile, percent=99.0, distributions=Distributions.constant(INSTANCE)),
+    ("demand_range", sensitivity.demand_range,
+     {"plan": PLAN, "client": PLAN.per_client[0].client, "most": 2.0, "method": "exact"}),
+    ("rtt_range", sensitivity.rtt_range,
+     {"plan": PLAN, "source": CLIENTS[0], "site": SITES[0], "waiting": None, "most": 1.0,
+      "method": "exact"}),
+    ("safe_rtt_range", sensitivity.safe_rtt_range,
+     {"plan": PLAN, "runner_up": None, "source": CLIENTS[0], "site": SITES[0], "waiting": None}),
+    ("runner_ups", next_best_plans.runner_ups, {"plan": PLAN, "count": 1}),
+    ("datasets.load", datasets.load, {"name": "world27", "mix": None, "seed": 0}),
+    ("datasets.arguments", datasets.arguments, {"name": "world27", "mix": None, "seed": 0}),
+    ("datasets.describe", datasets.describe, {"name": "world27"}),
+    ("datasets.regions", datasets.regions, {"provider": "aws"}),
+    ("QuorumProblem", quorumstore.QuorumProblem,
+     {"rtt": KEY.rtt, "reads": [1, 2, 3], "writes": [1, 2, 3], "sites": KEY.sites,
+      "regions": KEY.regions, "rules": KEY.rules, "goal": KEY.goal, "prices": None, "name": "x"}),
+    of_class(
+        quorumstore.StoreRules, contingency=False, redirect=quorumstore.Redirect.HOP,
+        read_fraction=0.9, write_fraction=0.9, max_replicas=5, replicas=None, read_quorum=None,
+        write_quorum=None, failures=1, loss=quorumstore.Loss.SITE, distinct_regions=False,
+    ),
+    of_class(
+        quorumstore.Goal, target=quorumstore.Target.THRESHOLD, read_weight=1.0, write_weight=1.0,
+        normal_weight=0.0, worst_weight=1.0,
+    ),
+    of_class(quorumstore.QuorumConfiguration, replicas=(0, 1, 2), read=2, write=2),
+    of_class(quorumstore.TrafficPrices, traffic=np.zeros((3, 3)), storage=None, object_gb=1.0,
+             digest_gb=0.0),
+    ("message_prices", quorumstore.message_prices, {"sites": 3}),
+    ("quorumstore.evaluate", quorumstore.evaluate,
+     {"problem": KEY, "replicas": KEY.sites, "read": 2, "write": 2}),
+    ("from_instance", quorumstore.from_instance, {"instance": SAME,
+     "read_operations": ["weak_read"], "write_operations": ["single_group"], "resolution": 1,
+     "local_rtt": None, "region_level": None, "rules": None, "goal": None}),
+    of_class(workloads.Timeline, start=DAY.start, intervals=4, minutes=30),
+    ("Timeline.of_day", workloads.Timeline.of_day, {"day": date(2026, 3, 2), "intervals": 4}),
+    of_class(workloads.AR1, lag1=0.5, sd=0.1),
+    of_class(workloads.Consumer, ratio=3.5, peak=21.0, trough=4.5, weekend=1.05),
+    of_class(workloads.Office, ratio=8.0, begin=9.0, end=17.0, weekend=0.55),
+    ("mix_shares", workloads.mix_shares, {"name": "social"}),
+    ("sample_mix", workloads.sample_mix,
+     {"name": "social", "rng": np.random.default_rng(0), "concentration": 50.0}),
+    ("everywhere", workloads.everywhere, {"clients": WORLD}),
+    ("regional", workloads.regional, {"clients": WORLD, "continent": WORLD.continents[0],
+                                      "share": 0.9}),
+    ("national", workloads.national, {"clients": WORLD, "country": WORLD.countries[0],
+                                      "share": 0.9}),
+    ("home_and_tail", workloads.home_and_tail, {"clients": WORLD, "home": 0, "share": 0.85}),
+    ("two_poles", workloads.two_poles, {"clients": WORLD, "first": 0, "second": 1, "share": 0.4}),
+    ("standard_database", workloads.standard_database, {"clients": WORLD, "mix": "social",
+                                                        "rate": 10.0}),
+    ("fleet", workloads.fleet,
+     {"clients": WORLD, "databases": 2, "seed": 0, "timeline": None, "median_rate": 20.0,
+      "sigma": 2.0, "mixes": None, "footprints": workloads.FOOTPRINTS, "eventful": 0.2,
+      "nearest_sites": None, "preferring": 0.25}),
+    ("generate", lambda **given: list(workloads.generate(**given)),
+     {"databases": [TENANT], "clients": WORLD, "timeline": DAY, "seed": 0, "law": "poisson",
+      "dispersion": 20.0, "events": (), "block": 16}),
+    ("local_time", workloads.local_time,
+     {"timeline": DAY, "timezones": WORLD.timezones, "countries": WORLD.countries}),
+]  # fmt: skip
+
+ANYTHING = {  # parameters that take any value, shown or stored as they are
+    ("Setting", "default"), ("Setting", "meaning"), ("Setting", "choices"), ("Setting", "minimum"),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::placement.UnitsWarning")
+@pytest.mark.parametrize(("name", "function", "good"), CASES, ids=[case[0] for case in CASES])
+def test_wrong_arguments_are_refused_with_the_field(name, function, good):
+    function(**good)  # the right ones are accepted
+    wrong = []
+    for parameter in good:
+        for label, value in WRONG.items():
+            given = value()
+            try:
+                function(**{**good, parameter: given})
+            except placement.InputError as error:
+                if not error.field:
+                    wrong.append(f"{parameter}={shown(given)}: no field in {error}")
+            except placement.PlacementError:
+                pass
+            except Exception as error:
+                wrong.append(f"{parameter}={shown(given)[:40]}: {type(error).__name__}: {error}")
+            else:
+                if label in NEVER and (name, parameter) not in ANYTHING:
+                    wrong.append(f"{parameter}={shown(given)[:40]}: accepted")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("method", available())
+def test_wrong_values_of_settings_are_refused(method):
+    for name, setting in load_method(method).settings.items():
+        for label, value in WRONG.items():
+            given = value()
+            field = name
+            try:
+                setting.check(name, given)
+                refused = False
+            except placement.InputError as error:
+                refused, field = True, error.field
+            assert field == name
+            assert refused or label not in NEVER or isinstance(setting.default, str), label
+
+
+def test_every_public_callable_is_listed():
+    listed = {function for _, function, _ in CASES}
+    public = {name for name in placement.__all__ if inspect.isroutine(getattr(placement, name))}
+    assert {getattr(placement, name) for name in public} <= listed | {placement.available}
