@@ -162,5 +162,5 @@ def test_gather_adds_up():
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "x", True])
 def test_seeds_are_checked(seed):
-    with pytest.raises(InputError, match="seed: out of range"):
+    with pytest.raises(InputError, match="seed: "):
         datasets.load("world27", seed=seed)
