@@ -107,10 +107,12 @@ def test_a_start_is_ignored_with_a_note_where_no_repair_is_found(problem):
     far = problem.replace(objective=Contingency("site", "bounded", limit=1e-6))
     assert repaired(far, Configuration.of(0, [0, 1, 2], [0, 1, 2, 3])) is None
     heard = []
-    method = dataclasses.replace(
-        load_method("exhaustive"),
+    method = Method(
+        "none",
+        lambda p, options: heard.append(options.start) or Plan.of(p, None, method="none"),
+        "Finds nothing.",
+        exact=False,
         objectives=("contingency",),
-        call=lambda p, options: heard.append(options.start) or Plan.of(p, None, method="none"),
     )
     plan = run(method, far, Options(start=Configuration.of(0, [0], [0])))
     assert heard == [None]
