@@ -92,6 +92,48 @@ claim* when x >= `bound`, or, when the granularity g is positive (then every obj
 of g), when x > `bound` − g. All numbers are doubles and mean exactly what they are; a checker that
 computes in rationals needs no tolerance. The engine computes in doubles and subtracts from every
 bound a rigorous allowance for rounding, so each event holds exactly.
+
+An example of three sites
+-------------------------
+Sites a, b and c (0, 1, 2) lie on a line at 0, 1 and 3 ms, with one client at each. A = B = 1 for
+every client, G = 0 and D = 2; there are two replicas, both vote, and the leader waits for both.
+
+>>> import numpy as np
+>>> rtt = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]])
+>>> leader = 1
+>>> w = rtt + rtt[:, leader]  # w_cj, a row per client
+>>> w.tolist()
+[[1.0, 1.0, 5.0], [2.0, 0.0, 4.0], [4.0, 2.0, 2.0]]
+
+In the start state of leader b, I = {b}: f(c) = b for every client, N(a) = {a}, N(b) = {} and
+N(c) = {c}. With u = (1, 0, 2) and β = 0 neither a nor c saves anything:
+
+>>> u = np.array([1.0, 0.0, 2.0])
+>>> served = float(np.minimum(u, w[:, leader]).sum())
+>>> rho = [min(0.0, float(w[site, site] - u[site])) for site in (0, 2)]
+>>> served, rho
+(3.0, [0.0, 0.0])
+
+Both replicas are within a radius of 1 ms of b when the other one is a, and of 2 ms when it is c.
+So Z = min(2 · 1 + 0, 2 · 2 + 0) = 2 and L = 3 + 2 = 5: nothing under b is below 5. The search
+finds {a, b} under b, which costs 1 + 0 + 2 for the clients and 2 for the quorum, and proves it by
+one event for each leader:
+
+>>> from formulations.exact.branch_and_bound import search
+>>> from formulations.exact.reduced_problem import ReducedProblem
+>>> weights = (np.ones(3), np.ones(3), np.zeros(3), 2.0)
+>>> core = ReducedProblem.of_arrays(rtt, rtt, weights, replicas=(2, 2), voters=2)
+>>> result = search(core)
+>>> result.configuration.leader, result.configuration.replicas, result.score
+(1, (0, 1), 5.0)
+>>> for proof in result.certificate.leaders:
+...     print(proof.to_json())
+{'leader': 1, 'events': [['close', [1.0, 0.0, 2.0]]]}
+{'leader': 0, 'events': [['close', [0.0, 1.0, 3.0]]]}
+{'leader': 2, 'events': [['close', [3.0, 2.0, 0.0]]]}
+
+Under a, f(c) = a and L = 0 + 1 + 3 + 2 · 1 = 6; under c, L = 3 + 2 + 0 + 2 · 2 = 9: both are at
+least 5.
 """
 
 from __future__ import annotations

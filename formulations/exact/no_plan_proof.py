@@ -6,6 +6,25 @@ on voters, and sets that obey, as replicas, the caps on replicas and their great
 most voters there are by augmenting paths (Edmonds 1970; Schrijver 2003, section 41.2), and the
 sites from which no such path starts are the split.  That takes milliseconds where the trees, which
 see one matroid at a time, would branch without end.
+
+Three sites, a and b in one region, c in another; two voters are asked for, at most one in a region,
+and at most one replica is allowed in {b, c}. {a, c} is a plan. When c may not vote, none is left:
+
+>>> import numpy as np
+>>> from formulations.exact.reduced_problem import ReducedProblem
+>>> rtt, one = np.ones((3, 3)) - np.eye(3), np.ones(3)
+>>> def rules(may_vote):
+...     return ReducedProblem.of_arrays(
+...         rtt, rtt, (one, one, one, 1.0), replicas=(2, 2), voters=2, may_vote=may_vote,
+...         caps=[("voters", [0, 0, 1], 1), ("replicas", [0, 1, 1], 1)],
+...     ).rules
+>>> no_plan(rules([True, True, True])) is None
+True
+>>> no_plan(rules([True, True, False])).to_json()["proofs"]
+[{'leaders': [0], 'by_votes': [1]}, {'leaders': [1], 'by_votes': [0]}]
+
+Under leader a, the only other site that may vote is b; as a voter it has no room beside a in
+their region. So there is one voter, and two were asked for.
 """
 
 from __future__ import annotations

@@ -2,6 +2,21 @@
 
 For one quorum radius it is a minimum-weight basis of a matroid, found greedily; the minimum over
 the radii is exact without caps, and the largest of three relaxations with them.
+
+The example of :mod:`formulations.exact.certificate_events`: three sites on a line at 0, 1 and 3 ms,
+two replicas that both vote, D = 2, the leader in the middle. At reduced costs of 0 the second
+voter is the near site (2 · 1 ms). Where the far site saves 3 it is the better one, at 2 · 2 − 3:
+
+>>> import numpy as np
+>>> rtt = np.abs(np.subtract.outer([0.0, 1.0, 3.0], [0.0, 1.0, 3.0]))
+>>> weights = (np.ones(3), np.ones(3), np.zeros(3), 2.0)
+>>> core = ReducedProblem.of_arrays(rtt, rtt, weights, replicas=(2, 2), voters=2)
+>>> inner = InnerProblem(core, leader=1)
+>>> for rho in ([0.0, 0.0], [0.0, -3.0]):
+...     best = min(inner.solve([1], np.array([0, 2]), np.array(rho)), key=lambda one: one.value)
+...     print(best.value, best.chosen)
+2.0 (0,)
+1.0 (2,)
 """
 
 from __future__ import annotations
