@@ -247,7 +247,11 @@ static int select_filling(context *x, const int *list, const int *inside, size_f
  * returns the least, and what it selects. With `all` the answers below `slack`, by radius and size, are kept.
  *
  * For one radius the cheapest set takes the `need` cheapest sites within it, and then the cheapest of all. A wider
- * radius that brings no cheaper site within it costs more and selects the same: it is passed over. */
+ * radius that brings no cheaper site within it costs more and selects the same: it is passed over.
+ *
+ * uncapped_minimum stays beside it, because each is the quicker one at its own task: this one took 5 % longer for single
+ * sizes of world27 (27 questions) and rounds otherwise, and one call of the other per size made sweeps over 11 sizes
+ * (world27 and azure, nine mixes) 43 % slower. */
 double minimum_of_sizes(context *x, tree_node *f, int all, double slack, int *count)
 {
     const problem *p = &x->p;
