@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from formulations.quorumstore.verb_options import add_question, problem_from
+from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.plan_output import exit_code, print_json
@@ -44,9 +45,11 @@ def add_parser(parts: Subparsers) -> None:
         default="auto",
         help="for one key (default auto)",
     )
-    group.add_argument("--time-limit", type=float, default=math.inf, metavar="S")
-    group.add_argument("--processes", type=int, default=1, metavar="N", help="for --keys")
-    group.add_argument("--batch", type=int, default=500, metavar="N", help="keys per unit of work")
+    group.add_argument("--time-limit", type=types.seconds, default=math.inf, metavar="S")
+    group.add_argument("--processes", type=types.threads, default=1, metavar="N", help="for --keys")
+    group.add_argument(
+        "--batch", type=types.whole(1), default=500, metavar="N", help="keys per unit of work"
+    )
     group.add_argument("--json", action="store_true", help="one JSON document on stdout")
     group.add_argument("-o", "--output", metavar="FILE", help="table of configurations (--keys)")
     group.add_argument("--force", action="store_true", help="replace an existing file")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_types as types
 from placement.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from placement.quorumstore.problem import CountArray
 
 __all__ = ["add_question", "problem_from"]
+
+_MOST_REQUESTS = 10**15
+"""Most requests of a site that one option may add."""
 
 _MESSAGES = "messages"
 """Name of the prices that count messages between sites."""
@@ -32,7 +36,7 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--local-rtt",
-        type=float,
+        type=types.number(),
         default=0.5,
         metavar="MS",
         help="least RTT within a site (default 0.5)",
@@ -64,15 +68,35 @@ def add_question(parser: argparse.ArgumentParser) -> None:
         "by an extra hop (default)",
     )
     group.add_argument(
-        "--p", type=float, default=0.9, metavar="P", help="share within the threshold (default 0.9)"
+        "--p",
+        type=types.number(0, 1, above=True),
+        default=0.9,
+        metavar="P",
+        help="share within the threshold (default 0.9)",
     )
-    group.add_argument("--p-reads", type=float, metavar="P", help="of reads, in place of --p")
-    group.add_argument("--p-writes", type=float, metavar="P", help="of writes, in place of --p")
-    group.add_argument("--n-max", type=int, default=5, metavar="N", help="largest N (default 5)")
-    for option, text in (("--n", "N"), ("--r", "R"), ("--w", "W")):
-        group.add_argument(option, type=int, metavar=text, help=f"fix {text}")
     group.add_argument(
-        "--failures", type=int, default=1, metavar="F", help="sites lost at once (default 1)"
+        "--p-reads",
+        type=types.number(0, 1, above=True),
+        metavar="P",
+        help="of reads, in place of --p",
+    )
+    group.add_argument(
+        "--p-writes",
+        type=types.number(0, 1, above=True),
+        metavar="P",
+        help="of writes, in place of --p",
+    )
+    group.add_argument(
+        "--n-max", type=types.whole(1), default=5, metavar="N", help="largest N (default 5)"
+    )
+    for option, text in (("--n", "N"), ("--r", "R"), ("--w", "W")):
+        group.add_argument(option, type=types.whole(1), metavar=text, help=f"fix {text}")
+    group.add_argument(
+        "--failures",
+        type=types.whole(),
+        default=1,
+        metavar="F",
+        help="sites lost at once (default 1)",
     )
     group.add_argument(
         "--regions", metavar="LEVEL", help="level of the data set that makes the regions"
@@ -89,18 +113,20 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--weighted",
+        type=types.two_numbers,
         metavar="A,B",
         help="A * T_r + B * T_w, in place of --target",
     )
     group.add_argument(
         "--mix",
+        type=types.two_numbers,
         metavar="A,B",
         help="A * normal + B * worst loss, in place of the worst loss alone (0,1); A,0 with limits "
         "is the best normal latency whose worst case obeys them",
     )
     for side in ("read", "write"):
         group.add_argument(
-            f"--{side}-limit", type=float, default=math.inf, metavar="MS",
+            f"--{side}-limit", type=types.number(), default=math.inf, metavar="MS",
             help=f"largest {side} threshold allowed",
         )  # fmt: skip
     group = parser.add_argument_group("costs")
@@ -118,18 +144,22 @@ def add_question(parser: argparse.ArgumentParser) -> None:
         help="price of a replica: at every site, or at one (repeatable)",
     )
     group.add_argument(
-        "--object-gb", type=float, default=1.0, metavar="GB", help="size of an object (default 1)"
+        "--object-gb",
+        type=types.number(),
+        default=1.0,
+        metavar="GB",
+        help="size of an object (default 1)",
     )
     group.add_argument(
         "--digest-gb",
-        type=float,
+        type=types.number(),
         default=0.0,
         metavar="GB",
         help="size of what replicas other than the nearest answer to a read (default 0)",
     )
     group.add_argument(
         "--budget",
-        type=float,
+        type=types.number(),
         default=math.inf,
         metavar="COST",
         help="most that traffic and storage may cost",
@@ -249,7 +279,7 @@ def _counts(values: list[str], sites: tuple[str, ...], side: str) -> CountArray:
                 value=text,
                 expected="SITE=N with a whole number and a site of " + ", ".join(sites),
             )
-        counts[sites.index(site)] += int(number)
+        counts[sites.index(site)] += types.read_whole(number, f"--{side}", 0, _MOST_REQUESTS)
     return counts
 
 
@@ -285,7 +315,7 @@ def _goal(args: argparse.Namespace) -> Goal:
                 expected="no --target",
             )
         target = Target.WEIGHTED
-        read_weight, write_weight = _two_weights("--weighted", args.weighted)
+        read_weight, write_weight = args.weighted
     normal_weight, worst_weight = 0.0, 1.0
     if args.mix is not None:
         if args.normal:
@@ -295,7 +325,7 @@ def _goal(args: argparse.Namespace) -> Goal:
                 value=args.mix,
                 expected="--worst, or no --mix",
             )
-        normal_weight, worst_weight = _two_weights("--mix", args.mix)
+        normal_weight, worst_weight = args.mix
     return Goal(
         target,
         read_weight=read_weight,
@@ -306,16 +336,6 @@ def _goal(args: argparse.Namespace) -> Goal:
         write_bound=args.write_limit,
         cost_bound=args.budget,
     )
-
-
-def _two_weights(option: str, text: str) -> tuple[float, float]:
-    try:
-        first, second = (float(part) for part in text.split(","))
-    except ValueError:
-        raise InputError(
-            "not two weights", field=option, value=text, expected="A,B, two numbers >= 0"
-        ) from None
-    return first, second
 
 
 def _prices(args: argparse.Namespace, sites: tuple[str, ...]) -> TrafficPrices | None:
@@ -359,17 +379,14 @@ def _storage(values: Sequence[str], sites: tuple[str, ...]) -> FloatArray:
     prices = np.zeros(len(sites))
     for text in values:
         site, equals, number = text.rpartition("=")
-        try:
-            price = float(number)
-        except ValueError:
-            price = math.nan
-        if math.isnan(price) or (equals and site not in sites):
+        if equals and site not in sites:
             raise InputError(
                 "not a price",
                 field="--storage",
                 value=text,
                 expected="PRICE, or SITE=PRICE with a site of " + ", ".join(sites),
             )
+        price = types.read_number(number, "--storage", 0, types.LARGEST_NUMBER)
         if equals:
             prices[sites.index(site)] = price
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, NoReturn, Protocol, TypeAlias
 
+from placement.cli.argument_types import text
 from placement.errors import InputError
 
 __all__ = ["Parser", "Subparsers", "Verb"]
@@ -20,6 +21,13 @@ class Parser(argparse.ArgumentParser):
         # An abbreviation that is unique today means something else after the next release.
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(*args, **kwargs)
+        self.register("type", None, text)  # no option takes an empty string
+
+    def add_subparsers(self, **kwargs: Any) -> Any:
+        """Add sub-parsers, which check the arguments that are theirs."""
+        action = super().add_subparsers(**kwargs)
+        action.type = str  # it would be applied to every argument after the verb
+        return action
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing usage and exiting with code 2."""

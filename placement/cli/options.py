@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_types as types
 from placement.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ __all__ = [
 DEFAULT_METHOD = "exact"
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_MOST = types.LARGEST_SIZE
 _RANGE = re.compile(r"(\d+)\s*\.\.\s*(\d+)")
 
 
@@ -48,7 +50,7 @@ def add_instance(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--mix", help="operation mix of a data set's workload")
     group.add_argument(
         "--workload-seed",
-        type=int,
+        type=types.seed,
         default=0,
         metavar="N",
         help="seed of a data set's workload (default 0)",
@@ -74,10 +76,20 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         group = parser.add_argument_group("configuration")
         group.add_argument("--leader", required=True, metavar="SITE", help="the leader")
         group.add_argument(
-            "--voters", required=True, action="append", metavar="SITES", help="all voters"
+            "--voters",
+            required=True,
+            action="append",
+            type=types.names,
+            metavar="SITES",
+            help="all voters",
         )
         group.add_argument(
-            "--replicas", required=True, action="append", metavar="SITES", help="all replicas"
+            "--replicas",
+            required=True,
+            action="append",
+            type=types.names,
+            metavar="SITES",
+            help="all replicas",
         )
         group = parser.add_argument_group("constraints to hold it against")
     else:
@@ -86,6 +98,7 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
             "--replicas",
             required=True,
             action="append",
+            type=types.names,
             metavar="N|LO..HI|SITES",
             help="how many, or which",
         )
@@ -93,13 +106,17 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
             "--voters",
             required=True,
             action="append",
+            type=types.names,
             metavar="N|SITES",
             help="how many of them vote, or which",
         )
         group = parser.add_argument_group("constraints")
         group.add_argument("--leader", metavar="SITE", help="the site that must lead")
     group.add_argument(
-        "--quorum", type=int, metavar="M", help="votes a commit waits for (default: a majority)"
+        "--quorum",
+        type=types.whole(1),
+        metavar="M",
+        help="votes a commit waits for (default: a majority)",
     )
     for option, text in (
         ("--leaders", "candidate leaders"),
@@ -108,7 +125,7 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         ("--forbid", "sites that may not hold a replica"),
         ("--no-vote", "sites that may hold a replica but not vote"),
     ):
-        group.add_argument(option, action="append", metavar="SITES", help=text)
+        group.add_argument(option, action="append", type=types.names, metavar="SITES", help=text)
     group.add_argument(
         "--survive", metavar="LEVEL", help="a level any one domain of which may be lost"
     )
@@ -127,12 +144,18 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         help="voters (replicas) in at least K domains of a level",
     )
     group.add_argument(
-        "--decay", type=float, default=1.0, metavar="T", help="decay of older intervals, T >= 1"
+        "--decay",
+        type=types.number(1, infinite=True),
+        default=1.0,
+        metavar="T",
+        help="decay of older intervals, T >= 1",
     )
-    group.add_argument("--budget", type=float, metavar="X", help="largest cost of the replicas")
+    group.add_argument(
+        "--budget", type=types.number(), metavar="X", help="largest cost of the replicas"
+    )
     group.add_argument(
         "--cost-weight",
-        type=float,
+        type=types.number(),
         default=0.0,
         metavar="W",
         help="ms·operations that one unit of cost is worth",
@@ -160,16 +183,16 @@ def add_method(parser: argparse.ArgumentParser) -> None:
 
 def add_limits(group: argparse._ArgumentGroup) -> None:
     """Add limits, seed and threads, and whether to show progress."""
-    group.add_argument("--time-limit", type=float, metavar="S", help="seconds")
+    group.add_argument("--time-limit", type=types.seconds, metavar="S", help="seconds")
     group.add_argument(
         "--gap",
-        type=float,
+        type=types.fraction,
         default=0.0,
         metavar="G",
         help="relative gap that is good enough (default 0: prove the optimum)",
     )
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="of the method")
-    group.add_argument("--threads", type=int, default=1, metavar="N")
+    group.add_argument("--seed", type=types.seed, default=0, metavar="N", help="of the method")
+    group.add_argument("--threads", type=types.threads, default=1, metavar="N")
     group.add_argument(
         "--progress",
         action=argparse.BooleanOptionalAction,
@@ -199,13 +222,6 @@ def instance_from(args: argparse.Namespace) -> Instance:
     """Load the instance of :func:`add_instance`."""
     from placement.api import load
 
-    if args.workload_seed < 0:
-        raise InputError(
-            "out of range",
-            field="--workload-seed",
-            value=args.workload_seed,
-            expected="a whole number >= 0",
-        )
     source: str = args.instance
     return load(source, mix=args.mix, seed=args.workload_seed)
 
@@ -235,7 +251,7 @@ def names(values: Iterable[str] | None, known: Sequence[str]) -> tuple[str, ...]
 
 
 def count_or_names(
-    values: Sequence[str], known: Sequence[str]
+    values: Sequence[str], known: Sequence[str], option: str = ""
 ) -> int | tuple[int, int] | tuple[str, ...]:
     """Read ``5``, ``3..7`` or a list of names; one number with a comma is a list.
 
@@ -248,10 +264,13 @@ def count_or_names(
         text = values[0].strip()
         if _NUMBER.fullmatch(text):
             # a fraction goes on as it is: the problem then says what it expects
-            return int(text) if "." not in text else float(text)  # type: ignore[return-value]  # refused there
+            if "." in text:
+                return types.read_number(text, option, -_MOST, _MOST)  # type: ignore[return-value]  # refused there
+            return types.read_whole(text, option, -_MOST, _MOST)
         span = _RANGE.fullmatch(text)
         if span:
-            return int(span[1]), int(span[2])
+            low, high = (types.read_whole(end, option, 0, _MOST) for end in span.groups())
+            return low, high
     return names(values, known)
 
 
@@ -278,8 +297,8 @@ def problem_from(
     if configuration:
         replicas, voters = len(names(args.replicas, known)), len(names(args.voters, known))
     else:
-        replicas = count_or_names(args.replicas, known)
-        voters = count_or_names(args.voters, known)
+        replicas = count_or_names(args.replicas, known, "--replicas")
+        voters = count_or_names(args.voters, known, "--voters")
     if isinstance(voters, tuple) and not all(isinstance(voter, str) for voter in voters):
         raise InputError(
             "a range", field="--voters", value=args.voters[0], expected="a number, or sites by name"
@@ -321,12 +340,13 @@ def diversity_from(args: argparse.Namespace) -> tuple[Diversity, ...]:
                 raise InputError(
                     "not a rule", field=option, value=text, expected="LEVEL=K or LEVEL=K:replicas"
                 )
+            most = types.read_whole(number, option, 0, types.LARGEST_SIZE)
             rules.append(
                 Diversity(
                     level,
                     role="replicas" if role == "replicas" else "voters",
-                    cap=int(number) if option == "--cap" else None,
-                    min_domains=int(number) if option == "--distinct" else None,
+                    cap=most if option == "--cap" else None,
+                    min_domains=most if option == "--distinct" else None,
                 )
             )
     return tuple(rules)

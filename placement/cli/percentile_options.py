@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_types as types
 from placement.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def add_percentile(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("tail latency")
     group.add_argument(
         "--percentile",
-        type=float,
+        type=types.number(0, 100, above=True),
         metavar="P",
         help="minimise the P-th percentile of all operations instead of their mean (99, 99.9)",
     )
@@ -39,7 +40,7 @@ def add_percentile(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--spread",
-        type=float,
+        type=types.number(0, 100),
         metavar="V",
         help="instead: one family for all pairs, standard deviation V times the RTT",
     )
@@ -49,10 +50,16 @@ def add_percentile(parser: argparse.ArgumentParser) -> None:
         help="of --spread (default lognormal)",
     )
     group.add_argument(
-        "--bin-width", type=float, metavar="MS", help="how finely RTTs are told apart (default 1)"
+        "--bin-width",
+        type=types.number(above=True),
+        metavar="MS",
+        help="how finely RTTs are told apart (default 1)",
     )
     group.add_argument(
-        "--horizon", type=float, metavar="MS", help="RTTs beyond it are only known to be longer"
+        "--horizon",
+        type=types.number(above=True),
+        metavar="MS",
+        help="RTTs beyond it are only known to be longer",
     )
 
 

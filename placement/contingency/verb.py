@@ -6,6 +6,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import (
     add_constraints,
@@ -65,18 +66,19 @@ def _add_leader(parts: Subparsers) -> None:
     goal.add_argument(
         "--weighted",
         action="append",
+        type=types.text,
         metavar="P|NAME=P",
         help="the mean over outages: probability of every loss, or of each by name (repeatable)",
     )
     goal.add_argument(
         "--limit",
-        type=float,
+        type=types.number(),
         metavar="MS",
         help="normal latency, with at most MS after any loss",
     )
     goal.add_argument(
         "--within",
-        type=float,
+        type=types.number(),
         metavar="E",
         help="normal latency, with at most (1 + E) times the best worst case after any loss",
     )

@@ -67,7 +67,7 @@ def test_pairs_of_three_voters_are_explained(capsys):
         (["--weighted", "2"], "--weighted"),
         (["--weighted", "nowhere=0.1"], "nowhere"),
         (["--weighted", "0.1", "--weighted", "0.2"], "--weighted"),
-        (["--within", "-1"], "slack"),
+        (["--within", "-1"], "--within"),
         (["--limit", "5", "--worst"], "not allowed with"),
     ],
 )
@@ -230,7 +230,7 @@ def test_a_table_of_keys(capsys, rtts, tmp_path):
         (["--keys", "k.csv"], "-o"),
         (["--reads", "a=1", "-o", "x.csv"], "only tables"),
         (["--reads", "a=1", "--regions", "zone"], "no levels"),
-        (["--reads", "a=1", "--p", "0"], "read_fraction"),
+        (["--reads", "a=1", "--p", "0"], "--p"),
         (["--reads", "a=1", "--weighted", "1"], "--weighted"),
         (["--reads", "a=1", "--weighted", "0,0"], "read_weight"),
         (["--reads", "a=1", "--weighted", "1,1", "--target", "reads"], "no --target"),
@@ -239,7 +239,7 @@ def test_a_table_of_keys(capsys, rtts, tmp_path):
         (["--reads", "a=1", "--budget", "5"], "nothing has a price"),
         (["--reads", "a=1", "--traffic", "none.csv"], "no such file"),
         (["--reads", "a=1", "--storage", "x=1"], "--storage"),
-        (["--reads", "a=1", "--storage", "-1"], "prices.storage"),
+        (["--reads", "a=1", "--storage", "-1"], "--storage"),
     ],
 )
 def test_bad_quorum_input(capsys, rtts, arguments, message):

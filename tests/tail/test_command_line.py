@@ -134,7 +134,7 @@ def test_the_default_method_enumerates_small_worlds(placement, world):
         (["--percentile", "nan", "--spread", "1"], "percentile: out of range"),
         (["--percentile", "99", "--spread", "-1"], "--spread: out of range"),
         (["--percentile", "99", "--spread", "nan"], "--spread: out of range"),
-        (["--percentile", "99", "--spread", "1", "--bin-width", "0"], "bin width: out of range"),
+        (["--percentile", "99", "--spread", "1", "--bin-width", "0"], "--bin-width: out of range"),
         (["--percentile", "99", "--spread", "1", "--bin-width", "1e-9"], "bin width: too fine"),
         (["--percentile", "99", "--spread", "1", "--horizon", "-1"], "horizon: out of range"),
         (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import (
     add_constraints,
@@ -47,6 +48,7 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument(
         "--methods",
         action="append",
+        type=types.names,
         metavar="NAMES",
         help="separated by commas (default: all; placement methods lists them)",
     )

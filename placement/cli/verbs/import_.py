@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_output
@@ -78,13 +79,17 @@ def add_parser(verbs: Subparsers) -> None:
     )
     more.add_argument(
         "--intra-site",
-        type=float,
+        type=types.number(),
         default=1.0,
         metavar="MS",
         help="RTT within a site where nobody measured it (default 1)",
     )
     more.add_argument(
-        "--scale", type=float, default=1.0, metavar="F", help="multiply RTTs, 1000 for seconds"
+        "--scale",
+        type=types.number(above=True),
+        default=1.0,
+        metavar="F",
+        help="multiply RTTs, 1000 for seconds",
     )
     more.add_argument("--name", help="of the instance (default: that of the folder)")
     group = parser.add_argument_group("files")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.plan_output import print_json
@@ -29,14 +30,14 @@ def add_parser(verbs: Subparsers) -> None:
     parser.add_argument("plan", help="a plan file that solve wrote (-o)")
     parser.add_argument(
         "--runner-ups",
-        type=int,
+        type=types.whole(0, 10_000),
         default=5,
         metavar="N",
         help="how many next best plans (default 5)",
     )
     parser.add_argument(
         "--clients",
-        type=int,
+        type=types.whole(),
         default=5,
         metavar="N",
         help="heaviest clients to look at (default 5)",
@@ -57,9 +58,6 @@ def run(args: argparse.Namespace) -> int:
     from placement.analysis.sensitivity import demand_range
     from placement.io.plan_file import load_plan
 
-    for option, value in (("--runner-ups", args.runner_ups), ("--clients", args.clients)):
-        if value < 0:
-            raise InputError("out of range", field=option, value=value, expected="a number >= 0")
     plan = load_plan(args.plan)
     if not plan.found:
         raise InputError("there is no configuration in it", source=args.plan, field="plan")

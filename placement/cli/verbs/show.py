@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_instance, add_output, instance_from
@@ -27,7 +28,11 @@ def add_parser(verbs: Subparsers) -> None:
     )
     add_instance(parser)
     parser.add_argument(
-        "--clients", type=int, default=20, metavar="N", help="most clients to list (default 20)"
+        "--clients",
+        type=types.whole(),
+        default=20,
+        metavar="N",
+        help="most clients to list (default 20)",
     )
     add_output(parser, plan=False)
     parser.set_defaults(run=run)

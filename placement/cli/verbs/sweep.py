@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import (
     add_constraints,
@@ -59,7 +60,10 @@ def add_parser(verbs: Subparsers) -> None:
         help="the plans that no other beats in both latency and cost (needs prices)",
     )
     group.add_argument(
-        "--points", type=int, metavar="N", help="most solves per number of voters (default: all)"
+        "--points",
+        type=types.whole(1),
+        metavar="N",
+        help="most solves per number of voters (default: all)",
     )
     add_table_output(parser)
     parser.set_defaults(run=run)
@@ -78,8 +82,10 @@ def counts(values: Sequence[str]) -> tuple[int, ...] | None:
         match = _COUNTS.fullmatch(part)
         if match is None:
             return None
-        low = int(match[1])
-        high = low if match[2] is None else int(match[2])
+        low, high = (
+            types.read_whole(end, "--replicas, --voters", 0, types.LARGEST_SIZE)
+            for end in (match[1], match[2] or match[1])
+        )
         found.update(range(low, high + 1))
     return tuple(sorted(found))
 

@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_constraints, add_instance, instance_from, problem_from
@@ -52,11 +53,17 @@ def add_parser(verbs: Subparsers) -> None:
         help="a table: database, interval, client, and operation and count, or a column per "
         "operation (.csv, .tsv, .parquet)",
     )
-    source.add_argument("--fleet", type=int, metavar="N", help="generate N databases")
-    group.add_argument("--fleet-seed", type=int, default=0, metavar="N", help="default 0")
-    group.add_argument("--days", type=int, default=1, help="of the fleet (default 1)")
-    group.add_argument("--minutes", type=int, default=30, help="of its intervals (default 30)")
-    group.add_argument("--merge", type=int, metavar="K", help="make one interval of every K")
+    source.add_argument("--fleet", type=types.whole(1), metavar="N", help="generate N databases")
+    group.add_argument("--fleet-seed", type=types.seed, default=0, metavar="N", help="default 0")
+    group.add_argument(
+        "--days", type=types.whole(1, 3660), default=1, help="of the fleet (default 1)"
+    )
+    group.add_argument(
+        "--minutes", type=types.whole(1, 1440), default=30, help="of its intervals (default 30)"
+    )
+    group.add_argument(
+        "--merge", type=types.whole(1), metavar="K", help="make one interval of every K"
+    )
     add_constraints(parser)
     group = parser.add_argument_group("replay")
     group.add_argument(
@@ -65,12 +72,16 @@ def add_parser(verbs: Subparsers) -> None:
         help="what the databases run on: database, site, role (replica, voter, leader); default: "
         "the sites of --replicas and --voters, or, for numbers, the plan for the first interval",
     )
-    group.add_argument("--tiers", default="1,2", metavar="LIST", help="default 1,2")
-    group.add_argument("--strategies", metavar="LIST", help="default: all")
     group.add_argument(
-        "--half-life", type=float, metavar="X", help="intervals after which demand counts half "
-        "(instead of --decay)",
-    )  # fmt: skip
+        "--tiers", type=types.names, default="1,2", metavar="LIST", help="default 1,2"
+    )
+    group.add_argument("--strategies", type=types.names, metavar="LIST", help="default: all")
+    group.add_argument(
+        "--half-life",
+        type=types.number(above=True, infinite=True),
+        metavar="X",
+        help="intervals after which demand counts half (instead of --decay)",
+    )
     group.add_argument(
         "--method", default="exact", metavar="NAME", help="who plans (default exact)"
     )
@@ -82,7 +93,9 @@ def add_parser(verbs: Subparsers) -> None:
     )
     group = parser.add_argument_group("output")
     group.add_argument("--database", metavar="NAME", help="shown in detail (default: the busiest)")
-    group.add_argument("--top", type=int, default=3, metavar="K", help="leaders shown (default 3)")
+    group.add_argument(
+        "--top", type=types.whole(), default=3, metavar="K", help="leaders shown (default 3)"
+    )
     group.add_argument("--json", action="store_true", help="one JSON document on stdout")
     group.add_argument(
         "-o", "--output", metavar="FILE", help="write every row of the result: .csv or .parquet"

@@ -8,6 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import (
@@ -52,14 +53,14 @@ def add_parser(verbs: Subparsers) -> None:
     group = parser.add_argument_group("when to move")
     group.add_argument(
         "--horizon",
-        type=float,
+        type=types.number(),
         default=DEFAULT_HORIZON,
         metavar="H",
         help=f"intervals that a gain is expected to last (default {DEFAULT_HORIZON:g})",
     )
     group.add_argument(
         "--confirm",
-        type=int,
+        type=types.whole(1),
         default=1,
         metavar="K",
         help="intervals in a row in which the move must pay (default 1)",
@@ -72,7 +73,7 @@ def add_parser(verbs: Subparsers) -> None:
     ):
         group.add_argument(
             f"--{option}-price",
-            type=float,
+            type=types.number(),
             default=0.0,
             metavar="MS",
             help=f"price {what}, in ms of mean latency of one interval; inf forbids it (default 0)",
@@ -91,11 +92,15 @@ def add_parser(verbs: Subparsers) -> None:
         "--log", action="store_true", help="read nothing: show all that the state file holds"
     )
     group.add_argument(
-        "--poll", type=float, default=5.0, metavar="S", help="seconds between looks (default 5)"
+        "--poll",
+        type=types.number(0, 1e6),
+        default=5.0,
+        metavar="S",
+        help="seconds between looks (default 5)",
     )
     group.add_argument(
         "--settle",
-        type=float,
+        type=types.number(0, 1e6),
         default=1.0,
         metavar="S",
         help="seconds a file must stand unchanged; 0 where files are renamed into place "
@@ -103,7 +108,7 @@ def add_parser(verbs: Subparsers) -> None:
     )
     group.add_argument(
         "--grace",
-        type=int,
+        type=types.whole(),
         default=0,
         metavar="G",
         help="take an interval of a folder once G later ones have arrived (default 0)",

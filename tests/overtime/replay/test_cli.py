@@ -176,11 +176,11 @@ def test_ctrl_c_shows_what_is_done(run, monkeypatch):
     ("options", "message"),
     [
         (("--tiers", "4"), "--tiers: no such tiers"),
-        (("--tiers", ""), "--tiers: no such tiers"),
+        (("--tiers", ""), "--tiers: no name in it"),
         (("--strategies", "best"), "strategies: unknown strategy: got 'best'"),
         (("--decay", "0.5"), "decay"),
         (("--decay", "2", "--half-life", "3"), "--half-life: given twice"),
-        (("--half-life", "0"), "half_life"),
+        (("--half-life", "0"), "--half-life: out of range"),
         (("--fleet", "0"), "--fleet: out of range"),
         (("--fleet", "2", "--days", "0"), "--days"),
         (("--demand", "absent.csv"), "absent.csv"),

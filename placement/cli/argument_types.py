@@ -1,0 +1,184 @@
+"""Types of arguments for argparse: text in, a checked value out, or a message that helps.
+
+Every option of every verb has one of these types. What they refuse becomes one line that names the
+option (argparse puts it in front), the value, and what was expected. They keep out nonsense: no
+number, no name, a number beyond any use. Whether a value fits an instance, the model says.
+
+Examples
+--------
+>>> whole(1, 1024)("8"), number(0, 1)("0.25"), names("Oslo, Rome")
+(8, 0.25, 'Oslo, Rome')
+>>> whole(1, 1024)("0")
+Traceback (most recent call last):
+argparse.ArgumentTypeError: out of range: got '0', expected a whole number >= 1 and <= 1024
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from placement.errors import InputError, shown
+
+__all__ = [
+    "LARGEST_NUMBER",
+    "LARGEST_SIZE",
+    "fraction",
+    "names",
+    "number",
+    "read_number",
+    "read_whole",
+    "seconds",
+    "seed",
+    "text",
+    "threads",
+    "two_numbers",
+    "whole",
+]
+
+LARGEST_NUMBER = 1e12
+"""Largest number of ms, seconds, GB or money accepted: sums and products of a few stay finite."""
+
+LARGEST_SIZE = 1_000_000
+"""Largest number of sites, intervals, rows or steps accepted."""
+
+_T = TypeVar("_T")
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 40
+"""Digits beyond which a number is out of every range: Python refuses to read more than 4,300."""
+
+
+def read_whole(value: str, field: str, least: int, most: int) -> int:
+    """Read a whole number within a range.
+
+    Raises
+    ------
+    InputError
+        With the field, the text and the range.
+    """
+    stripped = value.strip()
+    if not _WHOLE.fullmatch(stripped):
+        problem, given = "not a whole number", value
+    elif len(stripped) > _MOST_DIGITS or not least <= int(stripped) <= most:
+        problem, given = "out of range", stripped
+    else:
+        return int(stripped)
+    expected = f"a whole number >= {least} and <= {most}"
+    raise InputError(problem, field=field, value=given, expected=expected)
+
+
+def read_number(
+    value: str,
+    field: str,
+    least: float,
+    most: float,
+    *,
+    above: bool = False,
+    infinite: bool = False,
+) -> float:
+    """Read a finite number within a range, or "inf" where that has a meaning.
+
+    Parameters
+    ----------
+    value, field
+        The text, and the name for the message.
+    least, most
+        The range.
+    above
+        Whether the number must be greater than `least`.
+    infinite
+        Whether infinity is accepted as well.
+
+    Raises
+    ------
+    InputError
+        With the field, the text and the range.
+    """
+    try:
+        result = float(value)
+    except ValueError:
+        result, problem = math.nan, "not a number"
+    else:
+        problem = "out of range"
+    if infinite and value.strip().lower() in ("inf", "infinity"):
+        return math.inf
+    if least <= result <= most and not (above and result == least):
+        return result
+    expected = f"a finite number {'>' if above else '>='} {least:g} and <= {most:g}"
+    raise InputError(problem, field=field, value=value, expected=expected)
+
+
+def whole(least: int = 0, most: int = LARGEST_SIZE) -> Callable[[str], int]:
+    """Return a type: a whole number within a range."""
+    return _typed(lambda value: read_whole(value, "", least, most))
+
+
+def number(
+    least: float = 0.0,
+    most: float = LARGEST_NUMBER,
+    *,
+    above: bool = False,
+    infinite: bool = False,
+) -> Callable[[str], float]:
+    """Return a type: a finite number within a range; see :func:`read_number`."""
+    return _typed(lambda value: read_number(value, "", least, most, above=above, infinite=infinite))
+
+
+def text(value: str) -> str:
+    """Type: text with something in it, the name of a file, a method, a level or a site."""
+    if not value.strip():
+        raise argparse.ArgumentTypeError(f"empty: got {shown(value)}, expected a name")
+    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise argparse.ArgumentTypeError(
+            f"not a name: got {shown(value)}, expected Unicode text without NUL"
+        )
+    return value
+
+
+def names(value: str) -> str:
+    """Type: names separated by commas, at least one; split where the known names are at hand."""
+    if not value.replace(",", " ").strip():
+        raise argparse.ArgumentTypeError(
+            f"no name in it: got {shown(value)}, expected names separated by commas"
+        )
+    return text(value)
+
+
+def two_numbers(value: str) -> tuple[float, float]:
+    """Type: ``A,B``, two finite numbers >= 0."""
+    parts = value.split(",")
+    try:
+        first, second = (read_number(part, "", 0, LARGEST_NUMBER) for part in parts)
+    except ValueError as error:  # InputError is one
+        raise argparse.ArgumentTypeError(
+            f"not two numbers: got {shown(value)}, expected A,B, each >= 0 and "
+            f"<= {LARGEST_NUMBER:g}"
+        ) from error
+    return first, second
+
+
+def _typed(read: Callable[[str], _T]) -> Callable[[str], _T]:
+    def convert(value: str) -> _T:
+        try:
+            return read(value)
+        except InputError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return convert
+
+
+fraction = number(0, 1)
+"""Type: a number in [0, 1]."""
+
+seconds = number(0)
+"""Type: a length of time in seconds."""
+
+seed = whole(0, 2**63 - 1)
+"""Type: the seed of a random generator."""
+
+threads = whole(1, 1024)
+"""Type: a number of threads or processes."""
