@@ -80,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
 def _table(problem: QuorumProblem, args: argparse.Namespace) -> int:
     from formulations.quorumstore.keys.solve_keys import KeysProgress, solve_keys
     from placement.status import Termination
+    from placement.text import escape
 
     if args.output is None:
         raise InputError("where to?", field="--keys", expected="-o FILE as well")
@@ -112,7 +113,7 @@ def _table(problem: QuorumProblem, args: argparse.Namespace) -> int:
     elif done:
         print(
             f"{summary.keys:,} keys, {summary.solved:,} solved in {summary.seconds:.1f} s; "
-            f"written to {summary.target}"
+            f"written to {escape(str(summary.target))}"
         )
     else:
         print(f"interrupted after {summary.keys:,} keys; the same command goes on from there")
@@ -251,11 +252,11 @@ def _value(plan: QuorumPlan) -> str:
 
 
 def _text(plan: QuorumPlan) -> str:
-    from placement.text import number_text, table, wrap
+    from placement.text import escape, number_text, table, wrap
 
     model = "N-1C" if plan.problem.rules.contingency else "BA"
     if plan.configuration is None:
-        reasons = [wrap(f"  {reason}", indent="    ") for reason in plan.reasons]
+        reasons = [wrap(f"  {escape(reason)}", indent="    ") for reason in plan.reasons]
         return "\n".join([f"{plan.status}: no configuration ({model}, {plan.method})", *reasons])
     worst_first = sorted(plan.losses[1:], key=lambda effect: -effect.threshold)[:_MOST_LOSSES]
     rows = [
@@ -269,7 +270,7 @@ def _text(plan: QuorumPlan) -> str:
     return "\n".join(
         [
             f"{plan.status} ({model}, {plan.method}): {_value(plan)}",
-            f"Replicas  {', '.join(plan.replicas)}",
+            f"Replicas  {escape(', '.join(plan.replicas))}",
             f"N-R-W     {_quorums(plan)}",
             f"Mean      {plan.mean_latency:.2f} ms in normal operation",
             *([] if plan.problem.prices is None else [f"Cost      {plan.cost:,.2f}"]),

@@ -1,15 +1,42 @@
-"""Output into a pipe whose reader may leave before the end: ``placement datasets | head -1``."""
+"""Standard streams that are closed, or whose reader leaves: ``placement datasets | head -1``."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
 import sys
 from collections.abc import Callable
 
 from placement.cli.exit_codes import BROKEN_PIPE
 
-__all__ = ["until_the_reader_leaves"]
+__all__ = ["forget_stdout", "open_streams", "until_the_reader_leaves"]
+
+
+class _Closed(io.TextIOBase):
+    """Standard output that the caller closed: every write is an error, and not lost in silence."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")
+
+
+def open_streams() -> None:
+    """Put something in the place of standard streams that the caller has closed (``>&-``).
+
+    Python then has None, which ``print`` takes for standard output: an error message would go
+    there. And the next file that is opened would get the number of the stream, so that what a
+    solver prints would go into that file.
+    """
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    if sys.stdout is None:
+        sys.stdout = _Closed()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the process ends
 
 
 def until_the_reader_leaves(command: Callable[[], int]) -> int:
@@ -36,11 +63,11 @@ def until_the_reader_leaves(command: Callable[[], int]) -> int:
         finally:  # also after a SystemExit, with which argparse leaves when it printed the help
             sys.stdout.flush()
     except BrokenPipeError:
-        _forget_stdout()
+        forget_stdout()
         return BROKEN_PIPE
 
 
-def _forget_stdout() -> None:
-    """Keep the interpreter from flushing into the closed pipe on its way out."""
+def forget_stdout() -> None:
+    """Keep the interpreter from flushing into standard output on its way out."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,7 +12,7 @@ from typing import TextIO
 from placement import __version__
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Parser
-from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.cli.broken_pipe import forget_stdout, open_streams, until_the_reader_leaves
 from placement.cli.verb_registry import add_verbs
 from placement.errors import InputError, PlacementError, PlacementWarning, SolverError
 from placement.text import escape
@@ -38,6 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit code, see :mod:`placement.cli.exit_codes`.
     """
+    open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # a terminal that cannot show a letter gets an escape, not a traceback
@@ -54,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.filename is None and error.strerror is None:
             raise
+        if error.filename is None:  # most likely what was printed, to a full disk
+            forget_stdout()
         where = f"{error.filename}: " if error.filename is not None else ""
         _complain(f"{where}{error.strerror}")
         return exits.BAD_INPUT

@@ -319,3 +319,16 @@ def test_progress_goes_to_stderr_when_asked_for(
     outcome = placement("solve", world, *COUNTS, "--progress", "--json")
     assert outcome.err == "best 1,000.000 ms  bound 0.000 ms  gap 100.00 %  0.5 s\n"
     assert outcome.document["method"] == "toy"
+
+
+OVERRIDE = "\N{RIGHT-TO-LEFT OVERRIDE}"
+
+
+def test_names_cannot_turn_the_text_of_a_quorum_plan(placement: Run, tmp_path: Path) -> None:
+    (tmp_path / "rtt.csv").write_text(
+        f"site,a{OVERRIDE},b,c\na{OVERRIDE},0,3,4\nb,3,0,5\nc,4,5,0\n", encoding="utf-8"
+    )
+    outcome = placement("contingency", "quorum", tmp_path / "rtt.csv", "--reads", "b=1")
+    assert outcome.code == 0
+    assert OVERRIDE not in outcome.out
+    assert "Replicas  a\\u202e, b, c" in outcome.out

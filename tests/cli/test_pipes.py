@@ -80,3 +80,25 @@ def test_with_a_reader_the_command_says_the_code(ending: str, code: int) -> None
         [sys.executable, "-c", SCRIPT.format(ending=ending)], capture_output=True, timeout=60
     )
     assert (done.returncode, done.stdout, done.stderr) == (code, b"half\n", b"")
+
+
+@pytest.mark.parametrize(
+    ("closed", "arguments", "code", "out", "err"),
+    [
+        (">&-", "show world27", 1, "", "error: standard output: Bad file descriptor\n"),
+        ("2>&-", "show nowhere", 1, "", ""),  # nowhere to complain, least of all among the results
+        (">&- 2>&-", "show nowhere", 1, "", ""),
+        ("<&-", "methods exact", 0, None, ""),
+    ],
+)
+def test_a_closed_stream_is_not_replaced_by_another(
+    tmp_path: Path, closed: str, arguments: str, code: int, out: str | None, err: str
+) -> None:
+    """A message does not go to standard output because standard error is closed."""
+    command = f'exec "{sys.executable}" -m placement {arguments} {closed}'
+    outcome = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert outcome.returncode == code
+    assert outcome.stderr == err
+    assert out is None or outcome.stdout == out

@@ -427,3 +427,19 @@ def test_figures(tmp_path: Path) -> None:
         save_figures(plan, tmp_path / "svg", format="svg")
     with pytest.raises(InputError, match="unknown format"):
         save_figures(plan, tmp_path / "pdf", format="pdf")
+
+
+def test_no_script_but_the_page_s_own_may_run() -> None:
+    """The policy names the hash of the one script, and not 'unsafe-inline' for scripts."""
+    import base64
+    import hashlib
+    import re
+
+    from placement.report.page import page
+
+    text = page("Title", ["<script>alert(1)</script>"], data={"a": 1})
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    policy = policy.replace("&#39;", "'").replace("&#x27;", "'")
+    (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.S)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in policy
