@@ -10,9 +10,7 @@ K-means in tier 3.
 
 from __future__ import annotations
 
-import numpy as np
-
-from heuristics.completion import mean_rtt, rule_of_thumb
+from heuristics.completion import mean_rtt, rule_of_thumb, writing
 from heuristics.most_writes import no_transactions
 from heuristics.objective_terms import terms_of
 from heuristics.qk import quorum_then_kmeans
@@ -26,8 +24,7 @@ __all__ = ["METHOD", "greatest_writer", "solve"]
 
 def greatest_writer(problem: Problem) -> int:
     """Client index of most transactions, the first of those that tie."""
-    demand = problem.demand
-    writes = demand.counts.sum(axis=0) @ (demand.coefficients[:, 3] > 0).astype(np.float64)
+    writes = problem.demand.counts.sum(axis=0) @ writing(problem)
     return int(writes.argmax())
 
 

@@ -21,7 +21,16 @@ from placement.plan import Plan, cheapest
 from placement.problem import Problem
 from placement.status import Termination
 
-__all__ = ["keep_close", "mean_rtt", "nearby", "no_plan", "rule_of_thumb", "sizes", "traffic"]
+__all__ = [
+    "keep_close",
+    "mean_rtt",
+    "nearby",
+    "no_plan",
+    "rule_of_thumb",
+    "sizes",
+    "traffic",
+    "writing",
+]
 
 
 def sizes(problem: Problem) -> range:
@@ -41,6 +50,11 @@ def mean_rtt(problem: Problem) -> tuple[FloatArray, FloatArray]:
     return problem.demand.client_rtt.mean(axis=0), problem.demand.site_rtt.mean(axis=0)
 
 
+def writing(problem: Problem) -> FloatArray:
+    """1 for every operation that changes state, 0 for the others: shape (operations,)."""
+    return np.array([float(kind.is_transaction) for kind in problem.instance.operations])
+
+
 def traffic(problem: Problem, *, transactions: bool = False) -> FloatArray:
     """Operations that arrive at each site when every client turns to the closest: shape (sites,).
 
@@ -49,11 +63,11 @@ def traffic(problem: Problem, *, transactions: bool = False) -> FloatArray:
     problem
         The question; sites that may hold no replica receive nothing.
     transactions
-        Count only the operations that need votes.
+        Count only the operations that change state.
     """
     demand, rules = problem.demand, problem.rules
-    counted = demand.coefficients[:, 3] > 0 if transactions else np.ones(len(demand.coefficients))
-    issued = demand.counts @ counted.astype(np.float64)  # (scenarios, clients)
+    counted = writing(problem) if transactions else np.ones(len(demand.coefficients))
+    issued = demand.counts @ counted  # (scenarios, clients)
     near = nearest(demand.client_rtt, np.nonzero(rules.may_hold)[0])
     weights = np.asarray(issued, dtype=np.float64).reshape(-1)
     arriving: FloatArray = np.zeros(len(rules.may_hold))

@@ -8,7 +8,7 @@ It is undefined, and refuses, when there are no transactions. O(S·(C + log S)).
 
 from __future__ import annotations
 
-from heuristics.completion import nearby, rule_of_thumb, traffic
+from heuristics.completion import nearby, rule_of_thumb, traffic, writing
 from placement.evaluation.score import closest_first
 from placement.feasibility.feasible_plans import complete
 from placement.methods import Method, Options
@@ -20,7 +20,7 @@ __all__ = ["METHOD", "no_transactions", "solve"]
 
 def no_transactions(problem: Problem) -> str | None:
     """Say that a rule about writes is undefined when nobody writes."""
-    writes = problem.demand.counts.sum(axis=(0, 1)) @ (problem.demand.coefficients[:, 3] > 0)
+    writes = problem.demand.counts.sum(axis=(0, 1)) @ writing(problem)
     if writes > 0:
         return None
     return "it goes by where transactions come from, and no client issues any"

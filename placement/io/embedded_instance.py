@@ -86,6 +86,7 @@ def instance_from_document(document: Document) -> Instance:
                     row.number("relay"),
                     row.number("direct"),
                     row.number("quorum"),
+                    row.text("kind", ""),  # type: ignore[arg-type]  # checked there
                 )
                 for row in document.tables("operations")
             ),

@@ -40,7 +40,7 @@ from placement.io.formats.tables import (
 from placement.io.interval_order import order_intervals
 from placement.io.labelled_arrays import Labelled, read_matrix, to_rows
 from placement.model.instance import Instance, Prices
-from placement.model.operations import NAMED_OPERATIONS, Operation
+from placement.model.operations import NAMED_OPERATIONS, Operation, kind_of
 
 __all__ = [
     "FORMAT",
@@ -177,8 +177,11 @@ def head(instance: Instance) -> dict[str, object]:
                 "relay": operation.relay,
                 "direct": operation.direct,
                 "quorum": operation.quorum,
+                # left out where it goes without saying, as in files of older versions
+                **({} if operation.kind == usual else {"kind": operation.kind}),
             }
             for operation in instance.operations
+            for usual in [kind_of(operation.name, operation.quorum)]
         ],
         "intervals": list(instance.intervals),
         "levels": _level_columns(instance),
@@ -442,7 +445,7 @@ def _operations(document: Document, counts: Labelled) -> tuple[Operation, ...]:
         return tuple(standard[name] for name in counts.columns)
     found = []
     for row in rows:
-        row.only(("name", "near", "relay", "direct", "quorum"))
+        row.only(("name", "near", "relay", "direct", "quorum", "kind"))
         try:
             found.append(
                 Operation(
@@ -451,6 +454,7 @@ def _operations(document: Document, counts: Labelled) -> tuple[Operation, ...]:
                     relay=row.number("relay", 0.0),
                     direct=row.number("direct", 0.0),
                     quorum=row.number("quorum", 0.0),
+                    kind=row.text("kind", ""),  # type: ignore[arg-type]  # checked there
                 )
             )
         except InputError as error:

@@ -128,9 +128,9 @@ def to_frames(instance: Instance) -> dict[str, pd.DataFrame]:
         "sites": sites,
         "clients": clients,
         "operations": pd.DataFrame(
-            [operation.coefficients for operation in instance.operations],
+            [(*operation.coefficients, operation.kind) for operation in instance.operations],
             index=pd.Index(names, name="operation", dtype=object),
-            columns=pd.Index(_COEFFICIENTS, dtype=object),
+            columns=pd.Index((*_COEFFICIENTS, "kind"), dtype=object),
         ),
     }
 
@@ -188,8 +188,13 @@ def _operations(
             expected=", ".join(_COEFFICIENTS),
         )
     rows = given[list(_COEFFICIENTS)].to_numpy().tolist()
+    kinds = given["kind"].tolist() if "kind" in given.columns else [""] * len(rows)
+    names = _names(given, "operations")
     return tuple(
-        Operation(name, *row) for name, row in zip(_names(given, "operations"), rows, strict=True)
+        Operation(name, near, relay, direct, quorum, kind)
+        for name, (near, relay, direct, quorum), kind in zip(
+            _names(given, "operations"), rows, kinds, strict=True
+        )
     )
 
 

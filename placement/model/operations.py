@@ -11,7 +11,9 @@ this kind; users add their own.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Literal
 
 from placement.checks import LARGEST, number, text
 from placement.errors import InputError
@@ -25,8 +27,12 @@ __all__ = [
     "STANDARD_OPERATIONS",
     "STRONG_READ",
     "WEAK_READ",
+    "Kind",
     "Operation",
+    "kind_of",
 ]
+
+Kind = Literal["read", "write"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +52,22 @@ class Operation:
     quorum
         δ, rounds of votes the leader waits for.
 
+    kind
+        "read" or "write": whether the operation changes state, which its messages do not tell (a
+        linearizable read may wait for votes). By default what :func:`kind_of` says. Rules of thumb
+        about writes ask for it; no score depends on it.
+
     Raises
     ------
     InputError
-        For a name that is no text, or a coefficient that is negative, not finite or too large.
+        For an empty name, a coefficient that is negative or not finite, or an unknown kind.
 
     Examples
     --------
     A bounded read that finds its replica fresh enough seven times in ten:
 
     >>> Operation("mostly fresh read", near=1, relay=0.3)
-    Operation(name='mostly fresh read', near=1.0, relay=0.3, direct=0.0, quorum=0.0)
+    Operation(name='mostly fresh read', near=1.0, relay=0.3, direct=0.0, quorum=0.0, kind='read')
     """
 
     name: str
@@ -64,6 +75,7 @@ class Operation:
     relay: float = 0.0
     direct: float = 0.0
     quorum: float = 0.0
+    kind: Kind | Literal[""] = ""
 
     def __post_init__(self) -> None:
         text(self.name, "operation")
@@ -79,6 +91,15 @@ class Operation:
                     value=value,
                     expected=error.expected,
                 ) from None
+        if self.kind == "":
+            object.__setattr__(self, "kind", kind_of(self.name, self.quorum))
+        elif self.kind not in ("read", "write"):
+            raise InputError(
+                f"unknown kind of operation {self.name!r}",
+                field="kind",
+                value=self.kind,
+                expected="'read' or 'write'",
+            )
 
     @property
     def coefficients(self) -> tuple[float, float, float, float]:
@@ -87,8 +108,25 @@ class Operation:
 
     @property
     def is_transaction(self) -> bool:
-        """Whether the operation needs votes, that is, whether it changes state."""
-        return self.quorum > 0
+        """Whether the operation changes state."""
+        return self.kind == "write"
+
+
+def kind_of(name: str, quorum: float) -> Kind:
+    """Return what an operation is where nobody says so.
+
+    A read when it needs no votes, or when its name has the word "read" and none of "write",
+    "modify" and "update"; else a write.
+
+    Examples
+    --------
+    >>> kind_of("linearizable_read", 1), kind_of("single_group", 1), kind_of("read-modify-write", 2)
+    ('read', 'write', 'write')
+    """
+    words = set(re.findall("[a-z]+", name.lower()))
+    if quorum == 0 or ("read" in words and not words & {"write", "modify", "update"}):
+        return "read"
+    return "write"
 
 
 WEAK_READ = Operation("weak_read", near=1)
