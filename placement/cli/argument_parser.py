@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing usage and exiting with code 2."""
-        raise InputError(f"{message} (see {self.prog} --help)")
+        raise InputError(f"{message.removeprefix('argument ')} (see {self.prog} --help)")
 
 
 class Verb(Protocol):

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser", "run"]
 
+_LARGEST = sys.float_info.max
+"""Largest horizon and price: a weighing of the two, in which no finite number is too large."""
+
 DEFAULT_HORIZON = 8.0
 DEFAULT_DECAY = 2.0
 
@@ -53,7 +56,7 @@ def add_parser(verbs: Subparsers) -> None:
     group = parser.add_argument_group("when to move")
     group.add_argument(
         "--horizon",
-        type=types.number(),
+        type=types.number(0, _LARGEST),
         default=DEFAULT_HORIZON,
         metavar="H",
         help=f"intervals that a gain is expected to last (default {DEFAULT_HORIZON:g})",
@@ -73,7 +76,7 @@ def add_parser(verbs: Subparsers) -> None:
     ):
         group.add_argument(
             f"--{option}-price",
-            type=types.number(),
+            type=types.number(0, _LARGEST, infinite=True),
             default=0.0,
             metavar="MS",
             help=f"price {what}, in ms of mean latency of one interval; inf forbids it (default 0)",
@@ -142,14 +145,6 @@ def run(args: argparse.Namespace) -> int:
 
     if args.log:
         return _log(args)
-    for option in ("poll", "settle"):
-        if not 0 <= getattr(args, option) < float("inf"):
-            raise InputError(
-                "out of range",
-                field=f"--{option}",
-                value=getattr(args, option),
-                expected="seconds >= 0",
-            )
     instance = instance_from(args)
     settings = _settings(args, instance)
     refused = refusal(load_method(settings.method), settings.problem)
@@ -221,16 +216,6 @@ def _settings(args: argparse.Namespace, instance: Instance) -> Settings:
     from placement.overtime.moves import Hysteresis, MovePrices
     from placement.overtime.watch import Settings
 
-    for option, price in (
-        ("--leader-price", args.leader_price),
-        ("--voter-price", args.voter_price),
-        ("--add-price", args.add_price),
-        ("--remove-price", args.remove_price),
-    ):
-        if not price >= 0:  # NaN, too
-            raise InputError(
-                "not a price", field=option, value=price, expected="ms >= 0; inf forbids the change"
-            )
     return Settings(
         problem_from(args, instance),
         Decay(args.decay),
