@@ -51,7 +51,6 @@ class Operation:
         γ, round trips from the client to the leader.
     quorum
         δ, rounds of votes the leader waits for.
-
     kind
         "read" or "write": whether the operation changes state, which its messages do not tell (a
         linearizable read may wait for votes). By default what :func:`kind_of` says. Rules of thumb
@@ -60,7 +59,8 @@ class Operation:
     Raises
     ------
     InputError
-        For an empty name, a coefficient that is negative or not finite, or an unknown kind.
+        For a name that is no text, a coefficient that is negative, not finite or too large, or an
+        unknown kind.
 
     Examples
     --------
