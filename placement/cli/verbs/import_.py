@@ -166,7 +166,7 @@ def _operation(argument: str) -> Operation:
         try:
             if not equals or key not in _ROUND_TRIPS or key in given:
                 raise ValueError(part)
-            given[key] = float(value)
+            given[key] = types.read_number(value, "--operation", 0, types.LARGEST_NUMBER)
         except ValueError:
             raise InputError(
                 "not a number of round trips",
@@ -181,4 +181,4 @@ def _operation(argument: str) -> Operation:
             value=argument,
             expected="a name and round trips, such as audit:near=1,relay=0.3",
         )
-    return Operation(name.strip(), **given)
+    return Operation(name.strip(), *(given.get(key, 0.0) for key in _ROUND_TRIPS))
