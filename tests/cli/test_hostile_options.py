@@ -67,7 +67,7 @@ def is_number(action: argparse.Action) -> bool:
     convert = converter(action)
     try:
         convert("word")
-    except argparse.ArgumentTypeError:
+    except (argparse.ArgumentTypeError, ValueError):
         return True
     return False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.plan_output import print_json
@@ -30,7 +31,7 @@ def add_parser(verbs: Subparsers) -> None:
     parser.add_argument("plan", help="a plan file that solve wrote (-o, --json)")
     parser.add_argument(
         "--work",
-        type=int,
+        type=types.whole(1, 10**15),
         metavar="STEPS",
         help="most steps to take (default 1,000,000,000, some ten minutes); a certificate that "
         "needs more ends with exit code 1",

@@ -181,4 +181,5 @@ def _operation(argument: str) -> Operation:
             value=argument,
             expected="a name and round trips, such as audit:near=1,relay=0.3",
         )
-    return Operation(name.strip(), *(given.get(key, 0.0) for key in _ROUND_TRIPS))
+    near, relay, direct, quorum = (given.get(key, 0.0) for key in _ROUND_TRIPS)
+    return Operation(name.strip(), near, relay, direct, quorum)
