@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulations.exact.branch_and_bound import Limits, search
+from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import compiled_available as exact_available
 from formulations.quorumstore.enumeration.compiled_search import (
     compiled_available as sets_available,
@@ -38,7 +38,7 @@ from tests.quorumstore.instances import random_problem, random_rules
 )
 def test_exact(seed: int, kernel: str, sites: int, clients: int, seconds: float) -> None:
     core = random_core(seed, max_sites=sites, max_clients=clients, plain=seed % 2 == 0)
-    result = search(core, kernel=kernel, limits=Limits(seconds=seconds))
+    result = search(core, kernel=kernel, limits=SearchLimits(seconds=seconds))
     if result.configuration is not None:
         assert core.score(result.configuration) == result.score
         assert result.bound <= result.score
