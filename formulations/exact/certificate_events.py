@@ -289,7 +289,7 @@ def _events(flat: FloatArray, clients: int) -> Iterator[Event]:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What re-proves an optimum; see the module.
+    """The certificate of an optimum; see the module.
 
     Attributes
     ----------

@@ -333,7 +333,7 @@ class _Compiled:
 
 
 def compiled_available() -> bool:
-    """Whether the compiled kernel was built, from these sources, and can be imported."""
+    """Return whether the compiled kernel was built, from these sources, and can be imported."""
     try:
         # its newest name: a checkout may hold a kernel that was built before it
         from formulations.exact._kernel import search_sizes  # noqa: F401

@@ -58,7 +58,7 @@ class Counters:
 
 @dataclass(frozen=True, eq=False)
 class QuickBounds:
-    """One evaluation of the bound for each of some leaders.
+    """Leaders with multipliers, and the bound of each at these: one evaluation.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ __all__ = ["PMedianRelaxation", "Round"]
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round of row generation leaves behind.
+    """The result of one round of row generation.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class PMedianRelaxation:
 
     @staticmethod
     def applies_to(core: ReducedProblem) -> bool:
-        """Whether the relaxation describes the problem: nothing depends on the leader."""
+        """Return whether the relaxation describes the problem: nothing depends on the leader."""
         return not core.leader_matters and core.clients > 0 and len(core.active) > 0
 
     def _model(self) -> Any:

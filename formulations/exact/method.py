@@ -59,7 +59,7 @@ def refuses(problem: Problem) -> str | None:
 
 
 class Session(BatchSession):
-    """Problems one after another: what does not depend on |R| is worked out once.
+    """A session for problems one after another: what does not depend on |R| is computed once.
 
     The kernel of the problem before is taken over when only the number of replicas differs, with
     its answer, which loses or gains sites one by one; so are the multipliers when the clients are
@@ -77,9 +77,9 @@ class Session(BatchSession):
     def prepare(self, problems: Sequence[Problem], options: Options) -> None:
         """Answer several problems at once as far as that is quick; `__call__` then returns them.
 
-        Those that differ from the first in their number of replicas alone, when no certificate and
-        no gap is asked for. The others, and what is not proven in about a second, are answered
-        when they are asked. A time limit counts for each of them.
+        These are the problems that differ from the first in their number of replicas alone, when
+        neither a certificate nor a gap is asked for. The others, and what is not proven in about a
+        second, are answered when they are asked. A time limit counts for each of them.
         """
         certified = bool(options.settings["certificate"])
         if certified or options.gap_limit > 0 or options.settings["kernel"] == "numpy":
@@ -185,7 +185,7 @@ def solve(problem: Problem, options: Options) -> Plan:
 
 
 def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
-    """Why the engine cannot take a problem, and who answers it."""
+    """Return why the engine cannot take a problem, and the method that answers it; or None."""
     if problem.objective.kind == "contingency":
         # Enumeration is vectorised and proves nothing before its end; branching bounds from the
         # start, and of the two that can, CP-SAT is the faster by far.

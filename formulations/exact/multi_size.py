@@ -27,7 +27,7 @@ _MOST_SIZES = 64
 
 @dataclass(frozen=True, slots=True)
 class SizeResult:
-    """One number of replicas of several.
+    """The result for one number of replicas of several.
 
     Attributes
     ----------

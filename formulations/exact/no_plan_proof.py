@@ -97,7 +97,7 @@ class _Matroid:
             self._count(site, -1)
 
     def room(self, site: int, instead: int | None = None) -> bool:
-        """Whether one more site, or one instead of another, may be chosen."""
+        """Return whether one more site, or one instead of another, may be chosen."""
         if site in self.given:
             return True
         freed = None if instead in self.given else instead
@@ -152,7 +152,7 @@ def _sites(mask: BoolArray) -> list[int]:
 
 
 def _most(matroid: _Matroid, sites: Iterable[int]) -> int:
-    """How many of some sites can be chosen, one after another: in a matroid, the most there are."""
+    """Return how many of some sites can be chosen in turn: in a matroid, the most there are."""
     count = 0
     for site in sites:
         if matroid.room(site):
@@ -162,7 +162,7 @@ def _most(matroid: _Matroid, sites: Iterable[int]) -> int:
 
 
 def _hopeless(rules: Rules, leader: int) -> bool:
-    """Whether pins or the least number of replicas alone rule a leader out."""
+    """Return whether pins or the least number of replicas alone rule a leader out."""
     votes, places = _matroids(rules, leader)
     if not (votes.kept and places.kept):
         return True
@@ -173,7 +173,7 @@ def _hopeless(rules: Rules, leader: int) -> bool:
 
 
 def _short(rules: Rules, leader: int, split: frozenset[int]) -> bool:
-    """Whether a split leaves too few voters under a leader."""
+    """Return whether a split leaves too few voters under a leader."""
     if _hopeless(rules, leader):
         return True
     votes, places = _matroids(rules, leader)

@@ -35,7 +35,7 @@ __all__ = ["InnerProblem", "RadiusMinimum", "Selection"]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """One greedy basis.
+    """A basis found greedily: free sites and the sum of their reduced costs.
 
     Attributes
     ----------

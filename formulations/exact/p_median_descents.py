@@ -84,7 +84,7 @@ def undecided_sites(core: ReducedProblem, u: FloatArray, incumbent: float) -> Bo
 
 
 def has_few_replicas(core: ReducedProblem) -> bool:
-    """Whether replicas are so few that several descents end within the passes there are."""
+    """Return whether replicas are so few that several descents end within the passes there are."""
     return tuning.PASSES_PER_REPLICA * core.rules.replicas_max <= tuning.DESCENT_PASSES
 
 

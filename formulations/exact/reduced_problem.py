@@ -56,7 +56,7 @@ def _over_clients(weights: FloatArray, rtt: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class ReducedProblem:
-    """One placement problem as the engine sees it.
+    """A placement problem in the form that the engine solves.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class ReducedProblem:
         return np.asarray(np.partition(self.site_rtt, place, axis=1)[:, place])
 
     def differs_in_size_only(self, other: ReducedProblem) -> bool:
-        """Whether another problem differs in the number of replicas at most.
+        """Return whether another problem differs in the number of replicas at most.
 
         Only one with the very same demand is compared, as problems on one instance have it.
         """
@@ -287,7 +287,7 @@ class ReducedProblem:
 
     @cached_property
     def leader_matters(self) -> bool:
-        """Whether any term of the objective depends on the leader.
+        """True when any term of the objective depends on the leader.
 
         When none does (B = G = D = 0: the p-median problem) one search serves all leaders.
         """

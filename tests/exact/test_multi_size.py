@@ -44,7 +44,7 @@ def sizes_of(cores: list[ReducedProblem]) -> list[int]:
 
 
 def plain(seed: int, **limits: int) -> ReducedProblem:
-    """A generated problem without rules for voters: those are not taken together."""
+    """A generated problem without rules for voters: no search is for several of those."""
     core = random_core(seed, **limits)
     nobody = np.zeros(core.sites, dtype=np.bool_)
     rules = dataclasses.replace(

@@ -132,7 +132,7 @@ def test_engine_that_begins_anew_proves_the_optimum(kernel, exponent, seed):
     Checker(core, result.certificate).check()
 
 
-@pytest.mark.parametrize("when", ["scan", "descents"])
+@pytest.mark.parametrize("when", ["root bound", "descents"])
 def test_interrupt_while_beginning_anew_claims_no_more_than_was_proven(when, monkeypatch):
     core = drawn(120, 8, 1)
     optimum = engine.search(core).score
@@ -145,12 +145,12 @@ def test_interrupt_while_beginning_anew_claims_no_more_than_was_proven(when, mon
         raise KeyboardInterrupt
 
     def anew(work, leader, u, steps, swaps):
-        if when == "scan":
-            # what a kernel is like when Ctrl-C comes in the middle of its scan: without a tree
-            scan = work.kernel.bound_root
+        if when == "root bound":
+            # what a kernel is like when Ctrl-C comes in the middle of a root bound: without a tree
+            bound_root = work.kernel.bound_root
 
             def half(*arguments):
-                scan(*arguments)
+                bound_root(*arguments)
                 raise KeyboardInterrupt
 
             work.kernel.bound_root = half

@@ -1,4 +1,4 @@
-"""The glance at all leaders: its bounds, and searches that begin with it."""
+"""Quick bounds of all leaders, and searches that begin with them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tests.exact.worlds import brute_force, random_core
 
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Glance at problems of any size."""
+    """Use quick bounds on problems of any size."""
     monkeypatch.setattr(tuning, "QUICK_BOUND_CELLS", 0)
 
 
 @each_kernel
 @settings(max_examples=60)
 @given(st.integers(0, 10**9), st.integers(1, 700))
-def test_a_glance_is_a_scan_of_one_step(kernel, seed, clients):
+def test_a_quick_bound_is_a_root_bound_of_one_step(kernel, seed, clients):
     # more clients than the compiled loop takes at a time, and any rule: what the masks of certain
     # sites leave out can only raise the bound
     rng = np.random.default_rng(seed)
@@ -40,20 +40,20 @@ def test_a_glance_is_a_scan_of_one_step(kernel, seed, clients):
     leaders = core.leaders.astype(np.int32)
     shape = len(leaders), len(core.active)
     u = rng.random(shape) * 200 * core.demand.near[0][core.active]
-    glances = QuickBounds(leaders, u.copy(), np.full(len(leaders), np.nan))
+    quick = QuickBounds(leaders, u.copy(), np.full(len(leaders), np.nan))
     opened, done, calls = open_kernel(core, kernel), 0, 0
     while done < len(leaders):
-        done += opened.quick_bounds(glances, done, 0.0, 60.0)
+        done += opened.quick_bounds(quick, done, 0.0, 60.0)
         calls += 1
     assert calls == len(leaders)
     for i, leader in enumerate(leaders.tolist()):
         own = u[i].copy()
         bound = opened.bound_root(leader, own, 1, 0, True, 60.0)
-        assert np.array_equal(glances.u[i], own)
+        assert np.array_equal(quick.u[i], own)
         if core.rules.must_hold.any():
-            assert glances.bounds[i] <= bound or glances.bounds[i] == pytest.approx(bound)
+            assert quick.bounds[i] <= bound or quick.bounds[i] == pytest.approx(bound)
         else:
-            assert glances.bounds[i] == pytest.approx(bound, rel=1e-11)
+            assert quick.bounds[i] == pytest.approx(bound, rel=1e-11)
 
 
 @each_kernel
@@ -77,35 +77,35 @@ def test_search_with_a_glance_equals_enumeration(kernel, seed, inflated):
 
 
 @each_kernel
-def test_the_bound_rises_before_all_are_scanned(kernel, monkeypatch):
+def test_the_bound_rises_before_all_have_root_bounds(kernel, monkeypatch):
     core = spread_out(24, 30, seed=3, size=6, voters=3)
     optimum = search(core).score
     monkeypatch.setattr(tuning, "CHUNK_WORK", 1.0)
     monkeypatch.setattr(tuning, "REPORT_EVERY", 0.0)
-    scanned: list[int] = []
+    noted_ends: list[int] = []
     bounds: list[tuple[int, float]] = []
     noted = engine._BranchAndBound.note_root_bounds
 
-    def counting(work, scans, at):
-        end = noted(work, scans, at)
-        scanned.append(end)
+    def counting(work, asked, at):
+        end = noted(work, asked, at)
+        noted_ends.append(end)
         return end
 
     def listen(report: SearchReport) -> None:
         assert report.bound <= optimum * (1 + 1e-12)
-        bounds.append((len(scanned), report.bound))
+        bounds.append((len(noted_ends), report.bound))
 
     monkeypatch.setattr(engine._BranchAndBound, "note_root_bounds", counting)
     search(core, kernel=kernel, listen=listen)
     first = tuning.FULL_DESCENTS
     static = core.floors.min()
-    glanced = max(bound for number, bound in bounds if number <= first)
-    assert optimum - glanced < 0.5 * (optimum - static)
-    assert len(scanned) < core.sites  # and some leaders needed no scan
+    quick_bound = max(bound for number, bound in bounds if number <= first)
+    assert optimum - quick_bound < 0.5 * (optimum - static)
+    assert len(noted_ends) < core.sites  # and some leaders needed no steps
 
 
 @each_kernel
-def test_stopped_at_a_glance_the_bound_is_honest(kernel, monkeypatch):
+def test_stopped_at_a_quick_bound_the_bound_is_honest(kernel, monkeypatch):
     core = spread_out(14, 20, seed=8, size=4, voters=3)
     optimum = search(core).score
     monkeypatch.setattr(tuning, "CHUNK_WORK", 1.0)

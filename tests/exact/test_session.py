@@ -179,7 +179,7 @@ def test_a_session_that_was_stopped_goes_on():
 
 @pytest.mark.parametrize("reports", range(1, 5))
 def test_what_was_not_noted_when_a_search_was_stopped_closes_nothing(monkeypatch, reports):
-    """A glance that nobody has noted is in the kernel's memory, and its multipliers nowhere."""
+    """A quick bound that nobody has noted is in the memory of the kernel alone."""
     monkeypatch.setattr(tuning, "QUICK_BOUND_CELLS", 0)
     monkeypatch.setattr(tuning, "REPORT_EVERY", 0.0)
     instance = random_instance(3, sites=12, clients=9)
@@ -248,7 +248,7 @@ def test_scanning_many_leaders_is_scanning_one_after_another(kernel, seed):
     rng = np.random.default_rng(seed)
     start = rng.random((count, clients)) * 10
     warm = rng.random(count) < 0.5
-    scans = RootBounds(
+    asked = RootBounds(
         leaders,
         start.copy(),
         warm,
@@ -263,7 +263,7 @@ def test_scanning_many_leaders_is_scanning_one_after_another(kernel, seed):
     alone.record(on=True)
     done, calls = 0, 0
     while done < count:
-        done += together.bound_roots(scans, done, 0.0, 60.0)  # without work to do, one at a time
+        done += together.bound_roots(asked, done, 0.0, 60.0)  # without work to do, one at a time
         calls += 1
     assert calls == count
     events = together.record(on=True)
@@ -272,10 +272,10 @@ def test_scanning_many_leaders_is_scanning_one_after_another(kernel, seed):
         u = start[i].copy()
         swaps = 5 if i < 2 or alone.incumbent() is None else 1
         bound = alone.bound_root(leader, u, 9, swaps, bool(warm[i]), 60.0)
-        assert scans.bounds[i] == bound
-        assert np.array_equal(scans.u[i], u)
-        assert np.array_equal(events[first : scans.ends[i]], alone.record(on=True))
-        first = int(scans.ends[i])
+        assert asked.bounds[i] == bound
+        assert np.array_equal(asked.u[i], u)
+        assert np.array_equal(events[first : asked.ends[i]], alone.record(on=True))
+        first = int(asked.ends[i])
     assert together.incumbent() == alone.incumbent()
 
 

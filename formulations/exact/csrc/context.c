@@ -108,7 +108,7 @@ static void set_ranks(problem *p)
                 p->rank[(size_t)p->by_client[c * S + t] * P + c] = (int)t;
 }
 
-/* What follows from the problem, and all scratch memory; 0 when there is none left. */
+/* Derive what follows from the problem, and make all memory; 0 when there is none left. */
 int context_prepare(context *x)
 {
     problem *p = &x->p;

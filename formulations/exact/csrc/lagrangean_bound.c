@@ -4,7 +4,7 @@
 
 #include "kernel.h"
 
-/* Has the caller's limit been reached? Asked between evaluations, answered now and then. */
+/* 1 when the limit of the call is reached. Cheap: the clock is read once in WORK_BETWEEN_PAUSES. */
 int must_pause(context *x)
 {
     if (!x->control.paused && x->control.pause && x->effort.work > x->control.next_pause) {
@@ -14,7 +14,7 @@ int must_pause(context *x)
     return x->control.paused;
 }
 
-/* What rounding can add to a bound computed in doubles: every sum has at most clients + sites terms,
+/* The most that rounding can add to a bound computed in doubles: every sum has at most clients + sites terms,
  * every cost carries at most `sites` multipliers, and `magnitude` bounds the sum of absolute values. */
 double bound_error(const context *x, const tree_node *f, double served, double least, int count)
 {

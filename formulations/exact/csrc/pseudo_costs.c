@@ -1,4 +1,4 @@
-/* Where to branch: on the site whose decision has raised, and may raise, both bounds most.
+/* The choice of the site to branch on: the one whose decision has raised, and may raise, both bounds most.
  *
  * Pseudo-costs (Benichou et al. 1971) remember by how much a decision "replica at j" or "none at j"
  * raised the bound in this tree; what fixing by reduced cost has just found says what "none at j"
@@ -32,7 +32,7 @@ void learn_pseudo_cost(context *x, tree_node *f, double value)
     f->branched_site = -1;
 }
 
-/* What is expected of one side, the mean over all sites as a prior. */
+/* The expected gain of one side, the mean over all sites as a prior. */
 static double expected(const context *x, int side, int site)
 {
     double mean = x->pseudo.tries_sum[side] > 0.0 ? x->pseudo.gain_sum[side] / x->pseudo.tries_sum[side] : 0.0;

@@ -205,7 +205,7 @@ int first_feasible_set(context *x, int *replicas)
     return score_of(x, replicas, count, &radius) < BIG ? count : 0;
 }
 
-/* Where to start under the current leader: the incumbent's replicas where they can be adapted. */
+/* The set to start from under the current leader: the incumbent's replicas where they can be adapted. */
 int start_set(context *x, int *set)
 {
     int count = x->best.count, leader = x->view.leader, member = leader < 0;

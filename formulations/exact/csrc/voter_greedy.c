@@ -1,4 +1,4 @@
-/* Who votes: the closest-first greedy over a laminar matroid, for a leader and a set of replicas. */
+/* The choice of voters: the closest-first greedy over a laminar matroid, for a leader and a set of replicas. */
 #include <string.h>
 
 #include "kernel.h"
@@ -20,7 +20,7 @@ static void caps_clear(const cap_levels *caps, int *counts, int stride)
         memset(counts + k * stride, 0, (size_t)caps->labels[k] * sizeof(int));
 }
 
-/* Do these sites respect every cap? */
+/* 1 when these sites respect every cap. */
 int caps_allow(const cap_levels *caps, const int *sites, int count, int *scratch)
 {
     int stride = 0;

@@ -87,7 +87,7 @@ void begin_sizes(context *x)
     s->active = 1;
 }
 
-/* Which sizes are open under a leader, of those in scope. */
+/* The sizes in scope that are open under a leader. */
 size_set open_sizes(const context *x, int leader)
 {
     return x->sizes.open[memory_row(x, leader)] & x->sizes.in_scope;
@@ -99,7 +99,7 @@ void note_open_sizes(context *x, int leader, size_set open)
     x->sizes.open[memory_row(x, leader)] &= open | ~x->sizes.in_scope;
 }
 
-/* How many sizes there are in a set. */
+/* The number of sizes in a set. */
 int count_sizes(size_set sizes)
 {
     int count = 0;
@@ -160,7 +160,7 @@ int warm_start_sizes(context *x, tree_node *f)
     return 1;
 }
 
-/* How many sites a configuration of an open size takes of the free ones, at least and at most. */
+/* The number of free sites that a configuration of an open size takes, at least and at most. */
 void open_range(const context *x, tree_node *f, int *lo, int *hi)
 {
     const size_batch *s = &x->sizes;
@@ -196,7 +196,8 @@ typedef struct {
     int need, cut;             /* of the list, what comes before `cut` */
 } size_filling;
 
-/* How far down the list `more` sites reach when `need` of them are given; ranks: places in the list, ascending. */
+/* The place in the list down to which `more` sites reach when `need` of them are given; `ranks`: the places of these,
+ * ascending. */
 static int cut_for(const int *ranks, int need, int more)
 {
     int cut = more - need;
