@@ -35,6 +35,8 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 
 if TYPE_CHECKING:
+    from placement.io.formats.document import Document
+    from placement.model.instance import Instance
     from placement.plan import Plan
     from placement.problem import Problem
 
@@ -295,6 +297,50 @@ class Contingency:
         """Return no table: the losses have one of their own in every plan."""
         del problem, configuration
         return ()
+
+    def document(self, instance: Instance) -> dict[str, object]:
+        """Return the losses and the goal."""
+        del instance
+        given = self.probability
+        probability = (
+            {name: float(p) for name, p in given.items()}
+            if isinstance(given, Mapping)
+            else None
+            if given is None
+            else float(given)
+        )
+        return {
+            "level": self.level,
+            "goal": self.goal,
+            "together": self.together,
+            "limit": None if self.limit is None else float(self.limit),
+            "probability": probability,
+            "leader_may_move": self.leader_may_move,
+            "clients_move": self.clients_move,
+        }
+
+    @classmethod
+    def from_document(cls, document: Document, instance: Instance) -> Contingency:
+        """Return the objective that :meth:`document` wrote."""
+        del instance
+        goal = document.text("goal")
+        if goal not in ("worst", "bounded", "weighted"):
+            raise document.refuse("goal", "unknown goal", "'worst', 'bounded' or 'weighted'")
+        probability: float | dict[str, float] | None = None
+        if isinstance(document.values.get("probability"), dict):
+            table = document.table("probability")
+            probability = {name: table.number(name) for name in table.values}
+        elif document.has("probability"):
+            probability = number(document.number("probability"), "probability")
+        return cls(
+            document.text("level"),
+            goal,  # type: ignore[arg-type]  # one of the three, checked above
+            together=document.whole("together"),
+            limit=document.number("limit") if document.has("limit") else None,
+            probability=probability,
+            leader_may_move=document.values.get("leader_may_move") is True,
+            clients_move=document.values.get("clients_move") is True,
+        )
 
 
 def solve_within(

@@ -18,6 +18,8 @@ from placement.model.constraints import Diversity, majority
 
 if TYPE_CHECKING:
     from placement.evaluation.losses import Failures
+    from placement.io.formats.document import Document
+    from placement.model.instance import Instance
     from placement.problem import Problem
 
 __all__ = ["MEAN_LATENCY", "MeanLatency", "Objective", "quorum_size", "score_of"]
@@ -84,6 +86,21 @@ class Objective(Protocol):
 
     def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
         """Return the tables that a plan shows beside those of the mean latency."""
+        ...
+
+    def document(self, instance: Instance) -> dict[str, object]:
+        """Return the objective on an instance for a plan file, JSON-ready, without its kind."""
+        ...
+
+    @classmethod
+    def from_document(cls, document: Document, instance: Instance) -> Objective:
+        """Return the objective that :meth:`document` wrote.
+
+        Raises
+        ------
+        InputError
+            For a value that is missing or wrong.
+        """
         ...
 
 
@@ -160,6 +177,17 @@ class MeanLatency:
         """Return no table."""
         del problem, configuration
         return ()
+
+    def document(self, instance: Instance) -> dict[str, object]:
+        """Return nothing: the kind says all."""
+        del instance
+        return {}
+
+    @classmethod
+    def from_document(cls, document: Document, instance: Instance) -> MeanLatency:
+        """Return the mean latency."""
+        del document, instance
+        return MEAN_LATENCY
 
 
 MEAN_LATENCY = MeanLatency()

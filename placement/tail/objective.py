@@ -22,6 +22,8 @@ from placement.tail.latency_mixture import mixture
 from placement.tail.rtt_distributions import Distributions
 
 if TYPE_CHECKING:
+    from placement.io.formats.document import Document
+    from placement.model.instance import Instance
     from placement.problem import Problem
 
 __all__ = ["Percentile", "caveats"]
@@ -152,6 +154,23 @@ class Percentile:
         from placement.tail.percentile_breakdown import value_tables
 
         return value_tables(problem, configuration)
+
+    def document(self, instance: Instance) -> dict[str, object]:
+        """Return the percentile and the distributions of every pair."""
+        from placement.tail.document import distributions_document
+
+        return {
+            "percent": float(self.percent),
+            "distributions": distributions_document(self.distributions, instance),
+        }
+
+    @classmethod
+    def from_document(cls, document: Document, instance: Instance) -> Percentile:
+        """Return the objective that :meth:`document` wrote."""
+        from placement.tail.document import distributions_from
+
+        given = distributions_from(document.table("distributions"), instance)
+        return cls(document.number("percent"), given)
 
 
 def caveats(problem: Problem) -> tuple[str, ...]:
