@@ -185,6 +185,8 @@ def number(
     infinite
         Whether ∞ is accepted too.
     """
+    if type(value) is float and minimum < value <= maximum and value != math.inf:
+        return value  # the usual case is quick
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         problem = "not a number"
     else:

@@ -108,7 +108,7 @@ class Problem:
             names = getattr(self, field)
             if isinstance(names, str):
                 names = (names,)
-            if names is not None:
+            if names is not None and type(names) is not tuple:
                 object.__setattr__(self, field, elements(names, field, "a list of names"))
         for field in ("replicas", "voters"):
             value = getattr(self, field)

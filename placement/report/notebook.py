@@ -18,7 +18,7 @@ _LONGEST = 400
 
 def facts_table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
     """Return labels and values as an HTML table of two columns."""
-    left = {"style": "text-align: left"}
+    left = {"style": "text-align: left; overflow-wrap: anywhere"}
     body = [
         tag("tr", None, tag("th", left, name), tag("td", left, clipped(value, _LONGEST)))
         for name, value in rows
