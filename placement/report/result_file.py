@@ -19,7 +19,7 @@ from typing import Any
 
 from placement.errors import InputError
 from placement.io.formats.document import parse_json
-from placement.io.formats.input_files import read_input
+from placement.io.formats.input_files import check_input, read_input
 
 __all__ = [
     "FORMAT",
@@ -85,8 +85,10 @@ def intact(data: bytes) -> int:
 def _is_object(line: bytes) -> bool:
     try:
         return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
+    except (json.JSONDecodeError, UnicodeDecodeError):
         return False
+    except (ValueError, RecursionError):  # whole, and refused when it is read
+        return True
 
 
 def read_results(path: str | os.PathLike[str]) -> Results:
@@ -253,14 +255,9 @@ def looks_like_results(path: str | os.PathLike[str]) -> bool:
     if Path(path).suffix.lower() in SUFFIXES:
         return True
     try:
-        if not Path(path).is_file():  # opening a pipe would wait for somebody who writes
-            return False
+        check_input(path)  # opening a pipe would wait for somebody who writes
         with Path(path).open("rb") as file:
-            first = file.readline(1 << 20)
-    except OSError:
-        return False
-    try:
-        value = json.loads(first)
-    except (ValueError, RecursionError):
+            value = parse_json(file.readline(1 << 20).decode(), os.fspath(path))
+    except (OSError, UnicodeDecodeError, InputError):
         return False
     return isinstance(value, dict) and value.get("kind") in ("run", "row")

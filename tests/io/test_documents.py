@@ -114,6 +114,16 @@ def test_results_are_read_as_strictly(tmp_path: Path, text: str) -> None:
     assert main(["report", str(path), "-o", str(tmp_path / "x.html")]) == 1
 
 
+def test_a_last_line_that_is_whole_is_refused_and_not_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    for text in (f'{{"kind": "row", "n": {LONG}}}', "[" * 100_000):
+        path.write_text(text + "\n")
+        with pytest.raises(InputError, match="row 1"):
+            read_results(path)
+    path.write_text('{"kind": "row", "n": \n')
+    assert read_results(path).dropped == path.stat().st_size
+
+
 def test_a_manifest_is_read_as_strictly(tmp_path: Path) -> None:
     manifest = save_instance(small(), tmp_path / "w")
     document = json.loads(manifest.read_text())

@@ -257,6 +257,29 @@ def test_bad_files(tmp_path):
             solve_keys(store(), tmp_path / "none.csv", tmp_path / "o.csv", **options)
 
 
+def test_kind_and_size_are_checked_before_reading(source, tmp_path, monkeypatch):
+    """A pipe is not waited for, a device is not read, and a table has a largest size."""
+    os.mkfifo(tmp_path / "pipe.csv")
+    for path, words in ((tmp_path / "pipe.csv", "a pipe"), (Path("/dev/zero"), "a device")):
+        with pytest.raises(InputError, match=words):
+            list(read_keys(path, SITES, 10))
+        with pytest.raises(InputError, match=words):
+            solve_keys(store(), path, tmp_path / "o.csv")
+    monkeypatch.setattr("placement.io.formats.input_files.LARGEST_FILE", 100)
+    with pytest.raises(InputError, match="too large"):
+        list(read_keys(source, SITES, 10))
+
+
+def test_a_broken_manifest_is_of_another_run(source, tmp_path):
+    """JSON of another form than was written is no traceback."""
+    parts = tmp_path / "o.csv.parts"
+    parts.mkdir()
+    for text in ("[1]", "[" * 100_000, '{"fingerprint": ' + "9" * 5000 + "}"):
+        (parts / "run.json").write_text(text)
+        with pytest.raises(InputError, match="a different run"):
+            solve_keys(store(), source, tmp_path / "o.csv")
+
+
 def test_progress_goes_to_the_stream(source, tmp_path):
     """A line with counts, not more often than asked."""
     stream = io.StringIO()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import InputError, MissingDependencyError
+from placement.io.formats.input_files import check_input
 from placement.quorumstore.problem import CountArray
 
 if TYPE_CHECKING:
@@ -54,8 +55,7 @@ def read_keys(path: str | os.PathLike[str], sites: Sequence[str], size: int) -> 
         For Parquet without pyarrow.
     """
     source = Path(path)
-    if not source.is_file():
-        raise InputError("no such file", source=str(path), expected="a CSV or Parquet table")
+    check_input(source)
     frames = _parquet(source, size) if source.suffix == ".parquet" else _csv(source, size)
     first = 1
     found = False

@@ -31,7 +31,9 @@ import numpy as np
 from formulations.quorumstore.keys.key_rows import KeyRow, canonical, row_names, solve_batch, to_csv
 from formulations.quorumstore.keys.key_tables import KeyBatch, read_keys
 from placement.errors import InputError, MissingDependencyError
+from placement.io.formats.document import read_document
 from placement.io.formats.files import check_file, write_file, writing
+from placement.io.formats.input_files import check_input
 from placement.quorumstore import QuorumProblem
 from placement.quorumstore.problem import CountArray
 from placement.status import Termination
@@ -291,8 +293,7 @@ def _single_threaded_children() -> Iterator[None]:
 
 def _fingerprint(problem: QuorumProblem, source: Path, batch: int) -> str:
     """Digest of everything that decides what the parts contain."""
-    if not source.is_file():
-        raise InputError("no such file", source=str(source), expected="a CSV or Parquet table")
+    check_input(source)
     digest = hashlib.sha256()
     digest.update(problem.rtt.tobytes())
     words = [problem.sites, problem.regions, problem.rules, problem.goal, batch, row_names()]
@@ -314,8 +315,8 @@ def _open_parts(parts: Path, fingerprint: str) -> None:
     manifest = parts / "run.json"
     if parts.is_dir() and manifest.exists():
         try:
-            found = json.loads(manifest.read_text(encoding="utf-8")).get("fingerprint")
-        except (OSError, ValueError):
+            found = read_document(manifest).text("fingerprint")
+        except InputError:
             found = None
         if found != fingerprint:
             raise InputError(

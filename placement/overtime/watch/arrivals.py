@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from placement.errors import InputError, MissingDependencyError
+from placement.io.formats.input_files import check_input, read_input
 from placement.io.formats.tables import Table
 from placement.overtime.watch.interval_reader import (
     SUFFIXES,
@@ -209,17 +210,15 @@ class FolderSource:
             before = path.stat()
             if path.is_dir():
                 return Scan()
-            if not path.is_file():
-                text = "neither a file nor a folder"
-                return Scan(refused=(Refused(name, "", "ignored", text),))
             if path.suffix.lower() not in SUFFIXES:
                 text = "the name ends in none of " + ", ".join(SUFFIXES)
                 return Scan(refused=(Refused(name, "", "ignored", text),))
             if mark is not None and (before.st_size, before.st_mtime_ns) == mark[1:3]:
                 return Scan()
+            check_input(path)
             if 0 <= self.clock() - before.st_mtime < self.settle:
                 return Scan(waiting=(name,))
-            content = path.read_bytes()
+            content = read_input(path)
             digest = hashlib.sha256(content).hexdigest()
             fresh = FileMark(name, before.st_size, before.st_mtime_ns, digest)
             if mark is not None and mark.digest == digest:
@@ -232,6 +231,10 @@ class FolderSource:
         except OSError as error:
             text = f"cannot be read ({error.strerror})"
             return Scan(refused=(Refused(name, "", "unreadable", text),))
+        except InputError as error:
+            if not path.exists():  # taken away, as above
+                return Scan()
+            return Scan(refused=(Refused(name, "", "unreadable", str(error)),))
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
             return Scan(waiting=(name,))
         kept[fresh] = self._read[fresh]
@@ -283,14 +286,14 @@ class TableSource:
         name = self.path.name
         try:
             stat = self.path.stat()
-            if not self.path.is_file():
-                text = "cannot be read (no regular file)"
-                return Scan(refused=(Refused(name, "", "unreadable", text),))
+            check_input(self.path)
             if (stat.st_size, stat.st_mtime_ns) == self._seen:
                 return Scan()
-            content = self.path.read_bytes()
+            content = read_input(self.path)
         except FileNotFoundError:
             return Scan()
+        except InputError as error:
+            return Scan(refused=(Refused(name, "", "unreadable", str(error)),))
         except OSError as error:
             text = f"cannot be read ({error.strerror})"
             return Scan(refused=(Refused(name, "", "unreadable", text),))

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -24,6 +22,7 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError
+from placement.io.formats.document import parse_json
 from placement.io.formats.tables import Cell, Table, name_cell, parse_csv, quantity_cell, read_table
 
 __all__ = ["SUFFIXES", "Columns", "Key", "Reading", "interval_key", "read_rows", "readings", "runs"]
@@ -376,14 +375,7 @@ def _json_lines(source: str, text: bytes) -> Table:
         if not line.strip():
             continue
         at = f"{source}, row {number}"
-        try:
-            value = json.loads(line, object_pairs_hook=partial(_unique, at))
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise InputError(f"not JSON ({error})", source=at) from None
-        except InputError:
-            raise
-        except ValueError:  # Python reads no whole number of more than 4,300 digits
-            raise InputError("a number with too many digits", source=at) from None
+        value = parse_json(line, at)
         if not isinstance(value, dict):
             raise InputError("not an object", source=at, expected='{"interval": …, "client": …}')
         columns.update(dict.fromkeys(value))
@@ -397,12 +389,3 @@ def _json_lines(source: str, text: bytes) -> Table:
         for _, value in found
     )
     return Table(source, tuple(columns), rows, tuple(number for number, _ in found))
-
-
-def _unique(at: str, pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError("a key given twice", source=at, field=twice, expected="once")
-    return found

@@ -6,13 +6,13 @@ checked here before it is used.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from placement.errors import InputError
+from placement.io.formats.document import parse_json
 from placement.model.configuration import Configuration
 from placement.overtime.decayed_counts import DecayedCounts
 
@@ -63,10 +63,9 @@ def stored_json(value: object, path: _Path, field: str) -> object:
     """Return the value of a JSON text, or raise InputError."""
     text = stored_text(value, path, field)
     try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError) as error:  # broken, too many digits, nested too deep
+        return parse_json(text, field)
+    except InputError as error:  # broken, a number out of range, a key twice, nested too deeply
         raise refused(path, field, text[:60], f"JSON ({error})") from None
-    return found
 
 
 def stored_configuration(value: object, path: _Path, sites: int) -> Configuration | None:

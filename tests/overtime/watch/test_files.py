@@ -64,6 +64,10 @@ POISON = {
     "text.jsonl": LINE % ('"' + "9" * 5000 + '"', "1"),
     "count.jsonl": LINE % ("1", "9" * 5000),
     "power.jsonl": LINE % ("1", "1" + "0" * 400),
+    "large.csv": "interval,client,operation,count\n1,client a,weak_read,1e308\n",
+    "large.jsonl": LINE % ("1", "1e308") + LINE.replace("client a", "client b") % ("1", "1e308"),
+    "nan.jsonl": LINE % ("1", "NaN"),
+    "twice.jsonl": (LINE % ("1", "1")).replace("{", '{"count": 2, '),
     "nested.jsonl": "[" * 100_000 + "\n",
     "surrogate.jsonl": LINE % ('"\\ud800"', "1"),
     "field.csv": "interval,client,operation,count\n1," + "x" * 200_000 + ",weak_read,1\n",
@@ -118,6 +122,26 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
         with Run(settings(2), source, tmp_path / f"{source.name}.db") as run:
             run.look()
             assert [report[1] for report in run.reports] == ["pipe.csv"]
+
+
+def test_a_file_that_is_too_large_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watch goes on with the others, and a table that outgrew the limit is reported."""
+    counts, folder = demand(1), tmp_path / "in"
+    good = csv_text(world(), [8], counts)
+    monkeypatch.setattr("placement.io.formats.input_files.LARGEST_FILE", len(good))
+    drop(folder, "large.csv", good + good)
+    drop(folder, "zz.csv", good)
+    with Run(settings(2), folder, tmp_path / "s.db") as run:
+        run.look()
+        ((kind, source, _, message),) = run.look().reports
+        assert (kind, source) == ("unreadable", "large.csv")
+        assert "too large" in message
+        assert [d["interval"] for d in run.shown] == ["8"]
+    with Run(settings(2), folder / "large.csv", tmp_path / "t.db") as run:
+        assert kinds(run.look()) == [("unreadable", "large.csv", "")]
+        assert run.shown == []
 
 
 def test_one_bad_interval_of_a_file_does_not_spoil_the_others(tmp_path: Path) -> None:

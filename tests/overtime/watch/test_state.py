@@ -77,6 +77,7 @@ FORGED = [
     ("state.demand.weight", "UPDATE state SET demand = json_set(demand, '$.weight', 77)"),
     ("state.demand", "UPDATE state SET demand = json_set(demand, '$.counts[0]', -1)"),
     ("state.demand", "UPDATE state SET demand = printf('{%s: [%.*c', 'x', 9999, '9')"),
+    ("state.demand", "UPDATE state SET demand = replace(demand, '{', '{\"decay\": \"0x1p+0\", ')"),
     ("state.current", "UPDATE state SET current = '[-1]'"),
     ("state.current", "UPDATE state SET current = '[0, [0, 2, 4], [0, 2, 4, -1]]'"),
     ("state.current", "UPDATE state SET current = '[0, [0, 2, 4], [0, 2, 4, 6]]'"),
