@@ -1,1 +1,1 @@
-"""Benchmarks, run from a checkout: ``python -m benchmarks.foundation.study`` and its neighbours."""
+"""Benchmarks, run from a checkout: ``python -m benchmarks list``, ``run NAME``."""

@@ -1,6 +1,6 @@
 """Four methods on the worst case of a plan with a leader: how long, and how close.
 
-    python -m benchmarks.contingency.methods [--time-limit 60]
+    python -m benchmarks run contingency.methods [--time-limit 60]
 
 The objective is the worst of normal operation and of the loss of any one site, on `world27`: four
 replicas and three voters among its first 11 and its first 14 sites, and five among all 27. Every
@@ -14,19 +14,17 @@ Writes results/contingency_methods.csv in the folder of the benchmarks, and the 
 from __future__ import annotations
 
 import argparse
-import csv
-import json
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import placement
-from benchmarks.harness.machine import ROOT, describe
-from placement.cli.broken_pipe import until_the_reader_leaves
+from benchmarks.harness.machine import describe
+from benchmarks.harness.result_files import RESULTS, save_csv, save_json
+from benchmarks.harness.study import Study
 from placement.contingency.objective import Contingency
 
-__all__ = ["main", "measure"]
+__all__ = ["STUDY", "measure"]
 
 CASES = ((11, 4), (14, 4), (27, 5))
 METHODS = ("exhaustive", "local-search", "cp-sat", "milp")
@@ -79,30 +77,28 @@ def measure(sites: int, replicas: int, time_limit: float) -> Iterator[tuple[obje
         yield (*row, f"{cpu:.2f}", f"{wall:.2f}")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; see the module's docstring."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.contingency.methods")
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per method")
-    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
-    asked = parser.parse_args(arguments)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+
+
+def _run_study(asked: argparse.Namespace) -> int:
+    """Run the benchmark."""
     rows = []
     print("  ".join(HEADS))
     for sites, replicas in CASES:
         for row in measure(sites, replicas, asked.time_limit):
             rows.append(row)
             print("  ".join(map(str, row)), flush=True)
-    with (asked.results / "contingency_methods.csv").open(
-        "w", newline="", encoding="utf-8"
-    ) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEADS)
-        writer.writerows(rows)
+    save_csv(asked.results / "contingency_methods.csv", HEADS, rows)
     about = {"machine": describe(), "time limit s": asked.time_limit}
-    text = json.dumps(about, indent=1, ensure_ascii=False)
-    path = asked.results / "contingency_methods.json"
-    path.write_text(text + "\n", encoding="utf-8")
+    save_json(asked.results / "contingency_methods.json", about)
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("contingency_methods.csv", "contingency_methods.json"),
+)

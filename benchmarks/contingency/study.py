@@ -1,9 +1,9 @@
 """The experiments of Shankaranarayanan et al., DSN 2014, on measured latencies of today.
 
-    python -m benchmarks.contingency.study              all of them, pictures and text
-    python -m benchmarks.contingency.study E3 E7        some
-    python -m benchmarks.contingency.study --quick      fewer keys and snapshots
-    python -m benchmarks.contingency.study --write      into docs/contingency.md
+    python -m benchmarks run contingency              all of them, pictures and text
+    python -m benchmarks run contingency E3 E7        some
+    python -m benchmarks run contingency --quick      fewer keys and snapshots
+    python -m benchmarks run contingency --write      into docs/contingency.md
 
 Latencies are read from the folder that ``--latency`` names: 27 AWS regions of 2025-05 (E3 to E9),
 eight EC2 regions of 2013-06 (E1, E2), the spread of delays between 21 AWS regions in 2024-04
@@ -22,9 +22,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -42,6 +41,7 @@ from benchmarks.contingency.data import (
 )
 from benchmarks.contingency.delays import e2, e6
 from benchmarks.harness.data_folders import add_folder
+from benchmarks.harness.doc_pages import put_between
 from benchmarks.harness.machine import ROOT, describe, sentence
 from benchmarks.harness.pictures import (
     COLOURS,
@@ -53,9 +53,10 @@ from benchmarks.harness.pictures import (
     share_of,
     weighted_quantile,
 )
+from benchmarks.harness.result_files import save_json
+from benchmarks.harness.study import Study
 from formulations.quorumstore.optimal_ties import tie_envelope
-from placement.cli.broken_pipe import until_the_reader_leaves
-from placement.io.formats.files import write_file
+from placement.errors import InputError
 from placement.quorumstore import Goal, QuorumPlan, Redirect, StoreRules, Target, evaluate
 
 FIGURES = ROOT / "docs" / "figures"
@@ -288,22 +289,22 @@ EXPERIMENTS: dict[str, Callable[[Scale], Outcome]] = {
 }  # fmt: skip
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run experiments, write their pictures, print (or write) their tables."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.contingency.study", description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-    )  # fmt: skip
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="E1 to E9, price (default: all)")
     add_folder(parser, "latency")
     parser.add_argument("--quick", action="store_true", help="a tenth of the keys and snapshots")
     parser.add_argument("--keys", type=int, default=200, help="per application (default 200)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="put the tables into the document")
-    args = parser.parse_args(arguments)
+
+
+def _run_study(args: argparse.Namespace) -> int:
+    """Run experiments, write their pictures, print (or write) their tables."""
     unknown = [name for name in args.names if name not in EXPERIMENTS]
     if unknown:
-        parser.error(f"no experiment {unknown[0]!r}; one of {', '.join(EXPERIMENTS)}")
+        raise InputError(
+            "no such experiment", field="NAME", value=unknown[0], expected=", ".join(EXPERIMENTS)
+        )
     scale = Scale(args.keys // 10, 6, args.seed) if args.quick else Scale(args.keys, 60, args.seed)
     FIGURES.mkdir(parents=True, exist_ok=True)
     for name in args.names or list(EXPERIMENTS):
@@ -338,18 +339,18 @@ def record(name: str, run: dict[str, object], outcome: Outcome) -> None:
     """Keep the table of an experiment, and what it ran on, beside the other results."""
     found = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     found[name] = {"machine": describe(), **run, "table": outcome.lines}
-    text = json.dumps(dict(sorted(found.items())), indent=1, ensure_ascii=False)
-    write_file(RESULTS, (text + "\n").encode(), force=True)
+    save_json(RESULTS, dict(sorted(found.items())))
 
 
 def write(name: str, text: str) -> None:
     """Replace what the page holds for an experiment, between its two marks."""
-    page = PAGE.read_text(encoding="utf-8")
-    mark = f"<!-- {name} -->"
-    start = page.index(mark) + len(mark)
-    end = page.index(END, start)
-    PAGE.write_text(f"{page[:start]}\n{text}\n{page[end:]}", encoding="utf-8")
+    put_between(PAGE, f"<!-- {name} -->\n", END, text)
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("contingency_experiments.json",),
+    pages=("docs/contingency.md",),
+)

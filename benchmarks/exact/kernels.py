@@ -1,7 +1,7 @@
 """What a C compiler at installation is worth: the two kernels of method ``exact``.
 
-    python -m benchmarks.exact.kernels                      a minute of CPU time
-    python -m benchmarks.exact.kernels --sets world27 aws gcp --repeat 3
+    python -m benchmarks run exact.kernels                      a minute of CPU time
+    python -m benchmarks run exact.kernels --sets world27 aws gcp --repeat 3
 
 The same questions to the compiled kernel and to the one in NumPy: a bundled data set, all nine
 operation mixes, three voters of five and of nine replicas. CPU time from the problem to the proven
@@ -14,18 +14,17 @@ Writes results/kernels.csv in the folder of the benchmarks, one row per question
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import statistics
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import placement
-from benchmarks.harness.machine import ROOT, describe, sentence
+from benchmarks.harness.machine import describe, sentence
+from benchmarks.harness.result_files import RESULTS, save_csv
+from benchmarks.harness.study import Study
 from formulations.exact.kernel import compiled_available
-from placement.cli.broken_pipe import until_the_reader_leaves
 from placement.workloads import MIXES
 
 HEADS = ("set", "mix", "replicas", "voters", "compiled ms", "NumPy ms", "ratio")
@@ -49,13 +48,14 @@ def cpu_ms(problem: placement.Problem, kernel: str, repeat: int) -> tuple[placem
     return plan, min(times)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; see the module's docstring."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.exact.kernels")
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sets", nargs="+", default=["world27"])
     parser.add_argument("--repeat", type=int, default=2)
-    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
-    asked = parser.parse_args(arguments)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+
+
+def _run_study(asked: argparse.Namespace) -> int:
+    """Run the benchmark."""
     if not compiled_available():
         print("error: there is no compiled kernel here", file=sys.stderr)
         return 1
@@ -81,14 +81,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"from {min(ratios):.0f} to {max(ratios):.0f}"
     )
     print(sentence(describe(("numpy",))))
-    with (asked.results / "kernels.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEADS)
-        writer.writerows(
-            (*row[:-1], f"{ratio:.1f}") for row, ratio in zip(rows, ratios, strict=True)
-        )
+    lines = ((*row[:-1], f"{ratio:.1f}") for row, ratio in zip(rows, ratios, strict=True))
+    save_csv(asked.results / "kernels.csv", HEADS, lines)
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("kernels.csv",),
+)

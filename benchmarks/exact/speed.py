@@ -1,9 +1,9 @@
 """How long the method ``exact`` takes to a proven optimum, on every kind of world it is made for.
 
-    python -m benchmarks.exact.speed                    all groups, three quarters of an hour
-    python -m benchmarks.exact.speed --groups small     27 to 32 sites only
-    python -m benchmarks.exact.speed --repeat 5         least of five runs for each question
-    python -m benchmarks.exact.speed --write-docs       the table of docs/methods.md from the files
+    python -m benchmarks run exact.speed                  all groups, three quarters of an hour
+    python -m benchmarks run exact.speed --groups small   27 to 32 sites only
+    python -m benchmarks run exact.speed --repeat 5       least of five runs for each question
+    python -m benchmarks run exact.speed --write-docs     table of docs/methods.md from the files
 
 Every question is one call of the method, as `solve` makes it: from the problem to the plan, with
 the proof, the certificate left out (``--certificate`` keeps it). Worlds up to 48 sites are those of
@@ -41,6 +41,8 @@ from benchmarks.exact.speed_table import note_runs, write_table
 from benchmarks.harness.data_folders import add_folder, folder
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.memory import most_memory, watch_memory
+from benchmarks.harness.result_files import RESULTS, save_csv
+from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import demand, world
 from benchmarks.harness.timing import command
 from formulations.exact.branch_and_bound import Result, SearchLimits, search
@@ -49,13 +51,11 @@ from formulations.exact.method import METHOD
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Instance, Problem, datasets
 from placement.checks import FloatArray
-from placement.cli.broken_pipe import until_the_reader_leaves
 from placement.datasets.distance_rtt import modelled_rtt
 from placement.methods import Options, run
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.workloads import MIXES, mix_shares
 
-RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs/methods.md"
 
 RadiusMinimum = Callable[[float], tuple[str, float, int]]
@@ -357,29 +357,23 @@ def _write(path: Path, rows: Sequence[Row]) -> None:
     if path.exists():
         with path.open(newline="", encoding="utf-8") as file:
             kept = [line for line in csv.reader(file) if line[0] not in {*new, HEAD[0]}]
-    path.parent.mkdir(exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(HEAD)
-        writer.writerows(kept)
-        writer.writerows(
-            [
-                row.group,
-                row.question,
-                f"{row.seconds:.6f}",
-                f"{row.wall:.6f}",
-                row.status,
-                f"{row.gap:.3g}",
-                str(row.nodes),
-                f"{row.memory:.0f}",
-            ]
-            for row in rows
-        )
+    kept += [
+        [
+            row.group,
+            row.question,
+            f"{row.seconds:.6f}",
+            f"{row.wall:.6f}",
+            row.status,
+            f"{row.gap:.3g}",
+            str(row.nodes),
+            f"{row.memory:.0f}",
+        ]
+        for row in rows
+    ]
+    save_csv(path, HEAD, kept, end="\r\n")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the benchmark and return the exit code: 1 when something was left unproven."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.exact.speed", description=__doc__)
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     every = groups(keep=False)
     parser.add_argument("--groups", nargs="+", choices=[group.name for group in every])
     add_folder(parser, "latency")
@@ -387,7 +381,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--certificate", action="store_true")
     parser.add_argument("--write-docs", action="store_true", help="only the table, from the files")
-    arguments = parser.parse_args(argv)
+
+
+def _run_study(arguments: argparse.Namespace) -> int:
+    """Run the benchmark and return the exit code: 1 when something was left unproven."""
     if arguments.write_docs:
         write_table(PAGE, RESULTS / "exact_speed.csv", RESULTS / "exact_speed.json")
         return 0
@@ -423,5 +420,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(left > 0)
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("exact_speed.csv", "exact_speed.json"),
+    pages=("docs/methods.md",),
+)

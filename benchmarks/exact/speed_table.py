@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from benchmarks.harness.doc_pages import put_between
 from benchmarks.harness.machine import describe, sentence
+from benchmarks.harness.result_files import save_json
 
 __all__ = ["BEGIN", "END", "FIRST", "GROUPS", "note_runs", "table", "write_table"]
 
@@ -62,7 +63,7 @@ def note_runs(path: Path, groups: Iterable[str], repeat: int, first: float | Non
         runs[group] = {"repeat": repeat, "machine": machine}
     if first is not None:
         runs[FIRST] = {"seconds": round(first, 3), "machine": machine}
-    path.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
+    save_json(path, runs)
 
 
 def _time(seconds: float) -> str:

@@ -1,8 +1,8 @@
 """What a sweep over |R| costs, in units of its slowest cell solved alone.
 
-    python -m benchmarks.exact.sweep                     all sets, some minutes of CPU time
-    python -m benchmarks.exact.sweep --sets world27 --voters 3 --repeat 9
-    python -m benchmarks.exact.sweep --write-docs        the table of docs/methods.md from the file
+    python -m benchmarks run exact.sweep                   all sets, some minutes of CPU time
+    python -m benchmarks run exact.sweep --sets world27 --voters 3 --repeat 9
+    python -m benchmarks run exact.sweep --write-docs      table of docs/methods.md from the file
 
 For each set, operation mix and |V|: ``placement.sweep`` over |R| = 3 to 13 (from |V| on) with
 method ``exact``, against ``placement.solve`` of the same questions one by one, each from the
@@ -39,12 +39,13 @@ import placement
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.doc_pages import put_between
 from benchmarks.harness.machine import ROOT, describe, sentence
+from benchmarks.harness.result_files import save_csv
+from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import NETWORKS, world
 from placement import Instance, Problem
-from placement.cli.broken_pipe import until_the_reader_leaves
 from placement.workloads import MIXES
 
-__all__ = ["BEGIN", "END", "HEADS", "PAGE", "main", "measure", "table"]
+__all__ = ["BEGIN", "END", "HEADS", "PAGE", "STUDY", "measure", "table"]
 
 RESULTS = ROOT / "benchmarks" / "results" / "exact_sweep.csv"
 PAGE = ROOT / "docs" / "methods.md"
@@ -188,23 +189,21 @@ def _written(path: Path, new: Sequence[Row], name: str) -> list[Row]:
         with path.open(newline="", encoding="utf-8") as file:
             kept = [row for row in csv.DictReader(file) if row["set"] != name or not new]
     both = sorted([*kept, *new], key=lambda row: SETS.index(row["set"]))
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, HEADS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(both)
+    save_csv(path, HEADS, ([row[head] for head in HEADS] for row in both))
     return both
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; see the module's docstring."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.exact.sweep")
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--voters", nargs="+", type=int, default=[3, 5])
     add_folder(parser, "latency")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--write-docs", action="store_true", help="only the table, from the file")
-    asked = parser.parse_args(arguments)
+
+
+def _run_study(asked: argparse.Namespace) -> int:
+    """Run the benchmark."""
     if asked.write_docs:
         with asked.results.open(newline="", encoding="utf-8") as file:
             shown = table(list(csv.DictReader(file)))
@@ -220,5 +219,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(any(float(row["sweep / slowest"]) > MOST for row in found))
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("exact_sweep.csv",),
+    pages=("docs/methods.md",),
+)

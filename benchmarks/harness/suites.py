@@ -207,12 +207,12 @@ _SCALE = Suite(
 
 _PAPER = Suite(
     name="paper",
-    purpose="the figures of the source papers, by the scripts that make them",
+    purpose="the figures of the source papers, by the studies that make them",
     reference="",
     scripts=(
-        ScriptCell("benchmarks.paper_tier3.study"),
-        ScriptCell("benchmarks.overtime.replay"),
-        ScriptCell("benchmarks.contingency.study"),
+        ScriptCell("benchmarks", ("run", "paper_tier3")),
+        ScriptCell("benchmarks", ("run", "overtime.replay")),
+        ScriptCell("benchmarks", ("run", "contingency")),
     ),
 )
 

@@ -1,6 +1,6 @@
 """Where `local-search` misses: more sites, many replicas, mostly relayed reads.
 
-    python -m benchmarks.local_search.large [--patience 3 8]
+    python -m benchmarks run local_search.large [--patience 3 8]
 
 Worlds of :mod:`benchmarks.harness.tier3_worlds` with up to 48 sites, which are their own clients:
 modelled, and measured Azure and AWS regions (48, 48 and 32 sites); the three mixes in which reads
@@ -15,20 +15,19 @@ patience, and a summary with the machine as .json.
 from __future__ import annotations
 
 import argparse
-import csv
 import itertools
-import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import placement
-from benchmarks.harness.machine import ROOT, describe
+from benchmarks.harness.machine import describe
+from benchmarks.harness.result_files import RESULTS, save_csv, save_json
+from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import world
-from placement.cli.broken_pipe import until_the_reader_leaves
 
-__all__ = ["main"]
+__all__ = ["STUDY"]
 
 NETWORKS = ("modelled", "azure-2025", "aws-2025")
 SITES = 48
@@ -49,14 +48,15 @@ def questions(seeds: int) -> Iterator[tuple[tuple[object, ...], placement.Proble
             yield about, placement.Problem(drawn.instance, replicas=replicas, voters=voters)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; see the module's docstring."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.local_search.large")
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--patience", type=int, nargs="+", default=[3, 8])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--time-limit", type=float, default=120.0, help="seconds for the optimum")
-    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
-    asked = parser.parse_args(arguments)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+
+
+def _run_study(asked: argparse.Namespace) -> int:
+    """Run the benchmark."""
     rows: list[tuple[object, ...]] = []
     gaps: dict[int, list[float]] = {patience: [] for patience in asked.patience}
     unproven = 0
@@ -88,15 +88,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in summary:
         print(line)
     about_run = {"machine": describe(), "seeds": asked.seeds, "not proven": unproven}
-    with (asked.results / "local_search_large.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEADS)
-        writer.writerows(rows)
-    text = json.dumps(about_run | {"table": summary}, indent=1, ensure_ascii=False)
-    path = asked.results / "local_search_large.json"
-    path.write_text(text + "\n", encoding="utf-8")
+    save_csv(asked.results / "local_search_large.csv", HEADS, rows)
+    save_json(asked.results / "local_search_large.json", about_run | {"table": summary})
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("local_search_large.csv", "local_search_large.json"),
+)

@@ -1,6 +1,6 @@
 """How often `local-search` is optimal, how far off it is otherwise, and how long it takes.
 
-    python -m benchmarks.local_search.study [--seeds 3] [--runs 3] [--sites 27] [--results DIR]
+    python -m benchmarks run local_search [--seeds 3] [--runs 3] [--sites 27] [--results DIR]
 
 Every network of :mod:`benchmarks.harness.tier3_worlds` with every mix, |R| from 3 to 13 and |V| of
 1, 3 and 5, beside the bundled ``world27`` with every mix, with and without "survive the loss of a
@@ -13,10 +13,7 @@ time stands beside wall time, for machines that are shared. For comparison the s
 from __future__ import annotations
 
 import argparse
-import csv
 import dataclasses
-import json
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,15 +24,15 @@ import numpy as np
 import placement
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
-from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import RESULTS, save_csv, save_json
+from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import SITES, world
 from placement import Problem
-from placement.cli.broken_pipe import until_the_reader_leaves
 from placement.methods import Options, load_method, run
 from placement.status import Status
 from placement.workloads import MIXES
 
-__all__ = ["Row", "main", "measure", "questions"]
+__all__ = ["STUDY", "Row", "measure", "questions"]
 
 METHODS = ("kq", "qk", "best-of", "local-search")
 NETWORKS = ("modelled", "aws-2025", "azure-2025")
@@ -142,15 +139,16 @@ def summary(rows: Sequence[Row]) -> list[dict[str, object]]:
     return table
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; exit code 0."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.local_search.study")
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser, "latency")
     parser.add_argument("--seeds", type=int, default=3, help="worlds per network and mix")
     parser.add_argument("--runs", type=int, default=3, help="runs of which the least time counts")
     parser.add_argument("--sites", type=int, default=SITES, help="sites of a generated world")
-    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks/results")
-    asked = parser.parse_args(arguments)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+
+
+def _run_study(asked: argparse.Namespace) -> int:
+    """Run the benchmark; exit code 0."""
     rows: list[Row] = []
     unproven = 0
     for name, mix, problem in questions(asked.seeds, asked.sites):
@@ -166,11 +164,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"missed: {row.problem}, |R| = {row.replicas}, |V| = {row.voters}, {row.rules or 'no'} "
             f"rules, {100 * row.gap:.4f} % above the optimum"
         )
-    asked.results.mkdir(parents=True, exist_ok=True)
-    with (asked.results / "local_search.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in dataclasses.fields(Row)])
-        writer.writeheader()
-        writer.writerows(dataclasses.asdict(row) for row in rows)
+    heads = [field.name for field in dataclasses.fields(Row)]
+    lines = map(dataclasses.astuple, rows)
+    save_csv(asked.results / "local_search.csv", heads, lines, end="\r\n")
     report = {
         "machine": machine.describe(),
         "seeds": asked.seeds,
@@ -179,10 +175,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "table": table,
         "missed": [dataclasses.asdict(row) for row in misses],
     }
-    path = asked.results / "local_search.json"
-    path.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    save_json(asked.results / "local_search.json", report)
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("local_search.csv", "local_search.json"),
+)

@@ -1,9 +1,9 @@
 """How strong and how large the recipes of the mixed-integer program are, and what that is worth.
 
-    python -m benchmarks.milp.strength                     the bundled worlds, about ten minutes
-    python -m benchmarks.milp.strength --sets aws --mixes ledger --replicas 5 --voters 3
-    python -m benchmarks.milp.strength --skip-solve        sizes and LP bounds only
-    python -m benchmarks.milp.strength --sets globe60 --mixes oltp --recipes per-client chain \
+    python -m benchmarks run milp.strength                     the bundled worlds, about ten minutes
+    python -m benchmarks run milp.strength --sets aws --mixes ledger --replicas 5 --voters 3
+    python -m benchmarks run milp.strength --skip-solve        sizes and LP bounds only
+    python -m benchmarks run milp.strength --sets globe60 --mixes oltp --recipes per-client chain \
         --time-limit 300 --output benchmarks/results --name milp_strength_globe60
 
 `globeN` is a generated world of N sites that are their own clients, seed 1.
@@ -21,12 +21,9 @@ table as .md, and the machine and the peak memory as .json. Timings are single r
 from __future__ import annotations
 
 import argparse
-import csv
 import dataclasses
-import json
 import math
 import resource
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,10 +32,11 @@ import numpy as np
 
 import placement
 from benchmarks.harness.machine import describe
+from benchmarks.harness.result_files import RESULTS, save_csv, save_json, save_text
+from benchmarks.harness.study import Study
 from formulations.milp.lp_strength import strength
 from formulations.milp.recipes import Recipe
 from placement import Instance, Plan, Problem, Status
-from placement.cli.broken_pipe import until_the_reader_leaves
 from placement.workloads.mixes import mix_shares
 
 HEADINGS = (
@@ -183,19 +181,12 @@ def world(name: str, mix: str) -> Instance:
 
 def save(rows: Sequence[Row], about: dict[str, object], folder: Path, name: str) -> None:
     """Write rows as CSV and Markdown, and what they were made on as JSON."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEADINGS)
-        writer.writerows(dataclasses.astuple(row) for row in rows)
-    (folder / f"{name}.md").write_text(markdown(rows), encoding="utf-8")
-    text = json.dumps(about, indent=1, ensure_ascii=False)
-    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    save_csv(folder / f"{name}.csv", HEADINGS, map(dataclasses.astuple, rows))
+    save_text(folder / f"{name}.md", markdown(rows))
+    save_json(folder / f"{name}.json", about)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; see the module's docstring."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sets", nargs="+", default=["world27", "aws"], help="data sets")
     parser.add_argument("--mixes", nargs="+", default=["oltp", "ledger"], help="operation mixes")
     names = [recipe.value for recipe in Recipe]
@@ -204,9 +195,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--voters", type=int, default=3)
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per solve")
     parser.add_argument("--skip-solve", action="store_true", help="sizes and LP bounds only")
-    parser.add_argument("--output", type=Path, default=Path("results"), help="folder for the files")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the files")
     parser.add_argument("--name", default="milp_strength", help="of the files, without an ending")
-    chosen = parser.parse_args(arguments)
+
+
+def _run_study(chosen: argparse.Namespace) -> int:
+    """Run the benchmark."""
     rows: list[Row] = []
     print("  ".join(HEADINGS))
     for name in chosen.sets:
@@ -224,5 +218,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("milp_strength.csv", "milp_strength.json"),
+)

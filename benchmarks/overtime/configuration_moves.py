@@ -1,6 +1,6 @@
 """Leader, voters and replicas that move at a price: the rule of the watch and the optimum.
 
-    python -m benchmarks.overtime.configuration_moves      # results, and the table on stdout
+    python -m benchmarks run overtime.configuration_moves      # results, and the table on stdout
 
 Tenants with offices at two or three poles, whose demand moves most, on eight sites (the best eight
 of world27 for world-wide demand), 4 replicas, 3 voters: 840 configurations, so that the optimum of
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import sys
 from collections.abc import Sequence
 from datetime import date
@@ -23,10 +22,11 @@ import numpy as np
 import placement
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import save_json
+from benchmarks.harness.study import Study
 from formulations.overtime.configuration_sequence import best_configurations, interval_scores
 from placement import Configuration, Instance, Problem
 from placement.checks import FloatArray
-from placement.cli.broken_pipe import until_the_reader_leaves
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices, changes, outage_price
 from placement.overtime.replay.generated_fleets import ground_of
@@ -34,7 +34,7 @@ from placement.overtime.watch import Settings, advise
 from placement.overtime.watch.recommend import initial_state
 from placement.workloads import Database, Office, Timeline, everywhere, generate, mix_shares
 
-__all__ = ["main"]
+__all__ = ["STUDY"]
 
 RESULTS = ROOT / "benchmarks/results/stability_tier3.json"
 INTERVALS = 3 * 48
@@ -174,11 +174,12 @@ def table(rows: Sequence[dict[str, object]]) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=7, help="of the demand")
-    options = parser.parse_args(arguments)
+
+
+def _run_study(options: argparse.Namespace) -> int:
+    """Run the benchmark."""
     rows = measure(options.seed)
     document = {
         "benchmark": "stability, tier 3",
@@ -187,10 +188,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "prices_ms": {"leader": FULL.leader, "voter": FULL.voter, "add": FULL.add, "remove": 0.0},
         "rows": rows,
     }
-    RESULTS.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    save_json(RESULTS, document)
     print(table(rows))
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("stability_tier3.json",),
+)

@@ -1,6 +1,6 @@
 """What moves of the leader bring when they have a price: online rules against the optimum.
 
-    python -m benchmarks.overtime.leader_moves            # results, and the tables on stdout
+    python -m benchmarks run overtime.leader_moves            # results, and the tables on stdout
 
 A fleet of all tenant classes, two weeks of half hours. Every database has 7 replicas, the best for
 its first week, and 5 voters that go with whoever leads (tier 2). What is chosen is chosen on the
@@ -12,7 +12,6 @@ Prices are given as the seconds that a change of leader stops the service for.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -22,18 +21,19 @@ import numpy as np
 import placement
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import save_json
+from benchmarks.harness.study import Study
 from formulations.overtime.leader_sequence import best_sequences, work_function
 from heuristics.overtime.fleet_tiers import Fleet, tier2
 from placement import STANDARD_OPERATIONS, Instance, Problem
 from placement.checks import FloatArray, IntArray
-from placement.cli.broken_pipe import until_the_reader_leaves
 from placement.evaluation.score import first_best
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, leader_path, outage_price, path_cost
 from placement.overtime.replay.generated_fleets import ground_of
 from placement.workloads import TENANTS, Clients, Database, Timeline, fleet, generate
 
-__all__ = ["main"]
+__all__ = ["STUDY"]
 
 RESULTS = ROOT / "benchmarks/results/stability.json"
 INTERVAL_SECONDS = 1800.0
@@ -222,12 +222,13 @@ def tables(document: Mapping[str, object]) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--databases", type=int, default=400, help="size of the fleet")
     parser.add_argument("--seed", type=int, default=7, help="of the fleet and its demand")
-    options = parser.parse_args(arguments)
+
+
+def _run_study(options: argparse.Namespace) -> int:
+    """Run the benchmark."""
     instance = placement.load("world27")
     clients = ground_of(instance).clients  # a city each, in the order of the instance
     timeline = Timeline.of_day(date(2026, 3, 2), intervals=2 * WEEK)
@@ -251,10 +252,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "classes": classes,
         "grid": grid,
     }
-    RESULTS.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    save_json(RESULTS, document)
     print(tables(document))
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("stability.json",),
+)

@@ -1,9 +1,8 @@
 """Replays over generated demand: what moving is worth, strategies, tiers, memory, speed, figures.
 
-    python -m benchmarks.overtime.replay                    everything: some minutes of processor
-    time python -m benchmarks.overtime.replay --quick            fewer databases; prints, writes
-    nothing python -m benchmarks.overtime.replay --only fleets      a part; the others keep what
-    they had
+    python -m benchmarks run overtime.replay                 everything: minutes of processor time
+    python -m benchmarks run overtime.replay --quick         fewer databases; writes nothing
+    python -m benchmarks run overtime.replay --only fleets   a part; the others keep what they had
 
 Writes ``benchmarks/results/replay.json``, the pictures ``docs/figures/replay-*.png`` and the page
 ``docs/benchmarks/replay.md``.
@@ -15,16 +14,16 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
 from typing import cast
 
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import save_json, save_text
+from benchmarks.harness.study import Study
 from benchmarks.overtime.replay_experiments import fleets, memory, moving, speed, tier3
 from benchmarks.overtime.replay_figures import FIGURES, PAPER, Drawn, figure_1
 from benchmarks.overtime.replay_page import page, table
-from placement.cli.broken_pipe import until_the_reader_leaves
 
 RESULTS = ROOT / "benchmarks/results/replay.json"
 PICTURES = ROOT / "docs/figures"
@@ -60,15 +59,16 @@ def _measure(part: str, seed: int, quick: bool, drawn: dict[int, Drawn]) -> Docu
     return {"speed": speed(seed, 100 if quick else 1000)}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.overtime.replay")
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser, "latency")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--quick", action="store_true", help="small, and writes nothing")
     parser.add_argument("--page", action="store_true", help="write the page from the results only")
-    asked = parser.parse_args(arguments)
+
+
+def _run_study(asked: argparse.Namespace) -> int:
+    """Run the benchmark and return the exit code."""
     document: Document = {}
     if RESULTS.exists() and not asked.quick:
         document = json.loads(RESULTS.read_text(encoding="utf-8"))
@@ -87,21 +87,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if not asked.page:
         document.update(
-            {"benchmark": "replay", "seed": asked.seed, "paper": PAPER, "machine": _machine()}
+            {
+                "benchmark": "replay",
+                "seed": asked.seed,
+                "paper": PAPER,
+                "machine": machine.describe(["numpy", "pandas", "pyarrow"]),
+            }
         )
-        RESULTS.write_text(
-            json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
-            encoding="utf-8",
-        )
+        save_json(RESULTS, document)
         for number, each in drawn.items():
             each.figure.savefig(PICTURES / f"replay-figure-{number}.png", dpi=110)
-    PAGE.write_text(page(document), encoding="utf-8")
+    save_text(PAGE, page(document))
     return 0
 
 
-def _machine() -> dict[str, object]:
-    return machine.describe(["numpy", "pandas", "pyarrow"])
-
-
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("replay.json",),
+    pages=("docs/benchmarks/replay.md",),
+)

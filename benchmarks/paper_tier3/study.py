@@ -1,7 +1,6 @@
 """Figures 8 to 11 of Sharov et al., PVLDB 8(12), 2015, section 6.4, on worlds anyone can build.
 
-    python -m benchmarks.paper_tier3.study [--seeds 4] [--only 8 9 10 11] [--results DIR] [--figures
-    DIR]
+    python -m benchmarks run paper_tier3 [--seeds 4] [--only 8 9 10 11]
 
 The paper's databases are private, so that only shapes can be compared: how close KQ, QK and the
 better of them come to the optimum, which of the two wins where, and how fast more replicas stop
@@ -16,9 +15,7 @@ figure. Ratios are means over problems, as in the paper.
 from __future__ import annotations
 
 import argparse
-import csv
 import dataclasses
-import json
 import math
 import sys
 import time
@@ -31,16 +28,17 @@ import numpy as np
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import RESULTS, save_csv, save_json
+from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import NETWORKS, instance_on, worlds
 from placement import Problem
 from placement.checks import FloatArray
-from placement.cli.broken_pipe import until_the_reader_leaves
 from placement.methods import Options, load_method, run
 from placement.model.instance import Instance
 from placement.status import Status
 from placement.workloads import mix_shares
 
-__all__ = ["Row", "figure_8", "figure_9", "figure_10", "figure_11", "main"]
+__all__ = ["STUDY", "Row", "figure_8", "figure_9", "figure_10", "figure_11"]
 
 METHODS = ("kq", "qk", "best-of", "local-search")
 READ_HEAVY = ("cache", "social", "configuration")
@@ -316,24 +314,16 @@ def draw(figure: int, table: Sequence[dict[str, object]], path: Path) -> None:
     plt.close(canvas)
 
 
-def write_csv(rows: Sequence[Row], path: Path) -> None:
-    """Write one line per problem and method."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in dataclasses.fields(Row)])
-        writer.writeheader()
-        writer.writerows(dataclasses.asdict(row) for row in rows)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; return the exit code, 1 when an optimum was not proven."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.paper_tier3.study")
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser, "latency")
     parser.add_argument("--seeds", type=int, default=4, help="worlds per network and workload")
     parser.add_argument("--only", type=int, nargs="+", choices=sorted(FIGURES), default=[*FIGURES])
-    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks/results")
+    parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--figures", type=Path, default=ROOT / "docs/figures")
-    asked = parser.parse_args(arguments)
+
+
+def _run_study(asked: argparse.Namespace) -> int:
+    """Run the benchmark; return the exit code, 1 when an optimum was not proven."""
     summary: dict[str, object] = {"machine": machine.describe(), "seeds": asked.seeds}
     everything: list[Row] = []
     for figure in asked.only:
@@ -355,11 +345,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"Ours, {problems} problems, {open_} without a proven optimum:")
         print(text(table), end="\n\n")
         print(f"figure {figure}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
-    write_csv(everything, asked.results / "paper_tier3.csv")
-    path = asked.results / "paper_tier3.json"
-    path.write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    heads = [field.name for field in dataclasses.fields(Row)]
+    lines = map(dataclasses.astuple, everything)
+    save_csv(asked.results / "paper_tier3.csv", heads, lines, end="\r\n")
+    save_json(asked.results / "paper_tier3.json", summary)
     return int(any(not row.proven for row in everything))
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("paper_tier3.csv", "paper_tier3.json"),
+)

@@ -1,10 +1,10 @@
 """Speed and agreement of the exact methods for quorum stores.
 
-    python -m benchmarks.quorumstore.speed                     time per key, 27 sites, N <= 5
-    python -m benchmarks.quorumstore.speed --rtt measured.csv  on other RTTs (first 27 sites)
-    python -m benchmarks.quorumstore.speed --failures 2        N-1C that survives two sites at once
-    python -m benchmarks.quorumstore.speed --table 10000       a whole table of keys, 2 processes
-    python -m benchmarks.quorumstore.speed --check 4           enumeration = HiGHS = CP-SAT
+    python -m benchmarks run quorumstore.speed                     time per key, 27 sites, N <= 5
+    python -m benchmarks run quorumstore.speed --rtt measured.csv  on other RTTs (first 27 sites)
+    python -m benchmarks run quorumstore.speed --failures 2        N-1C for two lost sites at once
+    python -m benchmarks run quorumstore.speed --table 10000       a table of keys, 2 processes
+    python -m benchmarks run quorumstore.speed --check 4           enumeration = HiGHS = CP-SAT
 
 `--write` puts what was measured into benchmarks/results. Keys are drawn with a seed in three kinds:
 ``even`` (up to 50 requests at every site, the hardest: no site stands out), ``skewed`` (Dirichlet
@@ -17,19 +17,20 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import math
 import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from math import comb
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness.machine import ROOT, describe
+from benchmarks.harness.machine import describe
+from benchmarks.harness.result_files import RESULTS, save_csv, save_json
+from benchmarks.harness.study import Study
 from formulations.quorumstore.covering.cpsat import CpSatCovering
 from formulations.quorumstore.covering.milp import HighsCovering
 from formulations.quorumstore.covering.threshold_bisection import solve as bisect
@@ -38,12 +39,8 @@ from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from formulations.quorumstore.keys.solve_keys import progress_to, solve_keys
 from placement import datasets
 from placement.checks import FloatArray
-from placement.cli.broken_pipe import until_the_reader_leaves
-from placement.io.formats.files import write_file
 from placement.quorumstore import QuorumPlan, QuorumProblem, Redirect, StoreRules
 from placement.quorumstore.problem import CountArray
-
-RESULTS = ROOT / "benchmarks" / "results"
 
 Draw = Callable[[np.random.Generator, int], tuple[CountArray, CountArray]]
 
@@ -258,25 +255,7 @@ def _compared(problem: QuorumProblem, limit: float) -> dict[str, object]:
     return {"verdict": verdict, **row}
 
 
-def save(name: str, document: Mapping[str, object]) -> None:
-    """Write a result with the machine it comes from."""
-    text = json.dumps({"machine": describe(), **document}, indent=1, allow_nan=False)
-    write_file(RESULTS / name, (text + "\n").encode(), force=True)
-
-
-def save_rows(name: str, rows: Sequence[Mapping[str, object]]) -> None:
-    """Write a table."""
-    with tempfile.SpooledTemporaryFile(mode="w+", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        stream.seek(0)
-        write_file(RESULTS / name, stream.read().encode(), force=True)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one of the modes; return 1 when methods disagree."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.quorumstore.speed")
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rtt", help="CSV of RTTs in ms: a header, then site, RTT, RTT, …")
     parser.add_argument("--sites", type=int, default=27)
     parser.add_argument("--largest", type=int, default=5, help="N_max")
@@ -292,7 +271,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--time-limit", type=float, default=math.inf, metavar="S", help="per solver, with --check"
     )
     parser.add_argument("--write", action="store_true", help="into benchmarks/results")
-    options = parser.parse_args(arguments)
+
+
+def _run_study(options: argparse.Namespace) -> int:
+    """Run one of the modes; return 1 when methods disagree."""
     rtt = rtt_matrix(options.rtt, options.sites)
     where = {
         "rtt": Path(options.rtt).name if options.rtt else "world27",
@@ -302,19 +284,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.check:
         found = check(rtt, options.check, options.largest, options.seed, options.time_limit)
         if options.write:
-            save_rows("quorumstore_check.csv", found)
+            rows = [row.values() for row in found]
+            save_csv(RESULTS / "quorumstore_check.csv", list(found[0]), rows)
         return int(any(row["verdict"] == "DIFFER" for row in found))
     if options.table:
         one = table(rtt, options.table, options.largest, options.seed, options.processes)
         if options.write:
-            save("quorumstore_table.json", {**where, **one})
+            save_json(RESULTS / "quorumstore_table.json", {"machine": describe(), **where, **one})
         return 0
     rows = speed(rtt, options.keys, options.largest, options.seed, options.failures)
     if options.write:
         name = f"quorumstore_speed_f{options.failures}_n{options.largest}.json"
-        save(name, {**where, "keys": options.keys, "peak_mb": _peak(), "rows": rows})
+        measured = {"keys": options.keys, "peak_mb": _peak(), "rows": rows}
+        save_json(RESULTS / name, {"machine": describe(), **where, **measured})
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("quorumstore_speed_f1_n5.json", "quorumstore_table.json", "quorumstore_check.csv"),
+)

@@ -1,7 +1,7 @@
 """How well RTTs modelled from distance agree with measured ones.
 
-    python -m benchmarks.rtt_model.study                  prints the table of docs/datasets.md
-    python -m benchmarks.rtt_model.study --draws 100
+    python -m benchmarks run rtt_model                  prints the table of docs/datasets.md
+    python -m benchmarks run rtt_model --draws 100
 
 Three measured matrices (from the folder that ``--latency`` names): AWS regions and Azure
 regions of 2025, Google Cloud regions of 2019. On the coordinates of each,
@@ -17,17 +17,15 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.harness.data_folders import add_folder, folder
-from benchmarks.harness.machine import ROOT, describe
+from benchmarks.harness.machine import describe
+from benchmarks.harness.result_files import RESULTS, save_json
+from benchmarks.harness.study import Study
 from placement.checks import FloatArray
-from placement.cli.broken_pipe import until_the_reader_leaves
 from placement.datasets import distance_rtt as geo
 from placement.errors import InputError
 
@@ -104,25 +102,25 @@ def table(draws: int) -> list[dict[str, object]]:
     return result
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table and write it; see the module's docstring."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.rtt_model.study")
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser, "latency")
     parser.add_argument("--draws", type=int, default=30)
-    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
-    asked = parser.parse_args(arguments)
-    try:
-        lines = table(asked.draws)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    parser.add_argument("--results", type=Path, default=RESULTS)
+
+
+def _run_study(asked: argparse.Namespace) -> int:
+    """Print the table and write it."""
+    lines = table(asked.draws)
     for line in lines:
         print("  ".join(f"{'–' if value is None else value}" for value in line.values()))
     about = {"machine": describe(("numpy",)), "draws": asked.draws, "table": lines}
-    text = json.dumps(about, indent=1, ensure_ascii=False)
-    (asked.results / "rtt_model.json").write_text(text + "\n", encoding="utf-8")
+    save_json(asked.results / "rtt_model.json", about)
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("rtt_model.json",),
+)

@@ -1,6 +1,6 @@
 """Tail latency: speed, how good the local search is, and what a percentile changes.
 
-    python -m benchmarks.tail.study [--seeds 1] [--runs 7] [--part NAME …] [--write-docs] [--show]
+    python -m benchmarks run tail [--seeds 1] [--runs 7] [--part NAME …] [--write-docs] [--show]
 
 Four parts, each a table of docs/tail.md, which --write-docs fills in:
 
@@ -21,7 +21,7 @@ import itertools
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -29,11 +29,12 @@ import placement
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import save_text
+from benchmarks.harness.study import Study
 from benchmarks.harness.timing import repeat
 from benchmarks.tail.tables import tables
 from benchmarks.tail.worlds import NETWORKS, world
 from placement import Options, Problem
-from placement.cli.broken_pipe import until_the_reader_leaves
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.methods import load_method, run
 from placement.model.configuration import Configuration
@@ -44,7 +45,7 @@ from placement.tail.distribution_arithmetic import percentile
 from placement.tail.latency_mixture import mixture
 from placement.workloads import MIXES
 
-__all__ = ["BLOCK", "PAGE", "RESULTS", "main"]
+__all__ = ["BLOCK", "PAGE", "RESULTS", "STUDY"]
 
 RESULTS = ROOT / "benchmarks" / "results" / "tail.json"
 PAGE = ROOT / "docs" / "tail.md"
@@ -230,16 +231,17 @@ def _collect(rows: Iterator[Row], name: str) -> list[Row]:
     return found
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; 0 when the target is met, else 1."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser, "latency")
     parser.add_argument("--seeds", type=int, default=1, help="worlds per network and mix (1)")
     parser.add_argument("--runs", type=int, default=7, help="timed runs per row (default 7)")
     parser.add_argument("--write-docs", action="store_true", help="fill in docs/tail.md")
     parser.add_argument("--part", action="append", choices=PARTS, help="only this part")
     parser.add_argument("--show", action="store_true", help="measure nothing")
-    options = parser.parse_args(arguments)
+
+
+def _run_study(options: argparse.Namespace) -> int:
+    """Run the benchmark; 0 when the target is met, else 1."""
     for part in () if options.show else options.part or PARTS:
         _measure(part, options.seeds, options.runs)
     document = json.loads(RESULTS.read_text(encoding="utf-8"))
@@ -248,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{name}\n\n{table}\n")
     if options.write_docs:
         page = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(BLOCK.sub(lambda m: f"{m[1]}{shown[m[2]]}\n{m[3]}", page), encoding="utf-8")
+        save_text(PAGE, BLOCK.sub(lambda m: f"{m[1]}{shown[m[2]]}\n{m[3]}", page))
     timed = document.get("speed", [])
     late = [row for row in timed if row["target"] and row["cpu_ms"] > row["target"]]
     for row in late:
@@ -272,8 +274,7 @@ def _measure(part: str, seeds: int, runs: int) -> None:
     assert isinstance(machines, dict)
     machines[part] = {**machine.describe(["numpy"]), "seeds": seeds}
     document[part] = _rounded(found)
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    RESULTS.write_text(_text(document), encoding="utf-8")
+    save_text(RESULTS, _text(document))
 
 
 def _rounded(value: object) -> object:
@@ -299,5 +300,10 @@ def _text(document: dict[str, object]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("tail.json",),
+    pages=("docs/tail.md",),
+)

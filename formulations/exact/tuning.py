@@ -2,7 +2,7 @@
 
 None of them matters for correctness: they decide how long a search takes, and which of several
 equally good plans it meets first. Each line names the value, its meaning and, in brackets, the
-questions of ``python -m benchmarks.exact.speed`` (or ``exact.sweep``) that it was measured on.
+questions of ``python -m benchmarks run exact.speed`` (or ``exact.sweep``) that it was measured on.
 Constants on which correctness or the format of a certificate depends stand where they are used.
 """
 

@@ -2,7 +2,7 @@
 
 All recipes have the same optimum; they differ in the number of rows and columns and in how much the
 LP relaxation loses. :mod:`formulations.milp.lp_strength` measures both, and
-``python -m benchmarks.milp.strength`` prints the table.
+``python -m benchmarks run milp.strength`` prints the table.
 """
 
 from __future__ import annotations

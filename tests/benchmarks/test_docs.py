@@ -102,7 +102,7 @@ def test_times_of_contingency_methods_are_those_of_the_file() -> None:
 
 
 def test_the_table_of_sweeps_is_that_of_the_file() -> None:
-    """The table of docs/methods.md is what `benchmarks.exact.sweep --write-docs` writes."""
+    """The table of docs/methods.md is what `run exact.sweep --write-docs` writes."""
     text = exact_sweep.PAGE.read_text(encoding="utf-8")
     shown = text.split(exact_sweep.BEGIN)[1].split(exact_sweep.END)[0]
     with exact_sweep.RESULTS.open(encoding="utf-8", newline="") as file:
@@ -117,7 +117,7 @@ def test_the_table_of_sweeps_is_that_of_the_file() -> None:
 
 
 def test_the_table_of_speed_is_that_of_the_files() -> None:
-    """The table of docs/methods.md is what `benchmarks.exact.speed --write-docs` writes."""
+    """The table of docs/methods.md is what `run exact.speed --write-docs` writes."""
     text = exact_speed.PAGE.read_text(encoding="utf-8")
     shown = text.split(exact_speed_table.BEGIN)[1].split(exact_speed_table.END)[0]
     with (exact_speed.RESULTS / "exact_speed.csv").open(encoding="utf-8", newline="") as file:

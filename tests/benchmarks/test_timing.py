@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.__main__ import main
 from benchmarks.foundation import study as foundation
 from benchmarks.harness import machine
 from benchmarks.harness.timing import Timing, command, repeat
@@ -65,7 +66,7 @@ def test_a_target_is_missed_by_the_median(
     monkeypatch.setattr(foundation, "RESULTS", tmp_path / "results" / "foundation.json")
     monkeypatch.setattr(foundation, "PAGE", tmp_path / "docs" / "foundation.md")
     monkeypatch.setattr(foundation, "ROOT", tmp_path)
-    assert foundation.main(["--write-docs"]) == 1
+    assert main(["run", "foundation", "--write-docs"]) == 1
     printed = capsys.readouterr()
     assert (
         r"| fast | \|R\| = 1 | 0.100 s | 0.200 s | 0.300 s | 3 | < 1 s | checked |" in printed.out
@@ -76,7 +77,7 @@ def test_a_target_is_missed_by_the_median(
     assert written["seed"] == 0
     assert "do not edit" in foundation.PAGE.read_text(encoding="utf-8")
     del rows[1]
-    assert foundation.main([]) == 0
+    assert main(["run", "foundation"]) == 0
 
 
 def test_a_wrong_optimum_stops_the_benchmark() -> None:

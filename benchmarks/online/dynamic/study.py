@@ -1,6 +1,6 @@
 """Dynamic replication by votes: placements against the optimum, sketches, and Figures 3 to 7.
 
-    python -m benchmarks.online.dynamic.study [--seeds 5] [--parts table recall …] [--write-docs]
+    python -m benchmarks run online.dynamic [--seeds 5] [--parts table recall …] [--write-docs]
 
 Writes benchmarks/results/online_dynamic.json (and the series of the figures beside it as CSV), and
 with --write-docs the page docs/benchmarks/online_dynamic.md and the pictures in docs/figures. Parts
@@ -11,7 +11,6 @@ time except for processor times, which say so.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,14 +21,15 @@ import numpy as np
 
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import save_csv, save_json, save_text
+from benchmarks.harness.study import Study
 from benchmarks.online.dynamic import runs as runs
 from benchmarks.online.dynamic import tables as tables
 from benchmarks.online.dynamic.page import page
 from benchmarks.online.dynamic.pictures import pictures
-from placement.cli.broken_pipe import until_the_reader_leaves
 from placement.online.dynamic.simulator import Trace
 
-__all__ = ["main"]
+__all__ = ["STUDY"]
 
 RESULTS = ROOT / "benchmarks" / "results" / "online_dynamic.json"
 MECHANISM = ROOT / "benchmarks" / "results" / "online_dynamic_mechanism.csv"
@@ -83,11 +83,8 @@ def _series(trace: Trace) -> dict[str, Sequence[float]]:
 
 
 def _write_series(path: Path, names: Sequence[str], columns: Sequence[Sequence[float]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(names)
-        for row in zip(*columns, strict=True):
-            writer.writerow(["" if np.isnan(value) else f"{value:.5g}" for value in row])
+    rows = zip(*columns, strict=True)
+    save_csv(path, names, (["" if np.isnan(v) else f"{v:.5g}" for v in row] for row in rows))
 
 
 def _latency(
@@ -147,13 +144,14 @@ def _stored() -> dict[str, Any]:
     return document
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the parts asked for; Ctrl-C keeps the parts that were finished."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=5, help="seeds 1 to this (default 5)")
     parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--write-docs", action="store_true", help="write the page and the pictures")
-    options = parser.parse_args(arguments)
+
+
+def _run_study(options: argparse.Namespace) -> int:
+    """Run the parts asked for; Ctrl-C keeps the parts that were finished."""
     seeds = range(1, options.seeds + 1)
     code = 0
     for part in options.parts:
@@ -170,14 +168,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "machine": machine.describe(packages),
             "rows": rows,
         }
-        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-        RESULTS.write_text(text, encoding="utf-8")
+        save_json(RESULTS, document)
     if options.write_docs:
         document = _stored()
-        PAGE.write_text(page(document), encoding="utf-8")
+        save_text(PAGE, page(document))
         pictures(document, MECHANISM, LATENCY, OTHER_KEYS, FIGURES)
     return code
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=(
+        "online_dynamic.json",
+        "online_dynamic_mechanism.csv",
+        "online_dynamic_latency.csv",
+        "online_dynamic_other_keys.csv",
+    ),
+    pages=("docs/benchmarks/online_dynamic.md",),
+)

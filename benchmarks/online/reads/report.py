@@ -94,7 +94,7 @@ def _page(rows: list[Row], head: dict[str, object]) -> list[str]:
     lines = [
         "# Lease-holder and quorum reads, measured",
         "",
-        "Made by `python -m benchmarks.online.reads.study run` and `report --write-docs` from",
+        "Made by `python -m benchmarks run online.reads --write-docs` from",
         f"`benchmarks/results/online_reads.csv`; {head['seeds']} seeds, {head['operations']:,} "
         "operations a run, the first tenth not",
         "counted; ± is half the range over the seeds. What is simulated, and what reproduces and",

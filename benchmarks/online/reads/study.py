@@ -1,18 +1,18 @@
 """Lease-holder or majority: the figures of the slides on common random numbers, and the optimum.
 
-    python -m benchmarks.online.reads.study run [--only SUITE …] [--operations N] [--seeds N]
-    python -m benchmarks.online.reads.study report [--write-docs]
+    python -m benchmarks run online.reads [--only SUITE …] [--operations N] [--seeds N]
+    python -m benchmarks run online.reads --show
+    python -m benchmarks run online.reads --write-docs
 
-`run` simulates and writes benchmarks/results/online_reads.csv, one row per run, and the machine
-beside it (.json); Ctrl-C keeps what there is. `report` prints the tables, ours beside what the
-source reports, and with --write-docs makes docs/benchmarks/online-reads.md and its figures.
+The first simulates and writes benchmarks/results/online_reads.csv, one row per run, and the machine
+beside it (.json); Ctrl-C keeps what there is. --show prints the tables, ours beside what the source
+reports; --write-docs also makes docs/benchmarks/online-reads.md and its figures.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -23,6 +23,8 @@ import numpy as np
 
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import save_csv, save_json
+from benchmarks.harness.study import Study
 from formulations.online.reads import solve_compact
 from heuristics.online.reads import (
     C3Majority,
@@ -34,8 +36,6 @@ from heuristics.online.reads import (
     TwoChoices,
     UniformQuorum,
 )
-from placement.cli.broken_pipe import until_the_reader_leaves
-from placement.io.formats.files import write_file
 from placement.online.reads import (
     Cluster,
     FromStrategy,
@@ -48,7 +48,7 @@ from placement.online.reads import (
     simulate,
 )
 
-__all__ = ["COLUMNS", "RESULTS", "SUITES", "WORLDS", "Cell", "Row", "cells", "main", "read_rows"]
+__all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "WORLDS", "Cell", "Row", "cells", "read_rows"]
 
 RESULTS = ROOT / "benchmarks" / "results" / "online_reads.csv"
 X = 2 / 7
@@ -304,36 +304,33 @@ def run(only: Sequence[str], operations: int, seeds: int) -> int:
             )
     except KeyboardInterrupt:
         print("interrupted: what there is is written", file=sys.stderr)
-    lines = [",".join(COLUMNS), *(",".join(_quoted(row[c]) for c in COLUMNS) for row in rows)]
-    write_file(RESULTS, ("\n".join(lines) + "\n").encode(), force=True)
+    save_csv(RESULTS, COLUMNS, ([row[column] for column in COLUMNS] for row in rows))
     head = {"machine": machine.describe(), "operations": operations, "seeds": seeds}
-    write_file(
-        RESULTS.with_suffix(".json"), (json.dumps(head, indent=1) + "\n").encode(), force=True
-    )
+    save_json(RESULTS.with_suffix(".json"), head)
     return 0
 
 
-def _quoted(value: str) -> str:
-    return f'"{value}"' if "," in value else value
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", nargs="*", default=[], choices=sorted(SUITES))
+    parser.add_argument("--operations", type=int, default=25_000)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--show", action="store_true", help="simulate nothing, print the tables")
+    parser.add_argument("--write-docs", action="store_true", help="as --show, and write the page")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    running = verbs.add_parser("run")
-    running.add_argument("--only", nargs="*", default=[], choices=sorted(SUITES))
-    running.add_argument("--operations", type=int, default=25_000)
-    running.add_argument("--seeds", type=int, default=2)
-    reporting = verbs.add_parser("report")
-    reporting.add_argument("--write-docs", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.verb == "run":
+def _run_study(options: argparse.Namespace) -> int:
+    """Simulate, or report on what was simulated."""
+    if not (options.show or options.write_docs):
         return run(options.only, options.operations, options.seeds)
     from benchmarks.online.reads.report import report
 
     return report(write_docs=options.write_docs)
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("online_reads.csv", "online_reads.json"),
+    pages=("docs/benchmarks/online-reads.md",),
+)

@@ -1,6 +1,6 @@
 """Replica selection: policies against proven bounds, on windows and at full size.
 
-    python -m benchmarks.online.selection.ladder [--windows 20] [--seconds 20]
+    python -m benchmarks run online.selection.ladder [--windows 20] [--seconds 20]
 
 Full size: the published setting for 2 s (140,000 reads), one path per epoch length; the fluid
 programme, the bound that its duals prove, and every policy on the same path. Windows: 15 reads of a
@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import save_json
+from benchmarks.harness.study import Study
 from formulations.online.selection import fluid_bound as fluid
 from formulations.online.selection import time_indexed
 from formulations.online.selection.optimal_choice import solve
@@ -30,10 +30,9 @@ from heuristics.online.selection.c3 import C3
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from heuristics.online.selection.run_policy import run
-from placement.cli.broken_pipe import until_the_reader_leaves
 from placement.online.selection import Cluster, Policy, cut, draw
 
-__all__ = ["RESULTS", "full_size", "main", "window"]
+__all__ = ["RESULTS", "STUDY", "full_size", "window"]
 
 RESULTS = ROOT / "benchmarks" / "results" / "online_selection_ladder.json"
 EPOCHS = (10, 50, 100, 200, 300, 500)
@@ -93,13 +92,14 @@ def window(seed: int, seconds: float) -> dict[str, object]:
     return row
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run both parts; Ctrl-C keeps what there is."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--windows", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=20.0, help="of each CP-SAT search")
     parser.add_argument("--output", type=Path, default=RESULTS)
-    options = parser.parse_args(arguments)
+
+
+def _run_study(options: argparse.Namespace) -> int:
+    """Run both parts; Ctrl-C keeps what there is."""
     document: dict[str, object] = {"benchmark": "online_selection_ladder"}
     full: list[dict[str, object]] = []
     small: list[dict[str, object]] = []
@@ -110,11 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def save() -> None:
         document["cpu_s"] = round(time.process_time() - began, 1)
         document["machine"] = machine.describe(["numpy", "scipy", "ortools"])
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-        fresh = options.output.with_suffix(".json.tmp")
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(options.output)
+        save_json(options.output, document)
 
     try:
         for epoch in EPOCHS:
@@ -132,5 +128,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 130 if stopped else 0
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("online_selection_ladder.json",),
+)

@@ -1,11 +1,12 @@
 """Replica selection: the published simulation on common random numbers, and what moves its results.
 
-    python -m benchmarks.online.selection.study run [--only SUITE …] [--requests N]
-    python -m benchmarks.online.selection.study report [--write-docs]
+    python -m benchmarks run online.selection [--only SUITE …] [--requests N]
+    python -m benchmarks run online.selection --show
+    python -m benchmarks run online.selection --write-docs
 
-`run` simulates and writes benchmarks/results/online_selection.csv, one row per run, and the machine
-beside it (.json); Ctrl-C keeps what there is. `report` prints the tables, ours beside the reference
-values of an earlier independent implementation, and with --write-docs makes
+The first simulates and writes benchmarks/results/online_selection.csv, one row per run, and the
+machine beside it (.json); Ctrl-C keeps what there is. --show prints the tables, ours beside the
+reference values of an earlier independent implementation; --write-docs also makes
 docs/benchmarks/online-selection.md and its figure from the same file.
 """
 
@@ -13,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -22,6 +22,8 @@ from pathlib import Path
 
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import save_csv, save_json
+from benchmarks.harness.study import Study
 from heuristics.online.selection.blind_policies import RandomChoice, RoundRobin
 from heuristics.online.selection.c3 import C3
 from heuristics.online.selection.dynamic_snitch import DynamicSnitch
@@ -33,10 +35,9 @@ from heuristics.online.selection.response_times import (
     WeightedResponseTime,
 )
 from heuristics.online.selection.run_policy import run
-from placement.cli.broken_pipe import until_the_reader_leaves
 from placement.online.selection import Cluster, LimiterRules, Policy, draw
 
-__all__ = ["COLUMNS", "RESULTS", "SUITES", "Cell", "Row", "cells", "main", "read_rows"]
+__all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "Cell", "Row", "cells", "read_rows"]
 
 RESULTS = ROOT / "benchmarks" / "results" / "online_selection.csv"
 EPOCHS = (10, 50, 100, 200, 300, 500)
@@ -217,13 +218,7 @@ def read_rows(path: Path = RESULTS) -> list[Row]:
 
 
 def _write(rows: Sequence[Row], path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".csv.tmp")
-    with fresh.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    fresh.replace(path)
+    save_csv(path, COLUMNS, ([row[column] for column in COLUMNS] for row in rows))
 
 
 def _run(suites: Sequence[str], requests: int | None, path: Path) -> int:
@@ -252,29 +247,31 @@ def _run(suites: Sequence[str], requests: int | None, path: Path) -> int:
         "cpu_s": round(time.process_time() - busy, 1),
         "machine": machine.describe(["numpy"]),
     }
-    path.with_suffix(".json").write_text(
-        json.dumps(head, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    save_json(path.with_suffix(".json"), head, indent=2)
     return 130 if stopped else 0
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run or report; 0 when all went well."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    runs = verbs.add_parser("run", help="simulate")
-    runs.add_argument("--only", nargs="+", choices=list(SUITES), default=list(SUITES))
-    runs.add_argument("--requests", type=int, help="instead of 600,000")
-    runs.add_argument("--output", type=Path, default=RESULTS, help="a .csv")
-    reports = verbs.add_parser("report", help="make tables of the results")
-    reports.add_argument("--write-docs", action="store_true")
-    options = parser.parse_args(arguments)
-    if options.verb == "run":
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", nargs="+", choices=list(SUITES), default=list(SUITES))
+    parser.add_argument("--requests", type=int, help="instead of 600,000")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="a .csv")
+    parser.add_argument("--show", action="store_true", help="simulate nothing, print the tables")
+    parser.add_argument("--write-docs", action="store_true", help="as --show, and write the page")
+
+
+def _run_study(options: argparse.Namespace) -> int:
+    """Simulate, or report on what was simulated; 0 when all went well."""
+    if not (options.show or options.write_docs):
         return _run(options.only, options.requests, options.output)
     from benchmarks.online.selection.report import report
 
     return report(write_docs=options.write_docs)
 
 
-if __name__ == "__main__":
-    sys.exit(until_the_reader_leaves(main))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("online_selection.csv", "online_selection.json"),
+    pages=("docs/benchmarks/online-selection.md",),
+)

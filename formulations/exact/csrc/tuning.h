@@ -1,8 +1,8 @@
 /* Tuning constants of the compiled kernel, in one table. None of them matters for correctness: they decide how long a
  * search takes, and which of several equally good plans it meets first.
  *
- * Measured on the questions of `python -m benchmarks.exact.speed` (27 to 1,000 sites, modelled and measured networks,
- * p-medians) and, where a line says "sizes", of `python -m benchmarks.exact.sweep`. Constants on which correctness or
+ * Measured on the questions of `python -m benchmarks run exact.speed` (27 to 1,000 sites, modelled and measured networks,
+ * p-medians) and, where a line says "sizes", of `python -m benchmarks run exact.sweep`. Constants on which correctness or
  * the format of a certificate depends stand in kernel.h. Those of Python are in ../tuning.py. */
 #ifndef EXACT_TUNING_H
 #define EXACT_TUNING_H

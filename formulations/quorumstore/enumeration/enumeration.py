@@ -10,7 +10,7 @@ The search is compiled where that was possible
 (:mod:`formulations.quorumstore.enumeration.set_search`); plans are the same.
 
 Complexity: O(n^N) sets per key in the worst case. With the screening, a key among 27 sites with
-N <= 5 takes a few milliseconds (``python -m benchmarks.quorumstore.speed``).
+N <= 5 takes a few milliseconds (``python -m benchmarks run quorumstore.speed``).
 """
 
 from __future__ import annotations

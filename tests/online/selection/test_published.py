@@ -1,6 +1,6 @@
 """The published setting: ratios against reference values, and what the papers do not say.
 
-Full tables: `python -m benchmarks.online.selection.study`. Here fewer seeds and, in the ordinary
+Full tables: `python -m benchmarks run online.selection`. Here fewer seeds and, in the ordinary
 run, fewer reads.
 """
 

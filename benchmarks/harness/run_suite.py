@@ -1,0 +1,153 @@
+"""Run a suite: its cells in processes of their own, a row per cell in a file of results."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.harness.cells import Cell, SolveCell
+from benchmarks.harness.machine import describe, sentence
+from benchmarks.harness.progress import RunProgress
+from benchmarks.harness.result_files import RESULTS
+from benchmarks.harness.result_rows import ResultsFile
+from benchmarks.harness.result_tables import report_text
+from benchmarks.harness.runner import Runner
+from benchmarks.harness.study import FOUND, INTERRUPTED, WORSE
+from benchmarks.harness.suites import Suite
+from benchmarks.peers import CAPTIONS
+from placement.errors import InputError
+from placement.report.result_file import contradictions, read_results
+
+__all__ = ["add_suite_arguments", "run_suite"]
+
+
+def add_suite_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a run of a suite."""
+    parser.add_argument(
+        "-o", "--output", type=Path, help="file of results (default benchmarks/results/SUITE.jsonl)"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="keep the rows that are there, run the missing cells"
+    )
+    parser.add_argument(
+        "--retry",
+        action="store_true",
+        help="with --resume: run again what was missing, killed, crashed or wrong",
+    )
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at once (default 1)")
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="only cells whose label contains TEXT; may be repeated, all must match",
+    )
+    parser.add_argument("--method", action="append", default=[], help="only these methods")
+
+
+def run_suite(suite: Suite, args: argparse.Namespace) -> int:
+    """Run the cells of a suite that have no row yet, print the tables, and return the exit code.
+
+    Parameters
+    ----------
+    suite
+        The suite.
+    args
+        What :func:`add_suite_arguments` adds.
+
+    Returns
+    -------
+    int
+        0; 2 when a cell has a defect; 130 when the run was interrupted.
+
+    Raises
+    ------
+    InputError
+        For a number of processes below 1, a choice without cells, or a file that is there and shall
+        be neither continued nor replaced.
+    """
+    if args.jobs < 1:
+        raise InputError("out of range", field="--jobs", value=args.jobs, expected=">= 1")
+    cells = _chosen(suite, args.only, args.method)
+    path: Path = args.output if args.output is not None else RESULTS / f"{suite.name}.jsonl"
+    if path.exists() and path.stat().st_size and not (args.resume or args.force):
+        raise InputError(
+            "exists already", source=str(path), expected="--resume to go on, --force to replace it"
+        )
+    with ResultsFile(path, fresh=args.force and not args.resume) as file:
+        if file.earlier.dropped:
+            print(f"dropped a torn last line of {file.earlier.dropped} bytes", file=sys.stderr)
+        done = file.answered if args.retry else file.keys
+        todo = [cell for cell in cells if cell.key not in done]
+        if len(todo) < len(cells):
+            print(f"{len(cells) - len(todo)} of {len(cells)} cells are done", file=sys.stderr)
+        machine = describe(
+            ("numpy", "pandas", "highspy", "ortools", "pyomo", "quoracle", "spopt", "pbp-pmedian",
+             "PuLP")
+        )  # fmt: skip
+        print(sentence(machine), file=sys.stderr)
+        if todo:
+            run = file.start(
+                {
+                    "suite": suite.name,
+                    "purpose": suite.purpose,
+                    "reference": suite.reference,
+                    "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+                    "machine": machine,
+                    "jobs": args.jobs,
+                    "cells": len(cells),
+                    "captions": _captions(todo),
+                    "seeds": sorted({c.seed for c in cells if isinstance(c, SolveCell)}),
+                }
+            )
+            progress = RunProgress(sys.stderr, todo, args.jobs)
+
+            def report(cell: Cell, row: dict[str, object], number: int) -> None:
+                file.add({"run": run, **row})
+                progress(cell, row, number)
+
+            try:
+                Runner(args.jobs).run(todo, report)
+            except KeyboardInterrupt:
+                print("interrupted; go on with --resume", file=sys.stderr)
+                return INTERRUPTED
+            finally:
+                progress.close()
+    return _summarise(path)
+
+
+def _chosen(suite: Suite, only: Sequence[str], methods: Sequence[str]) -> tuple[Cell, ...]:
+    known = {cell.method for cell in suite.cells()}
+    for method in methods:
+        if method not in known:
+            raise InputError(
+                "not a method of this suite",
+                field="--method",
+                value=method,
+                expected="one of " + ", ".join(sorted(known)),
+            )
+    chosen = tuple(
+        cell
+        for cell in suite.cells()
+        if all(text in cell.label for text in only) and (not methods or cell.method in methods)
+    )
+    if not chosen:
+        raise InputError("no cell is left", field="--only", value=list(only))
+    return chosen
+
+
+def _captions(cells: Sequence[Cell]) -> dict[str, str]:
+    return {name: CAPTIONS[name] for name in sorted({c.method for c in cells}) if name in CAPTIONS}
+
+
+def _summarise(path: Path) -> int:
+    """Print the tables; a defect (wrong, crashed, error, contradiction) shows in the exit code."""
+    results = read_results(path)
+    print(report_text(results))
+    print(f"\n{path}")
+    defects = [row for row in results.rows if row["outcome"] in ("wrong", "crashed", "error")]
+    return WORSE if defects or contradictions(results.rows) else FOUND
