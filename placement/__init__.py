@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from placement import testing as testing
     from placement import workloads as workloads
     from placement.analysis.compare_methods import compare as compare
-    from placement.analysis.sweep import pareto as pareto
+    from placement.analysis.pareto_frontier import pareto as pareto
     from placement.analysis.sweep import sweep as sweep
     from placement.api import evaluate as evaluate
     from placement.api import load as load
@@ -97,7 +97,7 @@ _HOME = {
     "Problem": "placement.problem",
     "Status": "placement.status",
     "Termination": "placement.status",
-    "pareto": "placement.analysis.sweep",
+    "pareto": "placement.analysis.pareto_frontier",
     "sweep": "placement.analysis.sweep",
 }
 

@@ -31,6 +31,7 @@ RANKS: dict[str, dict[str, int]] = {
         "placement.online": 1,
         "placement.datasets.distance_rtt": 1,
         "placement.evaluation": 2,
+        "placement.method_options": 2,
         "placement.workloads": 2,
         "placement.quorumstore": 2,
         "placement.problem": 3,

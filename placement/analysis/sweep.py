@@ -1,9 +1,7 @@
-"""How many replicas? One problem per number of replicas and voters, and latency against money.
+"""How many replicas? One problem per number of replicas and voters.
 
-:func:`sweep` solves a grid and says what one more replica brings. :func:`pareto` finds the exact
-frontier of latency and cost by the ε-constraint method (Haimes, Lasdon and Wismer, IEEE Trans. SMC
-1(3), 1971): minimise the latency, then again with a budget just below the cost of what came out,
-until nothing is left; points that are dominated are removed.
+:func:`sweep` solves a grid and says what one more replica brings;
+:mod:`placement.analysis.pareto_frontier` finds the frontier of latency and cost.
 """
 
 from __future__ import annotations
@@ -17,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.checks import elements, function, mapping, whole
+from placement.analysis.varied_counts import (
+    check_question,
+    plan_columns,
+    voter_counts,
+    whole_numbers,
+    with_counts,
+)
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import repaired
 from placement.methods import (
@@ -28,17 +32,16 @@ from placement.methods import (
     load_method,
     prepare_batch,
     run,
-    solve,
 )
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.status import OPTIMALITY_TOLERANCE, Status, Termination
+from placement.status import Termination
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PARETO_COLUMNS", "SWEEP_COLUMNS", "pareto", "sweep"]
+__all__ = ["SWEEP_COLUMNS", "sweep"]
 
 SWEEP_COLUMNS = (
     "replicas",
@@ -59,28 +62,9 @@ SWEEP_COLUMNS = (
 )
 """Columns of a sweep; see :func:`sweep`."""
 
-PARETO_COLUMNS = (
-    "cost",
-    "mean_latency",
-    "score",
-    "status",
-    "bound",
-    "gap",
-    "replicas",
-    "voters",
-    "seconds",
-    "leader",
-    "voter_sites",
-    "replica_sites",
-)
-"""Columns of a frontier; see :func:`pareto`."""
-
 _REALS = ("score", "mean_latency", "gain", "gain_percent", "bound", "gap", "cost", "seconds")
 _OBJECTS = ("leader", "voter_sites", "replica_sites")
 _TEXTS = ("status", "reason")
-
-_BUDGET_STEP = 4e-9
-"""Relative; costs that differ by less are the same cost (budgets are kept to a relative 1e-9)."""
 
 
 def sweep(
@@ -132,7 +116,7 @@ def sweep(
     over. A gain between two optimal cells is proven; otherwise it is the difference of the best
     plans known, and the gaps say how far it can be off.
     """
-    _checked(question, progress, settings)
+    check_question(question, progress, settings)
     chosen = load_method(method)  # a name that does not exist is an error of the whole
     given: dict[str, object] = {name: setting.default for name, setting in chosen.settings.items()}
     if "certificate" in chosen.settings:
@@ -155,8 +139,8 @@ def sweep(
 
     rows: list[dict[str, object]] = []
     stopped = False
-    sizes = sorted(set(_whole_numbers(replicas, "replicas")))
-    for count in _voter_counts(question, voters):
+    sizes = sorted(set(whole_numbers(replicas, "replicas")))
+    for count in voter_counts(question, voters):
         before: Plan | None = None
         previous = -1
         answer = chosen.in_session()
@@ -182,7 +166,7 @@ def sweep(
                     if not isinstance(asked, Problem):
                         raise asked
                     plan = ask(answer, asked, before)
-                    row.update(_facts(plan))
+                    row.update(plan_columns(plan))
                     row.update(
                         voters=plan.problem.rules.voters,
                         seconds=plan.seconds + share,
@@ -219,7 +203,7 @@ def _cells(
             continue
         try:
             if last is None:
-                last = _with_counts(question, size, count)
+                last = with_counts(question, size, count)
             else:
                 last = last.replace(replicas=size)
             yield size, last
@@ -254,185 +238,12 @@ def _text() -> Any:
     return pd.Series(["text"]).dtype
 
 
-def _checked(
-    question: Instance | Problem,
-    progress: Callable[..., None] | None,
-    settings: Mapping[str, object] | None,
-) -> None:
-    """Check types, and refuse a percentile, whose gains would be shown as those of the mean."""
-    if not isinstance(question, (Instance, Problem)):
-        raise InputError(
-            "not a question",
-            field="question",
-            value=question,
-            expected="a placement.Instance or a placement.Problem",
-        )
-    if progress is not None:
-        function(progress, "progress")
-    if settings is not None:
-        mapping(settings, "settings")
-    if isinstance(question, Problem) and question.objective.kind == "percentile":
-        raise UnsupportedError(
-            "sweeps and frontiers are about the mean latency, not "
-            f"{question.objective.describe()}: solve for each number of replicas instead"
-        )
-
-
 def _empty_row(size: int, count: int | None) -> dict[str, object]:
     row: dict[str, object] = dict.fromkeys(SWEEP_COLUMNS, math.nan)
     row.update(
         replicas=size, voters=count, leader=None, voter_sites=(), replica_sites=(), reason=""
     )
     return row
-
-
-def pareto(
-    question: Instance | Problem,
-    *,
-    replicas: Iterable[int] | int,
-    voters: Iterable[int] | int | None = None,
-    method: str = "exact",
-    points: int | None = None,
-    time_limit: float | None = None,
-    gap_limit: float = 0.0,
-    seed: int = 0,
-    threads: int = 1,
-    progress: Callable[[float, Progress], None] | None = None,
-    settings: Mapping[str, object] | None = None,
-) -> pd.DataFrame:
-    """Find the plans that no other beats in both latency and cost.
-
-    Parameters
-    ----------
-    question
-        An instance with prices, or a problem on one. A budget of the problem bounds the frontier;
-        a weight of cost in the objective is set aside.
-    replicas, voters
-        Numbers among which the plans may choose; as in :func:`sweep`.
-    method
-        Name of a registered method that takes budgets.
-    points
-        Most solves per number of voters (and per run of numbers of replicas without a hole); None:
-        until nothing cheaper exists.
-    time_limit, gap_limit, seed, threads, settings
-        For each solve, as in :func:`placement.solve`.
-    progress
-        Called with (budget of this solve, infinite at first; report).
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per point, cheapest first, columns as in :func:`sweep` with the numbers of replicas
-        and voters of each plan. ``table.attrs["complete"]`` says whether every solve was proven and
-        none is missing: then no point of the frontier is missing either, up to costs that differ
-        by less than a relative 4e-9. Otherwise ``status`` and ``gap`` of the rows say how sure each
-        is.
-
-    Raises
-    ------
-    InputError
-        Without prices.
-
-    Notes
-    -----
-    One solve per point, and one more for every dearer plan of the same latency that is found first.
-    """
-    import pandas as pd
-
-    _checked(question, progress, settings)
-    if points is not None:
-        whole(points, "points", minimum=1)
-    instance = question if isinstance(question, Instance) else question.instance
-    if instance.prices is None:
-        raise InputError(
-            "a frontier of latency and cost needs prices",
-            field="instance",
-            value=instance.name,
-            expected="an instance with prices (Instance(prices=Prices(…)))",
-        )
-    start = math.inf
-    if isinstance(question, Problem) and question.budget is not None:
-        start = question.budget
-
-    def ask(problem: Problem, budget: float) -> Plan:
-        return solve(
-            problem.replace(budget=None if math.isinf(budget) else budget, cost_weight=0.0),
-            method,
-            time_limit=time_limit,
-            gap_limit=gap_limit,
-            seed=seed,
-            threads=threads,
-            progress=None if progress is None else _at_budget(progress, budget),
-            settings=settings,
-        )
-
-    sizes = sorted(set(_whole_numbers(replicas, "replicas")))
-    plans: list[Plan] = []
-    complete = True
-    try:
-        for count in _voter_counts(question, voters):
-            least = count if count is not None else 1
-            for span in _runs([size for size in sizes if size >= least]):
-                problem = _with_counts(question, span, count)
-                for solves, plan in enumerate(_cheaper_and_cheaper(problem, ask, start), 1):
-                    complete = complete and plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
-                    if plan.found:
-                        plans.append(plan)
-                    if plan.termination is Termination.INTERRUPTED:
-                        raise KeyboardInterrupt
-                    if points is not None and solves >= points:
-                        complete = complete and not plan.found
-                        break
-    except KeyboardInterrupt:
-        complete = False
-    rows = [
-        {**_facts(plan), "replicas": len(plan.replicas), "voters": len(plan.voters)}
-        for plan in _undominated(plans)
-    ]
-    table = pd.DataFrame(rows, columns=list(PARETO_COLUMNS))
-    table.attrs.update(complete=complete, currency=instance.prices.currency)
-    return table
-
-
-def _cheaper_and_cheaper(
-    problem: Problem, ask: Callable[[Problem, float], Plan], budget: float
-) -> Iterator[Plan]:
-    """Yield the best plan within the budget, then within just less than that cost, and so on.
-
-    The last one has no configuration, unless the one before costs nothing.
-    """
-    while budget >= 0:
-        plan = ask(problem, budget)
-        yield plan
-        if not plan.found:
-            return
-        budget = plan.cost - _BUDGET_STEP * (1 + plan.cost)
-
-
-def _undominated(plans: Sequence[Plan]) -> list[Plan]:
-    """Keep the plans that none beats in cost and latency, cheapest first, one of those that tie."""
-    kept: list[Plan] = []
-    for plan in sorted(plans, key=lambda plan: (plan.cost, plan.objective)):
-        if not kept or plan.objective < kept[-1].objective * (1 - OPTIMALITY_TOLERANCE):
-            kept.append(plan)
-    return kept
-
-
-def _facts(plan: Plan) -> dict[str, object]:
-    """Columns that both tables share."""
-    priced = plan.problem.instance.prices is not None and plan.found
-    return {
-        "status": plan.status.value,
-        "score": plan.score if plan.found else math.nan,
-        "mean_latency": plan.mean_latency,
-        "bound": plan.bound,
-        "gap": plan.gap if plan.found else math.nan,
-        "cost": plan.cost if priced else math.nan,
-        "seconds": plan.seconds,
-        "leader": plan.leader,
-        "voter_sites": plan.voters,
-        "replica_sites": plan.replicas,
-    }
 
 
 def _gain(before: Plan, after: Plan) -> dict[str, object]:
@@ -446,60 +257,7 @@ def _gain(before: Plan, after: Plan) -> dict[str, object]:
     }
 
 
-def _with_counts(
-    question: Instance | Problem, replicas: int | tuple[int, int], voters: int | None
-) -> Problem:
-    if isinstance(question, Instance):
-        return Problem(question, replicas=replicas, voters=3 if voters is None else voters)
-    if voters is None:
-        return question.replace(replicas=replicas)
-    return question.replace(replicas=replicas, voters=voters)
-
-
-def _voter_counts(
-    question: Instance | Problem, voters: Iterable[int] | int | None
-) -> list[int | None]:
-    """Numbers of voters; None stands for those of the problem, which may be given by name."""
-    if voters is not None:
-        return [*sorted(set(_whole_numbers(voters, "voters")))]
-    if isinstance(question, Instance):
-        return [3]
-    return [question.rules.voters if isinstance(question.voters, int) else None]
-
-
-def _whole_numbers(values: Iterable[int] | int, field: str) -> list[int]:
-    if isinstance(values, (int, float)):
-        values = (values,)  # a fraction is refused below
-    numbers = []
-    for value in elements(values, field, "whole numbers >= 1"):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise InputError(
-                "not a possible number", field=field, value=value, expected="whole numbers >= 1"
-            )
-        numbers.append(whole(value, field, minimum=1))
-    if not numbers:
-        raise InputError("none given", field=field, expected="at least one number")
-    return numbers
-
-
-def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Split ascending numbers into ranges without holes."""
-    runs: list[tuple[int, int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], number)
-        else:
-            runs.append((number, number))
-    return runs
-
-
 def _in_cell(
     progress: Callable[[int, int, Progress], None], size: int, count: int
 ) -> Callable[[Progress], None]:
     return lambda report: progress(size, count, report)
-
-
-def _at_budget(
-    progress: Callable[[float, Progress], None], budget: float
-) -> Callable[[Progress], None]:
-    return lambda report: progress(budget, report)

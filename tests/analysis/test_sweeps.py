@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import placement
 from placement import Instance, Prices, Problem, Progress, Termination
+from placement.analysis import pareto_frontier
 from placement.analysis import sweep as sweeps
 from placement.errors import InputError
 from placement.feasibility.feasible_plans import violations
@@ -279,7 +280,7 @@ def test_the_frontier_is_the_one_of_all_configurations(method, whole):
     instance = world(whole=whole)
     truth = frontier([*everything(instance, range(1, 6), 1), *everything(instance, range(2, 6), 2)])
     table = placement.pareto(instance, replicas=range(1, 6), voters=[1, 2], method=method)
-    assert list(table.columns) == list(sweeps.PARETO_COLUMNS)
+    assert list(table.columns) == list(pareto_frontier.PARETO_COLUMNS)
     assert table.attrs["complete"]
     assert set(table["status"]) == {"optimal"}
     assert np.allclose(table["cost"], [cost for cost, _ in truth])
@@ -326,13 +327,13 @@ def test_no_prices_no_frontier():
 
 
 def test_interrupting_a_frontier_keeps_its_points(monkeypatch):
-    true_solve = sweeps.solve
+    true_solve = pareto_frontier.solve
 
     def pressed(problem, *args, **kwargs):
         plan = true_solve(problem, *args, **kwargs)
         return plan.replace(termination=Termination.INTERRUPTED)
 
-    monkeypatch.setattr(sweeps, "solve", pressed)
+    monkeypatch.setattr(pareto_frontier, "solve", pressed)
     table = placement.pareto(world(), replicas=[2, 3], voters=1, method="exhaustive")
     assert len(table) == 1
     assert not table.attrs["complete"]

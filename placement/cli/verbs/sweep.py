@@ -92,7 +92,8 @@ def counts(values: Sequence[str]) -> tuple[int, ...] | None:
 
 def run(args: argparse.Namespace) -> int:
     """Sweep, write, print."""
-    from placement.analysis.sweep import pareto, sweep
+    from placement.analysis.pareto_frontier import pareto
+    from placement.analysis.sweep import sweep
 
     check_table_targets(args)
     problem, sizes, voters = _question(args, instance_from(args))
