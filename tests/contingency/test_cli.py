@@ -106,7 +106,9 @@ def test_one_key(capsys, rtts):
     for model, contingency in (("--normal", False), ("--worst", True)):
         found = run_json(capsys, "contingency", "quorum", rtts, *KEY, model)
         rules = StoreRules(contingency)
-        truth = place(QuorumProblem(rtt, [5, 3, 1, 0], [1, 0, 0, 0], sites="abcd", rules=rules))
+        truth = place(
+            QuorumProblem(rtt, [5, 3, 1, 0], [1, 0, 0, 0], sites=tuple("abcd"), rules=rules)
+        )
         assert (found["value_ms"], found["replicas"]) == (truth.value, list(truth.replicas))
         assert (found["n"], found["r"], found["w"]) == (
             len(truth.replicas),
@@ -174,7 +176,7 @@ def test_every_goal_of_the_library(capsys, rtts, prices, options, goal, model):
     storage = goal.pop("storage", None)
     target = Target(goal.pop("target", "threshold"))
     problem = QuorumProblem(
-        RTT, [5, 3, 1, 0], [1, 0, 0, 0], sites="abcd",
+        RTT, [5, 3, 1, 0], [1, 0, 0, 0], sites=tuple("abcd"),
         rules=StoreRules(model == "--worst"), goal=Goal(target, **goal),
         prices=TrafficPrices(TRAFFIC, storage) if "--traffic" in options else None,
     )  # fmt: skip
