@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import time
 from collections.abc import Callable
 
@@ -53,7 +52,7 @@ from benchmarks.harness.pictures import (
     share_of,
     weighted_quantile,
 )
-from benchmarks.harness.result_files import save_json
+from benchmarks.harness.result_files import read_json, save_json
 from benchmarks.harness.study import Study
 from formulations.quorumstore.optimal_ties import tie_envelope
 from placement.errors import InputError
@@ -337,7 +336,7 @@ def _run_study(args: argparse.Namespace) -> int:
 
 def record(name: str, run: dict[str, object], outcome: Outcome) -> None:
     """Keep the table of an experiment, and what it ran on, beside the other results."""
-    found = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    found = read_json(RESULTS)
     found[name] = {"machine": describe(), **run, "table": outcome.lines}
     save_json(RESULTS, dict(sorted(found.items())))
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import csv
 import math
 import statistics
 import subprocess
@@ -41,7 +40,7 @@ from benchmarks.exact.speed_table import note_runs, write_table
 from benchmarks.harness.data_folders import add_folder, folder
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.memory import most_memory, watch_memory
-from benchmarks.harness.result_files import RESULTS, save_csv
+from benchmarks.harness.result_files import RESULTS, read_rows, save_csv
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import demand, world
 from benchmarks.harness.timing import command
@@ -353,10 +352,7 @@ HEAD = ["group", "question", "cpu_s", "wall_s", "status", "gap", "nodes", "memor
 def _write(path: Path, rows: Sequence[Row]) -> None:
     """Write the rows, and keep those that the file has of groups that were not run."""
     new = {row.group for row in rows}
-    kept: list[list[str]] = []
-    if path.exists():
-        with path.open(newline="", encoding="utf-8") as file:
-            kept = [line for line in csv.reader(file) if line[0] not in {*new, HEAD[0]}]
+    kept = [list(row.values()) for row in read_rows(path) if row["group"] not in new]
     kept += [
         [
             row.group,

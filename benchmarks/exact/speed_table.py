@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from benchmarks.harness.doc_pages import put_between
+from benchmarks.harness.doc_pages import markdown_table, put_between
 from benchmarks.harness.machine import describe, sentence
-from benchmarks.harness.result_files import save_json
+from benchmarks.harness.result_files import read_json, read_rows, save_json
 
 __all__ = ["BEGIN", "END", "FIRST", "GROUPS", "note_runs", "table", "write_table"]
 
@@ -36,6 +34,18 @@ GROUPS: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 """Group of the file -> what it is, and the median and worst time aimed at."""
 
+HEADS = (
+    "sites × clients",
+    "questions",
+    "proven",
+    "largest gap",
+    "median",
+    "worst",
+    "together",
+    "aim",
+    "the worst",
+)
+
 LARGEST = "1000 x 5000"
 """Group whose memory the table tells."""
 
@@ -57,7 +67,7 @@ def note_runs(path: Path, groups: Iterable[str], repeat: int, first: float | Non
     first
         Seconds from the start of a fresh interpreter to its first plan; None: not measured.
     """
-    runs = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    runs = read_json(path)
     machine = describe()
     for group in groups:
         runs[group] = {"repeat": repeat, "machine": machine}
@@ -83,11 +93,7 @@ def table(rows: Iterable[Mapping[str, str]], runs: Mapping[str, Mapping[str, obj
     groups: dict[str, list[Mapping[str, str]]] = defaultdict(list)
     for row in rows:
         groups[row["group"]].append(row)
-    lines = [
-        "| sites × clients | questions | proven | largest gap | median | worst | together | aim "
-        "| the worst |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    body = []
     for group, (what, aim) in GROUPS.items():
         found = groups.get(group)
         if not found:
@@ -105,8 +111,8 @@ def table(rows: Iterable[Mapping[str, str]], runs: Mapping[str, Mapping[str, obj
             aim,
             f"{worst['question']}, {int(worst['nodes']):,} nodes" if len(found) > 1 else "",
         )
-        lines.append("| " + " | ".join(cells) + " |")
-    lines.append("")
+        body.append(cells)
+    lines = [markdown_table(HEADS, body), ""]
     memory = [float(row["memory_mb"]) for row in groups.get(LARGEST, ())]
     if memory:
         lines.append(f"Most memory at {GROUPS[LARGEST][0]}: {max(memory):,.0f} MB.")
@@ -127,6 +133,4 @@ def table(rows: Iterable[Mapping[str, str]], runs: Mapping[str, Mapping[str, obj
 
 def write_table(page: Path, results: Path, runs: Path) -> None:
     """Put the table between its marks on a page."""
-    with results.open(newline="", encoding="utf-8") as file:
-        shown = table(list(csv.DictReader(file)), json.loads(runs.read_text(encoding="utf-8")))
-    put_between(page, BEGIN, END, shown)
+    put_between(page, BEGIN, END, table(read_rows(results), read_json(runs)))

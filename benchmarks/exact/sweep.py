@@ -26,7 +26,6 @@ slowest cell.
 from __future__ import annotations
 
 import argparse
-import csv
 import gc
 import math
 import statistics
@@ -37,9 +36,9 @@ from pathlib import Path
 
 import placement
 from benchmarks.harness.data_folders import add_folder
-from benchmarks.harness.doc_pages import put_between
+from benchmarks.harness.doc_pages import markdown_table, put_between
 from benchmarks.harness.machine import ROOT, describe, sentence
-from benchmarks.harness.result_files import save_csv
+from benchmarks.harness.result_files import Row, read_rows, save_csv
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import NETWORKS, world
 from placement import Instance, Problem
@@ -71,8 +70,6 @@ HEADS = (
     "sweep / slowest",
     "machine",
 )
-
-Row = dict[str, str]
 
 
 def _instance(name: str, mix: str) -> Instance | None:
@@ -160,11 +157,7 @@ def rows(name: str, voters: Sequence[int], repeat: int) -> Iterator[Row]:
 
 def table(found: Sequence[Row]) -> str:
     """Return the rows as a Markdown table, one line per set and |V|, and what they ran on."""
-    lines = [
-        "| set, sites | \\|V\\| | sweep / slowest: median of the mixes | least | most | "
-        "slowest single, ms | sweep, ms |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = []
     for name, sites, voters in dict.fromkeys((r["set"], r["sites"], r["voters"]) for r in found):
         group = [r for r in found if (r["set"], r["voters"]) == (name, voters)]
         group.sort(key=lambda row: float(row["sweep / slowest"]))
@@ -176,18 +169,16 @@ def table(found: Sequence[Row]) -> str:
                 [float(row[head]) for row in group] for head in ("slowest single ms", "sweep ms")
             )
         ]
-        cells = (f"{name}, {sites}", voters, f"{ratio:.1f}", *ends, *ranges)
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append((f"{name}, {sites}", voters, f"{ratio:.1f}", *ends, *ranges))
+    ratios = ("sweep / slowest: median of the mixes", "least", "most")
+    heads = ("set, sites", "\\|V\\|", *ratios, "slowest single, ms", "sweep, ms")
     machines = dict.fromkeys(row["machine"] for row in found)
-    return "\n".join([*lines, "", *machines])
+    return "\n".join([markdown_table(heads, lines), "", *machines])
 
 
 def _written(path: Path, new: Sequence[Row], name: str) -> list[Row]:
     """Write the rows of a set, if there are any, in place of those that the file has of it."""
-    kept: list[Row] = []
-    if path.exists():
-        with path.open(newline="", encoding="utf-8") as file:
-            kept = [row for row in csv.DictReader(file) if row["set"] != name or not new]
+    kept = [row for row in read_rows(path) if row["set"] != name or not new]
     both = sorted([*kept, *new], key=lambda row: SETS.index(row["set"]))
     save_csv(path, HEADS, ([row[head] for head in HEADS] for row in both))
     return both
@@ -205,9 +196,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run_study(asked: argparse.Namespace) -> int:
     """Run the benchmark."""
     if asked.write_docs:
-        with asked.results.open(newline="", encoding="utf-8") as file:
-            shown = table(list(csv.DictReader(file)))
-        put_between(PAGE, BEGIN, END, shown)
+        put_between(PAGE, BEGIN, END, table(read_rows(asked.results)))
         return 0
     placement.sweep(placement.load("world27"), replicas=[3, 4], voters=3)  # imports
     found: list[Row] = []

@@ -23,6 +23,7 @@ import numpy as np
 
 import placement
 from benchmarks.harness import machine
+from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import save_json, save_text
 from benchmarks.harness.study import Study
@@ -253,19 +254,16 @@ def _start_up(runs: int) -> Iterator[Row]:
 
 def _table(rows: Sequence[Row]) -> str:
     """Return the rows as a Markdown table."""
-    lines = [
-        "| what | size | least | median | processor | runs | target | check |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    lines = []
     for row in rows:
         target = "" if row.target is None else f"< {row.target:g} s"
         # The sizes of sets are written with bars, which would end a cell.
         size = row.size.replace("|", "\\|")
-        lines.append(
-            f"| {row.what} | {size} | {row.timing.least:.3f} s | {row.timing.median:.3f} s "
-            f"| {row.timing.cpu:.3f} s | {row.timing.runs} | {target} | {row.note} |"
-        )
-    return "\n".join(lines)
+        timing = row.timing
+        times = (f"{seconds:.3f} s" for seconds in (timing.least, timing.median, timing.cpu))
+        lines.append((row.what, size, *times, timing.runs, target, row.note))
+    heads = ("what", "size", "least", "median", "processor", "runs", "target", "check")
+    return markdown_table(heads, lines)
 
 
 def _page(rows: Sequence[Row], seed: int, described: dict[str, object]) -> str:

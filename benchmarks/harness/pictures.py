@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.harness.doc_pages import markdown_table
 from placement.checks import BoolArray, FloatArray
 from placement.report.charts.palette import METHODS
 
@@ -51,8 +52,7 @@ def cdf(axes: Any, values: Sequence[float], label: str, colour: str, style: str 
 
 def rows(header: Sequence[str], body: Sequence[Sequence[object]]) -> list[str]:
     """Return a Markdown table."""
-    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-    return [*lines, *("| " + " | ".join(str(cell) for cell in row) + " |" for row in body)]
+    return markdown_table(header, body).splitlines()
 
 
 def ms(values: Sequence[float] | FloatArray, quantile: float = 0.5) -> str:

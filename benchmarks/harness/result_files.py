@@ -1,4 +1,4 @@
-"""Write tables and documents of results, each file whole or not at all."""
+"""Read and write tables and documents of results; a file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,14 +7,78 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from benchmarks.harness.machine import ROOT
 from placement.io.formats.files import write_file
 
-__all__ = ["RESULTS", "save_csv", "save_json", "save_text"]
+__all__ = [
+    "RESULTS",
+    "Row",
+    "read_json",
+    "read_rows",
+    "rows_of",
+    "save_csv",
+    "save_json",
+    "save_text",
+]
+
+Row: TypeAlias = dict[str, str]
+"""Row of a table of results: name of the column -> text of the cell."""
 
 RESULTS = ROOT / "benchmarks" / "results"
 """Folder of the committed results."""
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Return the rows of a CSV; no rows when there is no such file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def rows_of(rows: Iterable[Row], suite: str, **wanted: str | float) -> list[Row]:
+    """Return the rows of a suite whose columns have the wanted values.
+
+    Parameters
+    ----------
+    rows
+        Rows with a column "suite".
+    suite
+        Its value.
+    **wanted
+        Column -> value; a number is compared as a number.
+    """
+    return [
+        row
+        for row in rows
+        if row["suite"] == suite
+        and all(
+            row[column] == value if isinstance(value, str) else float(row[column]) == value
+            for column, value in wanted.items()
+        )
+    ]
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return a document of JSON; an empty one when there is no such file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+    if not path.exists():
+        return {}
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return document
 
 
 def save_text(path: Path, text: str) -> None:

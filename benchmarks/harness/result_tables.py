@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import sentence
 from placement.report.result_file import (
     Results,
@@ -141,11 +142,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, markdown: bool
         words = ("method", "not answered", "script", "outcome", "reason")
         numbers = [i for i, name in enumerate(head) if name not in words]
         return table(head, rows, right=numbers, width=130)
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    lines.extend(
-        "| " + " | ".join(escape(cell).replace("|", "\\|") for cell in row) + " |" for row in rows
-    )
-    return "\n".join(lines)
+    cells = ([escape(cell).replace("|", "\\|") for cell in row] for row in rows)
+    return markdown_table(head, cells, rule=" --- ")
 
 
 def _percent(value: float) -> str:

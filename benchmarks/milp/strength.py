@@ -31,6 +31,7 @@ from pathlib import Path
 import numpy as np
 
 import placement
+from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import describe
 from benchmarks.harness.result_files import RESULTS, save_csv, save_json, save_text
 from benchmarks.harness.study import Study
@@ -144,13 +145,6 @@ def _result(plan: Plan | None) -> str:
     return f"gap {100 * plan.gap:.2g} %"
 
 
-def markdown(rows: Sequence[Row]) -> str:
-    """Return the table as Markdown."""
-    lines = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
-    lines += ["| " + " | ".join(map(str, dataclasses.astuple(row))) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
 def world(name: str, mix: str) -> Instance:
     """Return a bundled data set, or for `globeN` N random sites on a globe.
 
@@ -182,7 +176,8 @@ def world(name: str, mix: str) -> Instance:
 def save(rows: Sequence[Row], about: dict[str, object], folder: Path, name: str) -> None:
     """Write rows as CSV and Markdown, and what they were made on as JSON."""
     save_csv(folder / f"{name}.csv", HEADINGS, map(dataclasses.astuple, rows))
-    save_text(folder / f"{name}.md", markdown(rows))
+    table = markdown_table(HEADINGS, map(dataclasses.astuple, rows))
+    save_text(folder / f"{name}.md", table + "\n")
     save_json(folder / f"{name}.json", about)
 
 

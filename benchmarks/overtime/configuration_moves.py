@@ -21,6 +21,7 @@ import numpy as np
 
 import placement
 from benchmarks.harness import machine
+from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import save_json
 from benchmarks.harness.study import Study
@@ -159,10 +160,9 @@ def measure(seed: int) -> list[dict[str, object]]:
 def table(rows: Sequence[dict[str, object]]) -> str:
     """Return the means over tenants as a Markdown table."""
     names = list(dict.fromkeys(str(row["rule"]) for row in rows))
-    lines = ["| rule | " + " | ".join(f"prices × {level:g}" for level in LEVELS) + " |",
-             "|---" * (1 + len(LEVELS)) + "|"]  # fmt: skip
+    lines = []
     for name in names:
-        cells = []
+        cells = [name]
         for level in LEVELS:
             among = [row for row in rows if row["rule"] == name and row["prices"] == level]
             gaps: FloatArray = np.array([row["gap_percent"] for row in among], dtype=float)
@@ -170,8 +170,8 @@ def table(rows: Sequence[dict[str, object]]) -> str:
             cells.append(
                 f"{gaps.mean():.2f} % (worst {gaps.max():.1f} %), {moves.mean():.1f} moves"
             )
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append(cells)
+    return markdown_table(["rule", *(f"prices × {level:g}" for level in LEVELS)], lines)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 
 import placement
 from benchmarks.harness import machine
+from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import save_json
 from benchmarks.harness.study import Study
@@ -197,29 +198,33 @@ def tables(document: Mapping[str, object]) -> str:
     assert isinstance(prices, list)
     assert isinstance(classes, list)
     assert isinstance(grid, list)
-    lines = [
-        "| rule | " + " | ".join(f"{each['outage_seconds']:g} s" for each in prices) + " |",
-        "|---" * (1 + len(prices)) + "|",
-    ]
+    rules = []
     for name in prices[0]["rows"]:
         rows = [each["rows"][name] for each in prices]
         cells = [f"{row['gap_percent_mean']:.2f} % ({row['moves_per_day']:.1f})" for row in rows]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        rules.append([name, *cells])
     names = [name for name in classes[0] if name not in ("clock", "footprint", "databases")]
     shown = [name for name in names if name != "optimum in hindsight"]
-    lines += ["", "| clock, clients | databases | " + " | ".join(shown) + " |"]
-    lines.append("|---" * (2 + len(shown)) + "|")
-    for row in classes:
-        cells = [f"{row[name]:.2f} %" for name in shown]
-        head = f"| {row['clock']}, {row['footprint']} | {row['databases']} | "
-        lines.append(head + " | ".join(cells) + " |")
-    lines += ["", "| decay τ | " + " | ".join(f"H = {h:g}" for h in HORIZONS) + " |"]
-    lines.append("|---" * (1 + len(HORIZONS)) + "|")
+    by_kind = [
+        (
+            f"{row['clock']}, {row['footprint']}",
+            row["databases"],
+            *(f"{row[name]:.2f} %" for name in shown),
+        )
+        for row in classes
+    ]
+    decays = []
     for tau in DECAYS:
         key = tau if np.isfinite(tau) else "inf"
         cells = [f"{row['gap_percent_mean']:.2f} %" for row in grid if row["decay"] == key]
-        lines.append(f"| {key} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        decays.append([key, *cells])
+    return "\n\n".join(
+        [
+            markdown_table(["rule", *(f"{each['outage_seconds']:g} s" for each in prices)], rules),
+            markdown_table(["clock, clients", "databases", *shown], by_kind),
+            markdown_table(["decay τ", *(f"H = {h:g}" for h in HORIZONS)], decays),
+        ]
+    )
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ from typing import cast
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import save_json, save_text
+from benchmarks.harness.result_files import read_json, save_json, save_text
 from benchmarks.harness.study import Study
 from benchmarks.overtime.replay_experiments import fleets, memory, moving, speed, tier3
 from benchmarks.overtime.replay_figures import FIGURES, PAPER, Drawn, figure_1
@@ -69,9 +69,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run_study(asked: argparse.Namespace) -> int:
     """Run the benchmark and return the exit code."""
-    document: Document = {}
-    if RESULTS.exists() and not asked.quick:
-        document = json.loads(RESULTS.read_text(encoding="utf-8"))
+    document: Document = {} if asked.quick else read_json(RESULTS)
     drawn: dict[int, Drawn] = {}
     for part in () if asked.page else asked.only:
         started = time.process_time()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from benchmarks.harness import machine
+from benchmarks.harness.doc_pages import markdown_table
 
 __all__ = ["page", "table"]
 
@@ -15,9 +16,8 @@ Row = Mapping[str, object]
 def table(rows: Sequence[Row], heads: Mapping[str, str] | None = None) -> str:
     """Return rows as a Markdown table, with the columns and headings of `heads`, or all."""
     names = heads or {name: name for name in rows[0]}
-    lines = ["| " + " | ".join(names.values()) + " |", "|" + "---|" * len(names)]
-    lines += ["| " + " | ".join(_cell(row.get(name)) for name in names) + " |" for row in rows]
-    return "\n".join(lines)
+    cells = ([_cell(row.get(name)) for name in names] for row in rows)
+    return markdown_table(list(names.values()), cells)
 
 
 def _cell(value: object) -> str:

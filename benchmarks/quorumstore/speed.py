@@ -284,8 +284,8 @@ def _run_study(options: argparse.Namespace) -> int:
     if options.check:
         found = check(rtt, options.check, options.largest, options.seed, options.time_limit)
         if options.write:
-            rows = [row.values() for row in found]
-            save_csv(RESULTS / "quorumstore_check.csv", list(found[0]), rows)
+            cells = [row.values() for row in found]
+            save_csv(RESULTS / "quorumstore_check.csv", list(found[0]), cells)
         return int(any(row["verdict"] == "DIFFER" for row in found))
     if options.table:
         one = table(rtt, options.table, options.largest, options.seed, options.processes)

@@ -29,7 +29,7 @@ import placement
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import save_text
+from benchmarks.harness.result_files import read_json, save_text
 from benchmarks.harness.study import Study
 from benchmarks.harness.timing import repeat
 from benchmarks.tail.tables import tables
@@ -244,7 +244,7 @@ def _run_study(options: argparse.Namespace) -> int:
     """Run the benchmark; 0 when the target is met, else 1."""
     for part in () if options.show else options.part or PARTS:
         _measure(part, options.seeds, options.runs)
-    document = json.loads(RESULTS.read_text(encoding="utf-8"))
+    document = read_json(RESULTS)
     shown = tables(document)
     for name, table in shown.items():
         print(f"{name}\n\n{table}\n")
@@ -268,8 +268,7 @@ def _measure(part: str, seeds: int, runs: int) -> None:
     }[part]
     found = _collect(rows(), part)
     document: dict[str, object] = {"benchmark": "tail", "machines": {}}
-    if RESULTS.exists():
-        document |= json.loads(RESULTS.read_text(encoding="utf-8"))
+    document |= read_json(RESULTS)
     machines = document["machines"]
     assert isinstance(machines, dict)
     machines[part] = {**machine.describe(["numpy"]), "seeds": seeds}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from benchmarks.harness import machine
+from benchmarks.harness.doc_pages import markdown_table
 
 __all__ = ["tables"]
 
@@ -29,11 +30,6 @@ def tables(results: dict[str, Any]) -> dict[str, str]:
     return shown
 
 
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
-
-
 def _speed_table(rows: list[Row]) -> str:
     head = ["what", "spread", "bins of 1 ms", "processor", "runs", "target"]
     body = [
@@ -47,7 +43,7 @@ def _speed_table(rows: list[Row]) -> str:
         ]
         for row in rows
     ]
-    return _markdown(head, body)
+    return markdown_table(head, body)
 
 
 def _by(rows: list[Row], *keys: str) -> Iterator[tuple[list[str], list[Row]]]:
@@ -78,7 +74,7 @@ def _gap_table(rows: list[Row]) -> str:
                 f"{100 * np.median(mean):.1f} %",
             ]
         )
-    return _markdown(head, body)
+    return markdown_table(head, body)
 
 
 def _leader_table(rows: list[Row]) -> str:
@@ -117,7 +113,7 @@ def _leader_table(rows: list[Row]) -> str:
                 ),
             ]
         )
-    return _markdown(head, body)
+    return markdown_table(head, body)
 
 
 def _plan_table(rows: list[Row]) -> str:
@@ -142,4 +138,4 @@ def _plan_table(rows: list[Row]) -> str:
                 str(int((gap <= 1e-9).sum())),
             ]
         )
-    return _markdown(head, body)
+    return markdown_table(head, body)

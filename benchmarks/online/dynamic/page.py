@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import machine
+from benchmarks.harness.doc_pages import markdown_table
 
 __all__ = ["page"]
 
@@ -67,9 +68,7 @@ means over seeds with the least and the largest in brackets.
 
 
 def _grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+    return markdown_table(head, rows) + "\n"
 
 
 def _spread(values: Sequence[float], form: str = ".2f") -> str:

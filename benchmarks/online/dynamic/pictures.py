@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.harness.result_files import read_rows
 from placement.report.charts.palette import METHODS
 
 __all__ = ["pictures"]
@@ -18,8 +18,7 @@ _GREY = METHODS[7]
 
 
 def _columns(path: Path) -> dict[str, Any]:
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_rows(path)
     return {
         name: np.array([float(row[name]) if row[name] else np.nan for row in rows])
         for name in rows[0]

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import save_csv, save_json, save_text
+from benchmarks.harness.result_files import read_json, save_csv, save_json, save_text
 from benchmarks.harness.study import Study
 from benchmarks.online.dynamic import runs as runs
 from benchmarks.online.dynamic import tables as tables
@@ -138,10 +138,7 @@ PARTS: dict[str, Callable[[Sequence[int]], Any]] = {
 
 def _stored() -> dict[str, Any]:
     """What earlier runs have found."""
-    if not RESULTS.exists():
-        return {"benchmark": "online_dynamic", "parts": {}}
-    document: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return document
+    return read_json(RESULTS) or {"benchmark": "online_dynamic", "parts": {}}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

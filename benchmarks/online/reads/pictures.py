@@ -8,8 +8,9 @@ from typing import Any
 
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.pictures import COLOURS, axes_of
-from benchmarks.online.reads.rows import STRATEGIES, UNIFORM, mean, rows_of
-from benchmarks.online.reads.study import CLIENTS, HOT, LIVES, READS, SHARES, Row, X
+from benchmarks.harness.result_files import Row, rows_of
+from benchmarks.online.reads.rows import STRATEGIES, UNIFORM, mean
+from benchmarks.online.reads.study import CLIENTS, HOT, LIVES, READS, SHARES, X
 from placement.io.formats.files import write_file
 
 __all__ = ["FIGURES", "draw"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Sequence
 from fractions import Fraction
@@ -12,8 +11,9 @@ import numpy as np
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.pictures import rows as table
+from benchmarks.harness.result_files import Row, read_json, read_rows, rows_of, save_text
 from benchmarks.online.reads.pictures import draw
-from benchmarks.online.reads.rows import STRATEGIES, UNIFORM, mean, rows_of
+from benchmarks.online.reads.rows import STRATEGIES, UNIFORM, mean
 from benchmarks.online.reads.study import (
     CLIENTS,
     GATEWAYS,
@@ -23,11 +23,8 @@ from benchmarks.online.reads.study import (
     READS,
     RESULTS,
     SHARES,
-    Row,
     X,
-    read_rows,
 )
-from placement.io.formats.files import write_file
 from placement.online.reads import (
     Cluster,
     ReadProblem,
@@ -70,11 +67,11 @@ RETRIES = (
 def report(*, write_docs: bool) -> int:
     """Print the page; with `write_docs` write it, and draw the figures."""
     rows = read_rows(RESULTS)
-    head = json.loads(RESULTS.with_suffix(".json").read_text(encoding="utf-8"))
+    head = read_json(RESULTS.with_suffix(".json"))
     page = "\n".join(_page(rows, head)) + "\n"
     print(page)
     if write_docs:
-        write_file(PAGE, page.encode(), force=True)
+        save_text(PAGE, page)
         draw(rows)
     return 0
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from benchmarks.online.reads.study import Row, X
+from benchmarks.harness.result_files import Row
+from benchmarks.online.reads.study import X
 
-__all__ = ["STRATEGIES", "UNIFORM", "mean", "rows_of"]
+__all__ = ["STRATEGIES", "UNIFORM", "mean"]
 
 UNIFORM = f"uniform quorum, x = {X:.3g}"
 STRATEGIES = (
@@ -17,19 +18,6 @@ STRATEGIES = (
     ("strong quorum", UNIFORM, "1"),
 )
 """The four of the source: name, rule, whether strong."""
-
-
-def rows_of(rows: Iterable[Row], suite: str, **wanted: str | float) -> list[Row]:
-    """Rows of a suite whose columns have the wanted values, numbers compared as numbers."""
-    found = []
-    for row in rows:
-        same = (
-            row[column] == value if isinstance(value, str) else float(row[column]) == value
-            for column, value in wanted.items()
-        )
-        if row["suite"] == suite and all(same):
-            found.append(row)
-    return found
 
 
 def mean(rows: Sequence[Row], column: str) -> float:

@@ -12,18 +12,16 @@ reports; --write-docs also makes docs/benchmarks/online-reads.md and its figures
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import save_csv, save_json
+from benchmarks.harness.result_files import Row, read_rows, save_csv, save_json
 from benchmarks.harness.study import Study
 from formulations.online.reads import solve_compact
 from heuristics.online.reads import (
@@ -48,7 +46,7 @@ from placement.online.reads import (
     simulate,
 )
 
-__all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "WORLDS", "Cell", "Row", "cells", "read_rows"]
+__all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "WORLDS", "Cell", "cells"]
 
 RESULTS = ROOT / "benchmarks" / "results" / "online_reads.csv"
 X = 2 / 7
@@ -73,7 +71,6 @@ WORLDS = {
 }
 """For the comparison of rules: gateways carry 10, 40, 30, 10, 10 % of the load, node 0 leads."""
 
-Row = dict[str, str]
 COLUMNS = (
     "suite",
     "world",
@@ -281,16 +278,10 @@ def cells(only: Sequence[str]) -> list[Cell]:
     return [cell for name in only or SUITES for cell in SUITES[name]()]
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Rows of a file of results."""
-    with path.open(newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
-
-
 def run(only: Sequence[str], operations: int, seeds: int) -> int:
     """Simulate; suites that are not run keep the rows they have."""
     planned = cells(only)
-    kept = read_rows(RESULTS) if only and RESULTS.exists() else []
+    kept = read_rows(RESULTS) if only else []
     rows = [row for row in kept if row["suite"] not in only]
     began = time.perf_counter()
     total = len(planned) * seeds

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.harness.machine import ROOT
-from benchmarks.online.selection.study import Row
+from benchmarks.harness.result_files import Row
 from placement.report.charts.palette import METHODS
 
 __all__ = ["EPOCHS", "draw_epochs"]

@@ -2,47 +2,39 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from benchmarks.harness import machine
+from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import Row, read_json, read_rows, rows_of, save_text
 from benchmarks.online.selection.ladder import RESULTS as LADDER
 from benchmarks.online.selection.pictures import draw_epochs
 from benchmarks.online.selection.reference import GRID, ORIGINAL, POISSON, RATIOS, SETTINGS
-from benchmarks.online.selection.study import RESULTS, Row, read_rows
+from benchmarks.online.selection.study import RESULTS
 
 __all__ = ["FIGURE", "PAGE", "report"]
 
 PAGE = ROOT / "docs" / "benchmarks" / "online-selection.md"
 FIGURE = ROOT / "docs" / "figures" / "online-selection-ladder.png"
+_table = functools.partial(markdown_table, rule=" --- ")
 _LADDER = ("ECTF", "ECT", "ORA", "C3", "LOR", "RR")
 
 
 def report(*, write_docs: bool) -> int:
     """Print the page; with `write_docs` write it, and draw the figure."""
     rows = read_rows(RESULTS)
-    ladder = json.loads(LADDER.read_text(encoding="utf-8"))
-    head = json.loads(RESULTS.with_suffix(".json").read_text(encoding="utf-8"))
+    ladder = read_json(LADDER)
+    head = read_json(RESULTS.with_suffix(".json"))
     page = _page(rows, head, ladder)
     print(page)
     if write_docs:
-        PAGE.write_text(page, encoding="utf-8")
+        save_text(PAGE, page)
         _draw(ladder)
         draw_epochs(rows)
     return 0
-
-
-def _of(rows: Iterable[Row], suite: str, **wanted: float | str) -> list[Row]:
-    """Rows of a suite whose columns have the wanted values."""
-    found = [row for row in rows if row["suite"] == suite]
-    for column, value in wanted.items():
-        if isinstance(value, str):
-            found = [row for row in found if row[column] == value]
-        else:
-            found = [row for row in found if float(row[column]) == value]
-    return found
 
 
 def _spread(values: Sequence[float], digits: int = 1) -> str:
@@ -69,17 +61,12 @@ def _paired(rows: Iterable[Row], above: str, below: str, column: str) -> list[fl
     ]
 
 
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    body = ["| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *lines)]
-    return "\n".join(body)
-
-
 def _grid(rows: Sequence[Row]) -> tuple[str, str]:
     """The table of section one, and a sentence that counts how many means lie within the spread."""
     lines, near, total, beyond = [], 0, 0, []
     for epoch, policies in GRID.items():
         for policy, reference in policies.items():
-            mine = _of(rows, "grid", epoch_ms=epoch, policy=policy)
+            mine = rows_of(rows, "grid", epoch_ms=epoch, policy=policy)
             if not mine:
                 continue
             cells = [str(epoch), policy]
@@ -99,13 +86,14 @@ def _grid(rows: Sequence[Row]) -> tuple[str, str]:
     for name in ("mean", "p50", "p99", "p99.9"):
         head += [name, "reference"]
     said = f"{near} of {total} means lie within one between-seed deviation of the reference"
-    return _table(head, lines), said + ("; not " + ", ".join(beyond) if beyond else "") + "."
+    said += ("; not " + ", ".join(beyond) if beyond else "") + "."
+    return _table(head, lines), said
 
 
 def _ratios(rows: Sequence[Row], suite: str) -> str:
     lines = []
     for epoch, reference in POISSON.items():
-        mine = _of(rows, suite, epoch_ms=epoch)
+        mine = rows_of(rows, suite, epoch_ms=epoch)
         if not mine:
             continue
         cells = [str(epoch)]
@@ -135,7 +123,7 @@ def _poisson(rows: Sequence[Row]) -> str:
     for epoch, reference in POISSON.items():
         cells = [str(epoch)]
         for policy in ("ECTF", "ECT", "ORA", "C3", "LOR", "RR"):
-            mine = _of(rows, "poisson", epoch_ms=epoch, policy=policy)
+            mine = rows_of(rows, "poisson", epoch_ms=epoch, policy=policy)
             cells += [_spread(_values(mine, "p99")), f"{reference[f'{policy} p99'][0]:.1f}"]
         lines.append(cells)
     head = ["T"]
@@ -149,7 +137,7 @@ def _settings(rows: Sequence[Row]) -> str:
     for (clients, load, epoch), reference in SETTINGS.items():
         cells = [str(clients), f"{load:.2f}", str(epoch)]
         for policy, value in zip(("ORA", "C3", "LOR", "RR"), reference, strict=True):
-            mine = _of(
+            mine = rows_of(
                 rows, "settings", clients=clients, utilisation=load, epoch_ms=epoch, policy=policy
             )
             cells += [_spread(_values(mine, "p99")), f"{value:.1f}"]
@@ -163,7 +151,7 @@ def _settings(rows: Sequence[Row]) -> str:
 def _variants(rows: Sequence[Row], suite: str, columns: Mapping[str, str], **wanted: float) -> str:
     """One line per setting and variant, with what `columns` name; of rows with wanted values."""
     found: dict[tuple[str, ...], list[Row]] = {}
-    for row in _of(rows, suite, **wanted):
+    for row in rows_of(rows, suite, **wanted):
         found.setdefault((*(row[name] for name in columns), row["policy"]), []).append(row)
     lines = []
     for key, group in found.items():
@@ -173,13 +161,14 @@ def _variants(rows: Sequence[Row], suite: str, columns: Mapping[str, str], **wan
         setting = [f"{float(value):g}" for value in key[:-1]]
         figures = [_spread(_values(group, c)) for c in ("mean", "p50", "p99", "p999")]
         lines.append([*setting, key[-1], *figures, share])
-    return _table([*columns.values(), "policy", "mean", "p50", "p99", "p99.9", "refused"], lines)
+    head = [*columns.values(), "policy", "mean", "p50", "p99", "p99.9", "refused"]
+    return _table(head, lines)
 
 
 def _original(rows: Sequence[Row]) -> str:
     lines = []
     for (epoch, policy), (mean, p99) in ORIGINAL.items():
-        mine = _of(rows, "grid", epoch_ms=epoch, policy=policy)
+        mine = rows_of(rows, "grid", epoch_ms=epoch, policy=policy)
         means, tails = _values(mine, "mean"), _values(mine, "p99")
         if means:
             lines.append(

@@ -13,7 +13,6 @@ docs/benchmarks/online-selection.md and its figure from the same file.
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ from pathlib import Path
 
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import save_csv, save_json
+from benchmarks.harness.result_files import Row, read_rows, save_csv, save_json
 from benchmarks.harness.study import Study
 from heuristics.online.selection.blind_policies import RandomChoice, RoundRobin
 from heuristics.online.selection.c3 import C3
@@ -37,7 +36,7 @@ from heuristics.online.selection.response_times import (
 from heuristics.online.selection.run_policy import run
 from placement.online.selection import Cluster, LimiterRules, Policy, draw
 
-__all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "Cell", "Row", "cells", "read_rows"]
+__all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "Cell", "cells"]
 
 RESULTS = ROOT / "benchmarks" / "results" / "online_selection.csv"
 EPOCHS = (10, 50, 100, 200, 300, 500)
@@ -180,7 +179,6 @@ COLUMNS = (
     "tries",
     "refused",
 )
-Row = dict[str, str]
 
 
 def _measure(suite: str, requests: int | None) -> Iterator[Row]:
@@ -211,18 +209,12 @@ def _measure(suite: str, requests: int | None) -> Iterator[Row]:
         yield {name: str(value) for name, value in zip(COLUMNS, values, strict=True)}
 
 
-def read_rows(path: Path = RESULTS) -> list[Row]:
-    """Read the rows of a file of results."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def _write(rows: Sequence[Row], path: Path) -> None:
     save_csv(path, COLUMNS, ([row[column] for column in COLUMNS] for row in rows))
 
 
 def _run(suites: Sequence[str], requests: int | None, path: Path) -> int:
-    kept = [row for row in read_rows(path) if row["suite"] not in suites] if path.exists() else []
+    kept = [row for row in read_rows(path) if row["suite"] not in suites]
     rows: list[Row] = []
     stopped = False
     began, busy = time.perf_counter(), time.process_time()
