@@ -86,9 +86,4 @@ def _run_study(asked: argparse.Namespace) -> int:
     return 0
 
 
-STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("kernels.csv",),
-)
+STUDY = Study(__doc__, _add_arguments, _run_study, results=("kernels.csv",))

@@ -209,9 +209,5 @@ def _run_study(asked: argparse.Namespace) -> int:
 
 
 STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("exact_sweep.csv",),
-    pages=("docs/methods.md",),
+    __doc__, _add_arguments, _run_study, results=("exact_sweep.csv",), pages=("docs/methods.md",)
 )

@@ -180,8 +180,5 @@ def _run_study(asked: argparse.Namespace) -> int:
 
 
 STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("local_search.csv", "local_search.json"),
+    __doc__, _add_arguments, _run_study, results=("local_search.csv", "local_search.json")
 )

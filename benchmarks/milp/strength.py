@@ -214,8 +214,5 @@ def _run_study(chosen: argparse.Namespace) -> int:
 
 
 STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("milp_strength.csv", "milp_strength.json"),
+    __doc__, _add_arguments, _run_study, results=("milp_strength.csv", "milp_strength.json")
 )

@@ -262,9 +262,4 @@ def _run_study(options: argparse.Namespace) -> int:
     return 0
 
 
-STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("stability.json",),
-)
+STUDY = Study(__doc__, _add_arguments, _run_study, results=("stability.json",))

@@ -36,6 +36,7 @@ from placement.checks import FloatArray
 from placement.methods import Options, load_method, run
 from placement.model.instance import Instance
 from placement.status import Status
+from placement.text import table as text_table
 from placement.workloads import mix_shares
 
 __all__ = ["STUDY", "Row", "figure_8", "figure_9", "figure_10", "figure_11"]
@@ -249,17 +250,6 @@ SUMMARIES: dict[int, Callable[[Sequence[Row]], list[dict[str, object]]]] = {
 }
 
 
-def text(table: Sequence[dict[str, object]]) -> str:
-    """Aligned plain-text table."""
-    heads = list(table[0])
-    cells = [heads, *([str(line[head]) for head in heads] for line in table)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
-    return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in cells
-    )
-
-
 # --- pictures
 
 
@@ -343,7 +333,8 @@ def _run_study(asked: argparse.Namespace) -> int:
         }
         print(f"Figure {figure}. The paper: {PAPER[figure]}.")
         print(f"Ours, {problems} problems, {open_} without a proven optimum:")
-        print(text(table), end="\n\n")
+        lines = [[str(cell) for cell in line.values()] for line in table]
+        print(text_table(list(table[0]), lines, right=range(len(table[0]))), end="\n\n")
         print(f"figure {figure}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
     heads = [field.name for field in dataclasses.fields(Row)]
     lines = map(dataclasses.astuple, everything)
@@ -352,9 +343,4 @@ def _run_study(asked: argparse.Namespace) -> int:
     return int(any(not row.proven for row in everything))
 
 
-STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("paper_tier3.csv", "paper_tier3.json"),
-)
+STUDY = Study(__doc__, _add_arguments, _run_study, results=("paper_tier3.csv", "paper_tier3.json"))

@@ -118,9 +118,4 @@ def _run_study(asked: argparse.Namespace) -> int:
     return 0
 
 
-STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("rtt_model.json",),
-)
+STUDY = Study(__doc__, _add_arguments, _run_study, results=("rtt_model.json",))

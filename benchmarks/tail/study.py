@@ -299,10 +299,4 @@ def _text(document: dict[str, object]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("tail.json",),
-    pages=("docs/tail.md",),
-)
+STUDY = Study(__doc__, _add_arguments, _run_study, results=("tail.json",), pages=("docs/tail.md",))

@@ -128,9 +128,4 @@ def _run_study(options: argparse.Namespace) -> int:
     return 130 if stopped else 0
 
 
-STUDY = Study(
-    __doc__,
-    _add_arguments,
-    _run_study,
-    results=("online_selection_ladder.json",),
-)
+STUDY = Study(__doc__, _add_arguments, _run_study, results=("online_selection_ladder.json",))
