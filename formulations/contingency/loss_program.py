@@ -26,18 +26,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from formulations.contingency.loss_data import LossTerms
-from formulations.milp.constraints import (
-    add_budget,
-    add_counts,
-    add_diversity,
-    add_leader_prices,
-    add_roles,
-)
+from formulations.milp.build_steps import Step, no_step
 from formulations.milp.cutting_rounds import scale_for
 from formulations.milp.latency_rows import add_forwarding, add_nearest, add_quorum
 from formulations.milp.objective_rows import objective
 from formulations.milp.program_data import Terms
-from formulations.milp.program_model import Milp, mass_of
+from formulations.milp.program_model import Milp, add_rows, mass_of
 from formulations.milp.recipes import Forwarding, Nearest, Quorum, Rows
 from formulations.milp.variables import Affine, Variables, assign, declare
 from formulations.solvers.linear_program import Program, values_of
@@ -74,9 +68,9 @@ class LossProgram:
     unit: float
     contingency: Contingency
 
-    def program(self) -> Program:
-        """Return the arrays of the model as it is now."""
-        return self.base.program()
+    def program(self, step: Step = no_step) -> Program:
+        """Return the arrays of the model as it is now; `step` is called now and then."""
+        return self.base.program(step)
 
     def values(self, program: Program, configuration: Configuration) -> FloatArray:
         """Return the columns' values at a configuration, for a warm start."""
@@ -136,6 +130,7 @@ def build(
     *,
     top: float,
     typical: float,
+    step: Step = no_step,
 ) -> LossProgram:
     """Build the program with a copy for each of some losses.
 
@@ -149,6 +144,8 @@ def build(
         Upper bound on normal score, θ and every θ_F of the configurations of interest.
     typical
         An objective of the order of magnitude that is expected, for the scale.
+    step
+        Called between the families of rows and before each copy.
 
     Notes
     -----
@@ -163,19 +160,14 @@ def build(
     scale = scale_for(typical, mass)
     model = pyo.ConcreteModel("contingency placement")
     variables = declare(model, normal, rows)
-    add_roles(model, variables)
-    add_counts(model, variables)
-    add_diversity(model, variables)
-    add_leader_prices(model, variables)
-    add_budget(model, variables)
-    add_nearest(model, variables)
-    add_forwarding(model, variables)
-    add_quorum(model, variables)
+    add_rows(model, variables, step)
+    step()
     model.forbidden = pyo.ConstraintList()
     _keep_quorums(model, variables, contingency)
     model.loss = pyo.Block(range(len(losses)))
     copies = []
     for i, (terms, copy_rows) in enumerate(zip(losses, all_rows, strict=True)):
+        step()
         copies.append(_copy(model.loss[i], terms, copy_rows, variables, contingency))
     result = LossProgram(
         Milp(model, variables, scale, mass), tuple(copies), {}, max(top, 1e-300), contingency

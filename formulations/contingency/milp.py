@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from formulations.contingency.break_ties import break_ties
 from formulations.contingency.loss_data import LossTerms, largest_score, terms_after
 from formulations.contingency.loss_program import LossProgram, build
+from formulations.milp.build_steps import OutOfTimeError, Step, stepping
 from formulations.milp.close_on_safe_bounds import close
 from formulations.milp.cutting_rounds import slack
 from formulations.milp.find_start import find_start
@@ -61,7 +62,8 @@ def solve(problem: Problem, options: Options) -> Plan:
     """
     search = _Search(problem, options)
     try:
-        start = find_start(problem, options, str(options.settings["start"]))
+        search.use_static_bound()
+        start = find_start(problem, options, str(options.settings["start"]), search.report)
         search.notes.extend(start.notes)
         search.stats["start"] = start.origin
         if start.configuration is not None:
@@ -69,6 +71,8 @@ def solve(problem: Problem, options: Options) -> Plan:
         if start.interrupted:
             raise KeyboardInterrupt
         search.go()
+    except OutOfTimeError:
+        search.termination = Termination.TIME_LIMIT
     except KeyboardInterrupt:
         search.termination = Termination.INTERRUPTED
     plan = _plan(search)
@@ -117,18 +121,32 @@ class _Search:
             self.best is not None and relative_gap(self.value, self.bound) <= OPTIMALITY_TOLERANCE
         )
 
-    def report(self, bound: float = -math.inf) -> None:
+    def report(self, incumbent: float = math.inf, bound: float = -math.inf) -> None:
         """Pass progress on."""
         seconds = time.perf_counter() - self.began
         least = max(self.bound, min(bound, self.value))
-        self.options.report(Progress(seconds, self.value, least))
+        self.options.report(Progress(seconds, min(self.value, incumbent), least))
 
-    def go(self) -> None:
-        """Add losses until the best configuration is proven or time is up."""
+    @property
+    def step(self) -> Step:
+        """What is called between the parts of the work; raises OutOfTimeError."""
+        return stepping(self.report, self.deadline)
+
+    def use_static_bound(self) -> None:
+        """Raise the bound to what every configuration costs at least."""
         least = static_bound(self.normal)
         if self.contingency.goal == "weighted":  # a loss may cost less than normal times do
             least *= max(0.0, 1 - sum(self.contingency.probabilities(self.problem)))
         self.bound = max(self.bound, least)
+
+    def go(self) -> None:
+        """Add losses until the best configuration is proven or time is up.
+
+        Raises
+        ------
+        OutOfTimeError
+            When the time limit passes while a program is built.
+        """
         if self.best is not None:
             self._add_missing(self.best, -math.inf)
         rounds = 0
@@ -152,7 +170,8 @@ class _Search:
     def _round(self) -> bool:
         """Solve once with what has been added; whether the search is over."""
         built = self._build()
-        program = built.program()
+        program = built.program(self.step)
+        self.step()
         self.stats.update(variables=len(program.columns), rows=len(program.row_lower))
         outcome = self._run(built, program)
         if outcome.verdict is Verdict.INFEASIBLE:
@@ -190,6 +209,7 @@ class _Search:
 
     def _build(self) -> LossProgram:
         """Build anew, reduced by the best value so far."""
+        self.step()
         problem, contingency = self.problem, self.contingency
         weights = dict(
             zip(
@@ -224,7 +244,7 @@ class _Search:
         if contingency.goal == "worst" and math.isfinite(self.value):
             top = min(crude, self.value * (1 + 1e-6))
         typical = self.value if self.best is not None else max(self.bound, 1.0)
-        built = build(contingency, normal, losses, top=top, typical=typical)  # type: ignore[arg-type]  # reduce_terms keeps the class
+        built = build(contingency, normal, losses, top=top, typical=typical, step=self.step)  # type: ignore[arg-type]  # reduce_terms keeps the class
         for configuration in self.forbidden:
             if configuration.leader in built.base.variables.y:
                 built.forbid(configuration)
@@ -232,6 +252,7 @@ class _Search:
 
     def _add_missing(self, configuration: Configuration, claimed: float) -> bool:
         """Add the loss that misses most under a configuration; whether there was one."""
+        self.report()
         contingency, problem = self.contingency, self.problem
         after = contingency.scores_after(problem, configuration)
         weights = contingency.probabilities(problem)
@@ -260,7 +281,7 @@ class _Search:
 
         def pass_on(incumbent: float, bound: float) -> None:
             del incumbent  # of a relaxation: losses may be missing
-            self.report((bound - allowance) / scale)
+            self.report(bound=(bound - allowance) / scale)
 
         outcome = run(
             program,
@@ -283,7 +304,7 @@ class _Search:
             program,
             self.value,
             deadline=self.deadline,
-            report=lambda bound: self.report(bound),
+            report=lambda bound: self.report(bound=bound),
         )
         self.stats["proof_nodes"] = closing.nodes
         self.bound = max(self.bound, closing.bound)
@@ -322,7 +343,7 @@ def _plan(search: _Search) -> Plan:
                 dataclasses.replace(
                     search.options,
                     settings={},
-                    progress=None,
+                    progress=lambda _: search.report(),
                     time_limit=None if left is None else max(0.0, left),
                 ),
             )

@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from formulations.milp.build_steps import OutOfTimeError, stepping
 from formulations.milp.close_on_safe_bounds import close
 from formulations.milp.program_data import Terms
 from formulations.milp.program_model import Milp, build, mass_of
@@ -192,27 +193,28 @@ class Search:
 
         Needs a configuration: what is bounded are those that are not worse.
         """
-        self._raise_bound(static_bound(self.terms))
-        if not self._enough() and self._in_time():
+        self.use_static_bound()
+        if self._enough():
+            return
+        try:
             self._prove(most=1)
-
-    def _in_time(self) -> bool:
-        if time.perf_counter() >= self.deadline:
+        except OutOfTimeError:
             self.termination = Termination.TIME_LIMIT
-            return False
-        return True
+
+    def use_static_bound(self) -> None:
+        """Raise the bound to what every configuration costs at least."""
+        self._raise_bound(static_bound(self.terms))
 
     def go(self) -> None:
         """Run rounds until the best configuration is proven, nothing is feasible, or time is up."""
-        self._raise_bound(static_bound(self.terms))
-        for _ in range(_ROUNDS):
-            if self._enough():
-                return
-            milp, program = self._build()
-            if not self._in_time():
-                return
-            if self._solve(milp, program):
-                return
+        self.use_static_bound()
+        try:
+            for _ in range(_ROUNDS):
+                if self._enough() or self._solve(*self._build()):
+                    return
+        except OutOfTimeError:
+            self.termination = Termination.TIME_LIMIT
+            return
         self.termination = Termination.WORK_LIMIT
 
     def _raise_bound(self, bound: float) -> None:
@@ -227,14 +229,17 @@ class Search:
 
     def _build(self) -> tuple[Milp, Program]:
         began = time.perf_counter()
+        step = stepping(self.report, self.deadline)
+        step()
         terms = self.terms
         if self.reduce and self.best is not None:
             terms = reduce_terms(terms, self.value)
         # Without a configuration any scale will do; a later round takes the right one.
         typical = self.value if self.best is not None else max(self.bound, 1.0)
         recipe = choose(terms) if self.recipe is None else self.recipe
-        milp = build(terms, recipe.rows, scale_for(typical, mass_of(terms, recipe.rows)))
-        program = milp.program()
+        milp = build(terms, recipe.rows, scale_for(typical, mass_of(terms, recipe.rows)), step)
+        program = milp.program(step)
+        step()
         seconds = time.perf_counter() - began
         self._count("build_seconds", seconds)
         self._count("programs", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from placement.errors import LimitError, SolverError, UnsupportedError
@@ -46,7 +47,9 @@ class Start:
     notes: tuple[str, ...] = ()
 
 
-def find_start(problem: Problem, options: Options, heuristic: str) -> Start:
+def find_start(
+    problem: Problem, options: Options, heuristic: str, report: Callable[[float], None]
+) -> Start:
     """Return the best start at hand.
 
     Parameters
@@ -56,9 +59,13 @@ def find_start(problem: Problem, options: Options, heuristic: str) -> Start:
     heuristic
         "auto": the first of `HEURISTICS` that can; "none": any feasible configuration; else the
         name of a registered method.
+    report
+        Called with the objective of the heuristic's best configuration so far, +∞ without one.
 
-    Notes ----- Methods are reached by name through the registry; none of them is imported here. A
-    heuristic that finds nothing proves nothing: then placement.feasibility.feasible_plans searches
+    Notes
+    -----
+    Methods are reached by name through the registry; none of them is imported here. A heuristic
+    that finds nothing proves nothing: then placement.feasibility.feasible_plans searches
     completely, and gives up on combinations that are hopeless for it.
     """
     if options.start is not None:
@@ -72,7 +79,13 @@ def find_start(problem: Problem, options: Options, heuristic: str) -> Start:
             continue
         try:
             plan = run_method(
-                load_method(name), problem, Options(time_limit=limit, seed=options.seed)
+                load_method(name),
+                problem,
+                Options(
+                    time_limit=limit,
+                    seed=options.seed,
+                    progress=lambda progress: report(progress.incumbent),
+                ),
             )
         except (UnsupportedError, LimitError):
             continue

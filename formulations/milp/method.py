@@ -69,7 +69,8 @@ def solve(problem: Problem, options: Options) -> Plan:
     start = Start(None, "none")
     search.stats["proof"] = str(options.settings["proof"])
     try:
-        start = find_start(problem, options, str(options.settings["start"]))
+        search.use_static_bound()
+        start = find_start(problem, options, str(options.settings["start"]), search.report)
         search.stats.update(start=start.origin, start_seconds=time.perf_counter() - began)
         search.notes.extend(start.notes)
         if start.configuration is not None:
@@ -157,7 +158,11 @@ def _ask(name: str, search: Search) -> Plan | None:
     if math.isfinite(search.deadline):
         left = max(0.0, search.deadline - time.perf_counter())
     try:
-        return run_method(load_method(name), search.problem, Options(time_limit=left))
+        return run_method(
+            load_method(name),
+            search.problem,
+            Options(time_limit=left, progress=lambda _: search.report()),
+        )
     except (UnsupportedError, LimitError):
         return None
 

@@ -57,6 +57,7 @@ def search_apart(search: Search) -> None:
     for stage in (Search.relax, Search.go):
         for leader in sorted(bounds, key=lambda leader: bounds[leader]):
             _conclude(search, bounds)
+            search.report()
             rest = least_bound(*(b for other, b in bounds.items() if other != leader))
             part = dataclasses.replace(
                 search,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from formulations.milp.build_steps import Step, no_step
 from formulations.milp.constraints import (
     add_budget,
     add_counts,
@@ -21,7 +22,7 @@ from formulations.solvers.linear_program import Program, compile_program, values
 from placement.checks import FloatArray
 from placement.model.configuration import Configuration
 
-__all__ = ["Milp", "build", "mass_of"]
+__all__ = ["Milp", "add_rows", "build", "mass_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +46,9 @@ class Milp:
     scale: float
     mass: float
 
-    def program(self) -> Program:
-        """Return the arrays of the model as it is now."""
-        return compile_program(self.model)
+    def program(self, step: Step = no_step) -> Program:
+        """Return the arrays of the model as it is now; `step` is called now and then."""
+        return compile_program(self.model, step)
 
     def values(self, program: Program, configuration: Configuration) -> FloatArray:
         """Return the columns' values at a configuration."""
@@ -92,7 +93,23 @@ def mass_of(terms: Terms, rows: Rows) -> float:
     return float(served + flows + radii + domains + roles)
 
 
-def build(terms: Terms, rows: Rows, scale: float = 1.0) -> Milp:
+def add_rows(model: Any, variables: Variables, step: Step = no_step) -> None:
+    """Add every family of constraints to a model, with a step before each."""
+    for add in (
+        add_roles,
+        add_counts,
+        add_diversity,
+        add_leader_prices,
+        add_budget,
+        add_nearest,
+        add_forwarding,
+        add_quorum,
+    ):
+        step()
+        add(model, variables)
+
+
+def build(terms: Terms, rows: Rows, scale: float = 1.0, step: Step = no_step) -> Milp:
     """Build the Pyomo model of a recipe.
 
     Parameters
@@ -103,6 +120,8 @@ def build(terms: Terms, rows: Rows, scale: float = 1.0) -> Milp:
         The recipe.
     scale
         Factor on the objective.
+    step
+        Called between the families of rows.
 
     Notes
     -----
@@ -112,14 +131,8 @@ def build(terms: Terms, rows: Rows, scale: float = 1.0) -> Milp:
 
     model = pyo.ConcreteModel("replica placement")
     variables = declare(model, terms, rows)
-    add_roles(model, variables)
-    add_counts(model, variables)
-    add_diversity(model, variables)
-    add_leader_prices(model, variables)
-    add_budget(model, variables)
-    add_nearest(model, variables)
-    add_forwarding(model, variables)
-    add_quorum(model, variables)
+    add_rows(model, variables, step)
+    step()
     model.forbidden = pyo.ConstraintList()
     model.objective = pyo.Objective(
         expr=objective(variables, scale).expression(), sense=pyo.minimize

@@ -82,8 +82,10 @@ def reduce_terms(terms: Terms, cutoff: float) -> Terms:
     cutoff
         Objective of a feasible configuration, unscaled.
 
-    Notes ----- Sites stay in `Client.order` when they may no longer serve: opening one would still
-    keep the client from being served farther away, and the guarding rows say so. O(L·K·C·S).
+    Notes
+    -----
+    Sites stay in `Client.order` when they may no longer serve: opening one would still keep the
+    client from being served farther away, and the guarding rows say so. O(L·K·C·S).
     """
     limit = cutoff * (1 + _MARGIN)
     bounds = leader_bounds(terms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy as np
 from placement.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["Program", "compile_program", "values_of"]
+
+_ROWS_PER_STEP = 1000
+"""Rows read between two calls of a step: some 20 ms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +68,13 @@ class Program:
         return self.offset + float(self.cost @ x)
 
 
-def compile_program(model: Any) -> Program:
+def compile_program(model: Any, step: Callable[[], None] | None = None) -> Program:
     """Turn a linear Pyomo model into arrays.
 
     Pyomo's own HiGHS interfaces take neither warm starts nor callbacks, which a guarded run needs,
     so the expressions are read with ``pyomo.repn`` and handed over as they are. Pyomo's LP
-    standard form would do the same but needs SciPy.
+    standard form would do the same but needs SciPy. `step` is called now and then; what it raises
+    ends the reading.
 
     O(non-zeros).
     """
@@ -83,7 +88,10 @@ def compile_program(model: Any) -> Program:
     start = [0]
     row_lower: list[float] = []
     row_upper: list[float] = []
-    for row in model.component_data_objects(pyo.Constraint, active=True):
+    rows = model.component_data_objects(pyo.Constraint, active=True)
+    for number, row in enumerate(rows):
+        if step is not None and number % _ROWS_PER_STEP == 0:
+            step()
         low, body, high = row.to_bounded_expression(evaluate_bounds=True)
         form = generate_standard_repn(body, compute_values=True, quadratic=False)
         entries: dict[int, float] = {}

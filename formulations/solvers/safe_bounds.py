@@ -151,9 +151,10 @@ def prove(
     Proof
         With bound = cutoff when all nodes are closed; else the least bound of those left.
 
-    Notes ----- Best bound first, so that the bound rises as fast as it can; branches on the most
-    fractional binary. One LP per node, each warm-started by HiGHS from the one before. Exponential
-    at worst.
+    Notes
+    -----
+    Best bound first, so that the bound rises as fast as it can; branches on the most fractional
+    binary. One LP per node, each warm-started by HiGHS from the one before. Exponential at worst.
     """
     solver = load_relaxed(program)
     binaries = np.nonzero(program.integer)[0]

@@ -2,12 +2,16 @@
 
 import dataclasses
 import math
+import time
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import placement
+from formulations.contingency import loss_program
+from formulations.contingency import milp as contingency_milp
 from placement.contingency.objective import Contingency, solve_within
 from placement.errors import InputError
 from placement.feasibility.feasible_plans import reasons_infeasible
@@ -154,6 +158,51 @@ def test_time_limits_give_an_honest_plan(name):
     plan = answer(name, problem, time_limit=2.0)
     assert plan.status in ("feasible", "unknown")
     assert plan.bound <= plan.objective
+
+
+def test_the_program_reports_while_it_is_built(monkeypatch):
+    """In the heuristic, and between the copies of the program, with the value and the bound."""
+    real, built, at = loss_program._copy, [], Counter()
+
+    def copy(*args):
+        built.append(args)
+        return real(*args)
+
+    monkeypatch.setattr(loss_program, "_copy", copy)
+    heard = []
+
+    def listen(progress):
+        heard.append(progress)
+        at[len(built)] += 1
+
+    problem = placement.Problem(random_instance(2), replicas=4, voters=3, objective=Contingency())
+    plan = answer("milp", problem, progress=listen)
+    assert plan.status == "optimal"
+    assert built
+    assert at[0] >= 10
+    assert all(at[copies] for copies in range(len(built) + 1))
+    assert all(0 < progress.bound <= progress.incumbent * (1 + 1e-9) for progress in heard)
+
+
+def test_the_program_is_not_built_on_after_the_limit(monkeypatch):
+    """On a clock that jumps while the first copy is built."""
+    began, ahead, real = time.perf_counter(), [0.0], loss_program._copy
+
+    def slow(*args):
+        ahead[0] = 1000.0
+        return real(*args)
+
+    def solved(*args, **kwargs):
+        raise AssertionError("HiGHS was called after the limit")
+
+    monkeypatch.setattr(loss_program, "_copy", slow)
+    monkeypatch.setattr(contingency_milp, "run", solved)
+    monkeypatch.setattr(time, "perf_counter", lambda: began + ahead[0])
+    problem = placement.Problem(random_instance(2), replicas=4, voters=3, objective=Contingency())
+    plan = answer("milp", problem, time_limit=100.0)
+    assert plan.termination == "time limit"
+    assert plan.found
+    assert 0 < plan.bound <= plan.objective
 
 
 def test_interrupted_local_search_keeps_the_best():

@@ -3,14 +3,19 @@
 import dataclasses
 import itertools
 import math
+import time
+from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from formulations.milp import build_steps as steps_module
 from formulations.milp import cutting_rounds as search_module
 from formulations.milp import find_start as start_module
+from formulations.milp import per_leader as apart_module
+from formulations.milp import program_model as model_module
 from formulations.milp.recipes import Recipe
 from formulations.solvers.highs import Outcome, Verdict
 from placement import (
@@ -173,6 +178,80 @@ def test_progress_only_improves():
         assert after.incumbent <= before.incumbent
         assert after.bound >= before.bound
         assert after.bound <= after.incumbent * (1 + 1e-9)
+
+
+PARTS = ("add_roles", "add_nearest", "add_forwarding", "add_quorum", "compile_program")
+
+
+def test_every_part_of_the_work_is_reported(monkeypatch):
+    """In the heuristic, before each leader, between the parts of each program."""
+    here, reports = [], Counter()
+    for name in PARTS:
+        real = getattr(model_module, name)
+
+        def part(*args, name=name, real=real, **kwargs):
+            here.append(name)
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(model_module, name, part)
+    heard = []
+
+    def listen(progress):
+        heard.append(progress)
+        reports[here[-1] if here else "start"] += 1
+
+    at_leader = []
+    led_by = apart_module._led_by
+
+    def next_leader(*args):
+        at_leader.append(len(heard))
+        return led_by(*args)
+
+    monkeypatch.setattr(apart_module, "_led_by", next_leader)
+    problem = Problem(sphere(20, seed=3), replicas=5, voters=3)
+    plan = solve(problem, "milp", progress=listen, settings={"leaders": "apart"})
+    assert plan.status is Status.OPTIMAL
+    assert len(at_leader) >= plan.stats["leaders"] == 20
+    assert at_leader == sorted(set(at_leader))  # a report before each
+    assert reports["start"] >= 2
+    for name in PARTS:
+        assert reports[name] >= plan.stats["programs"] >= 2
+    assert all(progress.bound > 0 for progress in heard)
+    assert heard[-1].incumbent == plan.objective
+    for before, after in itertools.pairwise(heard):
+        assert after.incumbent <= before.incumbent
+        assert after.bound >= before.bound
+
+
+@pytest.mark.parametrize("leaders", ["together", "apart"])
+@pytest.mark.parametrize("part", PARTS)
+def test_the_limit_is_kept_while_a_program_is_built(monkeypatch, part, leaders):
+    """On a clock that jumps while one part is built, nothing after that part is begun."""
+    began, ahead, late = time.perf_counter(), [0.0], []
+    real = getattr(model_module, part)
+
+    def slow(*args, **kwargs):
+        ahead[0] = 1000.0
+        return real(*args, **kwargs)
+
+    def solved(*args, **kwargs):
+        late.append(args)
+        raise AssertionError("HiGHS was called after the limit")
+
+    def clock():
+        return began + ahead[0]
+
+    monkeypatch.setattr(model_module, part, slow)
+    monkeypatch.setattr(search_module, "run", solved)
+    monkeypatch.setattr(search_module, "close", solved)
+    monkeypatch.setattr(steps_module.time, "perf_counter", clock)
+    problem = Problem(sphere(12, seed=1), replicas=4, voters=3)
+    start = find_feasible(problem)
+    plan = solve(problem, "milp", time_limit=100, start=start, settings={"leaders": leaders})
+    assert not late
+    assert plan.termination is Termination.TIME_LIMIT
+    assert plan.found
+    assert 0 < plan.bound <= plan.objective
 
 
 @pytest.mark.parametrize("leaders", ["together", "apart"])
