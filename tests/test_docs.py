@@ -60,13 +60,15 @@ def test_the_python_of_the_readme_runs(capsys):
 
 
 ELSEWHERE = {"datasets.md"}  # tests/datasets/test_docs.py runs its blocks and looks at the results
+# pages with sessions of the command line are run by tests/test_docs_console.py
 LONG = {"contingency.md", "formulations.md"}  # half a minute each
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def pages_with_python():
     for page in sorted(ROOT.glob("docs/**/*.md")):
-        if page.name not in ELSEWHERE and "```python" in page.read_text(encoding="utf-8"):
+        text = page.read_text(encoding="utf-8")
+        if page.name not in ELSEWHERE and "```python" in text and "```console" not in text:
             marks = [pytest.mark.slow] if page.name in LONG else []
             yield pytest.param(page, marks=marks, id=page.name)
 

@@ -127,7 +127,9 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
     ):
         group.add_argument(option, action="append", type=types.names, metavar="SITES", help=text)
     group.add_argument(
-        "--survive", metavar="LEVEL", help="a level any one domain of which may be lost"
+        "--survive",
+        metavar="LEVEL",
+        help="keep a quorum after the loss of any one domain of LEVEL, for example country",
     )
     group.add_argument(
         "--cap",
@@ -158,7 +160,7 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         type=types.number(),
         default=0.0,
         metavar="W",
-        help="ms·operations that one unit of cost is worth",
+        help="weight of the cost in the objective, in ms·operations per unit of money (default 0)",
     )
 
 

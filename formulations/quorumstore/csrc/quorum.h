@@ -144,20 +144,20 @@ struct search {
 
 /* Sites that hold replicas are passed in increasing order. */
 
-/* sets.c: exact figures of one set */
+/* exact_figures.c: exact figures of one set */
 int64_t requests_of(const search *x, int side, const word *bits);
 int set_within(search *x, const int *set, const limits *at);
 int set_value(search *x, const int *set, int known);
 int set_figures(search *x, const int *set, figures *out);
 
-/* screen.c */
+/* screening.c */
 void limits_at(const search *x, int value, limits *out);
 void screen_build(search *x);
 
-/* tree.c */
+/* prefix_tree.c */
 int tree_run(search *x, int first);     /* 0: stopped */
 
-/* search.c */
+/* set_search.c */
 search *search_new(const store *s, const int64_t *counts[2], const int64_t needed[2], int pairs,
                    const int32_t *shapes, const double *ways, const double *steps);
 void search_free(search *x);

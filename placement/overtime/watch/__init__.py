@@ -1,11 +1,11 @@
-"""Watching demand as it arrives, and saying after every interval whether a move pays.
+"""Recommendations from demand as it arrives: after every interval, keep or move.
 
-settings.py   what is asked, and the fingerprint by which a state file knows it again
-readings.py   files -> intervals, each whole or refused
-source.py     what has arrived: a folder of files, or one table that grows
-advice.py     state + interval -> state + recommendation (pure)
-store.py      the state file: one transaction per interval
-loop.py       arrivals into advice, in order; what is late, twice or malformed is reported
+watch_settings.py   options, and the fingerprint that ties them to a state file
+interval_reader.py  files -> intervals, each whole or refused
+arrivals.py         arrived intervals: a folder of files, or one table that grows
+recommend.py        state + interval -> state + recommendation (pure)
+state_store.py      the state file: one transaction per interval
+watch_loop.py       arrivals into recommendations, in order, with reports of unusable intervals
 """
 
 from __future__ import annotations

@@ -79,7 +79,8 @@ def add_parser(verbs: Subparsers) -> None:
             type=types.number(0, _LARGEST, infinite=True),
             default=0.0,
             metavar="MS",
-            help=f"price {what}, in ms of mean latency of one interval; inf forbids it (default 0)",
+            help=f"cost {what}, in ms added to the mean latency of one interval; inf forbids it "
+            "(default 0)",
         )
     group.add_argument("--start", metavar="PLAN", help="the plan that runs now")
     group = parser.add_argument_group("reading")

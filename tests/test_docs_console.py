@@ -1,0 +1,67 @@
+"""Quick start and how-to pages run as they stand: files, commands and Python, in their order.
+
+A block of text below a paragraph that begins with the name of a CSV file is that file. A block of
+kind ``console`` is a session: each line with ``$`` is run, and its output is compared with the
+lines below it, where ``...`` stands for anything. The how-to pages start from the folder that the
+quick start makes.
+"""
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from placement.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+START = ROOT / "docs" / "quick-start.md"
+PAGES = [START, *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def write_files(text, folder):
+    """Write the CSV files that a page shows."""
+    for name, table in re.findall(r"^`([\w-]+\.csv)`.*?^```text\n(.*?)^```", text, re.S | re.M):
+        (folder / name).write_text(table, encoding="utf-8")
+
+
+def run_session(block, capsys, page):
+    """Run each command of a console block, and compare what it prints."""
+    for found in re.finditer(r"^\$ placement (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+        command, expected = found.groups()
+        code = main(shlex.split(command))
+        out = capsys.readouterr().out
+        assert code == 0, f"{page}: {command}"
+        assert doctest.OutputChecker().check_output(expected, out, FLAGS), f"{command}\n{out}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_runs(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    start = START.read_text(encoding="utf-8")
+    write_files(start, tmp_path)
+    if page != START:
+        assert (
+            main(shlex.split("import rtt.csv --counts counts.csv --sites sites.csv -o mine")) == 0
+        )
+        (tmp_path / "intervals").mkdir()
+        capsys.readouterr()
+    text = page.read_text(encoding="utf-8")
+    names = {"__name__": page.stem}
+    ran = 0
+    for found in re.finditer(r"^```(python|console)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        kind, code = found.groups()
+        ran += 1
+        if kind == "console":
+            run_session(code, capsys, page.name)
+            continue
+        line = text[: found.start(2)].count("\n")
+        test = doctest.DocTestParser().get_doctest(code, names, page.name, str(page), line)
+        with capsys.disabled():
+            outcome = doctest.DocTestRunner(optionflags=FLAGS).run(test, clear_globs=False)
+        assert outcome.attempted
+        assert outcome.failed == 0, f"{page.name}, line {line}"
+        names.update(test.globs)
+    assert ran

@@ -1,0 +1,122 @@
+"""Files, modules and objects that the documentation names exist."""
+
+import ast
+import importlib
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+TREES = ("placement", "formulations", "heuristics", "benchmarks")
+PAGES = [
+    path
+    for path in (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md")))
+    if path.name != "CHANGELOG.md"  # tells of names that were
+]
+SOURCES = [
+    path
+    for tree in TREES
+    for kind in ("py", "c", "h")
+    for path in sorted((ROOT / tree).rglob(f"*.{kind}"))
+]
+DOTTED = re.compile(r"(?<![\w./-])((?:placement|formulations|heuristics|benchmarks)(?:\.\w+)+)")
+FILE = re.compile(r"(?<![\w./*<{-])((?:[\w-]+/)*[\w-]+\.(?:py|c|h))(?![\w*])")
+EXTENSIONS = {"methods", "verbs", "explainers", "objectives"}  # groups of entry points
+PRESENT = {
+    path.name for tree in (*TREES, "tests", "docs", ".ci") for path in (ROOT / tree).rglob("*.*")
+} | {"setup.py"}
+
+
+def exists(dotted):
+    """Return whether a dotted name is a module, or an object of a module."""
+    parts = dotted.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            thing = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[cut:]:
+            if hasattr(thing, part):
+                thing = getattr(thing, part)
+            else:  # fields of dataclasses have no attribute of the class
+                return part in getattr(thing, "__annotations__", {})
+        return True
+    return False
+
+
+def is_entry_point_group(dotted):
+    package, _, name = dotted.rpartition(".")
+    return package == "placement" and name in EXTENSIONS
+
+
+def dotted_names(text):
+    for name in DOTTED.findall(text):
+        if name.rsplit(".", 1)[1] not in {"csv", "json", "toml", "py", "md", "html", "png"}:
+            yield name
+
+
+def prose(path):
+    """Return the docstrings and comments of a source file."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        return "\n".join(re.findall(r"/\*.*?\*/|//[^\n]*", text, re.DOTALL))
+    with path.open("rb") as file:
+        comments = [
+            t.string for t in tokenize.tokenize(file.readline) if t.type == tokenize.COMMENT
+        ]
+    strings = [
+        node.value.value
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    ]
+    return "\n".join([*strings, *comments])
+
+
+def leads_somewhere(name):
+    """Return whether a file that prose names is there: its path, or the end of its path."""
+    tail = Path(name).parts
+    return tail[-1] in PRESENT and (
+        len(tail) == 1 or any(path.parts[-len(tail) :] == tail for path in ROOT.rglob(tail[-1]))
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_of_a_page_exist(page):
+    text = page.read_text(encoding="utf-8")
+    lost = {n for n in dotted_names(text) if not exists(n) and not is_entry_point_group(n)}
+    assert not lost
+    assert not {name for name in FILE.findall(text) if not leads_somewhere(name)}
+
+
+def test_names_in_docstrings_and_comments_exist():
+    lost = []
+    known: dict[str, bool] = {}
+    for path in SOURCES:
+        text = prose(path)
+        for name in dotted_names(text):
+            if name not in known:
+                known[name] = exists(name) or is_entry_point_group(name)
+            if not known[name]:
+                lost.append(f"{path.relative_to(ROOT)}: {name}")
+        for name in FILE.findall(text):
+            if name not in known:
+                known[name] = leads_somewhere(name)
+            if not known[name]:
+                lost.append(f"{path.relative_to(ROOT)}: {name}")
+    assert not lost, "\n".join(lost)
+
+
+def test_every_term_of_the_glossary_has_a_module():
+    rows = re.findall(
+        r"^\| (.+?) \| (.+?) \| (.+?) \|$", (ROOT / "docs/glossary.md").read_text(), re.M
+    )
+    rows = [row for row in rows if row[0] not in ("term", "---")]
+    assert len(rows) > 60
+    for term, _, where in rows:
+        assert exists(where.strip("`")), term
+    terms = [term for term, _, _ in rows]
+    assert len(set(terms)) == len(terms)
