@@ -1,8 +1,10 @@
 """Worlds for the tier 3 benchmarks: 27 sites with measured or modelled RTTs, all nine mixes.
 
-A world has its sites as clients. Demand per client is log-normal (sigma 1.2, so that the heaviest
-tenth of the clients issues about half of the operations); the operation mix of each client is drawn
-around one of the nine mixes of :mod:`placement.workloads.mixes`. Everything follows from a seed.
+A world has its sites as clients; those on ``world27`` have the 60 cities of that data set. Demand
+per client is log-normal. The default sigma of 1.2 gives about half of the operations to the
+heaviest tenth of many clients; a larger sigma concentrates them more. The operation mix of each
+client is drawn around one of the nine mixes of :mod:`placement.workloads.mixes`. Everything follows
+from a seed. Worlds that differ in sigma alone have the same sites and the same order of clients.
 
 Measured matrices are read from the folder that ``--latency DIR`` names; without it the measured
 worlds are left out and the benchmarks say so.
@@ -24,13 +26,16 @@ from placement.model.operations import STANDARD_OPERATIONS
 from placement.workloads import CONCENTRATION, MIXES, mix_shares
 
 __all__ = [
+    "BUNDLED",
     "MATRICES",
     "NETWORKS",
+    "SIGMA",
     "World",
     "demand",
     "instance_on",
     "measured_network",
     "modelled_network",
+    "number_of",
     "world",
     "worlds",
 ]
@@ -44,7 +49,10 @@ MATRICES = {
 """Measured matrices by name; the two smaller ones have 21 and 20 regions."""
 
 NETWORKS = ("modelled", *MATRICES)
-"""All networks."""
+"""Networks whose sites are the clients."""
+
+BUNDLED = ("world27",)
+"""Data sets of the package with clients of their own; the demand is still generated here."""
 
 SITES = 27
 SIGMA = 1.2
@@ -106,7 +114,14 @@ def modelled_network(
     return tuple(regions[i].id for i in keep), rtt
 
 
-def demand(shares: FloatArray, clients: int, rng: np.random.Generator) -> FloatArray:
+def number_of(network: str) -> int:
+    """Return the number of a network, a part of the seeds of its worlds."""
+    return (*NETWORKS, *BUNDLED).index(network)
+
+
+def demand(
+    shares: FloatArray, clients: int, rng: np.random.Generator, sigma: float = SIGMA
+) -> FloatArray:
     """Draw counts, shape (clients, operations): log-normal weights, each client near the shares.
 
     Parameters
@@ -118,8 +133,10 @@ def demand(shares: FloatArray, clients: int, rng: np.random.Generator) -> FloatA
         How many.
     rng
         Source of all draws.
+    sigma
+        Standard deviation of the logarithm of a client's demand.
     """
-    weight = np.exp(SIGMA * rng.standard_normal(clients))
+    weight = np.exp(sigma * rng.standard_normal(clients))
     present = shares > 0
     drawn = np.zeros((clients, len(shares)))
     drawn[:, present] = rng.dirichlet(CONCENTRATION * shares[present], size=clients)
@@ -127,14 +144,19 @@ def demand(shares: FloatArray, clients: int, rng: np.random.Generator) -> FloatA
 
 
 def instance_on(
-    network: str, shares: FloatArray, rng: np.random.Generator, name: str, sites: int = SITES
+    network: str,
+    shares: FloatArray,
+    rng: np.random.Generator,
+    name: str,
+    sites: int = SITES,
+    sigma: float = SIGMA,
 ) -> Instance | None:
     """Build an instance on a network; None when its matrix is absent.
 
     Parameters
     ----------
     network
-        ``modelled`` or a key of :data:`MATRICES`.
+        ``modelled``, a key of :data:`MATRICES`, or one of :data:`BUNDLED`.
     shares
         Share of each standard operation, shape (5,).
     rng
@@ -142,8 +164,21 @@ def instance_on(
     name
         Of the instance.
     sites
-        How many sites, at most.
+        How many sites, at most; a bundled data set keeps its own.
+    sigma
+        As :func:`demand` takes it.
     """
+    if network in BUNDLED:
+        bundled = datasets.load(network)
+        return Instance(
+            sites=bundled.sites,
+            clients=bundled.clients,
+            client_rtt=bundled.client_rtt,
+            site_rtt=bundled.site_rtt,
+            counts=demand(shares, len(bundled.clients), rng, sigma),
+            operations=STANDARD_OPERATIONS,
+            name=name,
+        )
     if network == "modelled":
         names, client_rtt = modelled_network(rng, sites)
     else:
@@ -158,18 +193,20 @@ def instance_on(
         clients=names,
         client_rtt=client_rtt,
         site_rtt=site_rtt,
-        counts=demand(shares, len(names), rng),
+        counts=demand(shares, len(names), rng, sigma),
         operations=STANDARD_OPERATIONS,
         name=name,
     )
 
 
-def world(network: str, mix: str, seed: int, sites: int = SITES) -> World | None:
+def world(
+    network: str, mix: str, seed: int, sites: int = SITES, sigma: float = SIGMA
+) -> World | None:
     """Build the world of a network, a mix (a key of ``MIXES``) and a seed; None: no matrix."""
-    numbers = [seed, sorted(MIXES).index(mix), NETWORKS.index(network)]
+    numbers = [seed, sorted(MIXES).index(mix), number_of(network)]
     rng = np.random.default_rng(numbers)
     name = f"{network}, {mix}, seed {seed}"
-    instance = instance_on(network, mix_shares(mix), rng, name, sites)
+    instance = instance_on(network, mix_shares(mix), rng, name, sites, sigma)
     return None if instance is None else World(network, mix, seed, instance)
 
 
@@ -177,11 +214,12 @@ def worlds(
     seeds: Sequence[int],
     networks: Sequence[str] = ("modelled", "aws-2025", "azure-2025"),
     mixes: Sequence[str] = tuple(MIXES),
+    sigma: float = SIGMA,
 ) -> Iterator[World]:
     """Yield every combination of seed, network and mix whose matrix is there."""
     for seed in seeds:
         for network in networks:
             for mix in mixes:
-                found = world(network, mix, seed)
+                found = world(network, mix, seed, sigma=sigma)
                 if found is not None:
                     yield found

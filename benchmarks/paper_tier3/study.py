@@ -1,15 +1,23 @@
 """Figures 8 to 11 of Sharov et al., PVLDB 8(12), 2015, section 6.4, on worlds anyone can build.
 
-    python -m benchmarks run paper_tier3 [--seeds 4] [--only 8 9 10 11]
+    python -m benchmarks run paper_tier3 [--seeds 4] [--sigma 1.2 2 3] [--only 8 9 10 11]
 
 The paper's databases are private, so that only shapes can be compared: how close KQ, QK and the
 better of them come to the optimum, which of the two wins where, and how fast more replicas stop
 helping. Ours are 27-site worlds with measured and modelled RTTs
 (:mod:`benchmarks.harness.tier3_worlds`); the optimum is that of method ``exact``, proven for every
-problem (a problem without proof would be counted and named).
+problem (a problem without proof would be counted).
 
-Written: one CSV row per problem and method, a JSON summary with the machine, and one picture per
-figure. Ratios are means over problems, as in the paper.
+The clients are the sites themselves, or the 60 cities of ``world27``. ``--sigma`` says how much the
+demand is concentrated: the standard deviation of the logarithm of a client's demand, one or
+several. Each combination of clients and sigma has its own lines in every table.
+
+The study also shows what each further replica brings on ``world27`` and ``azure``
+(:mod:`benchmarks.paper_tier3.each_replica`).
+
+Written: one CSV row per problem and method, a JSON summary with the machine, one picture per
+figure, and the page docs/benchmarks/paper_tier3.md. Ratios are means over problems, as in the
+paper.
 """
 
 from __future__ import annotations
@@ -22,15 +30,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import RESULTS, save_csv, save_json
+from benchmarks.harness.result_files import RESULTS, save_csv, save_json, save_text
 from benchmarks.harness.study import Study
-from benchmarks.harness.tier3_worlds import NETWORKS, instance_on, worlds
+from benchmarks.harness.tier3_worlds import BUNDLED, SIGMA, instance_on, number_of, worlds
+from benchmarks.paper_tier3.each_replica import gains
+from benchmarks.paper_tier3.page import page
 from placement import Problem
 from placement.checks import FloatArray
 from placement.methods import Options, load_method, run
@@ -39,11 +50,16 @@ from placement.status import Status
 from placement.text import table as text_table
 from placement.workloads import mix_shares
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = ["STUDY", "Row", "figure_8", "figure_9", "figure_10", "figure_11"]
 
 METHODS = ("kq", "qk", "best-of", "local-search")
 READ_HEAVY = ("cache", "social", "configuration")
-USED = ("modelled", "aws-2025", "azure-2025")
+USED = ("modelled", "aws-2025", "azure-2025", "world27")
+SIGMAS = (SIGMA, 2.0, 3.0)
+PAGE = "docs/benchmarks/paper_tier3.md"
 BUCKETS = tuple(range(5, 100, 10))
 """Midpoints of the buckets of a share, per cent."""
 
@@ -54,7 +70,7 @@ class Row:
 
     `x` is what the figure has on its axis: |R| (8, 11), the share of transactions (9) or of weak
     reads (10) in per cent. `optimum` is what `objective` is held against: that of the problem, or
-    for figure 11 that of 13 replicas.
+    for figure 11 that of 13 replicas. `sigma` says how concentrated the demand is.
     """
 
     figure: int
@@ -64,11 +80,17 @@ class Row:
     replicas: int
     voters: int
     x: float
+    sigma: float
     method: str = ""
     objective: float = math.nan
     optimum: float = math.nan
     proven: bool = False
     seconds: float = math.nan
+
+    @property
+    def clients(self) -> str:
+        """Which clients the problem has."""
+        return "cities" if self.network in BUNDLED else "sites"
 
 
 def solved(problem: Problem, about: Row) -> Iterator[Row]:
@@ -88,29 +110,28 @@ def solved(problem: Problem, about: Row) -> Iterator[Row]:
         objective=best.objective,
         optimum=best.objective,
         proven=best.status is Status.OPTIMAL,
-        seconds=best.seconds,
+        seconds=round(best.seconds, 6),
     )
     yield about
     for name in METHODS:
         plan = run(load_method(name), problem, Options())
         yield dataclasses.replace(
-            about, method=name, objective=plan.objective, seconds=plan.seconds
+            about, method=name, objective=plan.objective, seconds=round(plan.seconds, 6)
         )
 
 
-def figure_8(seeds: Sequence[int]) -> Iterator[Row]:
+def figure_8(seeds: Sequence[int], sigma: float) -> Iterator[Row]:
     """Gap by |R|: |V| = 3 with |R| 3 to 7 as in the paper, and |V| = 5 with |R| 5 to 9."""
-    for world in worlds(seeds, USED):
+    for world in worlds(seeds, USED, sigma=sigma):
         for voters, sizes in ((3, range(3, 8)), (5, range(5, 10))):
             for size in sizes:
                 problem = Problem(world.instance, replicas=size, voters=voters)
-                yield from solved(
-                    problem, Row(8, world.network, world.mix, world.seed, size, voters, size)
-                )
+                about = Row(8, world.network, world.mix, world.seed, size, voters, size, sigma)
+                yield from solved(problem, about)
 
 
 def _by_share(
-    figure: int, seeds: Sequence[int], base: str, raised: tuple[int, ...]
+    figure: int, seeds: Sequence[int], sigma: float, base: str, raised: tuple[int, ...]
 ) -> Iterator[Row]:
     """Raise the share of some operations bucket by bucket, |V| = 5 and |R| = 7."""
     shares = mix_shares(base)
@@ -121,15 +142,15 @@ def _by_share(
     for network in USED:
         for bucket in BUCKETS:
             for seed in seeds:
-                rng = np.random.default_rng([figure, bucket, seed, NETWORKS.index(network)])
+                rng = np.random.default_rng([figure, bucket, seed, number_of(network)])
                 share = (bucket + rng.uniform(-5, 5)) / 100
                 mix = share * up + (1 - share) * down
                 name = f"{network}, {base} at {bucket} %"
-                instance = instance_on(network, mix, rng, name)
+                instance = instance_on(network, mix, rng, name, sigma=sigma)
                 if instance is not None:
                     problem = Problem(instance, replicas=7, voters=5)
-                    x = 100 * issued(instance, raised)
-                    yield from solved(problem, Row(figure, network, base, seed, 7, 5, x))
+                    x = round(100 * issued(instance, raised), 4)
+                    yield from solved(problem, Row(figure, network, base, seed, 7, 5, x, sigma))
 
 
 def issued(instance: Instance, operations: Sequence[int]) -> float:
@@ -138,23 +159,23 @@ def issued(instance: Instance, operations: Sequence[int]) -> float:
     return float(counts[list(operations)].sum() / counts.sum())
 
 
-def figure_9(seeds: Sequence[int]) -> Iterator[Row]:
+def figure_9(seeds: Sequence[int], sigma: float) -> Iterator[Row]:
     """QK against KQ by the share of transactions; what is left is the read mix of `social`."""
-    yield from _by_share(9, seeds, "social", (3, 4))
+    yield from _by_share(9, seeds, sigma, "social", (3, 4))
 
 
-def figure_10(seeds: Sequence[int]) -> Iterator[Row]:
+def figure_10(seeds: Sequence[int], sigma: float) -> Iterator[Row]:
     """KQ against QK by the share of weak reads; what is left is the mix of `sessions`."""
-    yield from _by_share(10, seeds, "sessions", (0,))
+    yield from _by_share(10, seeds, sigma, "sessions", (0,))
 
 
-def figure_11(seeds: Sequence[int]) -> Iterator[Row]:
+def figure_11(seeds: Sequence[int], sigma: float) -> Iterator[Row]:
     """Slowdown by |R| from 4 to 13, |V| = 3, against the optimum with 13 replicas."""
-    for world in worlds(seeds, USED, READ_HEAVY):
+    for world in worlds(seeds, USED, READ_HEAVY, sigma):
         rows: list[Row] = []
         for size in range(4, 14):
             problem = Problem(world.instance, replicas=size, voters=3)
-            about = Row(11, world.network, world.mix, world.seed, size, 3, size)
+            about = Row(11, world.network, world.mix, world.seed, size, 3, size, sigma)
             rows.extend(solved(problem, about))
         last = next(r for r in rows if r.method == "exact" and r.replicas == 13)
         yield from (
@@ -163,7 +184,7 @@ def figure_11(seeds: Sequence[int]) -> Iterator[Row]:
         )
 
 
-FIGURES: dict[int, Callable[[Sequence[int]], Iterator[Row]]] = {
+FIGURES: dict[int, Callable[[Sequence[int], float], Iterator[Row]]] = {
     8: figure_8,
     9: figure_9,
     10: figure_10,
@@ -250,77 +271,107 @@ SUMMARIES: dict[int, Callable[[Sequence[Row]], list[dict[str, object]]]] = {
 }
 
 
+def by_demand(
+    rows: Sequence[Row], summary: Callable[[Sequence[Row]], list[dict[str, object]]]
+) -> list[dict[str, object]]:
+    """Summarise the problems of each kind of clients and each sigma by themselves."""
+    groups = {(row.clients, row.sigma) for row in rows}
+    return [
+        {"clients": clients, "sigma": sigma, **line}
+        for clients, sigma in sorted(groups, key=lambda group: (group[0] != "sites", group[1]))
+        for line in summary([r for r in rows if (r.clients, r.sigma) == (clients, sigma)])
+    ]
+
+
 # --- pictures
 
 
 def draw(figure: int, table: Sequence[dict[str, object]], path: Path) -> None:
-    """Draw one figure from its summary; needs matplotlib."""
+    """Draw one figure from its summary, a panel for each demand; needs matplotlib."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    canvas, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
-    if figure == 8:
-        styles = {"kq": "s", "qk": "^", "best-of": "o", "local-search": "x"}
-        for voters, dash in ((3, "-"), (5, "--")):
-            lines = [
-                line
-                for line in table
-                if line["voters"] == voters and line["databases"] == "all nine mixes"
-            ]
-            for method, marker in styles.items():
-                axes.plot(
-                    [line["replicas"] for line in lines],
-                    [line[method] for line in lines],
-                    marker + dash,
-                    label=f"{method}, |V| = {voters}",
-                )
-        axes.set(xlabel="replicas |R|", ylabel="optimum in per cent of the score")
-    elif figure == 11:
-        for method, marker in (("kq", "s-"), ("qk", "^-"), ("exact", "o-")):
-            axes.plot(
-                [line["replicas"] for line in table],
-                [line[method] for line in table],
-                marker,
-                label=method,
-            )
-        axes.set(xlabel="replicas |R|", ylabel="slower than the optimum with 13, per cent")
-    else:
-        what, label = {
-            9: ("qk over kq", "transactions"),
-            10: ("kq over qk", "weak reads"),
-        }[figure]
-        axes.bar([str(line["share"]) for line in table], [float(str(line[what])) for line in table])
-        axes.tick_params(axis="x", rotation=45)
-        axes.axhline(0, color="black", linewidth=0.8)
-        winner, other = what.upper().split(" OVER ")
-        axes.set(xlabel=f"share of {label}", ylabel=f"{other} slower than {winner}, per cent")
+    kinds = list(dict.fromkeys(line["clients"] for line in table))
+    sigmas = list(dict.fromkeys(line["sigma"] for line in table))
+    canvas, panels = plt.subplots(
+        len(kinds),
+        len(sigmas),
+        figsize=(3.4 * len(sigmas), 2.9 * len(kinds)),
+        layout="constrained",
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+    )
+    for clients, row in zip(kinds, panels, strict=True):
+        for sigma, axes in zip(sigmas, row, strict=True):
+            lines = [x for x in table if (x["clients"], x["sigma"]) == (clients, sigma)]
+            _draw_panel(axes, figure, lines)
+            axes.set_title(f"clients: {clients}, sigma {sigma:g}", fontsize="small")
+    across, up = LABELS[figure]
+    canvas.supxlabel(across, fontsize="medium")
+    canvas.supylabel(up, fontsize="medium")
+    canvas.suptitle(f"After Figure {figure} of Sharov et al. 2015", fontsize="medium")
     if figure in (8, 11):
-        axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
-    axes.set_title(f"After Figure {figure} of Sharov et al. 2015", fontsize="medium")
+        panels[0, -1].legend(fontsize="x-small")
     path.parent.mkdir(parents=True, exist_ok=True)
-    canvas.savefig(path, dpi=120)
+    canvas.savefig(path, dpi=110)
     plt.close(canvas)
+
+
+LABELS = {
+    8: ("replicas |R|, with |V| = 3; read-heavy mixes", "optimum in per cent of the score"),
+    9: ("share of transactions", "KQ slower than QK, per cent"),
+    10: ("share of weak reads", "QK slower than KQ, per cent"),
+    11: ("replicas |R|, with |V| = 3", "slower than the optimum with 13, per cent"),
+}
+"""What each figure has on its two axes."""
+
+
+def _draw_panel(axes: Axes, figure: int, lines: Sequence[dict[str, object]]) -> None:
+    """Draw the lines or bars of one demand."""
+    if figure in (9, 10):
+        what = {9: "qk over kq", 10: "kq over qk"}[figure]
+        axes.bar([str(line["share"]) for line in lines], [float(str(line[what])) for line in lines])
+        axes.tick_params(axis="x", rotation=90, labelsize="x-small")
+        axes.axhline(0, color="black", linewidth=0.8)
+        return
+    if figure == 8:
+        lines = [x for x in lines if (x["voters"], x["databases"]) == (3, "read-heavy mixes")]
+    third = {8: "best-of", 11: "exact"}[figure]
+    sizes = [int(str(line["replicas"])) for line in lines]
+    for method, marker in (("kq", "s-"), ("qk", "^-"), (third, "o-")):
+        axes.plot(sizes, [float(str(line[method])) for line in lines], marker, label=method)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser, "latency")
     parser.add_argument("--seeds", type=int, default=4, help="worlds per network and workload")
+    parser.add_argument(
+        "--sigma",
+        type=float,
+        nargs="+",
+        default=[*SIGMAS],
+        help="concentration of the demand: deviation of its logarithm (default: %(default)s)",
+    )
     parser.add_argument("--only", type=int, nargs="+", choices=sorted(FIGURES), default=[*FIGURES])
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--figures", type=Path, default=ROOT / "docs/figures")
+    parser.add_argument("--page", type=Path, default=ROOT / PAGE)
 
 
 def _run_study(asked: argparse.Namespace) -> int:
     """Run the benchmark; return the exit code, 1 when an optimum was not proven."""
     summary: dict[str, object] = {"machine": machine.describe(), "seeds": asked.seeds}
+    summary["sigma"] = asked.sigma
     everything: list[Row] = []
     for figure in asked.only:
         started = time.perf_counter()
-        rows = list(FIGURES[figure](range(asked.seeds)))
+        seeds = range(asked.seeds)
+        rows = [row for sigma in asked.sigma for row in FIGURES[figure](seeds, sigma)]
         everything.extend(rows)
-        table = SUMMARIES[figure](rows)
+        table = by_demand(rows, SUMMARIES[figure])
         draw(figure, table, asked.figures / f"tier3_figure_{figure}.png")
         problems = sum(row.method == "exact" for row in rows)
         open_ = sum(row.method == "exact" and not row.proven for row in rows)
@@ -336,11 +387,19 @@ def _run_study(asked: argparse.Namespace) -> int:
         lines = [[str(cell) for cell in line.values()] for line in table]
         print(text_table(list(table[0]), lines, right=range(len(table[0]))), end="\n\n")
         print(f"figure {figure}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
+    summary["each replica"] = gains(asked.seeds)
     heads = [field.name for field in dataclasses.fields(Row)]
     lines = map(dataclasses.astuple, everything)
     save_csv(asked.results / "paper_tier3.csv", heads, lines, end="\r\n")
     save_json(asked.results / "paper_tier3.json", summary)
+    save_text(asked.page, page(summary))
     return int(any(not row.proven for row in everything))
 
 
-STUDY = Study(__doc__, _add_arguments, _run_study, results=("paper_tier3.csv", "paper_tier3.json"))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("paper_tier3.csv", "paper_tier3.json"),
+    pages=(PAGE,),
+)
