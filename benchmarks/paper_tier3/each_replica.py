@@ -17,7 +17,7 @@ from placement.model.operations import STANDARD_OPERATIONS
 __all__ = ["concentrated", "gains"]
 
 DATA_SETS = ("world27", "azure")
-MIXES = ("oltp", "cache")
+MIXES = ("social", "cache")
 RATIOS = (1.0, 0.7, 0.5)
 STEPS = 7
 """Numbers of replicas per line, from |V| on."""
