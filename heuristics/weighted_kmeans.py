@@ -5,13 +5,18 @@ contains the fixed sites and has a small
 
     cost(G) = Σ_c s(c, nearest(c, G))          nearest by RTT, ties by site order
 
-with s(c, r) = w_c·d(c, r), w_c = all operations of c (Eq. 3), when no leader is known (Algorithm
-KQ), and s(c, r) = A[c]·d(c, r) + B[c]·d(r, ℓ), the part of Eq. 1 that R decides, when leader and
-quorum are (Algorithm QK).
+with s(c, r) = w_c·d(c, r), w_c = all operations of c, when no leader is known (Algorithm KQ), and
+s(c, r) = A[c]·d(c, r) + B[c]·d(r, ℓ), the part of Eq. 1 that R decides, when leader and quorum are
+(Algorithm QK).
 
 Start with the fixed sites; walk the clients by descending weight and add the nearest site of
 each. Then repeat: cluster the clients by nearest centroid, move every centroid that is not fixed
 to the site of least cost for its cluster, until a round no longer lowers the cost.
+
+Deviation from the paper: its Eq. 3 takes the operations and RTTs of the last interval, and so
+does the Eq. 1 that it uses in QK. Here w_c, A and B are the aggregates over the intervals with the
+decay of the problem (Eq. 2), because the plan is scored with them. docs/heuristics.md has the
+difference, measured; with one interval, or decay = infinity, there is none.
 
 Where the paper is silent:
 

@@ -83,8 +83,8 @@ def page(summary: Mapping[str, object]) -> str:
         f"{sentence(machine)}. Seeds 0 to {int(str(summary['seeds'])) - 1}.",
         "*clients*: `sites` are networks of 27 regions that are their own clients (`modelled`,"
         " `aws-2025`, `azure-2025`); `cities` are the 60 clients of `world27`. *sigma*: standard"
-        " deviation of the logarithm of a client's demand; a larger value concentrates the demand on"
-        " fewer clients. Each number is a mean.",
+        " deviation of the logarithm of a client's demand; a larger value concentrates the demand"
+        " on fewer clients. Each number is a mean.",
     ]
     for figure, title in _TITLES.items():
         found = summary.get(f"figure {figure}")
