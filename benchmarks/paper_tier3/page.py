@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import sentence
 
 __all__ = ["page", "pivot"]
@@ -40,7 +41,7 @@ def pivot(lines: Lines, across: str, methods: Sequence[str], extra: Sequence[str
     """
     keys = ("clients", "sigma", *extra)
     columns = sorted({line[across] for line in lines}, key=lambda x: float(str(x).split()[0]))
-    table = [[*keys, "method", *map(str, columns)], ["---"] * (len(keys) + 1 + len(columns))]
+    rows: list[list[str]] = []
     for group in dict.fromkeys(tuple(line[key] for key in keys) for line in lines):
         inside = {line[across]: line for line in lines if tuple(line[key] for key in keys) == group}
         for method in methods:
@@ -48,8 +49,8 @@ def pivot(lines: Lines, across: str, methods: Sequence[str], extra: Sequence[str
                 f"{float(str(inside[column][method])):.1f}" if column in inside else "–"
                 for column in columns
             ]
-            table.append([*map(str, group), f"`{method}`", *numbers])
-    return "\n".join(f"| {' | '.join(row)} |" for row in table)
+            rows.append([*map(str, group), f"`{method}`", *numbers])
+    return markdown_table([*keys, "method", *map(str, columns)], rows)
 
 
 def _table(figure: int, lines: Lines) -> str:
@@ -115,7 +116,7 @@ def _gains(lines: Lines) -> str:
     """Return the table of the gains by each replica."""
     heads = ["data set", "demand", "\\|V\\|", "\\|R\\| = \\|V\\|"]
     heads += [f"+ {more}" for more in range(1, len(_numbers(lines[0], "mean ms")))]
-    table = [heads, ["---"] * len(heads)]
+    rows: list[list[str]] = []
     for line in lines:
         first, *mean = _numbers(line, "mean ms")
         cells = [
@@ -123,8 +124,8 @@ def _gains(lines: Lines) -> str:
             for ms, gain in zip(mean, _numbers(line, "gain %"), strict=True)
         ]
         names = [f"`{line['data set']}`", str(line["demand"]), str(line["voters"])]
-        table.append([*names, f"{first:.1f}", *cells])
-    return "\n".join(f"| {' | '.join(row)} |" for row in table)
+        rows.append([*names, f"{first:.1f}", *cells])
+    return markdown_table(heads, rows)
 
 
 def _numbers(line: Mapping[str, object], key: str) -> list[float]:

@@ -384,8 +384,8 @@ def _run_study(asked: argparse.Namespace) -> int:
         }
         print(f"Figure {figure}. The paper: {PAPER[figure]}.")
         print(f"Ours, {problems} problems, {open_} without a proven optimum:")
-        lines = [[str(cell) for cell in line.values()] for line in table]
-        print(text_table(list(table[0]), lines, right=range(len(table[0]))), end="\n\n")
+        cells = [[str(cell) for cell in line.values()] for line in table]
+        print(text_table(list(table[0]), cells, right=range(len(table[0]))), end="\n\n")
         print(f"figure {figure}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
     summary["each replica"] = gains(asked.seeds)
     heads = [field.name for field in dataclasses.fields(Row)]

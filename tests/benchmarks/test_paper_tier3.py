@@ -53,7 +53,7 @@ def test_pivot_orders_columns_and_marks_what_is_absent():
     ]
     assert pivot(lines, "share", ("qk over kq",)).splitlines() == [
         "| clients | sigma | method | 0 to 10 % | 10 to 20 % |",
-        "| --- | --- | --- | --- | --- |",
+        "|---|---|---|---|---|",
         "| sites | 1.2 | `qk over kq` | – | 3.2 |",
         "| cities | 1.2 | `qk over kq` | -1.0 | 4.0 |",
     ]
