@@ -24,7 +24,8 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError, PlacementWarning, UnitsWarning
-from placement.io.formats.tables import Table, name_cell, quantity_cell, read_table
+from placement.io.formats.column_reader import Frame
+from placement.io.formats.tables import RTT, Table, name_cell, quantity_cell, read_table
 from placement.io.rtt_importers import RttTable
 from placement.model.instance import Instance
 from placement.tail.bin_grid import bins_for, bins_within, reach_of_percentiles
@@ -174,7 +175,10 @@ def _percentiles(
             value=table.columns[columns[percents[0]]],
             expected="two or more columns such as p50 and p99",
         )
-    pairs: dict[Pair, Curve] = {}
+    pairs = _whole_percentiles(table, source, destination, columns)
+    if len(pairs) == len(table.rows):
+        return PairTable(table.source, percents, pairs)
+    pairs = {}
     first: dict[Pair, int] = {}
     for i, cells in enumerate(table.rows):
         at = table.at(i)
@@ -204,6 +208,23 @@ def _percentiles(
     return PairTable(table.source, percents, pairs)
 
 
+def _whole_percentiles(
+    table: Table, source: int, destination: int, columns: Mapping[float, int]
+) -> dict[Pair, Curve]:
+    """Return the pairs of a table where all is well; fewer than its rows where one is wrong."""
+    frame, percents = Frame.of(table), tuple(columns)
+    try:
+        sources, of_source = frame.found(table.columns[source])
+        destinations, of_destination = frame.found(table.columns[destination])
+        values = frame.matrix([table.columns[place] for place in columns.values()], RTT)
+    except InputError:
+        return {}
+    if (np.diff(values, axis=1) < 0).any():
+        return {}
+    ends = zip(of_source.tolist(), of_destination.tolist(), values.tolist(), strict=True)
+    return {(sources[a], destinations[b]): (tuple(curve), percents) for a, b, curve in ends}
+
+
 def percentile_rtts(table: Table) -> RttTable:
     """RTTs of a table of percentiles: its column of means, or the means of what it describes.
 
@@ -223,13 +244,14 @@ def percentile_rtts(table: Table) -> RttTable:
     sources = tuple(dict.fromkeys(a for a, _ in found.pairs))
     destinations = tuple(dict.fromkeys(b for _, b in found.pairs))
     values = np.full((len(sources), len(destinations)), np.nan)
+    rows, columns = ({name: i for i, name in enumerate(axis)} for axis in (sources, destinations))
     for row, ((a, b), (curve, percents)) in enumerate(found.pairs.items()):
         if column is not None:
             cell = table.rows[row][table.column(column)]
             mean = quantity_cell(cell, table.at(row), column)
         else:
             mean = mean_of_percentiles(dict(zip(percents, curve, strict=True)))
-        values[sources.index(a), destinations.index(b)] = mean
+        values[rows[a], columns[b]] = mean
     how = f"column {column!r}" if column is not None else "means of the percentiles"
     return RttTable(
         table.source,

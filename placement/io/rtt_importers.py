@@ -17,8 +17,16 @@ import numpy as np
 
 from placement.checks import FloatArray, number
 from placement.errors import InputError
+from placement.io.formats.column_reader import Frame
 from placement.io.formats.document import read_json
-from placement.io.formats.tables import Table, is_blank, name_cell, quantity_cell, read_table
+from placement.io.formats.tables import (
+    RTT,
+    Table,
+    is_blank,
+    name_cell,
+    quantity_cell,
+    read_table,
+)
 from placement.io.interval_order import order_intervals
 
 __all__ = [
@@ -264,13 +272,16 @@ def _square(table: Table) -> RttTable:
         )
     _once(destinations, table)
     rows: dict[str, int] = {}
-    values = np.full((len(table.rows), len(destinations)), math.nan)
+    try:
+        values, whole = Frame.of(table).matrix(table.columns[1:], RTT), True
+    except InputError:  # a blank, which is a missing pair, or a cell that is refused below
+        values, whole = np.full((len(table.rows), len(destinations)), math.nan), False
     for i, cells in enumerate(table.rows):
         name = name_cell(cells[0], table.at(i), table.columns[0] or "first column").strip()
         if name in rows:
             raise _twice(table, i, table.columns[0] or "first column", name, rows[name])
         rows[name] = i
-        for j, destination in enumerate(destinations):
+        for j, destination in enumerate(() if whole else destinations):
             if not is_blank(cells[j + 1]):
                 values[i, j] = quantity_cell(cells[j + 1], table.at(i), destination)
     if not rows:
@@ -311,12 +322,49 @@ def read_long_rtt(path: str | os.PathLike[str], columns: LongColumns | None = No
 
 
 def _long(table: Table, columns: LongColumns) -> RttTable:
+    frame, varying = Frame.of(table), columns.interval is not None
+    for name in (columns.source, columns.destination, columns.rtt, columns.interval):
+        if name is not None:
+            table.column(name)
+    if not table.rows:
+        raise InputError("no rows", source=table.source, expected="a row per pair")
+    labels: tuple[str, ...] = ("",)
+    of_interval = np.zeros(frame.rows, dtype=np.intp)
+    try:
+        if columns.interval is not None:
+            labels, of_interval = frame.found(columns.interval, strip=False)
+        sources, of_source = frame.found(columns.source)
+        destinations, of_destination = frame.found(columns.destination)
+        numbers = frame.quantities(columns.rtt, RTT)
+    except InputError:
+        _check_rows(table, columns)  # the first row that is wrong, whatever its column
+        raise
+    shape = (len(labels), len(sources), len(destinations))
+    cells = np.ravel_multi_index((of_interval, of_source, of_destination), shape)
+    if len(np.unique(cells)) < len(cells):
+        _check_rows(table, columns)
+    if varying:
+        order = order_intervals(labels, table.source, fill=False)
+        labels, of_interval = order.labels, order.place[of_interval]
+    values = np.full(shape, math.nan)
+    values[of_interval, of_source, of_destination] = numbers
+    return RttTable(
+        table.source,
+        sources,
+        destinations,
+        values if varying else values[0],
+        labels if varying else (),
+        (_from(table.source, columns.rtt),),
+    )
+
+
+def _check_rows(table: Table, columns: LongColumns) -> None:
+    """Refuse the first row of a long table with a bad cell, or a pair that was given before."""
     source, destination, rtt = (
         table.column(name) for name in (columns.source, columns.destination, columns.rtt)
     )
     interval = None if columns.interval is None else table.column(columns.interval)
     found: dict[tuple[str, str, str], int] = {}
-    numbers: list[float] = []
     for i, cells in enumerate(table.rows):
         at = table.at(i)
         key = (
@@ -335,26 +383,7 @@ def _long(table: Table, columns: LongColumns) -> RttTable:
                 + ("" if key[0] else "; is there a column of intervals?"),
             )
         found[key] = i
-        numbers.append(quantity_cell(cells[rtt], at, columns.rtt))
-    if not found:
-        raise InputError("no rows", source=table.source, expected="a row per pair")
-    intervals = tuple(dict.fromkeys(key[0] for key in found))
-    if interval is not None:
-        intervals = order_intervals(intervals, table.source, fill=False).labels
-    sources = tuple(dict.fromkeys(key[1] for key in found))
-    destinations = tuple(dict.fromkeys(key[2] for key in found))
-    axes = [{name: i for i, name in enumerate(axis)} for axis in (intervals, sources, destinations)]
-    values = np.full((len(intervals), len(sources), len(destinations)), math.nan)
-    for key, value in zip(found, numbers, strict=True):
-        values[axes[0][key[0]], axes[1][key[1]], axes[2][key[2]]] = value
-    return RttTable(
-        table.source,
-        sources,
-        destinations,
-        values[0] if interval is None else values,
-        () if interval is None else intervals,
-        (_from(table.source, columns.rtt),),
-    )
+        quantity_cell(cells[rtt], at, columns.rtt)
 
 
 def _from(source: str, column: str = "") -> str:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from placement import InputError, Instance
 from placement.io import LongColumns, assemble, read_cloudping, read_counts, read_rtt
-from placement.io.rtt_importers import RttTable, read_long_rtt, read_square_rtt
+from placement.io.rtt_importers import Kind, RttTable, read_long_rtt, read_square_rtt
 
 # Rows wait for columns; every number is another one, so that a transposed table would show.
 RTT = {("a", "a"): 0.5, ("a", "b"): 10.0, ("b", "a"): 12.0, ("b", "b"): 0.7}
@@ -417,3 +417,48 @@ class TestLayoutsOfPublishedTables:
         world = assemble(read_rtt(path), mix="social")
         assert np.diagonal(world.client_rtt).tolist() == [1.0] * 3
         assert (world.client_rtt[0, 1], world.client_rtt[1, 0]) == (3.0, 4.0)
+
+
+GOOD = {
+    "square": "site,a,b\na,0,1.5\nb,2.5,0\n",
+    "long": "src,dst,rtt\na,a,0\na,b,1.5\nb,a,2.5\nb,b,0\n",
+    "percentiles": "src,dst,p10,p50,p99\na,a,0,0,0\na,b,1,2,3\nb,a,2,3,4\nb,b,0,0,0\n",
+}
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_cells_of_a_good_table_are_not_looked_at_one_by_one(
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(GOOD[kind])
+    expected = read_rtt(path, kind).values
+
+    def refuse(*_: object) -> float:
+        raise AssertionError("a single cell")
+
+    for module in ("rtt_importers", "rtt_distributions", "formats.column_reader"):
+        monkeypatch.setattr(f"placement.io.{module}.quantity_cell", refuse)
+    assert read_rtt(path, kind).values.tolist() == expected.tolist()
+    assert expected.shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "words"),
+    [
+        ("long", "src,dst,rtt\na,b,1\na,b,2\nb,a,x\n", "row 3: dst: a pair given twice"),
+        ("long", "src,dst,rtt\na,b,1\nb,a,x\n,a,2\n", "row 3: rtt: not a number"),
+        ("square", "site,a,b\na,,1\na,2,\nb,x,0\n", "row 3: site: duplicate row"),
+        ("square", "site,a,b\na,,1\nb,x,0\nb,0,0\n", "row 3: a: not a number"),
+        ("percentiles", "src,dst,p10,p50\na,b,2,1\na,b,x,1\n", "row 2: p50: below"),
+        ("percentiles", "src,dst,p10,p50\na,b,1,2\na,b,1,2\n", "row 3: dst: a pair given twice"),
+    ],
+)
+def test_the_first_row_that_is_wrong_is_named(
+    kind: Kind, text: str, words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_rtt(path, kind)
+    assert words in str(caught.value)

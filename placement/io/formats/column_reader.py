@@ -61,6 +61,11 @@ class Frame:
     fast: pd.DataFrame | None = None
     _careful: Table | None = field(default=None, repr=False)
 
+    @classmethod
+    def of(cls, table: Table) -> Frame:
+        """Return the columns of a table that was read with care; an empty one is allowed."""
+        return cls(table.source, table.columns, len(table.rows), None, table)
+
     @property
     def table(self) -> Table:
         """The same table with its cells and row numbers, read when something must be said."""
@@ -239,8 +244,7 @@ def read_frame(path: str | os.PathLike[str], names: Names = key_columns) -> Fram
     if fast is not None:
         frame = Frame(source, tuple(map(str, fast.columns)), len(fast), fast)
     else:
-        table = read_table(source)
-        frame = Frame(source, table.columns, len(table.rows), None, table)
+        frame = Frame.of(read_table(source))
     if not frame.rows:
         raise InputError("no rows", source=source, expected="a row per count")
     return frame
