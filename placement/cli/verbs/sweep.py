@@ -197,7 +197,7 @@ def _sweep_text(table: pd.DataFrame) -> str:
     lines = [
         text_table([*head, *(["cost"] if priced else []), "leader"], rows),
         "",
-        wrap("gain: of the last replica, beside as many voters with one replica fewer"),
+        wrap("gain: latency saved by the last replica, against one fewer and as many voters"),
     ]
     lines += [
         wrap(f"{row['replicas']}/{cell(row['voters'])}: {escape(str(row['reason']))}", indent="  ")
