@@ -16,6 +16,9 @@ from placement.report.charts.markup import Child, Markup, json_script, tag
 from placement.report.charts.palette import LATENCY, LATENCY_DARK, METHODS, ROLES, ROLES_DARK
 from placement.report.result_file import Results, looks_like_results, read_results
 
+_QUICK_WORK = 10_000_000
+"""Steps of a certificate that a report checks without being asked: a few seconds."""
+
 __all__ = ["page", "plan_page", "report_of", "results_page", "table_page"]
 
 
@@ -56,6 +59,21 @@ def table_page(rows: Sequence[Mapping[str, Any]], about: str = "") -> str:
     return page("Methods compared", comparison_sections(rows, about))
 
 
+def _checked_if_quick(plan: Plan) -> Plan:
+    """Return the plan as checked where its certificate holds within a few seconds of work."""
+    from placement.errors import LimitError
+    from placement.proof.certificate_check import check_certificate
+    from placement.proof.leader_proof import CertificateError
+
+    if plan.certificate is None or not plan.found:
+        return plan
+    try:
+        check_certificate(plan, work=_QUICK_WORK)
+    except (CertificateError, LimitError):  # the page then says that the bound is claimed
+        return plan
+    return plan.replace(checked=True)
+
+
 def report_of(path: str | os.PathLike[str]) -> str:
     """Return the page of a file: a plan, benchmark results, or a comparison or sweep as JSON.
 
@@ -72,7 +90,7 @@ def report_of(path: str | os.PathLike[str]) -> str:
         return results_page(read_results(source))
     value = read_json(source)
     if isinstance(value, dict) and value.get("format") == FORMAT:
-        return plan_page(load_plan(source))
+        return plan_page(_checked_if_quick(load_plan(source)))
     about = ""
     rows: object = value
     if isinstance(value, dict):
