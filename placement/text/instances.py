@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placement.model.instance_facts import instance_facts
 from placement.text.characters import number_text
 from placement.text.text_tables import facts, section, sentences, table
 
@@ -26,6 +25,8 @@ def instance_text(instance: Instance, *, most: int = 20) -> str:
     most
         Most clients to list, by demand; sites are all listed.
     """
+    from placement.model.instance_facts import instance_facts  # loads NumPy
+
     sections = [
         facts(instance_facts(instance)),
         section("Sites", _sites(instance)),

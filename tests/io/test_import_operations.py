@@ -47,8 +47,8 @@ def test_operations_are_defined_on_the_command_line(tmp_path: Path) -> None:
         ("audit:far=1", "not a number of round trips: got 'far=1', expected near=NUMBER or relay"),
         ("audit:near=many", "not a number of round trips"),
         ("audit:near=1,near=1", "each once"),
-        ("audit:near=-1", "bad coefficient of operation 'audit'"),
-        ("audit:near=nan", "bad coefficient of operation 'audit'"),
+        ("audit:near=-1", "not a number of round trips: got 'near=-1'"),
+        ("audit:near=nan", "not a number of round trips: got 'near=nan'"),
         (":near=1", "not a name"),
     ],
 )

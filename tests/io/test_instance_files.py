@@ -105,7 +105,7 @@ BROKEN = [
     ("site_rtt.csv", "Oslo,Rome", "Oslo,Oslo", ["site_rtt.csv: header", "duplicate column"]),
     ("site_rtt.csv", "Oslo,Rome", "Oslo,", ["column 3 has no name"]),
     ("site_rtt.csv", "Rome,42", "Roma,42", ["1 of 3 sites missing", "'Rome'"]),
-    ("site_rtt.csv", "Oslo,0.0", "Oslo,1.0", ["'Oslo'", "non-zero", "1.0", "fill_diagonal"]),
+    ("site_rtt.csv", "Oslo,0.0", "Oslo,1.0", ["'Oslo'", "non-zero", "1.0", "intra-site figure"]),
     ("site_rtt.csv", "Oslo,0.0", '"Oslo,0.0', ["not CSV"]),
     ("sites.csv", "Rome", "Roma", ["missing", "'Roma'"]),
     ("sites.csv", "Rome", "Oslo", ["sites.csv, row 3", "duplicate site", "row 2"]),

@@ -39,7 +39,9 @@ def in_conflict():
 
     By the caps on voters alone three sites may vote, by those on replicas alone four.
     """
-    instance = random_instance(12).replace(domains={"grid": "aaabcd", "sea": "xyzuuv"})
+    instance = random_instance(12).replace(
+        domains={"grid": tuple("aaabcd"), "sea": tuple("xyzuuv")}
+    )
     return Problem(
         instance,
         replicas=4,
