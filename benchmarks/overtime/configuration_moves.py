@@ -30,8 +30,8 @@ from placement import Configuration, Instance, Problem
 from placement.checks import FloatArray
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices, changes, outage_price
-from placement.overtime.replay.generated_fleets import ground_of
-from placement.overtime.watch import Settings, advise
+from placement.overtime.replay.generated_fleets import client_ground
+from placement.overtime.watch import WatchSettings, advise
 from placement.overtime.watch.recommend import initial_state
 from placement.workloads import Database, Office, Timeline, everywhere, generate, mix_shares
 
@@ -63,7 +63,7 @@ RULES = (
 def worlds(seed: int) -> list[tuple[str, Instance]]:
     """Eight sites, and three days of demand of every tenant."""
     full = placement.load("world27")
-    clients = ground_of(full).clients
+    clients = client_ground(full).clients
     world = full.replace(counts=full.counts.sum(axis=0), intervals=())
     best = placement.solve(Problem(world, replicas=8, voters=3))
     rows = full.site_indices(best.replicas)
@@ -97,7 +97,7 @@ def worlds(seed: int) -> list[tuple[str, Instance]]:
     return found
 
 
-def online(instance: Instance, problem: Problem, settings: Settings) -> list[Configuration]:
+def online(instance: Instance, problem: Problem, settings: WatchSettings) -> list[Configuration]:
     """Configurations of intervals 2 … T by the rule."""
     state, path = initial_state(settings), []
     for label, counts in zip(instance.intervals[:-1], instance.counts[:-1], strict=True):
@@ -136,7 +136,7 @@ def measure(seed: int) -> list[dict[str, object]]:
                 "best static in hindsight": (float(static.cost.total), 0),
             }
             for rule, tau, hysteresis in RULES:
-                settings = Settings(problem, Decay(tau), hysteresis, prices)
+                settings = WatchSettings(problem, Decay(tau), hysteresis, prices)
                 path = online(instance, problem, settings)
                 results[rule] = paid(problem, charged, path)
             for rule, (cost, moves) in results.items():

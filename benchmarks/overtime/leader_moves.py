@@ -31,7 +31,7 @@ from placement.checks import FloatArray, IntArray
 from placement.evaluation.score import first_best
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, leader_path, outage_price, path_cost
-from placement.overtime.replay.generated_fleets import ground_of
+from placement.overtime.replay.generated_fleets import client_ground
 from placement.workloads import TENANTS, Clients, Database, Timeline, fleet, generate
 
 __all__ = ["STUDY"]
@@ -235,7 +235,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run_study(options: argparse.Namespace) -> int:
     """Run the benchmark."""
     instance = placement.load("world27")
-    clients = ground_of(instance).clients  # a city each, in the order of the instance
+    clients = client_ground(instance).clients  # a city each, in the order of the instance
     timeline = Timeline.of_day(date(2026, 3, 2), intervals=2 * WEEK)
     databases = fleet(clients, options.databases, seed=options.seed, timeline=timeline)
     scores, operations = scores_of(instance, clients, databases, timeline, options.seed)

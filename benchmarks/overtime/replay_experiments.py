@@ -17,7 +17,7 @@ from benchmarks.overtime.replay_worlds import CLASSES, NETWORKS, network, tenant
 from placement import Instance, Problem
 from placement.checks import FloatArray
 from placement.overtime.replay import NOBODY, STRATEGIES, Deployments, Replay, Trace, replay
-from placement.overtime.replay.generated_fleets import fleet_trace, ground_of, trace_of
+from placement.overtime.replay.generated_fleets import client_ground, fleet_trace, trace_of
 from placement.overtime.replay.summaries import gains, summary
 from placement.workloads import Clients, Timeline, fleet, generate, write_parquet
 
@@ -43,7 +43,7 @@ def moving(seed: int, days: int = 7) -> list[Row]:
         instance = network(name)
         if instance is None:
             continue
-        ground = ground_of(instance)
+        ground = client_ground(instance)
         for mix in ("social", "ycsb-b"):
             known = list(tenants(ground, mix))
             trace = trace_of(
@@ -241,7 +241,7 @@ def speed(seed: int, databases: int) -> list[Row]:
 
 def _speed(seed: int, databases: int) -> Iterator[Row]:
     instance = placement.load("world27")
-    ground = ground_of(instance)
+    ground = client_ground(instance)
     clients: Clients = ground.clients
     fortnight = Timeline.of_day(DAY, 14 * 48)
     drawn = fleet(clients, databases, seed=seed, timeline=fortnight)

@@ -13,7 +13,7 @@ from benchmarks.overtime.replay_worlds import network
 from placement import Instance, Problem
 from placement.checks import FloatArray
 from placement.overtime.replay import NOBODY, Deployments, Replay, Trace, replay
-from placement.overtime.replay.generated_fleets import Ground, ground_of, trace_of
+from placement.overtime.replay.generated_fleets import ClientGround, client_ground, trace_of
 from placement.overtime.replay.plots import plot_ratio, plot_reduction_histogram, plot_reductions
 from placement.workloads import Consumer, Curve, Database, Flat, Timeline, everywhere, generate
 
@@ -88,10 +88,10 @@ def _share(where: np.ndarray) -> float | None:
     return round(100 * float(where.mean()), 1) if where.size else None
 
 
-def _network() -> tuple[Instance, Ground]:
+def _network() -> tuple[Instance, ClientGround]:
     instance = network("azure") or network("world27")
     assert instance is not None
-    return instance, ground_of(instance)
+    return instance, client_ground(instance)
 
 
 def _database(
@@ -200,7 +200,7 @@ def figure_5(seed: int) -> Drawn:
 
 
 def _city_counts(
-    ground: Ground, tenants: list[Database], timeline: Timeline, seed: int
+    ground: ClientGround, tenants: list[Database], timeline: Timeline, seed: int
 ) -> FloatArray:
     """Operations per database, interval and city."""
     blocks = generate(tenants, ground.clients, timeline, seed=seed)
@@ -215,7 +215,7 @@ def figure_6(seed: int) -> Drawn:
     """East Coast over West Coast traffic for 48 hours, and where the leader goes."""
     instance = network("aws")
     assert instance is not None
-    ground = ground_of(instance)
+    ground = client_ground(instance)
     zones = np.array(ground.clients.timezones)
     east = np.isin(zones, ["America/New_York", "America/Detroit"])
     west = zones == "America/Los_Angeles"

@@ -15,7 +15,7 @@ from placement import Instance
 from placement.checks import FloatArray
 from placement.datasets import regions
 from placement.errors import MissingDependencyError
-from placement.overtime.replay.generated_fleets import Ground
+from placement.overtime.replay.generated_fleets import ClientGround
 from placement.workloads import Clients, Consumer, Curve, Database, Office, everywhere, mix_shares
 
 __all__ = ["CLASSES", "NETWORKS", "POLES", "Tenant", "network", "poles", "tenants"]
@@ -88,7 +88,7 @@ def poles(clients: Clients, cities: tuple[str, ...], share: float = 0.9) -> Floa
     return np.where(at, share / len(cities), (1.0 - share) * tail / tail.sum())
 
 
-def tenants(ground: Ground, mix: str) -> Iterator[Tenant]:
+def tenants(ground: ClientGround, mix: str) -> Iterator[Tenant]:
     """Yield the tenants of all classes: 3 world-wide, and every pair and triple of `POLES`.
 
     World-wide consumers have peaks 2.5, 3.5 and 5 times their troughs; tenants at poles have

@@ -274,7 +274,7 @@ def _solved(problem: Problem, intervals: list[int], method: str) -> Plan:
 
 
 def _useful(scores: FloatArray, table: FloatArray) -> BoolArray:
-    """Which candidates are not replaced by another one without loss.
+    """Return the candidates that no other candidate replaces without loss.
 
     Candidates are looked at best total first; each is held against those already kept. That what
     replaces one is itself kept makes a chain of replacements end at a kept one.

@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
-from placement.io.formats.column_reader import Frame, read_frame
+from placement.io.formats.column_reader import ColumnTable, read_frame
 from placement.io.interval_order import order_intervals
 
 __all__ = ["DemandTable", "read_demand"]
@@ -148,7 +148,7 @@ def read_demand(
     )
 
 
-def _client_column(frame: Frame, operations: Collection[str], *, long: bool) -> str:
+def _client_column(frame: ColumnTable, operations: Collection[str], *, long: bool) -> str:
     """Return the column of clients: ``client``, or the first key of a wide table."""
     if "client" not in frame.columns:
         first = next((name for name in frame.columns if name not in _KEYS), None)
@@ -158,21 +158,23 @@ def _client_column(frame: Frame, operations: Collection[str], *, long: bool) -> 
     return "client"
 
 
-def _optional(frame: Frame, column: str) -> tuple[tuple[str, ...], IntArray]:
+def _optional(frame: ColumnTable, column: str) -> tuple[tuple[str, ...], IntArray]:
     if column not in frame.columns:
         return (), np.zeros(frame.rows, dtype=np.intp)
     return frame.found(column)
 
 
 def _names(
-    frame: Frame, column: str, known: Sequence[str] | None, word: str
+    frame: ColumnTable, column: str, known: Sequence[str] | None, word: str
 ) -> tuple[tuple[str, ...], IntArray]:
     if known is None:
         return frame.found(column)
     return tuple(known), frame.names(column, known, f"{word} of the instance")
 
 
-def _operation_columns(frame: Frame, key: str, operations: Sequence[str] | None) -> tuple[str, ...]:
+def _operation_columns(
+    frame: ColumnTable, key: str, operations: Sequence[str] | None
+) -> tuple[str, ...]:
     given = [name for name in frame.columns if name not in (*_KEYS, key)]
     stray = [] if operations is None else [name for name in given if name not in operations]
     if not given or stray:
@@ -186,7 +188,7 @@ def _operation_columns(frame: Frame, key: str, operations: Sequence[str] | None)
     return tuple(given if operations is None else operations)
 
 
-def _once(frame: Frame, keys: Sequence[tuple[str, IntArray, int]]) -> None:
+def _once(frame: ColumnTable, keys: Sequence[tuple[str, IntArray, int]]) -> None:
     """Refuse the second of two rows for the same cell."""
     flat = np.ravel_multi_index(
         tuple(codes for _, codes, _ in keys), tuple(size for _, _, size in keys)
@@ -208,7 +210,7 @@ def _once(frame: Frame, keys: Sequence[tuple[str, IntArray, int]]) -> None:
 
 
 def _complete(
-    frame: Frame,
+    frame: ColumnTable,
     keys: Sequence[tuple[str, IntArray, int]],
     labels: tuple[str, ...],
     of_label: IntArray,

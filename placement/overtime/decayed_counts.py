@@ -24,12 +24,12 @@ from placement.checks import FloatArray, frozen, number
 from placement.errors import InputError
 from placement.model.demand import decay_weights
 
-__all__ = ["Decay", "DecayedCounts", "decayed"]
+__all__ = ["Decay", "DecayedCounts", "decayed_counts"]
 
 
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """How fast the past is forgotten.
+    """Decay rate of past counts.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class DecayedCounts:
         return cls(Decay(factor), frozen(_checked(cells, shape)), weight, intervals)
 
 
-def decayed(counts: npt.ArrayLike, decay: Decay, *, axis: int = 0) -> FloatArray:
+def decayed_counts(counts: npt.ArrayLike, decay: Decay, *, axis: int = 0) -> FloatArray:
     """Return N(1), …, N(T) for a series of counts.
 
     Parameters

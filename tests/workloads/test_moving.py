@@ -19,7 +19,7 @@ import pytest
 import placement
 from placement import Problem
 from placement.overtime.replay import Deployments, Trace, replay
-from placement.overtime.replay.generated_fleets import ground_of, trace_of
+from placement.overtime.replay.generated_fleets import client_ground, trace_of
 from placement.overtime.replay.summaries import gains
 from placement.workloads import (
     MIXES,
@@ -36,7 +36,7 @@ from placement.workloads import (
 )
 
 WORLD = placement.load("world27")
-GROUND = ground_of(WORLD)
+GROUND = client_ground(WORLD)
 CLIENTS: Clients = GROUND.clients
 DAYS = 2
 TIMELINE = Timeline.of_day(date(2026, 3, 3), DAYS * 48)  # Tuesday and Wednesday

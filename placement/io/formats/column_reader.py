@@ -28,7 +28,7 @@ from placement.io.formats.tables import Cell, Table, is_blank, name_cell, quanti
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Frame", "key_columns", "read_frame"]
+__all__ = ["ColumnTable", "key_columns", "read_frame"]
 
 _NAMES = ("database", "interval", "client", "operation")
 
@@ -40,7 +40,7 @@ _MEDIUM = 2**21
 
 
 @dataclass(eq=False)
-class Frame:
+class ColumnTable:
     """A table by column.
 
     Attributes
@@ -216,7 +216,7 @@ def key_columns(header: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in header if name in _NAMES)
 
 
-def read_frame(path: str | os.PathLike[str], names: Names = key_columns) -> Frame:
+def read_frame(path: str | os.PathLike[str], names: Names = key_columns) -> ColumnTable:
     """Read a table by column.
 
     Parameters
@@ -242,9 +242,9 @@ def read_frame(path: str | os.PathLike[str], names: Names = key_columns) -> Fram
     else:
         fast = _fast_csv(read_input(path), suffix, names)
     if fast is not None:
-        frame = Frame(source, tuple(map(str, fast.columns)), len(fast), fast)
+        frame = ColumnTable(source, tuple(map(str, fast.columns)), len(fast), fast)
     else:
-        frame = Frame.of(read_table(source))
+        frame = ColumnTable.of(read_table(source))
     if not frame.rows:
         raise InputError("no rows", source=source, expected="a row per count")
     return frame

@@ -2,26 +2,32 @@
 
 from placement.overtime.moves.hysteresis import Hysteresis, choose, leader_path
 from placement.overtime.moves.move_prices import (
-    Changes,
     MovePrices,
+    RoleChanges,
     changes,
     outage_price,
     price_table,
 )
 from placement.overtime.moves.move_search import BestMove, best_move
-from placement.overtime.moves.move_steps import Stage, Step, safe_steps, step_text, steps_between
-from placement.overtime.moves.quorum_sizes import Quorums, quorums_of
+from placement.overtime.moves.move_steps import (
+    MoveState,
+    MoveStep,
+    safe_steps,
+    step_text,
+    steps_between,
+)
+from placement.overtime.moves.quorum_sizes import QuorumSizes, quorums_of
 from placement.overtime.moves.sequence_cost import PathCost, path_cost
 
 __all__ = [
     "BestMove",
-    "Changes",
     "Hysteresis",
     "MovePrices",
+    "MoveState",
+    "MoveStep",
     "PathCost",
-    "Quorums",
-    "Stage",
-    "Step",
+    "QuorumSizes",
+    "RoleChanges",
     "best_move",
     "changes",
     "choose",

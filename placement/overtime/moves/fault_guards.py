@@ -1,4 +1,4 @@
-"""What a set of voters should still be able to lose while it is being changed."""
+"""Losses that a set of voters must survive while it is being changed."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from dataclasses import dataclass
 
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule
-from placement.overtime.moves.quorum_sizes import Quorums, quorums_of
+from placement.overtime.moves.quorum_sizes import QuorumSizes, quorums_of
 from placement.problem import Problem
 
-__all__ = ["Guard", "Losses", "Spread", "Survive", "guards_of", "spare"]
+__all__ = ["Guard", "LossGuard", "SpreadGuard", "SurviveGuard", "common_guards", "voters_to_spare"]
 
 
-def spare(voters: int, quorums: Quorums) -> int:
+def voters_to_spare(voters: int, quorums: QuorumSizes) -> int:
     """Return how many voters may be lost with both a commit and an election still possible."""
     return voters - max(quorums)
 
 
 @dataclass(frozen=True, slots=True)
-class Losses:
+class LossGuard:
     """At least so many voters may be lost, whichever they are."""
 
     least: int
 
-    def broken(self, voters: Sequence[int], quorums: Quorums) -> str | None:
+    def broken(self, voters: Sequence[int], quorums: QuorumSizes) -> str | None:
         """Return what is broken, in words, or None."""
-        left = spare(len(voters), quorums)
+        left = voters_to_spare(len(voters), quorums)
         if left >= self.least:
             return None
         return f"only {left} voters may be lost, not {self.least}"
 
 
 @dataclass(frozen=True, slots=True)
-class Survive:
+class SurviveGuard:
     """Any one domain of a level may be lost.
 
     Attributes
@@ -48,7 +48,7 @@ class Survive:
     level: str
     labels: tuple[str | None, ...]
 
-    def broken(self, voters: Sequence[int], quorums: Quorums) -> str | None:
+    def broken(self, voters: Sequence[int], quorums: QuorumSizes) -> str | None:
         """Return what is broken, in words, or None."""
         held = Counter(self.labels[v] for v in voters if self.labels[v] is not None)
         most = max([*held.values(), 1], default=1)
@@ -59,21 +59,21 @@ class Survive:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SpreadGuard:
     """A diversity rule of the problem for voters."""
 
     rule: GroupRule
 
-    def broken(self, voters: Sequence[int], quorums: Quorums) -> str | None:
+    def broken(self, voters: Sequence[int], quorums: QuorumSizes) -> str | None:
         """Return what is broken, in words, or None."""
         del quorums
         return None if self.rule.satisfied(tuple(voters)) else f"not kept: {self.rule.why}"
 
 
-Guard = Losses | Survive | Spread
+Guard = LossGuard | SurviveGuard | SpreadGuard
 
 
-def guards_of(problem: Problem, ends: Sequence[Configuration]) -> tuple[Guard, ...]:
+def common_guards(problem: Problem, ends: Sequence[Configuration]) -> tuple[Guard, ...]:
     """Return what every one of `ends` keeps, and what therefore should be kept between them.
 
     Parameters
@@ -87,14 +87,14 @@ def guards_of(problem: Problem, ends: Sequence[Configuration]) -> tuple[Guard, .
     guards: list[Guard] = []
     if problem.survive is not None:
         # Its group is a cap for v voters and m votes; on the way both change, the meaning does not.
-        guards.append(Survive(problem.survive, problem.instance.labels(problem.survive)))
+        guards.append(SurviveGuard(problem.survive, problem.instance.labels(problem.survive)))
         groups.pop()
-    guards.extend(Spread(group) for group in groups)
+    guards.extend(SpreadGuard(group) for group in groups)
     quorums = [quorums_of(problem, end) for end in ends]
     kept = [
         guard
         for guard in guards
         if not any(guard.broken(e.voters, q) for e, q in zip(ends, quorums, strict=True))
     ]
-    least = min(spare(len(e.voters), q) for e, q in zip(ends, quorums, strict=True))
-    return (Losses(least), *kept)
+    least = min(voters_to_spare(len(e.voters), q) for e, q in zip(ends, quorums, strict=True))
+    return (LossGuard(least), *kept)

@@ -25,14 +25,14 @@ import numpy.typing as npt
 from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
 from placement.evaluation.score import TIE, first_best
-from placement.overtime.decayed_counts import Decay, decayed
+from placement.overtime.decayed_counts import Decay, decayed_counts
 
 __all__ = ["Hysteresis", "choose", "leader_path"]
 
 
 @dataclass(frozen=True, slots=True)
 class Hysteresis:
-    """How much a move must promise.
+    """Least gain that a move must promise.
 
     Parameters
     ----------
@@ -157,8 +157,8 @@ def leader_path(
     O(T·n) per database, vectorised over databases.
     """
     true = np.asarray(scores, dtype=np.float64)
-    weights = decayed(np.ones(true.shape[-2]), decay)
-    mean = decayed(true, decay, axis=-2) / weights[:, np.newaxis]
+    weights = decayed_counts(np.ones(true.shape[-2]), decay)
+    mean = decayed_counts(true, decay, axis=-2) / weights[:, np.newaxis]
     cost = np.broadcast_to(np.asarray(price, dtype=np.float64), true.shape[:-2])
     here = first_best(true[..., 0, :]) if start is None else np.asarray(start, dtype=np.intp)
     here = np.broadcast_to(here, true.shape[:-2])

@@ -1,4 +1,4 @@
-"""What it costs to move from one configuration to another.
+"""Prices of a move from one configuration to another.
 
 Sharov et al., PVLDB 8(12), 2015, section 3 ("recommendation oscillation"), ask for a second level
 of defence beside the decay, one that weighs the gain of a move against what the move costs. Here
@@ -21,12 +21,12 @@ from placement.checks import BoolArray, FloatArray
 from placement.errors import InputError
 from placement.model.configuration import Configuration
 
-__all__ = ["Changes", "MovePrices", "changes", "outage_price", "price_table"]
+__all__ = ["MovePrices", "RoleChanges", "changes", "outage_price", "price_table"]
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What differs between two configurations.
+class RoleChanges:
+    """Roles that differ between two configurations.
 
     Attributes
     ----------
@@ -49,16 +49,16 @@ class Changes:
 
     @property
     def size(self) -> int:
-        """How many sites and votes come or go, and one for another leader."""
+        """Number of sites and votes that come or go, and one for another leader."""
         sets = (self.promoted, self.demoted, self.added, self.removed)
         return int(self.leader) + sum(map(len, sets))
 
 
-def changes(before: Configuration, after: Configuration) -> Changes:
+def changes(before: Configuration, after: Configuration) -> RoleChanges:
     """Return what differs between two configurations; the order of voters does not count."""
     votes, votes_after = set(before.voters), set(after.voters)
     held, held_after = set(before.replicas), set(after.replicas)
-    return Changes(
+    return RoleChanges(
         leader=before.leader != after.leader,
         promoted=tuple(sorted(votes_after - votes)),
         demoted=tuple(sorted(votes - votes_after)),
@@ -117,7 +117,7 @@ class MovePrices:
                 )
             object.__setattr__(self, field, price)
 
-    def of(self, change: Changes) -> float:
+    def of(self, change: RoleChanges) -> float:
         """Price of what differs.
 
         Examples
@@ -221,6 +221,6 @@ def _members(sets: Sequence[Sequence[int]], sites: int) -> BoolArray:
 
 
 def _fewer(members: BoolArray) -> FloatArray:
-    """How many sites of each row another row lacks, shape (n, n), indexed [row, other]."""
+    """Return the number of sites of each row that another row lacks, shape (n, n), [row, other]."""
     inside = members.astype(np.float64)
     return np.asarray(inside @ (1.0 - inside).T)

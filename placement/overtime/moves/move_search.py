@@ -77,7 +77,7 @@ class BestMove:
 
     @property
     def status(self) -> Status:
-        """Whether it is proven to be the least."""
+        """Status of the result: optimal when the bound proves the least cost."""
         return status_of(True, self.value, self.bound)
 
 
@@ -282,7 +282,7 @@ class _Search:
         return price if math.isfinite(price) else 0.0
 
     def _sizes_matter(self) -> bool:
-        """Whether the price of the sites depends on |R'| beside the sites that are added."""
+        """Return True when the price of the sites depends on |R'| beside the added sites."""
         if self.per_site:
             return self._finite(self.prices.remove) > 0
         return self._finite(self.prices.remove) > 0 or self._finite(self.prices.add) > 0

@@ -1,4 +1,4 @@
-"""What to do now: a move as a list of steps none of which endangers what was committed.
+"""Steps of a move: a list none of whose steps endangers committed data.
 
     add a learner → it catches up → promote it → hand over the leadership → demote → remove
 
@@ -19,21 +19,39 @@ from typing import Literal
 import numpy as np
 
 from placement.model.configuration import Configuration
-from placement.overtime.moves.fault_guards import Guard, Losses, guards_of, spare
-from placement.overtime.moves.quorum_sizes import Quorums, SizeRule, quorums_of, resized, walk
-from placement.overtime.moves.voter_change_search import VoteMove, VoterState, way
+from placement.overtime.moves.fault_guards import Guard, LossGuard, common_guards, voters_to_spare
+from placement.overtime.moves.quorum_sizes import (
+    QuorumSizes,
+    SizeRule,
+    quorum_path,
+    quorums_of,
+    resizing_steps,
+)
+from placement.overtime.moves.voter_change_search import (
+    VoterChange,
+    VoterState,
+    shortest_change_sequence,
+)
 from placement.problem import Problem
 
-__all__ = ["Kind", "Stage", "Step", "safe_steps", "step_document", "step_text", "steps_between"]
+__all__ = [
+    "Kind",
+    "MoveState",
+    "MoveStep",
+    "safe_steps",
+    "step_document",
+    "step_text",
+    "steps_between",
+]
 
 Kind = Literal[
     "add-learner", "catch-up", "set-quorums", "promote", "move-leader", "demote", "remove"
 ]
-"""What a step does."""
+"""Kind of action of a step."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class MoveState:
     """A configuration on the way.
 
     Attributes
@@ -52,12 +70,12 @@ class Stage:
     voters: tuple[int, ...]
     replicas: tuple[int, ...]
     behind: tuple[int, ...]
-    quorums: Quorums
+    quorums: QuorumSizes
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One step.
+class MoveStep:
+    """Single step of a move.
 
     Attributes
     ----------
@@ -73,13 +91,13 @@ class Step:
 
     kind: Kind
     site: int | None
-    after: Stage
+    after: MoveState
     broken: tuple[str, ...] = ()
 
 
 def steps_between(
     problem: Problem, before: Configuration, after: Configuration
-) -> tuple[Step, ...]:
+) -> tuple[MoveStep, ...]:
     """Return the steps between two configurations of a problem, guarded by what both keep of it.
 
     Replicas that may vote by the rules of the problem may help out as voters. Rules for replicas
@@ -93,7 +111,7 @@ def steps_between(
         after,
         start=quorums_of(problem, before),
         end=quorums_of(problem, after),
-        guards=guards_of(problem, (before, after)),
+        guards=common_guards(problem, (before, after)),
         helpers=[site for site in sorted(held) if may_vote[site]],
     )
 
@@ -102,11 +120,11 @@ def safe_steps(
     before: Configuration,
     after: Configuration,
     *,
-    start: Quorums | None = None,
-    end: Quorums | None = None,
+    start: QuorumSizes | None = None,
+    end: QuorumSizes | None = None,
     guards: Sequence[Guard] | None = None,
     helpers: Sequence[int] = (),
-) -> tuple[Step, ...]:
+) -> tuple[MoveStep, ...]:
     """Return the steps from one configuration to another.
 
     Parameters
@@ -127,30 +145,33 @@ def safe_steps(
 
     Notes
     -----
-    See :func:`placement.overtime.moves.voter_change_search.way` for the cost of the search. When it
+    See :func:`placement.overtime.moves.voter_change_search.shortest_change_sequence` for the cost
+    of the search. When it
     gives up (dozens of voters that change), promotions and demotions alternate, and the steps still
     say what breaks.
     """
-    quorums = start or Quorums.majorities(len(before.voters))
-    target = end or Quorums.majorities(len(after.voters))
+    quorums = start or QuorumSizes.majorities(len(before.voters))
+    target = end or QuorumSizes.majorities(len(after.voters))
     if guards is None:
-        least = min(spare(len(before.voters), quorums), spare(len(after.voters), target))
-        guards = (Losses(least),)
-    rule = walk(len(before.voters), quorums, len(after.voters), target)
-    stage = Stage(
+        least = min(
+            voters_to_spare(len(before.voters), quorums), voters_to_spare(len(after.voters), target)
+        )
+        guards = (LossGuard(least),)
+    rule = quorum_path(len(before.voters), quorums, len(after.voters), target)
+    stage = MoveState(
         before.leader,
         tuple(sorted(before.voters)),
         tuple(sorted(before.replicas)),
         (),
         quorums,
     )
-    steps: list[Step] = []
+    steps: list[MoveStep] = []
 
     def take(kind: Kind, site: int | None, **changes: object) -> None:
         nonlocal stage
-        stage = replace(stage, **changes)  # type: ignore[arg-type]  # fields of Stage by name
+        stage = replace(stage, **changes)  # type: ignore[arg-type]  # fields of MoveState by name
         words = (guard.broken(stage.voters, stage.quorums) for guard in guards)
-        steps.append(Step(kind, site, stage, tuple(text for text in words if text)))
+        steps.append(MoveStep(kind, site, stage, tuple(text for text in words if text)))
 
     for site in sorted(set(after.replicas) - set(before.replicas)):
         held = tuple(sorted((*stage.replicas, site)))
@@ -158,7 +179,7 @@ def safe_steps(
         take("catch-up", site, behind=())
     moves = _vote_moves(before, after, rule, guards, helpers)
     if moves:
-        for sizes in resized(stage.quorums, rule(len(stage.voters))):
+        for sizes in resizing_steps(stage.quorums, rule(len(stage.voters))):
             take("set-quorums", None, quorums=sizes)
     for move in moves:
         voters = tuple(sorted(move.after.voters))
@@ -169,7 +190,7 @@ def safe_steps(
             voters=voters,
             quorums=stage.quorums if move.kind == "move-leader" else rule(len(voters)),
         )
-    for sizes in resized(stage.quorums, target):
+    for sizes in resizing_steps(stage.quorums, target):
         take("set-quorums", None, quorums=sizes)
     for site in sorted(set(before.replicas) - set(after.replicas)):
         take("remove", site, replicas=tuple(r for r in stage.replicas if r != site))
@@ -182,44 +203,44 @@ def _vote_moves(
     rule: SizeRule,
     guards: Sequence[Guard],
     helpers: Sequence[int],
-) -> tuple[VoteMove, ...]:
-    def broken(voters: Sequence[int], quorums: Quorums) -> int:
+) -> tuple[VoterChange, ...]:
+    def broken(voters: Sequence[int], quorums: QuorumSizes) -> int:
         return sum(guard.broken(voters, quorums) is not None for guard in guards)
 
     if before.leader == after.leader and set(before.voters) == set(after.voters):
         return ()
-    found = way(before, after, rule, broken)
+    found = shortest_change_sequence(before, after, rule, broken)
     others = set(helpers) - set(before.voters) - set(after.voters)
     if others and (found is None or found[0]):
-        helped = way(before, after, rule, broken, sorted(others))
+        helped = shortest_change_sequence(before, after, rule, broken, sorted(others))
         if helped is not None and (found is None or helped[0] < found[0]):
             found = helped
     return _alternating(before, after) if found is None else found[1]
 
 
-def _alternating(before: Configuration, after: Configuration) -> tuple[VoteMove, ...]:
+def _alternating(before: Configuration, after: Configuration) -> tuple[VoterChange, ...]:
     """Promote one, demote one; the leadership goes as soon as the new leader votes."""
     state = VoterState(frozenset(before.voters), before.leader)
     coming = sorted(set(after.voters) - state.voters, key=lambda site: (site != after.leader, site))
     # the old leader goes last, when somebody else leads
     going = sorted(state.voters - set(after.voters), key=lambda site: (site == before.leader, site))
-    moves: list[VoteMove] = []
+    moves: list[VoterChange] = []
     while state != VoterState(frozenset(after.voters), after.leader):
         if state.leader != after.leader and after.leader in state.voters:
             state = VoterState(state.voters, after.leader)
-            moves.append(VoteMove("move-leader", after.leader, state))
+            moves.append(VoterChange("move-leader", after.leader, state))
         elif coming and (len(coming) >= len(going) or len(state.voters) <= len(before.voters)):
             site = coming.pop(0)
             state = VoterState(state.voters | {site}, state.leader)
-            moves.append(VoteMove("promote", site, state))
+            moves.append(VoterChange("promote", site, state))
         else:
             site = going.pop(0)
             state = VoterState(state.voters - {site}, state.leader)
-            moves.append(VoteMove("demote", site, state))
+            moves.append(VoterChange("demote", site, state))
     return tuple(moves)
 
 
-def step_text(step: Step, sites: Sequence[str]) -> str:
+def step_text(step: MoveStep, sites: Sequence[str]) -> str:
     """Return a step as a sentence, with names."""
     name = "" if step.site is None else sites[step.site]
     commit, elect = step.after.quorums
@@ -236,7 +257,7 @@ def step_text(step: Step, sites: Sequence[str]) -> str:
     return words + "".join(f" [{text}]" for text in step.broken)
 
 
-def step_document(step: Step, sites: Sequence[str]) -> Mapping[str, object]:
+def step_document(step: MoveStep, sites: Sequence[str]) -> Mapping[str, object]:
     """Return a step as JSON values, with names."""
     after = step.after
 

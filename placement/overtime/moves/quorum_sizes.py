@@ -24,67 +24,76 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import majority
 from placement.problem import Problem
 
-__all__ = ["Quorums", "SizeRule", "legal", "meet", "quorums_of", "resized", "walk"]
+__all__ = [
+    "QuorumSizes",
+    "SizeRule",
+    "quorum_path",
+    "quorums_intersect",
+    "quorums_of",
+    "resizing_steps",
+    "sets_intersect",
+]
 
 
-class Quorums(NamedTuple):
+class QuorumSizes(NamedTuple):
     """Votes that a commit and an election wait for."""
 
     commit: int
     elect: int
 
     @classmethod
-    def majorities(cls, voters: int) -> Quorums:
+    def majorities(cls, voters: int) -> QuorumSizes:
         """Return majorities for both."""
         return cls(majority(voters), majority(voters))
 
 
-SizeRule = Callable[[int], Quorums]
+SizeRule = Callable[[int], QuorumSizes]
 """Quorums by number of voters, for sets that are passed through."""
 
 
-def quorums_of(problem: Problem, configuration: Configuration) -> Quorums:
+def quorums_of(problem: Problem, configuration: Configuration) -> QuorumSizes:
     """Quorums of a configuration: majorities, or the problem's m and its election.
 
     A flexible m goes with elections of v − m + 1, the fewest that meet every commit.
     """
     voters = len(configuration.voters)
     if problem.quorum is None:
-        return Quorums.majorities(voters)
+        return QuorumSizes.majorities(voters)
     commit = quorum_size(problem, configuration)
-    return Quorums(commit, voters - commit + 1)
+    return QuorumSizes(commit, voters - commit + 1)
 
 
-def legal(voters: int, quorums: Quorums) -> bool:
-    """Whether every election meets every commit, and the voters can give both."""
+def quorums_intersect(voters: int, quorums: QuorumSizes) -> bool:
+    """Return True when every election meets every commit, and the voters can give both."""
     commit, elect = quorums
     return 1 <= commit <= voters and 1 <= elect <= voters and commit + elect > voters
 
 
-def meet(union: int, one: Quorums, other: Quorums) -> bool:
-    """Whether the quorums of two sets of voters meet, given how many sites the sets have in all."""
+def sets_intersect(union: int, one: QuorumSizes, other: QuorumSizes) -> bool:
+    """Return True when the quorums of two sets of voters meet, given the size of their union."""
     return one.commit + other.elect > union and other.commit + one.elect > union
 
 
-def resized(quorums: Quorums, to: Quorums) -> tuple[Quorums, ...]:
+def resizing_steps(quorums: QuorumSizes, to: QuorumSizes) -> tuple[QuorumSizes, ...]:
     """Quorums to pass through, `to` included, with the voters standing still; none when equal.
 
     Examples
     --------
-    >>> resized(Quorums(2, 4), Quorums(3, 3))
-    (Quorums(commit=3, elect=4), Quorums(commit=3, elect=3))
+    >>> resizing_steps(QuorumSizes(2, 4), QuorumSizes(3, 3))
+    (QuorumSizes(commit=3, elect=4), QuorumSizes(commit=3, elect=3))
     """
     if quorums == to:
         return ()
-    above = Quorums(max(quorums.commit, to.commit), max(quorums.elect, to.elect))
+    above = QuorumSizes(max(quorums.commit, to.commit), max(quorums.elect, to.elect))
     return tuple(q for q in dict.fromkeys((above, to)) if q != quorums)
 
 
-def walk(voters: int, start: Quorums, voters_after: int, end: Quorums) -> SizeRule:
+def quorum_path(voters: int, start: QuorumSizes, voters_after: int, end: QuorumSizes) -> SizeRule:
     """Return the quorums to use on the way between two numbers of voters.
 
     The rule gives `start` and `end` at the two ends when they lie on one line, and majorities
-    otherwise; quorums that a size cannot give are for the caller to pass by (:func:`legal`).
+    otherwise; quorums that a size cannot give are for the caller to skip
+    (:func:`quorums_intersect`).
 
     Raises
     ------
@@ -92,7 +101,7 @@ def walk(voters: int, start: Quorums, voters_after: int, end: Quorums) -> SizeRu
         When an end is not safe in itself.
     """
     for field, size, quorums in (("start", voters, start), ("end", voters_after, end)):
-        if not legal(size, quorums):
+        if not quorums_intersect(size, quorums):
             raise InputError(
                 f"a commit of {quorums.commit} and an election of {quorums.elect} among "
                 f"{size} voters need not meet",
@@ -101,18 +110,18 @@ def walk(voters: int, start: Quorums, voters_after: int, end: Quorums) -> SizeRu
                 expected=f"quorums of 1 to {size} that add up to more than {size}",
             )
 
-    def line(size: int) -> Quorums:
+    def line(size: int) -> QuorumSizes:
         more = -((voters - size) // 2)  # ⌈(size − voters)/2⌉
-        return Quorums(start.commit + more, start.elect + more)
+        return QuorumSizes(start.commit + more, start.elect + more)
 
-    ends_are_majorities = start == Quorums.majorities(voters) and end == Quorums.majorities(
+    ends_are_majorities = start == QuorumSizes.majorities(voters) and end == QuorumSizes.majorities(
         voters_after
     )
     passed = range(min(voters, voters_after), max(voters, voters_after) + 2)
     if (
         not ends_are_majorities
         and line(voters_after) == end
-        and all(legal(size, line(size)) for size in passed)
+        and all(quorums_intersect(size, line(size)) for size in passed)
     ):
         return line
-    return Quorums.majorities
+    return QuorumSizes.majorities

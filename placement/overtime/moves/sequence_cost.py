@@ -1,4 +1,4 @@
-"""What a sequence of decisions costs: the one evaluator of paths over time.
+"""Cost of a sequence of decisions: the one evaluator of paths over time.
 
     cost = Σ_t score(t, x_t) + Σ_t price(x_{t−1} → x_t)
 

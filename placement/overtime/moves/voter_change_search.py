@@ -8,36 +8,41 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from placement.model.configuration import Configuration
-from placement.overtime.moves.quorum_sizes import Quorums, SizeRule, legal, meet
+from placement.overtime.moves.quorum_sizes import (
+    QuorumSizes,
+    SizeRule,
+    quorums_intersect,
+    sets_intersect,
+)
 
-__all__ = ["NODE_LIMIT", "VoteMove", "VoterState", "way"]
+__all__ = ["NODE_LIMIT", "VoterChange", "VoterState", "shortest_change_sequence"]
 
 NODE_LIMIT = 50_000
 """States after which the search gives up and the caller takes a fixed order."""
 
 
 class VoterState(NamedTuple):
-    """Who votes and who leads."""
+    """Voters and leader of a configuration."""
 
     voters: frozenset[int]
     leader: int
 
 
-class VoteMove(NamedTuple):
-    """One step, and the state after it."""
+class VoterChange(NamedTuple):
+    """Change of one voter or of the leader, and the state after it."""
 
     kind: Literal["promote", "move-leader", "demote"]
     site: int
     after: VoterState
 
 
-def way(
+def shortest_change_sequence(
     before: Configuration,
     after: Configuration,
     rule: SizeRule,
-    broken: Callable[[Sequence[int], Quorums], int],
+    broken: Callable[[Sequence[int], QuorumSizes], int],
     helpers: Sequence[int] = (),
-) -> tuple[int, tuple[VoteMove, ...]] | None:
+) -> tuple[int, tuple[VoterChange, ...]] | None:
     """Return a way with the fewest broken guards, then the fewest steps.
 
     Parameters
@@ -71,7 +76,7 @@ def way(
     leaders = {start.leader, goal.leader}
     tick = itertools.count()  # then what was found first: promotions before demotions
     cost: dict[VoterState, tuple[int, int]] = {start: (0, 0)}
-    came: dict[VoterState, tuple[VoterState, VoteMove]] = {}
+    came: dict[VoterState, tuple[VoterState, VoterChange]] = {}
     left = _left(start, goal)
     queue = [((0, left, left), next(tick), start)]  # of equals, the one nearest to the goal
     closed: set[VoterState] = set()
@@ -88,10 +93,10 @@ def way(
         for move in _moves(state, sites, leaders):
             size = len(move.after.voters)
             quorums = rule(size)
-            if not fewest <= size <= most or not legal(size, quorums):
+            if not fewest <= size <= most or not quorums_intersect(size, quorums):
                 continue
             union = len(state.voters | move.after.voters)
-            if not meet(union, rule(len(state.voters)), quorums):
+            if not sets_intersect(union, rule(len(state.voters)), quorums):
                 continue
             worse = broken(sorted(move.after.voters), quorums)
             total = (hurt + worse, steps + 1)
@@ -108,21 +113,21 @@ def _left(state: VoterState, goal: VoterState) -> int:
     return len(state.voters ^ goal.voters) + (state.leader != goal.leader)
 
 
-def _moves(state: VoterState, sites: Sequence[int], leaders: set[int]) -> Iterator[VoteMove]:
+def _moves(state: VoterState, sites: Sequence[int], leaders: set[int]) -> Iterator[VoterChange]:
     for site in sites:
         if site not in state.voters:
-            yield VoteMove("promote", site, VoterState(state.voters | {site}, state.leader))
+            yield VoterChange("promote", site, VoterState(state.voters | {site}, state.leader))
     for site in sorted(leaders & state.voters - {state.leader}):
-        yield VoteMove("move-leader", site, VoterState(state.voters, site))
+        yield VoterChange("move-leader", site, VoterState(state.voters, site))
     for site in sites:
         if site in state.voters and site != state.leader:
-            yield VoteMove("demote", site, VoterState(state.voters - {site}, state.leader))
+            yield VoterChange("demote", site, VoterState(state.voters - {site}, state.leader))
 
 
 def _trace(
-    came: dict[VoterState, tuple[VoterState, VoteMove]], state: VoterState
-) -> tuple[VoteMove, ...]:
-    moves: list[VoteMove] = []
+    came: dict[VoterState, tuple[VoterState, VoterChange]], state: VoterState
+) -> tuple[VoterChange, ...]:
+    moves: list[VoterChange] = []
     while state in came:
         state, move = came[state]
         moves.append(move)

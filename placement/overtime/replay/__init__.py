@@ -17,14 +17,14 @@ from placement.lazy import lazy_names
 if TYPE_CHECKING:
     from placement.overtime.decayed_counts import Decay as Decay
     from placement.overtime.decayed_counts import DecayedCounts as DecayedCounts
-    from placement.overtime.decayed_counts import decayed as decayed
+    from placement.overtime.decayed_counts import decayed_counts as decayed_counts
     from placement.overtime.replay.deployments import NOBODY as NOBODY
     from placement.overtime.replay.deployments import Deployments as Deployments
-    from placement.overtime.replay.leader_ranking import Recommendation as Recommendation
+    from placement.overtime.replay.leader_ranking import LeaderRanking as LeaderRanking
+    from placement.overtime.replay.leader_ranking import leader_rankings as leader_rankings
     from placement.overtime.replay.leader_ranking import ranking_text as ranking_text
-    from placement.overtime.replay.leader_ranking import recommendations as recommendations
-    from placement.overtime.replay.results import Outcome as Outcome
     from placement.overtime.replay.results import Replay as Replay
+    from placement.overtime.replay.results import StrategyCosts as StrategyCosts
     from placement.overtime.replay.run_replay import STRATEGIES as STRATEGIES
     from placement.overtime.replay.run_replay import ReplayProgress as ReplayProgress
     from placement.overtime.replay.run_replay import replay as replay
@@ -38,17 +38,17 @@ _HOME = {
     "DecayedCounts": "placement.overtime.decayed_counts",
     "Deployments": "placement.overtime.replay.deployments",
     "NOBODY": "placement.overtime.replay.deployments",
-    "Outcome": "placement.overtime.replay.results",
-    "Recommendation": "placement.overtime.replay.leader_ranking",
+    "StrategyCosts": "placement.overtime.replay.results",
+    "LeaderRanking": "placement.overtime.replay.leader_ranking",
     "Replay": "placement.overtime.replay.results",
     "ReplayProgress": "placement.overtime.replay.run_replay",
     "STRATEGIES": "placement.overtime.replay.run_replay",
     "Trace": "placement.overtime.replay.trace",
-    "decayed": "placement.overtime.decayed_counts",
+    "decayed_counts": "placement.overtime.decayed_counts",
     "gains": "placement.overtime.replay.summaries",
     "interval_scores": "placement.overtime.replay.tier12",
     "ranking_text": "placement.overtime.replay.leader_ranking",
-    "recommendations": "placement.overtime.replay.leader_ranking",
+    "leader_rankings": "placement.overtime.replay.leader_ranking",
     "replay": "placement.overtime.replay.run_replay",
     "summary": "placement.overtime.replay.summaries",
 }
@@ -59,16 +59,16 @@ __all__ = [
     "Decay",
     "DecayedCounts",
     "Deployments",
-    "Outcome",
-    "Recommendation",
+    "LeaderRanking",
     "Replay",
     "ReplayProgress",
+    "StrategyCosts",
     "Trace",
-    "decayed",
+    "decayed_counts",
     "gains",
     "interval_scores",
+    "leader_rankings",
     "ranking_text",
-    "recommendations",
     "replay",
     "summary",
 ]

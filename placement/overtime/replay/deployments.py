@@ -1,4 +1,4 @@
-"""What each database runs on: replicas, voters, and the leader its owner prefers."""
+"""Deployment of each database: replicas, voters, and the leader its owner prefers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from placement.checks import BoolArray, IntArray
 from placement.errors import InputError
 from placement.model.instance import Instance
-from placement.overtime.replay.interval_plans import ask_once
+from placement.overtime.replay.interval_plans import plan_of_all_intervals
 from placement.overtime.replay.trace import Trace
 from placement.problem import Problem
 
@@ -169,9 +169,9 @@ class Deployments:
         common = None
         for database, counts in enumerate(trace.counts[:, 0]):
             if counts.any():
-                plan = ask_once(problem, counts, 0, method)
+                plan = plan_of_all_intervals(problem, counts, 0, method)
             else:
-                common = common or ask_once(problem, together, 0, method)
+                common = common or plan_of_all_intervals(problem, together, 0, method)
                 plan = common
             held[database, list(plan.replicas)] = True
             votes[database, list(plan.voters)] = True

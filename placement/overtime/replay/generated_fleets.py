@@ -16,17 +16,17 @@ from placement.model.operations import STANDARD_OPERATIONS
 from placement.overtime.replay.trace import Trace
 from placement.workloads import Clients, Database, Law, Timeline, fleet, generate
 
-__all__ = ["Ground", "fleet_trace", "ground_of", "trace_of"]
+__all__ = ["ClientGround", "client_ground", "fleet_trace", "trace_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
-    """Where the people of an instance live.
+class ClientGround:
+    """Cities of an instance, and where their people live.
 
     Attributes
     ----------
     clients
-        The cities whose people ask.
+        The cities whose people issue the demand.
     owner
         Index of the client of the instance that serves each city, shape (cities,).
     nearest_sites
@@ -38,7 +38,7 @@ class Ground:
     nearest_sites: tuple[str, ...]
 
 
-def ground_of(instance: Instance) -> Ground:
+def client_ground(instance: Instance) -> ClientGround:
     """Return the cities behind the clients of an instance.
 
     Clients that are cities of the bundled table are themselves. Otherwise each of the bundled
@@ -75,13 +75,13 @@ def ground_of(instance: Instance) -> Ground:
         owner = geo.closest([(city.lat, city.lon) for city in places], at)
     rtt = instance.client_rtt if instance.client_rtt.ndim == 2 else instance.client_rtt[0]
     nearest = rtt.argmin(axis=1)[owner]
-    return Ground(
+    return ClientGround(
         Clients.from_cities(places), owner, tuple(instance.sites[site] for site in nearest.tolist())
     )
 
 
 def trace_of(
-    ground: Ground,
+    ground: ClientGround,
     instance: Instance,
     databases: Iterable[Database],
     timeline: Timeline,
@@ -125,7 +125,7 @@ def fleet_trace(
     Trace, tuple
         The demand, and for each database the leader its owner prefers, None for three in four.
     """
-    ground = ground_of(instance)
+    ground = client_ground(instance)
     drawn = fleet(
         ground.clients, databases, seed=seed, timeline=timeline, nearest_sites=ground.nearest_sites
     )

@@ -14,7 +14,7 @@ from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Termination
 
-__all__ = ["ask", "ask_once", "at_interval", "question"]
+__all__ = ["at_interval", "interval_problem", "plan_of_all_intervals", "plan_of_interval"]
 
 
 def at_interval(instance: Instance, counts: FloatArray, interval: int) -> Instance:
@@ -37,7 +37,7 @@ def at_interval(instance: Instance, counts: FloatArray, interval: int) -> Instan
     return instance.replace(**changes)
 
 
-def question(problem: Problem, counts: FloatArray, interval: int | None) -> Problem:
+def interval_problem(problem: Problem, counts: FloatArray, interval: int | None) -> Problem:
     """Return the problem for some demand.
 
     Parameters
@@ -62,7 +62,7 @@ def question(problem: Problem, counts: FloatArray, interval: int | None) -> Prob
     return problem.replace(instance=problem.instance.replace(**changes))
 
 
-def ask(method: Method, problem: Problem, before: Plan | None = None) -> Plan:
+def plan_of_interval(method: Method, problem: Problem, before: Plan | None = None) -> Plan:
     """Return a plan with a configuration, started from the one before where that is allowed.
 
     Raises
@@ -88,8 +88,12 @@ def ask(method: Method, problem: Problem, before: Plan | None = None) -> Plan:
     return plan
 
 
-def ask_once(problem: Problem, counts: FloatArray, interval: int, method: str) -> Configuration:
+def plan_of_all_intervals(
+    problem: Problem, counts: FloatArray, interval: int, method: str
+) -> Configuration:
     """Return the configuration that a method plans for the demand of one moment."""
-    plan = ask(load_method(method), question(problem, np.asarray(counts), interval))
-    assert plan.configuration is not None  # `ask` saw to that
+    plan = plan_of_interval(
+        load_method(method), interval_problem(problem, np.asarray(counts), interval)
+    )
+    assert plan.configuration is not None  # `plan_of_interval` saw to that
     return plan.configuration

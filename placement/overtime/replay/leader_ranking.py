@@ -11,17 +11,17 @@ from placement.errors import InputError
 from placement.evaluation.score import closest_first, cutoff, overhead
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.replay.deployments import Deployments
-from placement.overtime.replay.quorum_waits import Quorums
-from placement.overtime.replay.tier12 import agg_scores, parts_of
+from placement.overtime.replay.quorum_waits import QuorumWaits
+from placement.overtime.replay.tier12 import agg_scores, fixed_roles
 from placement.overtime.replay.trace import Trace
 from placement.problem import Problem
 
-__all__ = ["Recommendation", "ranking_text", "recommendations"]
+__all__ = ["LeaderRanking", "leader_rankings", "ranking_text"]
 
 
 @dataclass(frozen=True, slots=True)
-class Recommendation:
-    """What is known of the leaders of one database after one interval.
+class LeaderRanking:
+    """Scores and order of the leaders of one database after one interval.
 
     Attributes
     ----------
@@ -38,9 +38,9 @@ class Recommendation:
     overheads: tuple[float, ...]
 
 
-def recommendations(
+def leader_rankings(
     problem: Problem, trace: Trace, deployments: Deployments, database: str, *, tier: int = 1
-) -> tuple[Recommendation, ...]:
+) -> tuple[LeaderRanking, ...]:
     """Rank the leaders of one database by agg_score (Eq. 2) after every interval.
 
     Parameters
@@ -54,7 +54,7 @@ def recommendations(
 
     Returns
     -------
-    tuple of Recommendation
+    tuple of LeaderRanking
         One per interval. The best after interval i is what the strategy ``optimized`` uses in
         interval i + 1.
     """
@@ -65,7 +65,10 @@ def recommendations(
     row = trace.databases.index(database)
     held = deployments.part(row, row + 1)
     decay = Decay(problem.decay)
-    terms, quorums = parts_of(problem, alone, held), Quorums(problem, held, tier, alone.databases)
+    terms, quorums = (
+        fixed_roles(problem, alone, held),
+        QuorumWaits(problem, held, tier, alone.databases),
+    )
     scores = agg_scores(terms, quorums, decay)[0]
     issued = np.asarray(alone.counts[0].any(axis=(1, 2)))
     if np.isfinite(decay.factor):
@@ -78,7 +81,7 @@ def recommendations(
         tied = np.where(values[candidates] <= cutoff(best), best, values[candidates])
         order = closest_first(tied)
         result.append(
-            Recommendation(
+            LeaderRanking(
                 label,
                 tuple(names[site] for site in candidates[order].tolist()),
                 tuple(overhead(value, best) for value in tied[order].tolist()),
@@ -87,19 +90,19 @@ def recommendations(
     return tuple(result)
 
 
-def ranking_text(ranking: Sequence[Recommendation], *, top: int = 3) -> str:
+def ranking_text(ranking: Sequence[LeaderRanking], *, top: int = 3) -> str:
     """Return a line per interval: the best leader, and what the next ones cost more.
 
     Parameters
     ----------
     ranking
-        From :func:`recommendations`.
+        From :func:`leader_rankings`.
     top
         Leaders shown in each line.
 
     Examples
     --------
-    >>> print(ranking_text([Recommendation("00:30", ("fra", "iad", "nrt"), (0.0, 3.194, 9.1))]))
+    >>> print(ranking_text([LeaderRanking("00:30", ("fra", "iad", "nrt"), (0.0, 3.194, 9.1))]))
     00:30: opt fra, 2nd best iad = 3.19 %, 3rd best nrt = 9.10 %
     """
     lines = []

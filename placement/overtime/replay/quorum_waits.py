@@ -1,4 +1,4 @@
-"""What a leader waits for: its voters and its quorum, where replicas are fixed (tiers 1 and 2)."""
+"""Wait of a leader for its voters and its quorum, where replicas are fixed (tiers 1 and 2)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from placement.model.demand import Demand
 from placement.overtime.replay.deployments import Deployments
 from placement.problem import Problem
 
-__all__ = ["Quorums"]
+__all__ = ["QuorumWaits"]
 
 
 @dataclass(frozen=True, eq=False)
-class Quorums:
+class QuorumWaits:
     """Voters and waits of every candidate leader of every database.
 
     In tier 1 the voters stand; in tier 2 each leader gets the best voters that its database's
@@ -184,7 +184,7 @@ class Quorums:
 
 
 def _unconstrained(rules: Rules) -> bool:
-    """Whether any replicas may vote together."""
+    """Return True when any replicas may vote together."""
     return not rules.of("voters") and not rules.must_vote.any() and bool(rules.may_vote.all())
 
 

@@ -1,4 +1,4 @@
-"""What a replay found: per database, interval, tier and strategy."""
+"""Results of a replay per database, interval, tier and strategy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from placement.overtime.replay.deployments import NOBODY
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Outcome", "Replay", "SiteSets", "joined"]
+__all__ = ["Replay", "SiteSets", "StrategyCosts", "joined"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +41,8 @@ class SiteSets:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """One strategy in one tier; arrays of shape (databases, intervals replayed).
+class StrategyCosts:
+    """Costs of one strategy in one tier; arrays of shape (databases, intervals replayed).
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Replay:
     outcomes
         By tier, then strategy; every tier has its ``oracle``.
     sets
-        The sets that `Outcome.voters` and `Outcome.replicas` number.
+        The sets that `StrategyCosts.voters` and `StrategyCosts.replicas` number.
     decay
         τ of Eq. 2 that was used.
     method
@@ -99,7 +99,7 @@ class Replay:
     intervals: tuple[str, ...]
     sites: tuple[str, ...]
     operations: FloatArray
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[StrategyCosts, ...]
     sets: tuple[tuple[int, ...], ...]
     decay: float
     method: str = ""
@@ -111,7 +111,7 @@ class Replay:
         """Tiers replayed, ascending."""
         return tuple(sorted({outcome.tier for outcome in self.outcomes}))
 
-    def outcome(self, tier: int, strategy: str) -> Outcome:
+    def outcome(self, tier: int, strategy: str) -> StrategyCosts:
         """Return one outcome.
 
         Raises
@@ -143,13 +143,13 @@ class Replay:
         return np.asarray(self.outcome(tier, strategy).score.sum(axis=1))
 
     def moves(self, tier: int, strategy: str) -> FloatArray:
-        """How often the leader of each database changed; NaN where none can be named."""
+        """Return how often the leader of each database changed; NaN where none can be named."""
         leader = self.outcome(tier, strategy).leader
         count = (leader[:, 1:] != leader[:, :-1]).sum(axis=1).astype(np.float64)
         return np.where((leader == NOBODY).all(axis=1), np.nan, count)
 
     def copies(self, tier: int, strategy: str) -> FloatArray:
-        """How many replicas of each database were copied to a new site; NaN where undefined."""
+        """Return the number of replicas of each database copied to a new site; NaN if undefined."""
         codes = self.outcome(tier, strategy).replicas
         count = np.where((codes < 0).all(axis=1), np.nan, 0.0)
         for database, column in np.argwhere(codes[:, 1:] != codes[:, :-1]).tolist():
@@ -224,7 +224,7 @@ def joined(parts: Sequence[Replay]) -> Replay:
     for number, outcome in enumerate(first.outcomes):
         same = [part.outcomes[number] for part in parts]
         outcomes.append(
-            Outcome(
+            StrategyCosts(
                 outcome.tier,
                 outcome.strategy,
                 np.concatenate([each.leader for each in same]),

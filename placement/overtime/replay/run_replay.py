@@ -33,10 +33,10 @@ from dataclasses import dataclass, replace
 from placement.errors import InputError, UnsupportedError
 from placement.methods import load_method, refusal
 from placement.overtime.replay.deployments import Deployments
-from placement.overtime.replay.quorum_waits import Quorums
-from placement.overtime.replay.results import Outcome, Replay, SiteSets, joined
-from placement.overtime.replay.tier3 import replay_placed
-from placement.overtime.replay.tier12 import parts_of, replay_fixed
+from placement.overtime.replay.quorum_waits import QuorumWaits
+from placement.overtime.replay.results import Replay, SiteSets, StrategyCosts, joined
+from placement.overtime.replay.tier3 import replay_tier3
+from placement.overtime.replay.tier12 import fixed_roles, replay_tier12
 from placement.overtime.replay.trace import Trace
 from placement.problem import Problem
 
@@ -60,7 +60,7 @@ BLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class ReplayProgress:
-    """How far a replay is: databases done, databases, and plans made (tier 3)."""
+    """Progress of a replay: databases done, databases, and plans made (tier 3)."""
 
     done: int
     total: int
@@ -205,16 +205,16 @@ def _blocks(
     for first in range(0, len(trace), size):
         part, held = trace.part(first, first + size), deployments.part(first, first + size)
         sets = SiteSets()
-        outcomes: list[Outcome] = []
+        outcomes: list[StrategyCosts] = []
         if set(tiers) & {1, 2}:
-            terms = parts_of(problem, part, held)
+            terms = fixed_roles(problem, part, held)
             for tier in sorted(set(tiers) & {1, 2}):
-                quorums = Quorums(problem, held, tier, part.databases)
-                outcomes += replay_fixed(part, terms, quorums, strategies, sets)
+                quorums = QuorumWaits(problem, held, tier, part.databases)
+                outcomes += replay_tier12(part, terms, quorums, strategies, sets)
         proven = float("nan")
         if 3 in tiers:
             planned = [name for name in strategies if name != "worst"]
-            placed = replay_placed(problem, part, held, planned, sets, method=method, tick=tick)
+            placed = replay_tier3(problem, part, held, planned, sets, method=method, tick=tick)
             outcomes += placed.outcomes
             proven = placed.proven / placed.plans
         yield Replay(

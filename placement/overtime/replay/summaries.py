@@ -1,4 +1,4 @@
-"""What a replay comes to: strategies beside the oracle, and what moving is worth."""
+"""Summaries of a replay: strategies beside the oracle, and the gain of moving."""
 
 from __future__ import annotations
 

@@ -15,18 +15,18 @@ import numpy as np
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError
 from placement.evaluation.score import TIE, first_best, leader_scores
-from placement.overtime.decayed_counts import Decay, decayed
+from placement.overtime.decayed_counts import Decay, decayed_counts
 from placement.overtime.replay.deployments import NOBODY, Deployments
-from placement.overtime.replay.quorum_waits import Quorums
-from placement.overtime.replay.results import Outcome, SiteSets
+from placement.overtime.replay.quorum_waits import QuorumWaits
+from placement.overtime.replay.results import SiteSets, StrategyCosts
 from placement.overtime.replay.trace import Trace
 from placement.problem import Problem
 
-__all__ = ["Parts", "agg_scores", "interval_scores", "parts_of", "replay_fixed"]
+__all__ = ["FixedRoles", "agg_scores", "fixed_roles", "interval_scores", "replay_tier12"]
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class FixedRoles:
     """Eq. 1 for given replicas, taken apart.
 
     Attributes
@@ -42,7 +42,7 @@ class Parts:
     rounds: FloatArray
 
 
-def parts_of(problem: Problem, trace: Trace, deployments: Deployments) -> Parts:
+def fixed_roles(problem: Problem, trace: Trace, deployments: Deployments) -> FixedRoles:
     """Return the parts of Eq. 1 for every database, interval and leader.
 
     O(N·T·C·(O + |R|)) for N databases and T intervals, in BLAS.
@@ -75,7 +75,7 @@ def parts_of(problem: Problem, trace: Trace, deployments: Deployments) -> Parts:
                 held,
                 np.zeros(len(held)),
             )
-    return Parts(scores, rounds)
+    return FixedRoles(scores, rounds)
 
 
 def interval_scores(
@@ -100,22 +100,22 @@ def interval_scores(
     if tier not in (1, 2):
         raise InputError("no such tier", field="tier", value=tier, expected="1 or 2")
     trace.check_fits(problem.instance)
-    quorums = Quorums(problem, deployments, tier, trace.databases)
-    return _best_scores(parts_of(problem, trace, deployments), quorums)
+    quorums = QuorumWaits(problem, deployments, tier, trace.databases)
+    return _best_scores(fixed_roles(problem, trace, deployments), quorums)
 
 
-def agg_scores(parts: Parts, quorums: Quorums, decay: Decay) -> FloatArray:
+def agg_scores(parts: FixedRoles, quorums: QuorumWaits, decay: Decay) -> FloatArray:
     """agg_score of Eq. 2 for every leader with its best voters, shape (databases, T, sites)."""
-    return decayed(_best_scores(parts, quorums), decay, axis=1)
+    return decayed_counts(_best_scores(parts, quorums), decay, axis=1)
 
 
-def replay_fixed(
+def replay_tier12(
     trace: Trace,
-    parts: Parts,
-    quorums: Quorums,
+    parts: FixedRoles,
+    quorums: QuorumWaits,
     strategies: Sequence[str],
     sets: SiteSets,
-) -> list[Outcome]:
+) -> list[StrategyCosts]:
     """Replay some strategies in tier 1 or 2.
 
     Parameters
@@ -123,7 +123,7 @@ def replay_fixed(
     trace
         The demand.
     parts
-        From :func:`parts_of`.
+        From :func:`fixed_roles`.
     quorums
         Of the tier.
     strategies
@@ -132,7 +132,7 @@ def replay_fixed(
         Where the sets of voters and replicas are numbered.
     """
     scores = _best_scores(parts, quorums)
-    table = _Table(trace, parts, quorums, sets)
+    table = _ScoreTable(trace, parts, quorums, sets)
     first = _first(quorums)
     constants: list[list[_Constant]] = []
     outcomes = []
@@ -150,7 +150,7 @@ def replay_fixed(
 
 
 def _choice(
-    strategy: str, trace: Trace, scores: FloatArray, quorums: Quorums, first: IntArray
+    strategy: str, trace: Trace, scores: FloatArray, quorums: QuorumWaits, first: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Leaders, shape (N, T), and the interval whose RTTs choose the voters, shape (T,)."""
     shape = trace.counts.shape[:2]
@@ -167,7 +167,7 @@ def _choice(
         return _constant(wanted, shape), np.zeros(shape[1], dtype=np.intp)
     if strategy == "preferred":
         wish = quorums.deployments.preferred
-        able = _able(quorums, wish)
+        able = _may_lead(quorums, wish)
         return _constant(np.where(able, wish, NOBODY), shape), before
     totals = scores[:, 1:].sum(axis=1)
     if strategy == "static":
@@ -177,14 +177,14 @@ def _choice(
 
 
 def _optimized(
-    trace: Trace, scores: FloatArray, quorums: Quorums, first: IntArray
+    trace: Trace, scores: FloatArray, quorums: QuorumWaits, first: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Least agg_score of the intervals before; as before where these say nothing."""
     decay = Decay(quorums.problem.decay)
     shape = trace.counts.shape[:2]
     leader = np.empty(shape, dtype=np.intp)
     leader[:, 0] = first
-    leader[:, 1:] = first_best(decayed(scores, decay, axis=1)[:, :-1])
+    leader[:, 1:] = first_best(decayed_counts(scores, decay, axis=1)[:, :-1])
     issued = np.asarray(trace.counts.any(axis=(2, 3)))
     if np.isfinite(decay.factor):
         issued = np.asarray(np.logical_or.accumulate(issued, axis=1))
@@ -194,20 +194,20 @@ def _optimized(
     return leader, _bases(quorums, np.maximum(np.arange(shape[1]) - 1, 0))
 
 
-def _first(quorums: Quorums) -> IntArray:
+def _first(quorums: QuorumWaits) -> IntArray:
     """Leader before anything was issued: the preferred one, else the first that may lead."""
     wish = quorums.deployments.preferred
     first: IntArray = np.isfinite(quorums.waits[0]).argmax(axis=1)
-    return np.where(_able(quorums, wish), wish, first)
+    return np.where(_may_lead(quorums, wish), wish, first)
 
 
-def _able(quorums: Quorums, leader: IntArray) -> BoolArray:
-    """Whether one leader per database, shape (databases,), is somebody and may lead."""
+def _may_lead(quorums: QuorumWaits, leader: IntArray) -> BoolArray:
+    """Return True per database, shape (databases,), whose leader is a site that may lead."""
     waits = quorums.waits[0, np.arange(len(leader)), np.maximum(leader, 0)]
     return np.asarray((leader != NOBODY) & np.isfinite(waits))
 
 
-def _closest_to_writes(trace: Trace, quorums: Quorums) -> IntArray:
+def _closest_to_writes(trace: Trace, quorums: QuorumWaits) -> IntArray:
     """Candidate closest to the client of most transactions in the first interval, or `NOBODY`."""
     instance = quorums.problem.instance
     writing = np.array([operation.is_transaction for operation in instance.operations])
@@ -229,15 +229,15 @@ class _Constant:
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class _ScoreTable:
     """Turns choices into outcomes: every score is looked up here."""
 
     trace: Trace
-    parts: Parts
-    quorums: Quorums
+    parts: FixedRoles
+    quorums: QuorumWaits
     sets: SiteSets
 
-    def outcome(self, strategy: str, leader: IntArray, bases: IntArray) -> Outcome:
+    def outcome(self, strategy: str, leader: IntArray, bases: IntArray) -> StrategyCosts:
         """Score leaders, shape (N, T), with the voters that the bases, shape (T,), give them."""
         voters = self._voters(leader, bases)
         defined = leader != NOBODY
@@ -253,7 +253,7 @@ class _Table:
         score = self.parts.without_quorum[rows, columns, able] + self.parts.rounds * waits
         return self._cut(strategy, leader, voters, np.where(defined, score, np.nan))
 
-    def spread(self, strategy: str, choice: tuple[IntArray, IntArray]) -> Outcome:
+    def spread(self, strategy: str, choice: tuple[IntArray, IntArray]) -> StrategyCosts:
         """Score leaders spread evenly over the voters of a choice that may lead (Eq. 4)."""
         voters = self._voters(*choice)
         score = np.empty(voters.shape)
@@ -296,7 +296,7 @@ class _Table:
             result[database].append(min(options, key=lambda option: option.total))
         return result
 
-    def constant(self, strategy: str, constants: list[list[_Constant]]) -> Outcome:
+    def constant(self, strategy: str, constants: list[list[_Constant]]) -> StrategyCosts:
         """Take the best constant leader of each database, or, for `worst`, the worst."""
         shape = self.trace.counts.shape[:2]
         leader = np.empty(shape, dtype=np.intp)
@@ -344,11 +344,13 @@ class _Table:
         nth = int(self.quorums.needed[database]) - 1
         return np.asarray(np.partition(rtt, nth, axis=-1)[..., nth])
 
-    def _cut(self, strategy: str, leader: IntArray, voters: IntArray, score: FloatArray) -> Outcome:
+    def _cut(
+        self, strategy: str, leader: IntArray, voters: IntArray, score: FloatArray
+    ) -> StrategyCosts:
         """Leave out the first interval, which is only learnt from."""
         held = [self.sets.code(np.nonzero(row)[0]) for row in self.quorums.deployments.replicas]
         replicas = np.broadcast_to(np.array(held)[:, np.newaxis], leader.shape)
-        return Outcome(
+        return StrategyCosts(
             self.quorums.tier,
             strategy,
             leader[:, 1:],
@@ -358,7 +360,7 @@ class _Table:
         )
 
 
-def _best_scores(parts: Parts, quorums: Quorums) -> FloatArray:
+def _best_scores(parts: FixedRoles, quorums: QuorumWaits) -> FloatArray:
     """Eq. 1 for every leader with its best voters of the interval, infinite for non-candidates."""
     waits = quorums.waits.swapaxes(0, 1)  # (N, K, S)
     able = np.isfinite(waits)
@@ -372,7 +374,7 @@ def _first_worst(scores: FloatArray) -> IntArray:
     return np.asarray((finite >= finite.max(axis=-1, keepdims=True) * (1 - TIE)).argmax(axis=-1))
 
 
-def _bases(quorums: Quorums, intervals: IntArray) -> IntArray:
+def _bases(quorums: QuorumWaits, intervals: IntArray) -> IntArray:
     return intervals if quorums.bases > 1 else np.zeros_like(intervals)
 
 

@@ -19,28 +19,28 @@ from placement.methods import load_method
 from placement.model.configuration import Configuration
 from placement.model.constraints import majority
 from placement.model.demand import Demand, aggregate
-from placement.overtime.decayed_counts import Decay, decayed
+from placement.overtime.decayed_counts import Decay, decayed_counts
 from placement.overtime.replay.deployments import NOBODY, Deployments
-from placement.overtime.replay.interval_plans import ask, at_interval, question
-from placement.overtime.replay.results import Outcome, SiteSets
+from placement.overtime.replay.interval_plans import at_interval, interval_problem, plan_of_interval
+from placement.overtime.replay.results import SiteSets, StrategyCosts
 from placement.overtime.replay.trace import Trace
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status
 
-__all__ = ["Placed", "replay_placed"]
+__all__ = ["Tier3Result", "replay_tier3"]
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class Tier3Result:
     """Outcomes of tier 3, and how many of the oracle's plans are proven optimal."""
 
-    outcomes: list[Outcome]
+    outcomes: list[StrategyCosts]
     proven: int
     plans: int
 
 
-def replay_placed(
+def replay_tier3(
     problem: Problem,
     trace: Trace,
     deployments: Deployments,
@@ -49,7 +49,7 @@ def replay_placed(
     *,
     method: str,
     tick: Callable[[], None] | None = None,
-) -> Placed:
+) -> Tier3Result:
     """Replay some strategies in tier 3.
 
     Parameters
@@ -80,7 +80,7 @@ def replay_placed(
     scores = np.full(shape, np.nan)
     proven = plans = 0
     for database, counts in enumerate(trace.counts):
-        one = _Database.of(problem, counts, deployments, database, method, tick)
+        one = _DatabaseReplay.of(problem, counts, deployments, database, method, tick)
         try:
             chosen_by, sure = one.all_chosen(strategies)
         except InputError as error:
@@ -99,15 +99,17 @@ def replay_placed(
                     leader[place] = plan.leader
                     scores[place] = one.paid(interval, plan)
     outcomes = [
-        Outcome(3, strategy, leader[row, :, 1:], voters[row, :, 1:], replicas[row, :, 1:], paid)
+        StrategyCosts(
+            3, strategy, leader[row, :, 1:], voters[row, :, 1:], replicas[row, :, 1:], paid
+        )
         for row, (strategy, paid) in enumerate(zip(strategies, scores[:, :, 1:], strict=True))
     ]
-    return Placed(outcomes, proven, plans)
+    return Tier3Result(outcomes, proven, plans)
 
 
 @dataclass(frozen=True, eq=False)
-class _Database:
-    """One database: its demand interval by interval, and what it starts from."""
+class _DatabaseReplay:
+    """Replay of one database: its demand by interval, and its initial configuration."""
 
     problem: Problem
     counts: FloatArray
@@ -126,7 +128,7 @@ class _Database:
         database: int,
         method: str,
         tick: Callable[[], None] | None,
-    ) -> _Database:
+    ) -> _DatabaseReplay:
         demands = [
             aggregate(at_interval(problem.instance, each, interval)) if each.any() else None
             for interval, each in enumerate(counts)
@@ -173,14 +175,16 @@ class _Database:
             first = first[:, np.array(voted)]
         if not first.any():  # no transactions to be close to
             return [None] * length
-        plan = ask(load_method(strategy), question(self.problem, self.counts[0], 0))
+        plan = plan_of_interval(
+            load_method(strategy), interval_problem(self.problem, self.counts[0], 0)
+        )
         return [plan.configuration] * length
 
     def followed(self, leader: str | None) -> list[Configuration]:
         """Plan every interval from those before it, under a leader or any."""
         base = self.problem if leader is None else self.problem.replace(leader=leader)
         varying = base.instance.varying_rtt
-        memory = decayed(self.counts, Decay(base.decay))
+        memory = decayed_counts(self.counts, Decay(base.decay))
         chosen = [self.start]
         before: Plan | None = None
         for interval in range(1, len(self.counts)):
@@ -189,9 +193,9 @@ class _Database:
                 chosen.append(chosen[-1])  # nothing was issued in what the decay leaves
                 continue
             asked = (
-                question(base, self.counts[:interval], None)
+                interval_problem(base, self.counts[:interval], None)
                 if varying
-                else question(base, seen, interval - 1)
+                else interval_problem(base, seen, interval - 1)
             )
             before = self._ask(asked, before)
             assert before.configuration is not None
@@ -206,7 +210,7 @@ class _Database:
         for interval, counts in enumerate(self.counts):
             proven = True  # where nothing is issued, anything is optimal
             if counts.any() and interval > 0:
-                before = self._ask(question(self.problem, counts, interval), before)
+                before = self._ask(interval_problem(self.problem, counts, interval), before)
                 assert before.configuration is not None
                 current, proven = before.configuration, before.status is Status.OPTIMAL
             found.append((current, proven))
@@ -235,14 +239,14 @@ class _Database:
             return self.start
         flat = self.problem.replace(decay=1.0)
         if self.problem.instance.varying_rtt:
-            plan = self._ask(question(flat, later, None), None)
+            plan = self._ask(interval_problem(flat, later, None), None)
         else:
-            plan = self._ask(question(flat, later.sum(axis=0), 0), None)
+            plan = self._ask(interval_problem(flat, later.sum(axis=0), 0), None)
         assert plan.configuration is not None
         return plan.configuration
 
     def _ask(self, asked: Problem, before: Plan | None) -> Plan:
-        plan = ask(load_method(self.method), asked, before)
+        plan = plan_of_interval(load_method(self.method), asked, before)
         if self.tick is not None:
             self.tick()
         return plan

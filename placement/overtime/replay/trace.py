@@ -1,4 +1,4 @@
-"""What was issued: counts of many databases over the same intervals."""
+"""Trace of demand: counts of many databases over the same intervals."""
 
 from __future__ import annotations
 

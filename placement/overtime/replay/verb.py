@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from placement.model.instance import Instance
     from placement.overtime.replay import Deployments, Replay, ReplayProgress, Trace
-    from placement.overtime.replay.leader_ranking import Recommendation
+    from placement.overtime.replay.leader_ranking import LeaderRanking
     from placement.problem import Problem
 
 __all__ = ["add_parser", "run"]
@@ -239,7 +239,7 @@ def _deployments(
 
 
 class _Line:
-    """One line on stderr that says how far it is."""
+    """Progress line on stderr."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.wanted: bool = sys.stderr.isatty() if args.progress is None else args.progress
@@ -283,12 +283,12 @@ def _show(
     result: Replay,
     wanted: str,
 ) -> None:
-    from placement.overtime.replay.leader_ranking import recommendations
+    from placement.overtime.replay.leader_ranking import leader_rankings
     from placement.overtime.replay.summaries import gains, summary
 
     strategies, moving = summary(result), gains(result)
     tier = next((tier for tier in result.tiers if tier < 3), None)
-    ranking = () if tier is None else recommendations(problem, trace, held, wanted, tier=tier)
+    ranking = () if tier is None else leader_rankings(problem, trace, held, wanted, tier=tier)
     written = []
     if args.output is not None:
         _write(result.to_frame(), args)
@@ -336,7 +336,7 @@ def _document(
     strategies: pd.DataFrame,
     moving: pd.DataFrame,
     wanted: str,
-    ranking: tuple[Recommendation, ...],
+    ranking: tuple[LeaderRanking, ...],
 ) -> dict[str, object]:
     from placement.problem import describe
 
@@ -375,7 +375,7 @@ def _text(
     moving: pd.DataFrame,
     wanted: str,
     tier: int | None,
-    ranking: tuple[Recommendation, ...],
+    ranking: tuple[LeaderRanking, ...],
 ) -> str:
     from placement.problem import describe
     from placement.text import escape, wrap
@@ -407,7 +407,7 @@ def _text(
 
 
 def _ranking(
-    args: argparse.Namespace, wanted: str, tier: int, ranking: tuple[Recommendation, ...]
+    args: argparse.Namespace, wanted: str, tier: int, ranking: tuple[LeaderRanking, ...]
 ) -> str:
     from placement.overtime.replay.leader_ranking import ranking_text
     from placement.text import escape

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from placement.overtime.watch.recommend import Recommendation as Recommendation
     from placement.overtime.watch.recommend import WatchState as WatchState
     from placement.overtime.watch.recommend import advise as advise
-    from placement.overtime.watch.state_store import Report as Report
+    from placement.overtime.watch.state_store import Rejection as Rejection
     from placement.overtime.watch.state_store import Store as Store
     from placement.overtime.watch.watch_loop import Watch as Watch
-    from placement.overtime.watch.watch_settings import Settings as Settings
+    from placement.overtime.watch.watch_settings import WatchSettings as WatchSettings
 
 _HOME = {
     "FolderSource": "placement.overtime.watch.arrivals",
     "Recommendation": "placement.overtime.watch.recommend",
-    "Report": "placement.overtime.watch.state_store",
-    "Settings": "placement.overtime.watch.watch_settings",
+    "Rejection": "placement.overtime.watch.state_store",
+    "WatchSettings": "placement.overtime.watch.watch_settings",
     "Store": "placement.overtime.watch.state_store",
     "TableSource": "placement.overtime.watch.arrivals",
     "Watch": "placement.overtime.watch.watch_loop",
@@ -42,11 +42,11 @@ _HOME = {
 __all__ = [
     "FolderSource",
     "Recommendation",
-    "Report",
-    "Settings",
+    "Rejection",
     "Store",
     "TableSource",
     "Watch",
+    "WatchSettings",
     "WatchState",
     "advise",
     "source_of",

@@ -1,4 +1,4 @@
-"""What has arrived: whole files in a folder, or the finished intervals of one table that grows.
+"""Arrivals of demand: whole files in a folder, or the finished intervals of one table that grows.
 
 A folder. A file counts when it is whole: write it under a name that begins with a dot or ends in
 ``.tmp`` or ``.part``, and rename it. For writers that cannot, a file must have stood unchanged for
@@ -26,8 +26,8 @@ from placement.io.formats.input_files import check_input, read_input
 from placement.io.formats.tables import Table
 from placement.overtime.watch.interval_reader import (
     SUFFIXES,
-    Columns,
-    Reading,
+    CountColumns,
+    IntervalReading,
     read_rows,
     readings,
     runs,
@@ -35,10 +35,10 @@ from placement.overtime.watch.interval_reader import (
 
 __all__ = [
     "Arrival",
+    "ArrivalScan",
     "FileMark",
     "FolderSource",
-    "Refused",
-    "Scan",
+    "RejectedFile",
     "Source",
     "TableSource",
     "source_of",
@@ -61,10 +61,10 @@ class Arrival(NamedTuple):
     """An interval, and the file it came in."""
 
     source: str
-    reading: Reading
+    reading: IntervalReading
 
 
-class Refused(NamedTuple):
+class RejectedFile(NamedTuple):
     """A file of which nothing was taken, and why."""
 
     source: str
@@ -74,8 +74,8 @@ class Refused(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scan:
-    """What one look found.
+class ArrivalScan:
+    """Result of one scan of the source.
 
     Attributes
     ----------
@@ -90,27 +90,27 @@ class Scan:
     """
 
     arrivals: tuple[Arrival, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RejectedFile, ...] = ()
     done: tuple[FileMark, ...] = ()
     waiting: tuple[str, ...] = ()
 
 
 class Source(Protocol):
-    """Where intervals come from."""
+    """Source of intervals: a folder of files, or one growing table."""
 
     @property
     def in_order(self) -> bool:
-        """Whether arrivals stand in the order in which they arrived; otherwise time decides."""
+        """True when arrivals stand in the order in which they arrived; otherwise time decides."""
         ...
 
-    def scan(self, known: Mapping[str, FileMark]) -> Scan:
-        """Look once; files in `known` that have not changed are passed over."""
+    def scan(self, known: Mapping[str, FileMark]) -> ArrivalScan:
+        """Scan the source once; files in `known` that have not changed are skipped."""
         ...
 
 
 def source_of(
     path: str | os.PathLike[str],
-    columns: Columns,
+    columns: CountColumns,
     *,
     settle: float = 1.0,
     final: bool = False,
@@ -174,23 +174,23 @@ class FolderSource:
     """
 
     folder: Path
-    columns: Columns
+    columns: CountColumns
     settle: float = 1.0
     clock: Callable[[], float] = time.time
-    _read: dict[FileMark, Scan] = field(default_factory=dict, repr=False)
+    _read: dict[FileMark, ArrivalScan] = field(default_factory=dict, repr=False)
 
     @property
     def in_order(self) -> bool:
         """Return False: names of files say nothing about time."""
         return False
 
-    def scan(self, known: Mapping[str, FileMark]) -> Scan:
-        """Look once, at the files in order of their names."""
+    def scan(self, known: Mapping[str, FileMark]) -> ArrivalScan:
+        """Scan the folder once, its files in order of their names."""
         arrivals: list[Arrival] = []
-        refused: list[Refused] = []
+        refused: list[RejectedFile] = []
         done: list[FileMark] = []
         waiting: list[str] = []
-        kept: dict[FileMark, Scan] = {}
+        kept: dict[FileMark, ArrivalScan] = {}
         for name in sorted(os.listdir(self.folder)):
             if name.startswith(".") or name.lower().endswith(_UNFINISHED):
                 continue
@@ -200,65 +200,69 @@ class FolderSource:
             done.extend(part.done)
             waiting.extend(part.waiting)
         self._read = kept
-        return Scan(tuple(arrivals), tuple(refused), tuple(done), tuple(waiting))
+        return ArrivalScan(tuple(arrivals), tuple(refused), tuple(done), tuple(waiting))
 
-    def _look(self, entry: str, known: Mapping[str, FileMark], kept: dict[FileMark, Scan]) -> Scan:
+    def _look(
+        self, entry: str, known: Mapping[str, FileMark], kept: dict[FileMark, ArrivalScan]
+    ) -> ArrivalScan:
         path = self.folder / entry
         name = os.fsencode(entry).decode("utf-8", "backslashreplace")  # of any bytes, a text
         mark = known.get(name)
         try:
             before = path.stat()
             if path.is_dir():
-                return Scan()
+                return ArrivalScan()
             if path.suffix.lower() not in SUFFIXES:
                 text = "the name ends in none of " + ", ".join(SUFFIXES)
-                return Scan(refused=(Refused(name, "", "ignored", text),))
+                return ArrivalScan(refused=(RejectedFile(name, "", "ignored", text),))
             if mark is not None and (before.st_size, before.st_mtime_ns) == mark[1:3]:
-                return Scan()
+                return ArrivalScan()
             check_input(path)
             if 0 <= self.clock() - before.st_mtime < self.settle:
-                return Scan(waiting=(name,))
+                return ArrivalScan(waiting=(name,))
             content = read_input(path)
             digest = hashlib.sha256(content).hexdigest()
             fresh = FileMark(name, before.st_size, before.st_mtime_ns, digest)
             if mark is not None and mark.digest == digest:
-                return Scan(done=(fresh,))  # touched, not changed
+                return ArrivalScan(done=(fresh,))  # touched, not changed
             if fresh not in self._read:
                 self._read[fresh] = self._parsed(path, content, fresh)
             after = path.stat()
         except FileNotFoundError:  # taken away while we looked
-            return Scan()
+            return ArrivalScan()
         except OSError as error:
             text = f"cannot be read ({error.strerror})"
-            return Scan(refused=(Refused(name, "", "unreadable", text),))
+            return ArrivalScan(refused=(RejectedFile(name, "", "unreadable", text),))
         except InputError as error:
             if not path.exists():  # taken away, as above
-                return Scan()
-            return Scan(refused=(Refused(name, "", "unreadable", str(error)),))
+                return ArrivalScan()
+            return ArrivalScan(refused=(RejectedFile(name, "", "unreadable", str(error)),))
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-            return Scan(waiting=(name,))
+            return ArrivalScan(waiting=(name,))
         kept[fresh] = self._read[fresh]
         return kept[fresh]
 
-    def _parsed(self, path: Path, content: bytes, mark: FileMark) -> Scan:
+    def _parsed(self, path: Path, content: bytes, mark: FileMark) -> ArrivalScan:
         text = path.suffix.lower() not in _BINARY
         if text and not content.endswith(b"\n"):
             message = "not whole: the last line does not end with a line feed"
-            unfinished = Refused(mark.name, mark.digest, "incomplete", message)
-            return Scan(refused=(unfinished,), waiting=(mark.name,))
+            unfinished = RejectedFile(mark.name, mark.digest, "incomplete", message)
+            return ArrivalScan(refused=(unfinished,), waiting=(mark.name,))
         try:
             found = readings(read_rows(path, content), self.columns)
         except InputError as error:
-            broken = Refused(mark.name, mark.digest, "malformed", str(error))
-            return Scan(refused=(broken,), done=(mark,))
+            broken = RejectedFile(mark.name, mark.digest, "malformed", str(error))
+            return ArrivalScan(refused=(broken,), done=(mark,))
         except MissingDependencyError as error:  # not done: it can be read once that is there
-            return Scan(refused=(Refused(mark.name, mark.digest, "unreadable", str(error)),))
-        return Scan(tuple(Arrival(mark.name, reading) for reading in found), done=(mark,))
+            return ArrivalScan(
+                refused=(RejectedFile(mark.name, mark.digest, "unreadable", str(error)),)
+            )
+        return ArrivalScan(tuple(Arrival(mark.name, reading) for reading in found), done=(mark,))
 
 
 @dataclass
 class TableSource:
-    """One table that grows at its end.
+    """Source that reads one table, which grows at its end.
 
     Parameters
     ----------
@@ -271,7 +275,7 @@ class TableSource:
     """
 
     path: Path
-    columns: Columns
+    columns: CountColumns
     final: bool = False
     _seen: tuple[int, int] | None = field(default=None, repr=False)
 
@@ -280,36 +284,36 @@ class TableSource:
         """Return True: rows stand in the order in which they were appended."""
         return True
 
-    def scan(self, known: Mapping[str, FileMark]) -> Scan:
-        """Look once; nothing when the file is as it was at the last look of this process."""
+    def scan(self, known: Mapping[str, FileMark]) -> ArrivalScan:
+        """Scan the table once; empty when the file is as it was at the last scan."""
         del known  # the table is never done
         name = self.path.name
         try:
             stat = self.path.stat()
             check_input(self.path)
             if (stat.st_size, stat.st_mtime_ns) == self._seen:
-                return Scan()
+                return ArrivalScan()
             content = read_input(self.path)
         except FileNotFoundError:
-            return Scan()
+            return ArrivalScan()
         except InputError as error:
-            return Scan(refused=(Refused(name, "", "unreadable", str(error)),))
+            return ArrivalScan(refused=(RejectedFile(name, "", "unreadable", str(error)),))
         except OSError as error:
             text = f"cannot be read ({error.strerror})"
-            return Scan(refused=(Refused(name, "", "unreadable", text),))
+            return ArrivalScan(refused=(RejectedFile(name, "", "unreadable", text),))
         self._seen = (stat.st_size, stat.st_mtime_ns)
         binary = self.path.suffix.lower() in _BINARY
         whole = content if binary else content[: content.rfind(b"\n") + 1]
         if not whole.strip():
-            return Scan()
+            return ArrivalScan()
         try:
             table, broken = _growing(self.path, whole)
             found = runs(table, self.columns, broken) if table.rows else ()
         except InputError as error:
             digest = hashlib.sha256(str(error).encode(errors="replace")).hexdigest()
-            return Scan(refused=(Refused(name, digest, "malformed", str(error)),))
+            return ArrivalScan(refused=(RejectedFile(name, digest, "malformed", str(error)),))
         finished = found if self.final else found[:-1]
-        return Scan(tuple(Arrival(name, reading) for reading in finished))
+        return ArrivalScan(tuple(Arrival(name, reading) for reading in finished))
 
 
 def _growing(path: Path, content: bytes) -> tuple[Table, dict[int, str]]:

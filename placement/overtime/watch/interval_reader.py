@@ -25,7 +25,16 @@ from placement.errors import InputError
 from placement.io.formats.document import parse_json
 from placement.io.formats.tables import Cell, Table, name_cell, parse_csv, quantity_cell, read_table
 
-__all__ = ["SUFFIXES", "Columns", "Key", "Reading", "interval_key", "read_rows", "readings", "runs"]
+__all__ = [
+    "SUFFIXES",
+    "CountColumns",
+    "IntervalKey",
+    "IntervalReading",
+    "interval_key",
+    "read_rows",
+    "readings",
+    "runs",
+]
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson")
 """Endings of the files that are read."""
@@ -38,8 +47,8 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
-class Key(NamedTuple):
-    """Where an interval stands in time.
+class IntervalKey(NamedTuple):
+    """Position of an interval in time.
 
     Attributes
     ----------
@@ -53,7 +62,7 @@ class Key(NamedTuple):
     value: int
 
 
-def interval_key(label: str) -> Key:
+def interval_key(label: str) -> IntervalKey:
     """Return where a label stands in time.
 
     Raises
@@ -68,7 +77,7 @@ def interval_key(label: str) -> Key:
     """
     text = label.strip()
     if _WHOLE.fullmatch(text):
-        return Key("number", int(text))
+        return IntervalKey("number", int(text))
     try:
         moment = datetime.datetime.fromisoformat(text)
     except ValueError:
@@ -80,12 +89,12 @@ def interval_key(label: str) -> Key:
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=datetime.UTC)
-    return Key("time", (moment - _EPOCH) // _MICROSECOND)
+    return IntervalKey("time", (moment - _EPOCH) // _MICROSECOND)
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """What the rows are about.
+class CountColumns:
+    """Columns of a table of counts: the names its rows refer to.
 
     Attributes
     ----------
@@ -102,8 +111,8 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """One interval as it was found.
+class IntervalReading:
+    """Counts of one interval, as read from a file.
 
     Attributes
     ----------
@@ -122,7 +131,7 @@ class Reading:
     """
 
     label: str
-    key: Key
+    key: IntervalKey
     counts: FloatArray | None
     problem: str
     row: int
@@ -159,7 +168,7 @@ def read_rows(path: str | os.PathLike[str], content: bytes) -> Table:
         raise InputError(f"cannot be read ({words})", source=source, expected="a table") from None
 
 
-def readings(table: Table, columns: Columns) -> tuple[Reading, ...]:
+def readings(table: Table, columns: CountColumns) -> tuple[IntervalReading, ...]:
     """Return the intervals of a whole file in order of time; rows of one may stand anywhere.
 
     Raises
@@ -169,7 +178,7 @@ def readings(table: Table, columns: Columns) -> tuple[Reading, ...]:
         row without a usable interval, labels of two kinds.
     """
     fill = _filler(table, columns)
-    grouped: dict[Key, list[int]] = {}
+    grouped: dict[IntervalKey, list[int]] = {}
     for row, found in _keys(table, columns):
         if isinstance(found, InputError):
             raise found
@@ -180,8 +189,8 @@ def readings(table: Table, columns: Columns) -> tuple[Reading, ...]:
 
 
 def runs(
-    table: Table, columns: Columns, broken: Mapping[int, str] = MappingProxyType({})
-) -> tuple[Reading, ...]:
+    table: Table, columns: CountColumns, broken: Mapping[int, str] = MappingProxyType({})
+) -> tuple[IntervalReading, ...]:
     """Return the intervals of a table that grows: consecutive rows of one label, as they stand.
 
     An interval that comes back later in the table is another reading of the same key. A row that
@@ -201,7 +210,7 @@ def runs(
         For columns that are missing or unknown.
     """
     fill = _filler(table, columns)
-    found: list[tuple[Key, list[int], list[str]]] = []
+    found: list[tuple[IntervalKey, list[int], list[str]]] = []
     stain: list[str] = []
     tail = ((len(table.rows), None),)
     for row, key in (*_keys(table, columns), *tail):
@@ -223,7 +232,7 @@ def runs(
     )
 
 
-def _keys(table: Table, columns: Columns) -> Iterator[tuple[int, Key | InputError]]:
+def _keys(table: Table, columns: CountColumns) -> Iterator[tuple[int, IntervalKey | InputError]]:
     """Yield the rows that count, with the place in time of each, or why it has none."""
     interval = table.column("interval")
     database = _database(table, columns)
@@ -255,8 +264,13 @@ def _keys(table: Table, columns: Columns) -> Iterator[tuple[int, Key | InputErro
 
 
 def _reading(
-    table: Table, columns: Columns, fill: _Fill, rows: Sequence[int], key: Key, problem: str
-) -> Reading:
+    table: Table,
+    columns: CountColumns,
+    fill: _Fill,
+    rows: Sequence[int],
+    key: IntervalKey,
+    problem: str,
+) -> IntervalReading:
     first = rows[0]
     label = name_cell(table.rows[first][table.column("interval")], table.at(first), "interval")
     counts = np.zeros((len(columns.clients), len(columns.operations)))
@@ -269,14 +283,14 @@ def _reading(
         problem = problem or str(error)
     if problem:
         digest = hashlib.sha256(problem.encode(errors="replace")).hexdigest()
-        return Reading(label, key, None, problem, number, digest)
+        return IntervalReading(label, key, None, problem, number, digest)
     counts += 0.0  # no negative zeros, so that equal counts have equal bytes
     counts.flags.writeable = False
     digest = hashlib.sha256(counts.astype("<f8").tobytes()).hexdigest()
-    return Reading(label, key, counts, "", number, digest)
+    return IntervalReading(label, key, counts, "", number, digest)
 
 
-def _database(table: Table, columns: Columns) -> int | None:
+def _database(table: Table, columns: CountColumns) -> int | None:
     """Position of the column of databases, if the table has one and it matters."""
     if "database" not in table.columns:
         return None
@@ -290,7 +304,7 @@ def _database(table: Table, columns: Columns) -> int | None:
     return table.column("database")
 
 
-def _filler(table: Table, columns: Columns) -> _Fill:
+def _filler(table: Table, columns: CountColumns) -> _Fill:
     """Return what writes a row of the table into counts, long or wide."""
     clients = {name: i for i, name in enumerate(columns.clients)}
     operations = {name: i for i, name in enumerate(columns.operations)}

@@ -29,7 +29,7 @@ from placement.overtime.moves.hysteresis import choose
 from placement.overtime.moves.move_prices import changes
 from placement.overtime.moves.move_search import best_move
 from placement.overtime.moves.move_steps import step_document, steps_between
-from placement.overtime.watch.watch_settings import Settings
+from placement.overtime.watch.watch_settings import WatchSettings
 from placement.plan import Plan, objective
 from placement.problem import Problem
 from placement.status import Status, Termination
@@ -56,7 +56,7 @@ class WatchState:
     streak: int = 0
 
 
-def initial_state(settings: Settings) -> WatchState:
+def initial_state(settings: WatchSettings) -> WatchState:
     """Return the state before the first interval."""
     instance = settings.instance
     shape = (len(instance.clients), len(instance.operations))
@@ -91,7 +91,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """What to do after an interval.
+    """Recommended action after an interval.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class Recommendation:
 
 
 def advise(
-    settings: Settings, state: WatchState, label: str, counts: FloatArray
+    settings: WatchSettings, state: WatchState, label: str, counts: FloatArray
 ) -> tuple[WatchState, Recommendation]:
     """Take one interval into the state, and say what to do for the next.
 
@@ -189,7 +189,7 @@ def advise(
 
 
 def _candidates(
-    settings: Settings, problem: Problem, current: Configuration, feasible: bool
+    settings: WatchSettings, problem: Problem, current: Configuration, feasible: bool
 ) -> tuple[tuple[Candidate, ...], bool, bool]:
     """Return the candidates, each once: the present configuration first, then the nearest first.
 
@@ -246,7 +246,7 @@ def _kind(current: Configuration, other: Configuration) -> str:
     return "roles" if after.promoted or after.demoted else "leader"
 
 
-def _best(settings: Settings, problem: Problem) -> Plan:
+def _best(settings: WatchSettings, problem: Problem) -> Plan:
     """Ask the method of the settings, or, for a part of the question it refuses, the exact one."""
     method, options = load_method(settings.method), Options(settings=settings.method_settings)
     if refusal(method, problem) is not None and problem.tier < settings.problem.tier:
@@ -284,7 +284,7 @@ def _identity(configuration: Configuration) -> tuple[object, ...]:
 
 
 def _reasons(
-    settings: Settings,
+    settings: WatchSettings,
     candidates: tuple[Candidate, ...],
     pick: int,
     paid: int,
@@ -349,7 +349,7 @@ def _nearest(moves: list[Candidate], horizon: float) -> Candidate:
 
 
 def _ended(
-    settings: Settings,
+    settings: WatchSettings,
     state: WatchState,
     label: str,
     action: str,

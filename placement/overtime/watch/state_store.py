@@ -27,7 +27,7 @@ from placement.errors import InputError, PlacementError
 from placement.io.formats.files import check_file
 from placement.model.configuration import Configuration
 from placement.overtime.watch.arrivals import Arrival, FileMark
-from placement.overtime.watch.interval_reader import Key
+from placement.overtime.watch.interval_reader import IntervalKey
 from placement.overtime.watch.recommend import Recommendation, WatchState, initial_state
 from placement.overtime.watch.stored_values import (
     refused,
@@ -38,9 +38,9 @@ from placement.overtime.watch.stored_values import (
     stored_text,
     stored_whole,
 )
-from placement.overtime.watch.watch_settings import Settings
+from placement.overtime.watch.watch_settings import WatchSettings
 
-__all__ = ["VERSION", "Known", "Report", "Store", "read_log"]
+__all__ = ["VERSION", "Rejection", "Store", "UsedInterval", "read_log"]
 
 VERSION = 1
 _APPLICATION = 0x706C6177  # "plaw" in the header of the file
@@ -66,7 +66,7 @@ CREATE TABLE file (
 """
 
 
-class Report(NamedTuple):
+class Rejection(NamedTuple):
     """Something that was not used, and why.
 
     Attributes
@@ -86,7 +86,7 @@ class Report(NamedTuple):
     message: str
 
 
-class Known(NamedTuple):
+class UsedInterval(NamedTuple):
     """An interval that was used: its number, and what it came from."""
 
     sequence: int
@@ -112,12 +112,12 @@ class Store:
 
     path: Path
     sequence: int
-    last: Key | None
+    last: IntervalKey | None
     state: WatchState
     _link: sqlite3.Connection
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], settings: Settings) -> Store:
+    def open(cls, path: str | os.PathLike[str], settings: WatchSettings) -> Store:
         """Open a state file, or begin one where there is none.
 
         Raises
@@ -143,7 +143,7 @@ class Store:
         """Close the file."""
         self._link.close()
 
-    def known(self, key: Key) -> Known | None:
+    def known(self, key: IntervalKey) -> UsedInterval | None:
         """Return the interval that was used for a place in time, or None."""
         with _sane(self.path):
             row = self._link.execute(
@@ -152,13 +152,13 @@ class Store:
             ).fetchone()
         if row is None:
             return None
-        return Known(
+        return UsedInterval(
             stored_whole(row[0], self.path, "recommendation.sequence", least=1, most=self.sequence),
             stored_text(row[1], self.path, "recommendation.source"),
             stored_text(row[2], self.path, "recommendation.digest"),
         )
 
-    def take(self, arrival: Arrival, state: WatchState, advice: Recommendation) -> None:
+    def commit_interval(self, arrival: Arrival, state: WatchState, advice: Recommendation) -> None:
         """Commit an interval: its recommendation, the state after it, and that all before is shown.
 
         Raises
@@ -197,7 +197,7 @@ class Store:
         self.last = reading.key
         self.state = state
 
-    def adopt(self, current: Configuration, source: str, names: Sequence[str]) -> None:
+    def record_deployed(self, current: Configuration, source: str, names: Sequence[str]) -> None:
         """Take it that another configuration runs than the one recommended last.
 
         Parameters
@@ -229,7 +229,7 @@ class Store:
             )
         self.state = WatchState(self.state.demand, current, 0)
 
-    def report(self, report: Report, digest: str) -> bool:
+    def report(self, report: Rejection, digest: str) -> bool:
         """Keep a report; whether it is new."""
         # half of a surrogate pair, which JSON can carry, is no text that a database takes
         texts = [text.encode("utf-8", "backslashreplace").decode() for text in report]
@@ -290,7 +290,7 @@ class Store:
             self._link.execute("COMMIT")
 
 
-def read_log(path: str | os.PathLike[str]) -> tuple[list[Mapping[str, object]], list[Report]]:
+def read_log(path: str | os.PathLike[str]) -> tuple[list[Mapping[str, object]], list[Rejection]]:
     """Return all recommendations and reports of a state file, without changing it.
 
     Raises
@@ -315,7 +315,7 @@ def read_log(path: str | os.PathLike[str]) -> tuple[list[Mapping[str, object]], 
     documents = [stored_recommendation(text, path, number) for text, number in rows]
     names = ("report.kind", "report.source", "report.interval", "report.message")
     return documents, [
-        Report(*(stored_text(cell, path, name) for cell, name in zip(row, names, strict=True)))
+        Rejection(*(stored_text(cell, path, name) for cell, name in zip(row, names, strict=True)))
         for row in reports
     ]
 
@@ -366,7 +366,7 @@ def _check_kind(link: sqlite3.Connection, path: str | os.PathLike[str]) -> None:
         )
 
 
-def _begin(link: sqlite3.Connection, path: str | os.PathLike[str], settings: Settings) -> None:
+def _begin(link: sqlite3.Connection, path: str | os.PathLike[str], settings: WatchSettings) -> None:
     """Create the tables in an empty file; in any other, hold the settings to those that stand."""
     link.execute("BEGIN IMMEDIATE")
     try:
@@ -394,7 +394,7 @@ def _begin(link: sqlite3.Connection, path: str | os.PathLike[str], settings: Set
 
 
 def _check_settings(
-    link: sqlite3.Connection, path: str | os.PathLike[str], settings: Settings
+    link: sqlite3.Connection, path: str | os.PathLike[str], settings: WatchSettings
 ) -> None:
     stored = dict(link.execute("SELECT key, value FROM meta").fetchall())
     if stored.get("fingerprint") == settings.fingerprint:
@@ -413,8 +413,8 @@ def _check_settings(
 
 
 def _load(
-    link: sqlite3.Connection, path: str | os.PathLike[str], settings: Settings
-) -> tuple[int, Key | None, WatchState]:
+    link: sqlite3.Connection, path: str | os.PathLike[str], settings: WatchSettings
+) -> tuple[int, IntervalKey | None, WatchState]:
     """Return how many intervals were used, the place in time of the last, and the state after."""
     row = link.execute("SELECT sequence, demand, current, streak, shown FROM state").fetchone()
     if row is None:
@@ -439,7 +439,7 @@ def _load(
     if kind not in ("number", "time"):
         raise refused(path, "recommendation.kind", kind, "'number' or 'time'")
     place = stored_whole(last[1], path, "recommendation.place", least=-(2**63))
-    return sequence, Key(kind, place), WatchState(demand, current, streak)
+    return sequence, IntervalKey(kind, place), WatchState(demand, current, streak)
 
 
 def _configuration_text(configuration: Configuration | None) -> str | None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from placement.model.configuration import Configuration
     from placement.model.instance import Instance
-    from placement.overtime.watch import Report, Settings, Watch
+    from placement.overtime.watch import Rejection, Watch, WatchSettings
 
 __all__ = ["add_parser", "run"]
 
@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
     """Watch."""
     from placement.methods import load_method, refusal
     from placement.overtime.watch import Store, Watch, source_of
-    from placement.overtime.watch.interval_reader import Columns
+    from placement.overtime.watch.interval_reader import CountColumns
 
     if args.log:
         return _log(args)
@@ -156,23 +156,25 @@ def run(args: argparse.Namespace) -> int:
         print("infeasible: " + "; ".join(reasons), file=sys.stderr)
         return exits.INFEASIBLE
     names = tuple(operation.name for operation in instance.operations)
-    columns = Columns(instance.clients, names, args.database)
+    columns = CountColumns(instance.clients, names, args.database)
     source = source_of(
         args.intervals, columns, settle=args.settle, final=args.final, follow=args.follow
     )
     store = Store.open(args.state, settings)
     try:
         if args.adopt is not None:
-            store.adopt(_plan(args.adopt, "--adopt", instance), args.adopt, instance.sites)
+            store.record_deployed(
+                _plan(args.adopt, "--adopt", instance), args.adopt, instance.sites
+            )
             return exits.FOUND
-        watch = Watch(settings, source, store, _Shower(args), _complain)
+        watch = Watch(settings, source, store, _RecommendationPrinter(args), _print_rejection)
         watch.resume()
         return _follow(watch, args) if args.follow else _once(watch, args)
     finally:
         store.close()
 
 
-def _infeasible(settings: Settings) -> tuple[str, ...]:
+def _infeasible(settings: WatchSettings) -> tuple[str, ...]:
     """Say why no configuration obeys the rules, before anything is read or written."""
     from placement.errors import LimitError
     from placement.feasibility.feasible_plans import find_feasible, reasons_infeasible
@@ -189,10 +191,10 @@ def _once(watch: Watch, args: argparse.Namespace) -> int:
     """Look, and once more when a file was too young the first time."""
     from placement.text import escape
 
-    look = watch.look()
+    look = watch.poll()
     if look.waiting and args.settle:
         time.sleep(args.settle)
-        look = watch.look()
+        look = watch.poll()
     for name in look.waiting:
         print(escape(f"not whole yet: {name}; left for the next time"), file=sys.stderr)
     if look.held:
@@ -204,7 +206,7 @@ def _follow(watch: Watch, args: argparse.Namespace) -> int:
     """Look until Ctrl-C, which is how this ends."""
     try:
         while True:
-            if not watch.look().used:
+            if not watch.poll().used:
                 time.sleep(args.poll)
     except KeyboardInterrupt:
         count = watch.store.sequence
@@ -212,12 +214,12 @@ def _follow(watch: Watch, args: argparse.Namespace) -> int:
         return exits.FOUND
 
 
-def _settings(args: argparse.Namespace, instance: Instance) -> Settings:
+def _settings(args: argparse.Namespace, instance: Instance) -> WatchSettings:
     from placement.overtime.decayed_counts import Decay
     from placement.overtime.moves import Hysteresis, MovePrices
-    from placement.overtime.watch import Settings
+    from placement.overtime.watch import WatchSettings
 
-    return Settings(
+    return WatchSettings(
         problem_from(args, instance),
         Decay(args.decay),
         Hysteresis(args.horizon, args.confirm),
@@ -247,7 +249,7 @@ def _plan(path: str, option: str, instance: Instance) -> Configuration:
         raise error.at(path) from None
 
 
-class _Shower:
+class _RecommendationPrinter:
     """Prints recommendations as text or JSON lines, each at once."""
 
     def __init__(self, args: argparse.Namespace) -> None:
@@ -277,7 +279,7 @@ def _text(document: Mapping[str, object]) -> str:
     return "\n".join(lines)
 
 
-def _complain(report: Report) -> None:
+def _print_rejection(report: Rejection) -> None:
     from placement.text import escape
 
     place = f"interval {report.interval}: " if report.interval else ""
@@ -290,9 +292,9 @@ def _log(args: argparse.Namespace) -> int:
     from placement.overtime.watch.state_store import read_log
 
     documents, reports = read_log(args.state)
-    show = _Shower(args)
+    show = _RecommendationPrinter(args)
     for document in documents:
         show(document)
     for report in reports:
-        _complain(report)
+        _print_rejection(report)
     return exits.FOUND

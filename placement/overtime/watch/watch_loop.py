@@ -17,17 +17,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from placement.errors import InputError
-from placement.overtime.watch.arrivals import Arrival, FileMark, Scan, Source
-from placement.overtime.watch.interval_reader import Key
+from placement.overtime.watch.arrivals import Arrival, ArrivalScan, FileMark, Source
+from placement.overtime.watch.interval_reader import IntervalKey
 from placement.overtime.watch.recommend import advise
-from placement.overtime.watch.state_store import Report, Store
-from placement.overtime.watch.watch_settings import Settings
+from placement.overtime.watch.state_store import Rejection, Store
+from placement.overtime.watch.watch_settings import WatchSettings
 
-__all__ = ["Look", "Watch"]
+__all__ = ["PollResult", "Watch"]
 
 
-class Look(NamedTuple):
-    """What one look came to.
+class PollResult(NamedTuple):
+    """Counts of the intervals and files that one poll dealt with.
 
     Attributes
     ----------
@@ -67,11 +67,11 @@ class Watch:
         For a grace beside a table, whose rows arrive in their order.
     """
 
-    settings: Settings
+    settings: WatchSettings
     source: Source
     store: Store
     show: Callable[[Mapping[str, object]], None]
-    complain: Callable[[Report], None]
+    complain: Callable[[Rejection], None]
 
     def __post_init__(self) -> None:
         if self.settings.grace and self.source.in_order:
@@ -88,17 +88,19 @@ class Watch:
             self.show(document)
         self.store.shown()
 
-    def look(self) -> Look:
-        """Look once, and deal with all that has arrived."""
+    def poll(self) -> PollResult:
+        """Poll the source once, and process all arrivals."""
         scan = self.source.scan(self.store.files())
         for refused in scan.refused:
-            self._report(Report(refused.kind, refused.source, "", refused.message), refused.digest)
+            self._report(
+                Rejection(refused.kind, refused.source, "", refused.message), refused.digest
+            )
         arrivals = list(scan.arrivals)
         if not self.source.in_order:
             arrivals.sort(key=lambda arrival: (arrival.reading.key, arrival.source))
         held = self._held(arrivals)
         used = 0
-        seen: set[Key] = set()
+        seen: set[IntervalKey] = set()
         for arrival in arrivals:
             if arrival.reading.key not in held:
                 used += self._deal_with(arrival, again=arrival.reading.key in seen)
@@ -107,9 +109,9 @@ class Watch:
         self.store.finish(_done(scan, held))
         if used:
             self.store.shown()
-        return Look(used, len(held), scan.waiting)
+        return PollResult(used, len(held), scan.waiting)
 
-    def _held(self, arrivals: list[Arrival]) -> set[Key]:
+    def _held(self, arrivals: list[Arrival]) -> set[IntervalKey]:
         """Intervals that fewer than `grace` later ones have followed so far."""
         if not self.settings.grace:
             return set()
@@ -150,21 +152,21 @@ class Watch:
             return 0
         assert reading.counts is not None  # it has no problem
         state, advice = advise(self.settings, self.store.state, reading.label, reading.counts)
-        self.store.take(arrival, state, advice)
+        self.store.commit_interval(arrival, state, advice)
         self.show(advice.document)
         return 1
 
     def _reject(self, arrival: Arrival, kind: str, text: str) -> None:
         reading = arrival.reading
         where = f"{text} (row {reading.row})"
-        self._report(Report(kind, arrival.source, reading.label, where), reading.digest)
+        self._report(Rejection(kind, arrival.source, reading.label, where), reading.digest)
 
-    def _report(self, report: Report, digest: str) -> None:
+    def _report(self, report: Rejection, digest: str) -> None:
         if self.store.report(report, digest):
             self.complain(report)
 
 
-def _done(scan: Scan, held: set[Key]) -> tuple[FileMark, ...]:
+def _done(scan: ArrivalScan, held: set[IntervalKey]) -> tuple[FileMark, ...]:
     """Files none of whose intervals is held back."""
     open_still = {a.source for a in scan.arrivals if a.reading.key in held}
     return tuple(mark for mark in scan.done if mark.name not in open_still)

@@ -1,4 +1,4 @@
-"""What a watch is asked, and how a state file knows that it is asked the same again."""
+"""Settings of a watch, and the fingerprint by which a state file recognises them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from placement.overtime.moves.hysteresis import Hysteresis
 from placement.overtime.moves.move_prices import MovePrices
 from placement.problem import Problem
 
-__all__ = ["Settings"]
+__all__ = ["WatchSettings"]
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class WatchSettings:
     """The question, and how much a move must promise.
 
     Parameters

@@ -12,14 +12,19 @@ from hypothesis import strategies as st
 from placement import Configuration, Diversity, Instance, Problem
 from placement.errors import InputError
 from placement.feasibility.feasible_plans import violations
-from placement.overtime.moves import Quorums, safe_steps, step_text, steps_between
+from placement.overtime.moves import QuorumSizes, safe_steps, step_text, steps_between
 from placement.overtime.moves import voter_change_search as search_module
-from placement.overtime.moves.fault_guards import guards_of, spare
-from placement.overtime.moves.quorum_sizes import legal, quorums_of, resized, walk
+from placement.overtime.moves.fault_guards import common_guards, voters_to_spare
+from placement.overtime.moves.quorum_sizes import (
+    quorum_path,
+    quorums_intersect,
+    quorums_of,
+    resizing_steps,
+)
 from tests.overtime.moves.test_moves import configurations
 
 
-def carry_out(before: Configuration, start: Quorums, steps) -> Configuration:
+def carry_out(before: Configuration, start: QuorumSizes, steps) -> Configuration:
     """Do the steps one by one on a cluster; assert that each prefix is a legal configuration."""
     leader, voters, replicas = before.leader, set(before.voters), set(before.replicas)
     behind: set[int] = set()
@@ -81,11 +86,11 @@ def same(one: Configuration, other: Configuration) -> bool:
 
 @given(configurations(), configurations())
 def test_majorities_are_safe_at_every_step(before, after) -> None:
-    start = Quorums.majorities(len(before.voters))
+    start = QuorumSizes.majorities(len(before.voters))
     steps = safe_steps(before, after)
     assert same(carry_out(before, start, steps), after)
     if steps:
-        assert steps[-1].after.quorums == Quorums.majorities(len(after.voters))
+        assert steps[-1].after.quorums == QuorumSizes.majorities(len(after.voters))
     for stage in (step.after for step in steps):
         commit, elect = stage.quorums
         assert commit == elect == len(stage.voters) // 2 + 1
@@ -110,7 +115,7 @@ def test_flexible_quorums_are_safe_at_every_step(before, after, data) -> None:
         voters = len(configuration.voters)
         commit = data.draw(st.integers(1, voters))
         elect = data.draw(st.integers(voters - commit + 1, voters))
-        ends.append(Quorums(commit, elect))
+        ends.append(QuorumSizes(commit, elect))
     steps = safe_steps(before, after, start=ends[0], end=ends[1])
     assert same(carry_out(before, ends[0], steps), after)
     assert (steps[-1].after.quorums if steps else ends[0]) == ends[1]
@@ -122,7 +127,7 @@ def test_the_order_of_last_resort_is_safe(before, after, data) -> None:
     for configuration in (before, after):
         voters = len(configuration.voters)
         commit = data.draw(st.integers(1, voters))
-        ends.append(Quorums(commit, data.draw(st.integers(voters - commit + 1, voters))))
+        ends.append(QuorumSizes(commit, data.draw(st.integers(voters - commit + 1, voters))))
     found = search_module.NODE_LIMIT
     search_module.NODE_LIMIT = -1
     try:
@@ -150,7 +155,7 @@ def reachable(problem: Problem, before: Configuration, after: Configuration, quo
     """Whether any order of single changes keeps `survive` and the losses, by flooding."""
     sites = sorted({*before.replicas, *after.replicas})
     labels = problem.instance.domains["country"]
-    least = min(spare(len(c.voters), quorum(len(c.voters))) for c in (before, after))
+    least = min(voters_to_spare(len(c.voters), quorum(len(c.voters))) for c in (before, after))
 
     def good(voters: frozenset[int]) -> bool:
         needed = max(quorum(len(voters)))
@@ -209,11 +214,11 @@ def test_survive_is_kept_if_any_order_keeps_it(labels, votes, seed) -> None:
     steps = steps_between(problem, before, after)
     start = quorums_of(problem, before)
     assert same(carry_out(before, start, steps), after)
-    rule = walk(voters, start, voters, quorums_of(problem, after))
+    rule = quorum_path(voters, start, voters, quorums_of(problem, after))
     kept = not any(step.broken for step in steps)
     assert kept == reachable(problem, before, after, rule)
     # what a stage is said to break, it breaks
-    guards = guards_of(problem, ends)
+    guards = common_guards(problem, ends)
     for step in steps:
         words = [g.broken(step.after.voters, step.after.quorums) for g in guards]
         assert list(step.broken) == [text for text in words if text]
@@ -249,7 +254,7 @@ def test_a_rule_for_voters_is_kept() -> None:
         Configuration.of(1, [1, 2, 4], [1, 2, 4]),
     )
     steps = steps_between(problem, before, after)
-    assert same(carry_out(before, Quorums(2, 2), steps), after)
+    assert same(carry_out(before, QuorumSizes(2, 2), steps), after)
     for step in steps:
         assert len({"aabcd"[v] for v in step.after.voters}) >= 3
         assert not step.broken
@@ -273,7 +278,7 @@ def test_steps_by_hand() -> None:
 def test_one_site_moves() -> None:
     before, after = Configuration.of(0, [0], [0]), Configuration.of(1, [1], [1])
     steps = safe_steps(before, after)
-    assert same(carry_out(before, Quorums(1, 1), steps), after)
+    assert same(carry_out(before, QuorumSizes(1, 1), steps), after)
     assert [s.kind for s in steps] == [
         "add-learner", "catch-up", "promote", "move-leader", "demote", "remove",
     ]  # fmt: skip
@@ -283,7 +288,7 @@ def test_nine_disjoint_voters_are_found_quickly() -> None:
     before = Configuration.of(0, range(9), range(9))
     after = Configuration.of(9, range(9, 18), range(9, 18))
     steps = safe_steps(before, after)
-    assert same(carry_out(before, Quorums(5, 5), steps), after)
+    assert same(carry_out(before, QuorumSizes(5, 5), steps), after)
     assert not any(step.broken for step in steps)
     assert {len(step.after.voters) for step in steps} == {9, 10}
 
@@ -291,11 +296,14 @@ def test_nine_disjoint_voters_are_found_quickly() -> None:
 def test_unsafe_ends_are_refused() -> None:
     before = Configuration.of(0, [0, 1, 2], [0, 1, 2])
     with pytest.raises(InputError, match="need not meet"):
-        safe_steps(before, before, start=Quorums(1, 1))
+        safe_steps(before, before, start=QuorumSizes(1, 1))
 
 
 def test_quorums_that_stand_still() -> None:
-    assert resized(Quorums(3, 3), Quorums(3, 3)) == ()
-    assert resized(Quorums(5, 1), Quorums(1, 5)) == (Quorums(5, 5), Quorums(1, 5))
-    assert legal(5, Quorums(5, 1))
-    assert not legal(5, Quorums(3, 2))
+    assert resizing_steps(QuorumSizes(3, 3), QuorumSizes(3, 3)) == ()
+    assert resizing_steps(QuorumSizes(5, 1), QuorumSizes(1, 5)) == (
+        QuorumSizes(5, 5),
+        QuorumSizes(1, 5),
+    )
+    assert quorums_intersect(5, QuorumSizes(5, 1))
+    assert not quorums_intersect(5, QuorumSizes(3, 2))

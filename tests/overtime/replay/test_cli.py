@@ -151,7 +151,7 @@ def test_ctrl_c_shows_what_is_done(run, monkeypatch):
     import placement.overtime.replay.run_replay as module
 
     monkeypatch.setattr(module, "BLOCK", 1)
-    real, seen = module.parts_of, []
+    real, seen = module.fixed_roles, []
 
     def interrupted(*arguments):
         if len(seen) == 2:
@@ -159,7 +159,7 @@ def test_ctrl_c_shows_what_is_done(run, monkeypatch):
         seen.append(1)
         return real(*arguments)
 
-    monkeypatch.setattr(module, "parts_of", interrupted)
+    monkeypatch.setattr(module, "fixed_roles", interrupted)
     asked = ("replay", "world27", *ASKED, "--fleet", "5", "--minutes", "240")
     shown = run(*asked, "--json")
     assert shown.code == 0
@@ -168,7 +168,7 @@ def test_ctrl_c_shows_what_is_done(run, monkeypatch):
     def at_once(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "parts_of", at_once)
+    monkeypatch.setattr(module, "fixed_roles", at_once)
     assert main(["replay", "world27", *ASKED]) == 130
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from placement.errors import InputError
 from placement.evaluation.score import score
 from placement.model.demand import aggregate, decay_weights
-from placement.overtime.replay import Decay, DecayedCounts, decayed
+from placement.overtime.replay import Decay, DecayedCounts, decayed_counts
 from tests.strategies import instances
 
 FACTORS = st.one_of(st.sampled_from([1.0, 2.0, math.inf]), st.floats(1.0, 50.0))
@@ -36,7 +36,7 @@ def test_the_recursion_is_the_weighted_sum(seed, length, factor):
     np.testing.assert_allclose(state.counts, np.tensordot(weights, counts, 1), rtol=1e-12)
     assert state.weight == pytest.approx(weights.sum(), rel=1e-12)
     assert state.intervals == length
-    assert (decayed(counts, Decay(factor))[-1] == state.counts).all()
+    assert (decayed_counts(counts, Decay(factor))[-1] == state.counts).all()
 
 
 @given(seed=st.integers(0, 2**32), cut=st.integers(0, 20), factor=FACTORS)
@@ -69,7 +69,7 @@ def test_the_score_of_decayed_counts_is_equation_two(instance, factor):
         else:
             scores.append(0.0)
     total = score(alone, 0, everywhere, everywhere, 1)
-    assert decayed(scores, Decay(factor))[-1] == pytest.approx(total, rel=1e-9)
+    assert decayed_counts(scores, Decay(factor))[-1] == pytest.approx(total, rel=1e-9)
 
 
 def test_forgetting_is_measured_in_intervals():
@@ -106,8 +106,8 @@ def test_the_past_fades_to_nothing_but_never_to_nan():
 
 def test_the_axis_of_time_may_be_any():
     counts = series(1, 9)
-    moved = decayed(np.moveaxis(counts, 0, 1), Decay(3.0), axis=1)
-    assert (np.moveaxis(moved, 1, 0) == decayed(counts, Decay(3.0))).all()
+    moved = decayed_counts(np.moveaxis(counts, 0, 1), Decay(3.0), axis=1)
+    assert (np.moveaxis(moved, 1, 0) == decayed_counts(counts, Decay(3.0))).all()
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch):
     def at_once(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("placement.overtime.replay.run_replay.parts_of", at_once)
+    monkeypatch.setattr("placement.overtime.replay.run_replay.fixed_roles", at_once)
     with pytest.raises(KeyboardInterrupt):
         replay(problem, trace, deployments)
 

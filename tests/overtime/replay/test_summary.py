@@ -11,7 +11,7 @@ import placement
 from placement import Instance, Problem
 from placement.errors import InputError
 from placement.overtime.replay import Deployments, Trace, replay
-from placement.overtime.replay.leader_ranking import Recommendation, ranking_text, recommendations
+from placement.overtime.replay.leader_ranking import LeaderRanking, leader_rankings, ranking_text
 from placement.overtime.replay.summaries import gains, summary
 from tests.overtime.replay.cases import READS_MOVE, two_towns, world27
 
@@ -65,7 +65,7 @@ def test_strategies_that_were_not_replayed_give_no_gain():
 def test_the_ranking_is_the_plans(tier):
     """Figure 2 after the last interval is `Plan.leaders` of the problem with this decay."""
     problem, trace, held = world27(2)
-    ranking = recommendations(problem, trace, held, "db0", tier=tier)
+    ranking = leader_rankings(problem, trace, held, "db0", tier=tier)
     assert [each.interval for each in ranking] == list(trace.intervals)
     instance = problem.instance
     seen = instance.replace(counts=trace.counts[0], intervals=())
@@ -98,20 +98,20 @@ def test_the_ranking_says_when_nothing_was_issued():
     counts[1, 1, 0] = 5
     problem, trace, both = two_towns(counts, decay=2.0)
     with_demand = Trace(("db",), trace.intervals, trace.counts)
-    ranking = recommendations(problem, with_demand, both, "db")
+    ranking = leader_rankings(problem, with_demand, both, "db")
     assert [each.leaders for each in ranking] == [(), ("east", "west"), ("east", "west")]
     assert ranking[1].overheads == (0.0, pytest.approx(9900))
     forgetful = Problem(
         problem.instance.replace(counts=np.ones((3, 2, 2))), replicas=2, voters=2, decay=math.inf
     )
-    assert [bool(r.leaders) for r in recommendations(forgetful, with_demand, both, "db")] == [
+    assert [bool(r.leaders) for r in leader_rankings(forgetful, with_demand, both, "db")] == [
         False, True, False,
     ]  # fmt: skip
     assert ranking_text(ranking[:1]) == "1: nothing issued so far"
     with pytest.raises(InputError, match="no such tier"):
-        recommendations(forgetful, with_demand, both, "db", tier=3)
+        leader_rankings(forgetful, with_demand, both, "db", tier=3)
     with pytest.raises(InputError, match="no such database"):
-        recommendations(forgetful, with_demand, both, "nobody")
+        leader_rankings(forgetful, with_demand, both, "nobody")
 
 
 def test_ties_are_ranked_by_site_order():
@@ -127,7 +127,7 @@ def test_ties_are_ranked_by_site_order():
         counts=counts,
     )
     held = Deployments.same(weak, 1, world.sites[::-1], world.sites[2:7])
-    (first, _) = recommendations(
+    (first, _) = leader_rankings(
         Problem(weak, replicas=5, voters=5, decay=2.0), Trace.of_instance(weak), held, weak.name
     )
     assert first.leaders == world.sites[2:7]
@@ -136,7 +136,7 @@ def test_ties_are_ranked_by_site_order():
 
 def test_words_of_the_ranking():
     names = tuple(f"s{i}" for i in range(23))
-    line = ranking_text([Recommendation("t", names, tuple(float(i) for i in range(23)))], top=23)
+    line = ranking_text([LeaderRanking("t", names, tuple(float(i) for i in range(23)))], top=23)
     assert "opt s0, 2nd best s1 = 1.00 %, 3rd best s2 = 2.00 %, 4th best" in line
     assert all(f"{n}th best" in line for n in (11, 12, 13, 20))
     assert "21st best s20 = 20.00 %, 22nd best s21 = 21.00 %, 23rd best s22 = 22.00 %" in line

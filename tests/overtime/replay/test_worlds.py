@@ -11,7 +11,7 @@ import placement
 from placement import Problem
 from placement.errors import InputError
 from placement.overtime.replay import NOBODY, Deployments, Trace, replay, summary
-from placement.overtime.replay.generated_fleets import fleet_trace, ground_of, trace_of
+from placement.overtime.replay.generated_fleets import client_ground, fleet_trace, trace_of
 from placement.workloads import Timeline, fleet, generate
 from tests.overtime.replay.cases import world27
 
@@ -102,7 +102,7 @@ def test_parts_of_a_trace():
 
 def test_a_fleet_on_cities_is_the_generators():
     world = placement.load("world27")
-    ground = ground_of(world)
+    ground = client_ground(world)
     assert ground.clients.names == world.clients
     day = Timeline.of_day(date(2026, 3, 2), 4)
     trace, wishes = fleet_trace(world, 5, day, seed=9)
@@ -127,7 +127,7 @@ def test_cities_belong_to_the_closest_client():
         counts=np.ones((3, 5)),
         client_coordinates=at,
     )
-    ground = ground_of(three)
+    ground = client_ground(three)
     owner = dict(zip(ground.clients.names, ground.owner.tolist(), strict=True))
     assert (owner["Paris"], owner["Chicago"], owner["Seoul"]) == (0, 1, 2)
     day = Timeline.of_day(date(2026, 3, 2), 3)
@@ -139,10 +139,10 @@ def test_cities_belong_to_the_closest_client():
         sites=("a",), clients=("b",), client_rtt=[[1.0]], site_rtt=[[0.0]], counts=np.ones((1, 5))
     )
     with pytest.raises(InputError, match="where the clients are"):
-        ground_of(nowhere)
+        client_ground(nowhere)
     weak = nowhere.replace(operations=placement.STANDARD_OPERATIONS[:1], counts=np.ones((1, 1)))
     with pytest.raises(InputError, match="five standard operations"):
-        ground_of(weak)
+        client_ground(weak)
 
 
 def test_a_problem_needs_no_demand_of_its_own():

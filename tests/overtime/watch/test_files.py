@@ -179,10 +179,10 @@ def test_files_that_are_not_whole_wait(tmp_path: Path) -> None:
     (folder / "folder.csv").mkdir()
     with Run(settings(2), folder, tmp_path / "s.db") as run:
         run.watch.resume()
-        assert run.watch.look().waiting == ("0.csv",)
+        assert run.watch.poll().waiting == ("0.csv",)
         assert (run.shown, kinds(run)) == ([], [("incomplete", "0.csv", "")])
         (folder / "0.csv").write_text(text)
-        assert run.watch.look().waiting == ()
+        assert run.watch.poll().waiting == ()
         assert run.shown == reference(2, counts[:1])
 
 
@@ -190,9 +190,9 @@ def test_young_files_wait_until_they_have_settled(tmp_path: Path) -> None:
     counts, folder = demand(1), tmp_path / "in"
     drop(folder, "0.csv", csv_text(world(), [0], counts))
     with Run(settings(2), folder, tmp_path / "s.db", settle=1000.0) as run:
-        assert run.watch.look().waiting == ("0.csv",)
+        assert run.watch.poll().waiting == ("0.csv",)
         os.utime(folder / "0.csv", (time.time() - 2000, time.time() - 2000))
-        assert run.watch.look().used == 1
+        assert run.watch.poll().used == 1
 
 
 def test_strange_files_are_named_once(tmp_path: Path) -> None:

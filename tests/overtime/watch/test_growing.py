@@ -30,7 +30,7 @@ def test_a_table_that_grows(tmp_path: Path, form: str) -> None:
         cuts = sorted({*rng.integers(0, len(text), 40).tolist(), len(text)})
         for cut in cuts:
             path.write_text(text[:cut])
-            run.watch.look()
+            run.watch.poll()
             whole = text[: text[:cut].rfind("\n") + 1].split("\n")
             seen = {line.split(",")[0] for line in whole[1:] if line} if form == "csv" else None
             if seen is not None:

@@ -74,7 +74,7 @@ def test_grace_puts_right_what_comes_in_the_wrong_order(tmp_path: Path) -> None:
     with Run(with_grace, folder, tmp_path / "s.db") as run:
         for i in (1, 0, 3, 2, 5, 4):
             drop(folder, f"{i}.csv", csv_text(world(), [i], counts[i][None]))
-            look = run.watch.look()
+            look = run.watch.poll()
             assert look.held <= 2
         assert [d["interval"] for d in run.shown] == ["0", "1", "2", "3"]
         assert not run.reports

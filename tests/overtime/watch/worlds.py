@@ -12,8 +12,8 @@ import numpy.typing as npt
 from placement import Instance, Problem
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices
-from placement.overtime.watch import Settings, Store, Watch, source_of
-from placement.overtime.watch.interval_reader import Columns
+from placement.overtime.watch import Store, Watch, WatchSettings, source_of
+from placement.overtime.watch.interval_reader import CountColumns
 from placement.overtime.watch.recommend import advise, initial_state
 
 Counts = npt.NDArray[np.float64]
@@ -59,7 +59,7 @@ def drop(folder: Path, name: str, text: str) -> None:
     (folder / f".{name}").rename(folder / name)
 
 
-def settings(tier: int = 3, **changes: object) -> Settings:
+def settings(tier: int = 3, **changes: object) -> WatchSettings:
     """Settings with a move every now and then."""
     instance = world()
     asked: dict[str, object] = {"replicas": 4, "voters": 3, "survive": "country"}
@@ -73,15 +73,15 @@ def settings(tier: int = 3, **changes: object) -> Settings:
         "rule": Hysteresis(4.0, confirm=2),
         "prices": MovePrices(leader=6.0, voter=1.0, add=4.0, remove=0.5),
     }
-    return Settings(**{**arguments, **changes})  # type: ignore[arg-type]  # as above
+    return WatchSettings(**{**arguments, **changes})  # type: ignore[arg-type]  # as above
 
 
 class Run:
     """A watch in this process, with all it shows and complains about."""
 
-    def __init__(self, where: Settings, source: Path, state: Path, **options: object) -> None:
+    def __init__(self, where: WatchSettings, source: Path, state: Path, **options: object) -> None:
         operations = tuple(operation.name for operation in where.instance.operations)
-        columns = Columns(where.instance.clients, operations)
+        columns = CountColumns(where.instance.clients, operations)
         options.setdefault("settle", 0.0)
         found = source_of(source, columns, **options)  # type: ignore[arg-type]  # passed on
         self.store = Store.open(state, where)
@@ -99,7 +99,7 @@ class Run:
     def look(self) -> Run:
         """Resume and look once."""
         self.watch.resume()
-        self.watch.look()
+        self.watch.poll()
         return self
 
     def __enter__(self) -> Run:
