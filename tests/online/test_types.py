@@ -60,15 +60,15 @@ STREAMS = ("ring", "demand")
 
 def good():
     """Call and good arguments of everything that users build, by name."""
-    cluster = selection.Cluster(4, 2, 2, 3, requests=5)
+    cluster = selection.ServerCluster(4, 2, 2, 3, requests=5)
     path = selection.draw(cluster, 1)
     fields = {field.name: getattr(path, field.name) for field in dataclasses.fields(path)}
     problem = reads.ReadProblem(np.ones((3, 3)), np.ones(3), 0)
-    machines, asked = reads.Cluster(nodes=3), reads.Workload(clients=2)
+    machines, asked = reads.RaftCluster(nodes=3), reads.ReadWorkload(clients=2)
     geography = dynamic.six_sites()
-    world = dynamic.make_world(geography, 20, spawn_streams(1, STREAMS), nodes_per_site=2)
-    traffic = request_traffic.Workload(seconds=1.0, rate=10.0)
-    voting = vote_servers.Settings(k=2)
+    world = dynamic.hot_set_world(geography, 20, spawn_streams(1, STREAMS), nodes_per_site=2)
+    traffic = request_traffic.RequestWorkload(seconds=1.0, rate=10.0)
+    voting = vote_servers.VoteSettings(k=2)
     replication = world.problem(2)
     mixtures = [{(0,): 1.0}] * 3
     built = [
@@ -88,9 +88,9 @@ def good():
         asked,
         problem,
         reads.ReadGoal.least_load(),
-        reads.Threshold(3, 2),
-        reads.Grid(2, 2),
-        reads.Listed(3, ((0, 1),)),
+        reads.ThresholdQuorums(3, 2),
+        reads.GridQuorums(2, 2),
+        reads.ListedQuorums(3, ((0, 1),)),
         reads.LeaseProblem(np.ones((3, 3)), np.ones((2, 3)), np.ones((2, 3))),
         Backoff(),
         RetryModel(1.0, 1.0),
@@ -111,7 +111,7 @@ def good():
         for name, p in calls.items()
     }
     return table | {
-        "SamplePath": (selection.SamplePath, fields),
+        "ServerSamplePath": (selection.ServerSamplePath, fields),
         "draw": (selection.draw, {"cluster": cluster, "seed": 1}),
         "run": (run, {"sample": path, "policy": C3(), "engine": "auto"}),
         "simulate selection": (selection.simulate, {"sample": path, "policy": C3()}),
@@ -119,7 +119,7 @@ def good():
         "first": (path.first, {"count": 2}),
         "on_grid": (path.on_grid, {"ticks_per_ms": 128}),
         "strategy": (reads.ReadStrategy.of, {"problem": problem, "mixtures": mixtures}),
-        "Listed.of": (reads.Listed.of, {"nodes": 3, "sets": [[0, 1], [2]]}),
+        "ListedQuorums.of": (reads.ListedQuorums.of, {"nodes": 3, "sets": [[0, 1], [2]]}),
         "simulate reads": (
             reads.simulate,
             {
@@ -132,8 +132,8 @@ def good():
                 "strong": False,
             },
         ),
-        "make_world": (
-            lambda **given: dynamic.make_world(**{"streams": spawn_streams(1, STREAMS)} | given),
+        "hot_set_world": (
+            lambda **given: dynamic.hot_set_world(**{"streams": spawn_streams(1, STREAMS)} | given),
             {"geography": geography, "keys": 20, "correlation": 0.5, "exponent": 0.9}
             | {"generators_per_site": 2, "nodes_per_site": 2, "static_copies": 2},
         ),
@@ -182,4 +182,4 @@ def test_wrong_values_are_input_errors(name):
 
 def test_a_list_for_k_names_the_field():
     with pytest.raises(InputError, match="k: not a number: got \\[1, 2, 3\\]"):
-        vote_servers.Settings(k=[1, 2, 3])
+        vote_servers.VoteSettings(k=[1, 2, 3])

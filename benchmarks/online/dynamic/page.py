@@ -413,7 +413,7 @@ def _other_keys(rows: Sequence[Mapping[str, Any]]) -> str:
 
 The paper implements no writes for the caches of Figure 6: it writes to keys that are never read, so
 that no write evicts. The same requests as above with 5 % writes, to such keys
-(`Workload(write_keys="other")`); writes wait for the static copies.
+(`RequestWorkload(write_keys="other")`); writes wait for the static copies.
 
 {_policies(rows)}
 ![Read latency over time, writes to other and to the same keys](../figures/online-dynamic-fig6.png)

@@ -12,13 +12,13 @@ from formulations.online.dynamic.belady_min import most_hits
 from heuristics.online.dynamic.cache_names import NAMES, cache_maker
 from placement.checks import FloatArray, IntArray
 from placement.online import RunRecord, spawn_streams, summarise
-from placement.online.dynamic import World, six_sites
+from placement.online.dynamic import HotSetWorld, six_sites
 from placement.online.dynamic.cache_simulator import accesses, simulate_caches
-from placement.online.dynamic.request_traffic import CAUSES, Workload
-from placement.online.dynamic.simulator import Trace, simulate
+from placement.online.dynamic.request_traffic import CAUSES, RequestWorkload
+from placement.online.dynamic.simulator import SimulationTrace, simulate
 from placement.online.dynamic.sizing_formulas import replicas_conservative, replicas_exact
-from placement.online.dynamic.vote_servers import Settings
-from placement.online.dynamic.write_wait import Forwarding
+from placement.online.dynamic.vote_servers import VoteSettings
+from placement.online.dynamic.write_wait import WriteForwarding
 
 __all__ = [
     "KEYS",
@@ -35,13 +35,13 @@ __all__ = [
 KEYS, K = 40_000, 480
 
 
-def mechanism(seed: int, seconds: float = 400.0, rate: float = 3000.0) -> Trace:
+def mechanism(seed: int, seconds: float = 400.0, rate: float = 3000.0) -> SimulationTrace:
     """Figures 3 to 5: read-only, one restart every 30 s, all twelve generators."""
     world = world_of(six_sites(), KEYS, 0.0, seed)
-    return simulate(world, Workload(seconds=seconds, rate=rate), Settings(k=K), seed)
+    return simulate(world, RequestWorkload(seconds=seconds, rate=rate), VoteSettings(k=K), seed)
 
 
-def drops(trace: Trace) -> list[float]:
+def drops(trace: SimulationTrace) -> list[float]:
     """Share of what was identified that each restart takes away."""
     result = []
     for restart in trace.restarts:
@@ -56,7 +56,9 @@ def latency_runs(
     """Yield Figures 6 and 7: policies at 95/5 and 50/50, the same requests for all."""
     for share in (0.05, 0.5):
         yield from _policies(
-            Workload(seconds=seconds, rate=rate, write_share=share), seed, Forwarding.SITES
+            RequestWorkload(seconds=seconds, rate=rate, write_share=share),
+            seed,
+            WriteForwarding.SITES,
         )
 
 
@@ -64,17 +66,19 @@ def other_keys_runs(
     seed: int, seconds: float = 300.0, rate: float = 400.0
 ) -> Iterator[dict[str, Any]]:
     """Yield Figure 6 as published: 5 % writes, to other keys than are read, which evict nothing."""
-    workload = Workload(seconds=seconds, rate=rate, write_share=0.05, write_keys="other")
-    yield from _policies(workload, seed, Forwarding.ALL)
+    workload = RequestWorkload(seconds=seconds, rate=rate, write_share=0.05, write_keys="other")
+    yield from _policies(workload, seed, WriteForwarding.ALL)
 
 
-def _policies(workload: Workload, seed: int, forwarding: Forwarding) -> Iterator[dict[str, Any]]:
+def _policies(
+    workload: RequestWorkload, seed: int, forwarding: WriteForwarding
+) -> Iterator[dict[str, Any]]:
     """Yield all policies on one workload; `forwarding` is what writes wait for with caches."""
     world = world_of(six_sites(), KEYS, 0.0, seed)
     share = workload.write_share
     rng = spawn_streams(seed, CAUSES)["policy"]
     yield from votes_and_match(world, workload, seed, forwarding)
-    none = simulate_caches(world, workload, None, K, seed, forwarding=Forwarding.ALL)
+    none = simulate_caches(world, workload, None, K, seed, forwarding=WriteForwarding.ALL)
     yield _row("none", share, seed, none.reads, none.time, none.read_ms, none.write_ms)
     for name in NAMES:
         found = simulate_caches(
@@ -90,12 +94,12 @@ def _policies(workload: Workload, seed: int, forwarding: Forwarding) -> Iterator
 
 
 def votes_and_match(
-    world: World, workload: Workload, seed: int, forwarding: Forwarding
+    world: HotSetWorld, workload: RequestWorkload, seed: int, forwarding: WriteForwarding
 ) -> Iterator[dict[str, Any]]:
     """Yield votes, and ARC with as many places as the copies that votes have held at each site."""
     rng = spawn_streams(seed, CAUSES)["policy"]
     share = workload.write_share
-    votes = simulate(world, workload, Settings(k=K), seed)
+    votes = simulate(world, workload, VoteSettings(k=K), seed)
     row = _row("votes", share, seed, votes.reads, votes.time, votes.read_ms, votes.write_ms)
     held = float(votes.active[votes.time >= 60].mean())
     yield {**row, "copies": held}
@@ -134,9 +138,9 @@ def _row(
 def memory_runs(seed: int) -> Iterator[dict[str, Any]]:
     """Yield what counting errors since the last refresh costs against a memory of 1000 requests."""
     world = world_of(six_sites(), KEYS, 0.0, seed)
-    workload = Workload(seconds=300, rate=1000)
+    workload = RequestWorkload(seconds=300, rate=1000)
     for memory in (None, 1000.0):
-        trace = simulate(world, workload, Settings(k=K, memory=memory), seed)
+        trace = simulate(world, workload, VoteSettings(k=K, memory=memory), seed)
         late = trace.time >= 60
         yield {
             "memory": memory,
@@ -150,10 +154,10 @@ def memory_runs(seed: int) -> Iterator[dict[str, Any]]:
 def grace_sweep(seed: int) -> Iterator[dict[str, Any]]:
     """Yield active copies for g = 1 to 5, and what both formulas make of the turnover at g = 1."""
     world = world_of(six_sites(), KEYS, 0.0, seed)
-    workload = Workload(seconds=200, rate=1000)
+    workload = RequestWorkload(seconds=200, rate=1000)
     turnover = 0.0
     for grace in (1, 2, 3, 4, 5):
-        trace = simulate(world, workload, Settings(k=K, grace=grace), seed)
+        trace = simulate(world, workload, VoteSettings(k=K, grace=grace), seed)
         late = trace.time >= 100
         lists = len(trace.recall)
         if grace == 1:

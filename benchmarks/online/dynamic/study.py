@@ -27,7 +27,7 @@ from benchmarks.online.dynamic import runs as runs
 from benchmarks.online.dynamic import tables as tables
 from benchmarks.online.dynamic.page import page
 from benchmarks.online.dynamic.pictures import pictures
-from placement.online.dynamic.simulator import Trace
+from placement.online.dynamic.simulator import SimulationTrace
 
 __all__ = ["STUDY"]
 
@@ -67,7 +67,7 @@ def _mechanism(seeds: Sequence[int]) -> list[dict[str, Any]]:
     return rows
 
 
-def _series(trace: Trace) -> dict[str, Sequence[float]]:
+def _series(trace: SimulationTrace) -> dict[str, Sequence[float]]:
     """Columns of a trace, one row per second."""
     columns = {
         "time": trace.time,

@@ -19,11 +19,11 @@ from heuristics.online.dynamic.vote_rounds import popular_lists, run_votes
 from placement.online import spawn_streams
 from placement.online.dynamic import (
     Geography,
+    HotSetWorld,
     ReplicationProblem,
-    World,
     clustered_sites,
     evaluate,
-    make_world,
+    hot_set_world,
     six_sites,
 )
 from placement.online.dynamic.hot_set_demand import zipf
@@ -52,9 +52,9 @@ COLUMNS = ("none", "votes", "votes_g3", "copies_g3", "local", "greedy", "optimum
 _GEOGRAPHIES = {"paper": six_sites, "clustered": clustered_sites}
 
 
-def world_of(geography: Geography, objects: int, correlation: float, seed: int) -> World:
+def world_of(geography: Geography, objects: int, correlation: float, seed: int) -> HotSetWorld:
     """Return the world of a case: 96 nodes, 12 generators, 3 static copies, Zipf 0.99."""
-    return make_world(geography, objects, spawn_streams(seed, CAUSES), correlation=correlation)
+    return hot_set_world(geography, objects, spawn_streams(seed, CAUSES), correlation=correlation)
 
 
 def table(seeds: Sequence[int], *, independent: bool = False) -> Iterator[dict[str, Any]]:
@@ -234,7 +234,9 @@ def gap_factors(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
         for turn in range(rounds):
             if turn:
                 generators = generators.restarted(turn - 1, rng)
-            problems.append(World(world.geography, world.ring, world.keys, generators).problem(k))
+            problems.append(
+                HotSetWorld(world.geography, world.ring, world.keys, generators).problem(k)
+            )
         first = problems[0]
         warm = run_votes(first)
         held = [warm.copies, warm.copies]

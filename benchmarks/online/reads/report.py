@@ -26,11 +26,11 @@ from benchmarks.online.reads.study import (
     X,
 )
 from placement.online.reads import (
-    Cluster,
+    RaftCluster,
     ReadProblem,
     ReadStrategy,
+    ReadWorkload,
     Visibility,
-    Workload,
     bottleneck,
 )
 from placement.online.reads.leader_share import (
@@ -170,7 +170,9 @@ def _most() -> str:
         ReadStrategy(local),
         ReadStrategy.coin(problem, X),
     )
-    laws = [bottleneck(Cluster(), Workload(), strategy).throughput for strategy in strategies]
+    laws = [
+        bottleneck(RaftCluster(), ReadWorkload(), strategy).throughput for strategy in strategies
+    ]
     return ", ".join(f"{law:,.0f}" for law in laws)
 
 

@@ -30,19 +30,19 @@ from heuristics.online.reads import (
     LeastUtilised,
     Local,
     NearestMajority,
-    Resolving,
-    TwoChoices,
+    RepeatedMajority,
+    TwoChoiceMajority,
     UniformQuorum,
 )
 from placement.online.reads import (
-    Cluster,
     FromStrategy,
+    RaftCluster,
     ReadGoal,
     ReadProblem,
     ReadRule,
     ReadStrategy,
+    ReadWorkload,
     Visibility,
-    Workload,
     simulate,
 )
 
@@ -66,8 +66,8 @@ FOUR: tuple[tuple[ReadRule, bool], ...] = (
 SKEWED = (0.1, 0.4, 0.3, 0.1, 0.1)
 LINE = np.array([0.0, 0.5, 1.0, 3.0, 4.0])
 WORLDS = {
-    "one room": Cluster(),
-    "a line": Cluster(rtt=np.abs(LINE[:, None] - LINE) + 0.2),
+    "one room": RaftCluster(),
+    "a line": RaftCluster(rtt=np.abs(LINE[:, None] - LINE) + 0.2),
 }
 """For the comparison of rules: gateways carry 10, 40, 30, 10, 10 % of the load, node 0 leads."""
 
@@ -105,8 +105,8 @@ class Cell:
     suite: str
     rule: ReadRule
     strong: bool = False
-    cluster: Cluster = field(default_factory=Cluster)
-    workload: Workload = field(default_factory=Workload)
+    cluster: RaftCluster = field(default_factory=RaftCluster)
+    workload: ReadWorkload = field(default_factory=ReadWorkload)
     world: str = "one room"
 
     def run(self, seed: int, operations: int) -> Row:
@@ -153,14 +153,14 @@ def clients() -> Iterator[Cell]:
     """Scaling clients, uniform 95/5."""
     for count in CLIENTS:
         for rule, strong in FOUR:
-            yield Cell("clients", rule, strong, workload=Workload(clients=count))
+            yield Cell("clients", rule, strong, workload=ReadWorkload(clients=count))
 
 
 def reads() -> Iterator[Cell]:
     """Varying the share of reads, 70 clients."""
     for share in READS:
         for rule, strong in FOUR:
-            yield Cell("reads", rule, strong, workload=Workload(read_share=share))
+            yield Cell("reads", rule, strong, workload=ReadWorkload(read_share=share))
 
 
 def coin() -> Iterator[Cell]:
@@ -173,20 +173,20 @@ def coin() -> Iterator[Cell]:
 def hot() -> Iterator[Cell]:
     """80 % of the requests on few keys; followers see the log, so that strong reads are right."""
     for fraction in HOT:
-        workload = Workload(hot_share=0.8, hot_fraction=fraction)
+        workload = ReadWorkload(hot_share=0.8, hot_fraction=fraction)
         for rule, strong in FOUR:
             for life in LIVES if strong else (0.0,):
-                cluster = Cluster(visibility=Visibility.LOG, intent_ms=life)
+                cluster = RaftCluster(visibility=Visibility.LOG, intent_ms=life)
                 yield Cell("hot", rule, strong, cluster, workload)
 
 
 def consistency() -> Iterator[Cell]:
     """What clients see on 200 contended keys, 30 clients, 80/20."""
-    workload = Workload(clients=30, keys=200, read_share=0.8)
+    workload = ReadWorkload(clients=30, keys=200, read_share=0.8)
     for visibility in Visibility:
         for lag in LAGS:
             for rule, strong in FOUR:
-                cluster = Cluster(visibility=visibility, apply_lag_ms=lag)
+                cluster = RaftCluster(visibility=visibility, apply_lag_ms=lag)
                 yield Cell("consistency", rule, strong, cluster, workload)
 
 
@@ -194,20 +194,20 @@ def gateway() -> Iterator[Cell]:
     """The gateway's work as the free parameter, 70 clients, 95/5."""
     for work in GATEWAYS:
         for rule, strong in FOUR:
-            yield Cell("gateway", rule, strong, Cluster(gateway_ms=work))
+            yield Cell("gateway", rule, strong, RaftCluster(gateway_ms=work))
 
 
 def rules() -> Iterator[Cell]:
     """Ways to choose the majority, under load and not, against optimal strategies."""
     for world, cluster in WORLDS.items():
         for count in (20, 70):
-            workload = Workload(clients=count, gateways=SKEWED)
+            workload = ReadWorkload(clients=count, gateways=SKEWED)
             for rule in contestants(cluster, workload):
                 yield Cell("rules", rule, False, cluster, workload, world)
 
 
 def question(
-    cluster: Cluster, workload: Workload, shares: Sequence[float], rate: float
+    cluster: RaftCluster, workload: ReadWorkload, shares: Sequence[float], rate: float
 ) -> ReadProblem:
     """The reads of a cluster as a problem, at `rate` operations per ms.
 
@@ -226,7 +226,7 @@ def question(
     )
 
 
-def contestants(cluster: Cluster, workload: Workload) -> Iterator[ReadRule]:
+def contestants(cluster: RaftCluster, workload: ReadWorkload) -> Iterator[ReadRule]:
     """The rules, and the proven optima for the load that the cluster reaches at least."""
     yield LeaseHolder()
     yield Local()
@@ -234,7 +234,7 @@ def contestants(cluster: Cluster, workload: Workload) -> Iterator[ReadRule]:
         yield UniformQuorum(share)
         yield NearestMajority(cluster.rtts, share)
         yield LeastUtilised(share)
-        yield TwoChoices(share)
+        yield TwoChoiceMajority(share)
         yield C3Majority(share)
     shares = workload.gateway_shares(cluster.nodes)
     # The rate (operations per ms) is about what the better rules reach here, and only sets how much
@@ -259,7 +259,7 @@ def contestants(cluster: Cluster, workload: Workload) -> Iterator[ReadRule]:
         plan = solve_compact(whole, goal)
         assert plan.strategy is not None
         yield FromStrategy(plan.strategy, name)
-    yield Resolving(least_load, first, 100.0, "least load, solved every 100 ms")
+    yield RepeatedMajority(least_load, first, 100.0, "least load, solved every 100 ms")
 
 
 SUITES = {

@@ -30,7 +30,7 @@ from heuristics.online.selection.c3 import C3
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from heuristics.online.selection.run_policy import run
-from placement.online.selection import Cluster, Policy, cut, draw
+from placement.online.selection import Policy, ServerCluster, cut, draw
 
 __all__ = ["RESULTS", "STUDY", "full_size", "window"]
 
@@ -45,13 +45,13 @@ POLICIES: tuple[Policy, ...] = (
     LeastOutstanding(),
     RoundRobin(limiter=None),
 )
-SMALL = Cluster(5, 1, 3, 3, utilisation=0.8, epoch_ms=50.0, requests=400)
+SMALL = ServerCluster(5, 1, 3, 3, utilisation=0.8, epoch_ms=50.0, requests=400)
 FIRST, COUNT = 300, 15
 
 
 def full_size(epoch_ms: float) -> dict[str, object]:
     """Bound one path of the published setting; run every policy on it, with and without copies."""
-    path = draw(Cluster(epoch_ms=epoch_ms, requests=READS), SEED).on_grid()
+    path = draw(ServerCluster(epoch_ms=epoch_ms, requests=READS), SEED).on_grid()
     plain = dataclasses.replace(path, shadowed=np.zeros(path.size, dtype=bool))
     floor = fluid.bound(cut(path, Oracle(), 0, path.size), width=BIN_MS * 128)
     row: dict[str, object] = {

@@ -34,7 +34,7 @@ from heuristics.online.selection.response_times import (
     WeightedResponseTime,
 )
 from heuristics.online.selection.run_policy import run
-from placement.online.selection import Cluster, LimiterRules, Policy, draw
+from placement.online.selection import LimiterRules, Policy, ServerCluster, draw
 
 __all__ = ["COLUMNS", "RESULTS", "STUDY", "SUITES", "Cell", "cells"]
 
@@ -48,7 +48,7 @@ FIVE: tuple[Policy, ...] = (ECTF, ORA, PAPER_C3, LOR, RR)
 FOUR: tuple[Policy, ...] = (ORA, PAPER_C3, LOR, RR)
 OTHERS: tuple[Policy, ...] = (ORAF, ECT, TwoChoices(), LeastResponseTime(), RandomChoice())
 
-HALF = Cluster(arrivals="grid", requests=300_000)
+HALF = ServerCluster(arrivals="grid", requests=300_000)
 """For what has no reference: half of the reads, T = 100 ms."""
 
 
@@ -57,7 +57,7 @@ class Cell:
     """One run to be made: a policy on the path of a cluster and seed; `label` names variants."""
 
     suite: str
-    cluster: Cluster
+    cluster: ServerCluster
     seed: int
     policy: Policy
     label: str
@@ -69,7 +69,7 @@ def cells(suite: str) -> Iterator[Cell]:
     yield from SUITES[suite]()
 
 
-def _paths(clusters: Sequence[Cluster], seeds: int) -> Iterator[tuple[Cluster, int]]:
+def _paths(clusters: Sequence[ServerCluster], seeds: int) -> Iterator[tuple[ServerCluster, int]]:
     for cluster in clusters:
         for seed in range(1, seeds + 1):
             yield cluster, seed
@@ -78,7 +78,7 @@ def _paths(clusters: Sequence[Cluster], seeds: int) -> Iterator[tuple[Cluster, i
 def _published(suite: str) -> Iterator[Cell]:
     """The published setting: 150 clients, utilisation 0.7; "grid" drops the first 2000 ms."""
     grid = suite == "grid"
-    clusters = [Cluster(epoch_ms=t, arrivals="grid" if grid else "poisson") for t in EPOCHS]
+    clusters = [ServerCluster(epoch_ms=t, arrivals="grid" if grid else "poisson") for t in EPOCHS]
     for cluster, seed in _paths(clusters, 10):
         for policy in (*FIVE, *OTHERS) if grid else (*FIVE, ECT):
             yield Cell(suite, cluster, seed, policy, policy.name, 2000.0 if grid else 0.0)
@@ -86,7 +86,7 @@ def _published(suite: str) -> Iterator[Cell]:
 
 def _settings() -> Iterator[Cell]:
     clusters = [
-        Cluster(clients=clients, utilisation=load, epoch_ms=t, arrivals="grid")
+        ServerCluster(clients=clients, utilisation=load, epoch_ms=t, arrivals="grid")
         for clients, load in ((150, 0.45), (300, 0.7), (300, 0.45))
         for t in (10, 100, 500)
     ]

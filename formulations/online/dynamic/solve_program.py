@@ -20,7 +20,7 @@ from placement.online.dynamic.plan import ReplicationPlan
 from placement.online.dynamic.problem import ReplicationProblem
 from placement.status import OPTIMALITY_TOLERANCE
 
-__all__ = ["TOLERANCE", "Relaxation", "check_objective", "relax", "solve_milp"]
+__all__ = ["TOLERANCE", "LpBound", "check_objective", "relax", "solve_milp"]
 
 TOLERANCE = 1e-6
 """Largest difference between HiGHS's objective and the evaluator's, relative to the cost without
@@ -30,7 +30,7 @@ Build = Callable[[ReplicationProblem], CopyModel]
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxation:
+class LpBound:
     """The linear relaxation of a program.
 
     Attributes
@@ -53,14 +53,14 @@ class Relaxation:
         return bool(np.abs(self.copies - np.rint(self.copies)).max(initial=0.0) < 1e-6)
 
 
-def relax(model: CopyModel) -> Relaxation:
+def relax(model: CopyModel) -> LpBound:
     """Solve the linear relaxation."""
     import highspy
 
     program = model.program
     if not len(program.cost):
         value = program.offset / model.scale
-        return Relaxation(value, value, model.values(np.zeros(1)))
+        return LpBound(value, value, model.values(np.zeros(1)))
     solver = load_relaxed(program)
     solver.run()
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
@@ -69,7 +69,7 @@ def relax(model: CopyModel) -> Relaxation:
     values = np.array(solution.col_value, dtype=np.float64)
     duals = np.array(solution.row_dual, dtype=np.float64)
     bound = safe_bound(program, program.lower, program.upper, duals)
-    return Relaxation(
+    return LpBound(
         program.objective(values) / model.scale, bound / model.scale, model.values(values)
     )
 

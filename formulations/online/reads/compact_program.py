@@ -23,7 +23,14 @@ from formulations.online.reads.load_program import Master, optimise
 from formulations.online.reads.split_quorums import NOTHING, Part, spread
 from placement.checks import FloatArray
 from placement.errors import UnsupportedError
-from placement.online.reads import Quorum, ReadGoal, ReadPlan, ReadProblem, ReadStrategy, Threshold
+from placement.online.reads import (
+    Quorum,
+    ReadGoal,
+    ReadPlan,
+    ReadProblem,
+    ReadStrategy,
+    ThresholdQuorums,
+)
 
 __all__ = ["solve_compact"]
 
@@ -45,7 +52,7 @@ def solve_compact(problem: ReadProblem, goal: ReadGoal) -> ReadPlan:
     ('optimal', 0.428571)
     """
     system = problem.quorums
-    if not isinstance(system, Threshold):
+    if not isinstance(system, ThresholdQuorums):
         raise UnsupportedError(
             f"the compact programme takes threshold quorums, not {type(system).__name__}; "
             "solve_columns takes any"
@@ -78,7 +85,7 @@ def solve_compact(problem: ReadProblem, goal: ReadGoal) -> ReadPlan:
 def _parts(
     master: Master,
     problem: ReadProblem,
-    system: Threshold,
+    system: ThresholdQuorums,
     gateway: int,
     share: float,
     rate: float,

@@ -60,7 +60,7 @@ def solve_leases(
     if goal.queue_weight:
         raise UnsupportedError("lease placement is linear; use a load limit in place of the queue")
     deadline = time.perf_counter() + time_limit
-    model = _Model(problem, goal)
+    model = _LeaseModel(problem, goal)
     program = compile_program(model.mip)
     best: Found | None = None
     value = math.inf
@@ -102,7 +102,7 @@ def _above(program: Program) -> float:
 
 
 @dataclass(eq=False)
-class _Model:
+class _LeaseModel:
     """The Pyomo model, and how to read its values."""
 
     problem: LeaseProblem

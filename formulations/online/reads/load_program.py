@@ -36,7 +36,7 @@ from formulations.solvers.linear_program import Program
 from placement.checks import BoolArray, FloatArray
 from placement.errors import SolverError
 from placement.online.reads import (
-    Prices,
+    NodePrices,
     ReadGoal,
     ReadPlan,
     ReadProblem,
@@ -48,7 +48,7 @@ from placement.online.reads import (
 from placement.online.reads.strategy_evaluator import TOLERANCE
 from placement.status import relative_gap
 
-__all__ = ["Answer", "Master", "optimise"]
+__all__ = ["LoadAnswer", "Master", "optimise"]
 
 _FIRST_TANGENTS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
 _SATURATED = 1.0 - 1e-6
@@ -63,11 +63,11 @@ load and of the budget; they are sums of some hundred terms, off by 1e-14."""
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class LoadAnswer:
     """Values of the columns x, shape (columns,), and the prices; `excess` is e where it exists."""
 
     values: FloatArray
-    prices: Prices
+    prices: NodePrices
     excess: float = 0.0
 
 
@@ -104,7 +104,7 @@ class Master:
                 self.tangents.append((k, v, point))
         return len(self.tangents) > before
 
-    def solve(self, goal: ReadGoal, *, elastic: bool = False) -> Answer | None:
+    def solve(self, goal: ReadGoal, *, elastic: bool = False) -> LoadAnswer | None:
         """Solve with HiGHS; None when it says that nothing obeys the limits.
 
         Raises
@@ -223,7 +223,7 @@ class _Layout:
             columns=(),
         )
 
-    def answer(self, values: FloatArray, duals: FloatArray) -> Answer:
+    def answer(self, values: FloatArray, duals: FloatArray) -> LoadAnswer:
         """Read values and prices."""
         shape = (self.scenarios, self.nodes)
         size = self.scenarios * self.nodes
@@ -237,8 +237,8 @@ class _Layout:
                 queue[k, v] += max(0.0, float(dual)) / (1.0 - point) ** 2
         finite = math.isfinite(self.goal.latency_budget)
         latency = max(0.0, -float(duals[self.budget_row])) if finite else 0.0
-        prices = Prices(np.maximum(peak, 0.0), queue, latency)
-        return Answer(values[: self.load0], prices, float(values[self.excess]))
+        prices = NodePrices(np.maximum(peak, 0.0), queue, latency)
+        return LoadAnswer(values[: self.load0], prices, float(values[self.excess]))
 
 
 def optimise(
@@ -247,7 +247,7 @@ def optimise(
     *,
     method: str,
     strategy_of: Callable[[FloatArray], ReadStrategy],
-    extend: Callable[[Prices, float], bool],
+    extend: Callable[[NodePrices, float], bool],
     most_rounds: int = 2000,
 ) -> ReadPlan:
     """Solve, evaluate, bound; add columns and tangents until value and bound meet.

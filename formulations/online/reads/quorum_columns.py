@@ -21,7 +21,7 @@ from formulations.online.reads.load_program import Master, optimise
 from placement.checks import FloatArray
 from placement.errors import LimitError
 from placement.online.reads import (
-    Prices,
+    NodePrices,
     Quorum,
     ReadGoal,
     ReadPlan,
@@ -36,7 +36,7 @@ __all__ = ["solve_columns", "solve_enumerated"]
 _MOST_COLUMNS = 200_000
 
 
-class _Columns:
+class _QuorumColumns:
     """The columns there are, by gateway and set."""
 
     def __init__(self, problem: ReadProblem) -> None:
@@ -68,7 +68,7 @@ class _Columns:
                 mixtures[gateway][quorum] = float(value)
         return ReadStrategy.of(self.problem, mixtures)
 
-    def price(self, prices: Prices, per_ms: float) -> bool:
+    def price(self, prices: NodePrices, per_ms: float) -> bool:
         """Add the cheapest set of every gateway at these prices; False when all were there."""
         problem = self.problem
         per_node = node_prices(problem, prices)
@@ -95,7 +95,7 @@ def solve_enumerated(problem: ReadProblem, goal: ReadGoal) -> ReadPlan:
             f"{count:,} gateways and quorums, the limit of the enumerated programme is "
             f"{_MOST_COLUMNS:,}; solve_columns or solve_compact take it"
         )
-    columns = _Columns(problem)
+    columns = _QuorumColumns(problem)
     for gateway in range(problem.nodes):
         for quorum in problem.choices(gateway):
             columns.add(gateway, quorum)
@@ -110,7 +110,7 @@ def solve_enumerated(problem: ReadProblem, goal: ReadGoal) -> ReadPlan:
 
 def solve_columns(problem: ReadProblem, goal: ReadGoal) -> ReadPlan:
     """Q3: the same optimum with columns added as prices ask for them; any quorum system."""
-    columns = _Columns(problem)
+    columns = _QuorumColumns(problem)
     nothing = np.zeros(problem.nodes)
     for gateway in range(problem.nodes):
         if problem.leader is not None:

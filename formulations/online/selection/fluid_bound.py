@@ -20,7 +20,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.online.selection.server_time_prices import Prices, ascend, check_width, price
+from formulations.online.selection.server_time_prices import (
+    ServerTimePrices,
+    ascend,
+    check_width,
+    price,
+)
 from formulations.online.selection.start_options import incumbent
 from placement.checks import FloatArray, IntArray
 from placement.errors import SolverError
@@ -55,7 +60,7 @@ class Fluid:
 
     bound: float
     value: float
-    prices: Prices
+    prices: ServerTimePrices
     bounds: tuple[float, ...]
     wall_s: float
 
@@ -140,7 +145,7 @@ def bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
     value = np.concatenate([np.zeros((servers, first)), dual], axis=1)
     in_ms = 1 / window.size / window.ticks_per_ms
     target = incumbent(window)[2] * in_ms
-    risen = ascend(window, _scaled(window, Prices(width, value)), target, steps)
+    risen = ascend(window, _scaled(window, ServerTimePrices(width, value)), target, steps)
     return Fluid(
         risen.best.bound,
         float(solved.fun) * in_ms + 2 * window.delay / window.ticks_per_ms,
@@ -150,7 +155,7 @@ def bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
     )
 
 
-def _scaled(window: Window, prices: Prices) -> Prices:
+def _scaled(window: Window, prices: ServerTimePrices) -> ServerTimePrices:
     """Return the prices times the factor in [0, 1] of best bound, by golden section.
 
     The bound is concave in the prices. Where servers are overloaded for long, the duals of alike
@@ -158,7 +163,7 @@ def _scaled(window: Window, prices: Prices) -> Prices:
     """
 
     def at(factor: float) -> float:
-        return price(window, Prices(prices.width, factor * prices.value)).bound
+        return price(window, ServerTimePrices(prices.width, factor * prices.value)).bound
 
     known = {0.0: at(0.0), 1.0: at(1.0)}
     low, high = 0.0, 1.0
@@ -172,7 +177,7 @@ def _scaled(window: Window, prices: Prices) -> Prices:
         else:
             high = inner[1]
     best = max(known, key=known.__getitem__)
-    return Prices(prices.width, best * prices.value)
+    return ServerTimePrices(prices.width, best * prices.value)
 
 
 def _matrix(

@@ -141,7 +141,7 @@ def solve(
             "out of range", field="quantile", value=quantile, expected="a number in (0, 1]"
         )
     began = time.perf_counter()
-    model = _Model(window, order, quantile)
+    model = _WindowModel(window, order, quantile)
     solver = new_solver(seconds=seconds, seed=seed, threads=threads)
     answer = run_solver(solver, model.model, seconds=seconds)
     servers, starts = model.plan(answer)
@@ -176,7 +176,7 @@ def _needed(quantile: float, count: int) -> int:
     return max(1, math.ceil(quantile * count - 1e-9))
 
 
-class _Model:
+class _WindowModel:
     """The model and the way back from its values."""
 
     def __init__(self, window: Window, order: Order, quantile: float | None) -> None:

@@ -23,14 +23,14 @@ from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
 from placement.online.selection import Ticks, Window
 
-__all__ = ["Ascent", "Priced", "Prices", "ascend", "check_width", "price"]
+__all__ = ["Ascent", "Priced", "ServerTimePrices", "ascend", "check_width", "price"]
 
 _ROUNDING = 1e-9
 """The bound is lowered by this much, relatively: more than floating point can lose."""
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
+class ServerTimePrices:
     """π: flow ticks per tick of service, per server and bin; zero after the last bin.
 
     Attributes
@@ -45,7 +45,7 @@ class Prices:
     value: FloatArray
 
     @classmethod
-    def zero(cls, window: Window, width: int, bins: int) -> Prices:
+    def zero(cls, window: Window, width: int, bins: int) -> ServerTimePrices:
         """Prices that charge nothing: their bound is what reads take when alone."""
         return cls(width, np.zeros((window.path.cluster.servers, bins)))
 
@@ -99,7 +99,7 @@ def check_width(width: int, window: Window, what: str) -> None:
         )
 
 
-def price(window: Window, prices: Prices) -> Priced:
+def price(window: Window, prices: ServerTimePrices) -> Priced:
     """Compute the bound of some prices.
 
     Raises
@@ -128,7 +128,7 @@ def price(window: Window, prices: Prices) -> Priced:
     return Priced(bound, total, server, start, usage)
 
 
-def _cheapest(window: Window, prices: Prices) -> tuple[IntArray, Ticks, FloatArray]:
+def _cheapest(window: Window, prices: ServerTimePrices) -> tuple[IntArray, Ticks, FloatArray]:
     """Return server, start and cost in ticks of the cheapest choice of every read."""
     width, value = prices.width, prices.value
     bins = value.shape[1]
@@ -204,12 +204,12 @@ def _usage(
 class Ascent:
     """The best prices found, and the bound after each step, ms."""
 
-    prices: Prices
+    prices: ServerTimePrices
     best: Priced
     bounds: tuple[float, ...]
 
 
-def ascend(window: Window, prices: Prices, target_ms: float, steps: int = 30) -> Ascent:
+def ascend(window: Window, prices: ServerTimePrices, target_ms: float, steps: int = 30) -> Ascent:
     """Improve prices by subgradient steps of Polyak's length.
 
     Parameters
@@ -238,7 +238,7 @@ def ascend(window: Window, prices: Prices, target_ms: float, steps: int = 30) ->
         if norm == 0 or target <= found.total:
             break
         step = length * (target - found.total) / norm
-        now = Prices(prices.width, np.maximum(0.0, now.value + step * slope))
+        now = ServerTimePrices(prices.width, np.maximum(0.0, now.value + step * slope))
         found = price(window, now)
         bounds.append(found.bound)
         if found.bound > best.bound:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.online.selection.server_time_prices import Prices, ascend, check_width
+from formulations.online.selection.server_time_prices import ServerTimePrices, ascend, check_width
 from formulations.online.selection.start_options import incumbent, latest_starts
 from placement.checks import FloatArray, IntArray
 from placement.errors import SolverError
@@ -53,12 +53,12 @@ class TimeIndexed:
     dual: float
     priced: float
     columns: int
-    prices: Prices
+    prices: ServerTimePrices
     wall_s: float
 
 
 @dataclass(frozen=True, eq=False)
-class _Columns:
+class _SlotColumns:
     """x_rsu: read, server, slot, slots occupied and cost in ticks; all of shape (columns,)."""
 
     read: IntArray
@@ -116,7 +116,7 @@ def bound(window: Window, *, width: int = 32, steps: int = 60) -> TimeIndexed:
     dual = np.maximum(0.0, -solved.ineqlin.marginals).reshape(capacity.shape)
     lagrangean = _lagrangean(columns, dual, capacity, window.size)
     in_ms = 1 / window.size / window.ticks_per_ms
-    start = Prices(width, dual / width)
+    start = ServerTimePrices(width, dual / width)
     risen = ascend(window, start, total * in_ms, steps)
     return TimeIndexed(
         max(lagrangean * in_ms, risen.best.bound),
@@ -128,7 +128,7 @@ def bound(window: Window, *, width: int = 32, steps: int = 60) -> TimeIndexed:
     )
 
 
-def _columns(window: Window, width: int, latest: Ticks) -> _Columns:
+def _columns(window: Window, width: int, latest: Ticks) -> _SlotColumns:
     parts: list[tuple[np.ndarray, ...]] = []
     for read in range(window.size):
         there = int(window.release[read]) + window.delay
@@ -140,7 +140,7 @@ def _columns(window: Window, width: int, latest: Ticks) -> _Columns:
             where = np.full(len(slot), server)
             parts.append((np.full(len(slot), read), where, slot, service // width, cost))
     read_, server_, slot_, length, cost = (np.concatenate(c) for c in zip(*parts, strict=True))
-    return _Columns(read_, server_, slot_, length, cost)
+    return _SlotColumns(read_, server_, slot_, length, cost)
 
 
 def _capacity(window: Window, width: int, slots: int) -> FloatArray:
@@ -154,7 +154,7 @@ def _capacity(window: Window, width: int, slots: int) -> FloatArray:
     return free
 
 
-def _lagrangean(columns: _Columns, dual: FloatArray, capacity: FloatArray, reads: int) -> float:
+def _lagrangean(columns: _SlotColumns, dual: FloatArray, capacity: FloatArray, reads: int) -> float:
     """Σ_r min over its columns of (cost + duals of its slots) − Σ dual·capacity, in ticks."""
     paid = np.concatenate([np.zeros((len(dual), 1)), np.cumsum(dual, axis=1)], axis=1)
     end = columns.slot + columns.length

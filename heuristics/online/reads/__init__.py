@@ -8,8 +8,8 @@ from heuristics.online.reads.adaptive_majorities import (
     C3Majority,
     LeastUtilised,
     NearestMajority,
-    Resolving,
-    TwoChoices,
+    RepeatedMajority,
+    TwoChoiceMajority,
 )
 from heuristics.online.reads.paper_paths import LeaseHolder, Local, UniformQuorum
 
@@ -19,7 +19,7 @@ __all__ = [
     "LeastUtilised",
     "Local",
     "NearestMajority",
-    "Resolving",
-    "TwoChoices",
+    "RepeatedMajority",
+    "TwoChoiceMajority",
     "UniformQuorum",
 ]

@@ -7,9 +7,9 @@ Each rule picks the m nodes that join a gateway's own; `share` is the coin x for
 * :class:`NearestMajority`: the m nearest by RTT, whatever their load.
 * :class:`LeastUtilised`: the m with the fewest requests, by the last reported queue plus the
   gateway's own outstanding ones.
-* :class:`TwoChoices`: m times the less loaded of two drawn at random (M. Mitzenmacher, "The power
-  of two choices in randomized load balancing", 2001); fresher than the least of all when reports
-  are old, because not everyone runs to the same node.
+* :class:`TwoChoiceMajority`: m times the less loaded of two drawn at random (M. Mitzenmacher, "The
+  power of two choices in randomized load balancing", 2001); fresher than the least of all when
+  reports are old, because not everyone runs to the same node.
 * :class:`C3Majority`: the m of least score (R − S) + q̂³·S with q̂ = 1 + outstanding·w + queue, of
   P. L. Suresh et al., "C3: cutting tail latency in cloud data stores via adaptive replica
   selection", NSDI 2015, applied to every node on its own; w = number of gateways; a node never
@@ -37,7 +37,13 @@ from placement.online.reads import (
     uniforms,
 )
 
-__all__ = ["C3Majority", "LeastUtilised", "NearestMajority", "Resolving", "TwoChoices"]
+__all__ = [
+    "C3Majority",
+    "LeastUtilised",
+    "NearestMajority",
+    "RepeatedMajority",
+    "TwoChoiceMajority",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +132,7 @@ class _Least(Learner):
 
 
 @dataclass(frozen=True)
-class TwoChoices(_Listening):
+class TwoChoiceMajority(_Listening):
     """m times the less loaded of two nodes drawn at random."""
 
     label: ClassVar[str] = "two choices"
@@ -203,7 +209,7 @@ class _C3(Learner):
 
 
 @dataclass(frozen=True, eq=False)
-class Resolving:
+class RepeatedMajority:
     """Solves for a strategy anew every window, for the reads that gateways had in the last one.
 
     Parameters
@@ -240,7 +246,7 @@ class Resolving:
 
 
 class _Resolving:
-    def __init__(self, rule: Resolving, nodes: int, draws: Iterator[float]) -> None:
+    def __init__(self, rule: RepeatedMajority, nodes: int, draws: Iterator[float]) -> None:
         self._rule, self._draws = rule, draws
         self._strategy = rule.first
         self._counts = [0] * nodes

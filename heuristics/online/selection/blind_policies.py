@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 from heuristics.online.selection.tie_orders import check_policy, in_tie_order
-from placement.online.selection import LimiterRules, Passive, SamplePath, Servers
+from placement.online.selection import LimiterRules, Passive, Servers, ServerSamplePath
 
 __all__ = ["RandomChoice", "RoundRobin"]
 
@@ -25,13 +25,13 @@ class RoundRobin:
     def __post_init__(self) -> None:
         check_policy(self.limiter, name=self.name)
 
-    def start(self, sample: SamplePath, servers: Servers) -> _Rotation:
+    def start(self, sample: ServerSamplePath, servers: Servers) -> _Rotation:
         """Start every rotation at the first replica of the group."""
         return _Rotation(sample)
 
 
 class _Rotation(Passive):
-    def __init__(self, sample: SamplePath) -> None:
+    def __init__(self, sample: ServerSamplePath) -> None:
         cluster = sample.cluster
         self._group: list[int] = sample.group.tolist()
         self._count, self._size, self._n = cluster.servers, cluster.replication, sample.size
@@ -58,13 +58,13 @@ class RandomChoice:
     def __post_init__(self) -> None:
         check_policy(self.limiter, name=self.name)
 
-    def start(self, sample: SamplePath, servers: Servers) -> _Shuffle:
+    def start(self, sample: ServerSamplePath, servers: Servers) -> _Shuffle:
         """Use the orders drawn with the sample path."""
         return _Shuffle(sample)
 
 
 class _Shuffle(Passive):
-    def __init__(self, sample: SamplePath) -> None:
+    def __init__(self, sample: ServerSamplePath) -> None:
         self._sample = sample
 
     def rank(self, read: int, client: int, replicas: Sequence[int], now: float) -> Sequence[int]:

@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from heuristics.online.selection.tie_orders import Tie, check_policy, in_tie_order
 from placement.checks import flag, number
-from placement.online.selection import LimiterRules, SamplePath, Servers
+from placement.online.selection import LimiterRules, Servers, ServerSamplePath
 
 __all__ = ["C3", "C3Selector", "c3_score"]
 
@@ -95,7 +95,7 @@ class C3:
             return 0.0
         return float(clients) if self.weight is None else float(self.weight)
 
-    def start(self, sample: SamplePath, servers: Servers) -> C3Selector:
+    def start(self, sample: ServerSamplePath, servers: Servers) -> C3Selector:
         """Return a selector that has heard nothing yet."""
         return C3Selector(self, sample)
 
@@ -103,7 +103,7 @@ class C3:
 class C3Selector:
     """C3 at work: averages and outstanding requests of every pair of client and server."""
 
-    def __init__(self, policy: C3, sample: SamplePath) -> None:
+    def __init__(self, policy: C3, sample: ServerSamplePath) -> None:
         cluster = sample.cluster
         self._sample, self._tie = sample, policy.tie
         self._weight = policy.effective_weight(cluster.clients)

@@ -17,7 +17,7 @@ import numpy as np
 from heuristics.online.selection.tie_orders import check_policy
 from placement.checks import number, whole
 from placement.online.random_streams import spawn_streams
-from placement.online.selection import LimiterRules, Passive, SamplePath, Servers
+from placement.online.selection import LimiterRules, Passive, Servers, ServerSamplePath
 
 __all__ = ["DynamicSnitch"]
 
@@ -66,13 +66,13 @@ class DynamicSnitch:
         number(self.badness, "badness")
         check_policy(self.limiter, name=self.name)
 
-    def start(self, sample: SamplePath, servers: Servers) -> _Snitch:
+    def start(self, sample: ServerSamplePath, servers: Servers) -> _Snitch:
         """Start with empty samples; whom they keep is drawn from a stream of the path's seed."""
         return _Snitch(self, sample)
 
 
 class _Snitch(Passive):
-    def __init__(self, policy: DynamicSnitch, sample: SamplePath) -> None:
+    def __init__(self, policy: DynamicSnitch, sample: ServerSamplePath) -> None:
         cluster = sample.cluster
         shape = (cluster.clients, cluster.servers, policy.size)
         self._policy = policy

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from heuristics.online.selection.tie_orders import Tie, check_policy, in_tie_order
-from placement.online.selection import LimiterRules, SamplePath, Servers
+from placement.online.selection import LimiterRules, Servers, ServerSamplePath
 
 __all__ = ["LeastOutstanding"]
 
@@ -23,13 +23,13 @@ class LeastOutstanding:
     def __post_init__(self) -> None:
         check_policy(self.limiter, tie=self.tie, name=self.name)
 
-    def start(self, sample: SamplePath, servers: Servers) -> _Outstanding:
+    def start(self, sample: ServerSamplePath, servers: Servers) -> _Outstanding:
         """Start with nothing outstanding."""
         return _Outstanding(sample, self.tie)
 
 
 class _Outstanding:
-    def __init__(self, sample: SamplePath, tie: Tie) -> None:
+    def __init__(self, sample: ServerSamplePath, tie: Tie) -> None:
         self._sample, self._tie = sample, tie
         self._count = sample.cluster.servers
         self._outstanding = [0] * (sample.cluster.clients * self._count)

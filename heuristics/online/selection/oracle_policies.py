@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from heuristics.online.selection.tie_orders import Tie, check_policy, in_tie_order
 from placement.checks import flag
-from placement.online.selection import LimiterRules, Passive, SamplePath, Selector, Servers
+from placement.online.selection import LimiterRules, Passive, Selector, Servers, ServerSamplePath
 
 __all__ = ["EarliestCompletion", "Oracle"]
 
@@ -39,13 +39,13 @@ class Oracle:
         """ORA, or ORAF with reads in flight."""
         return "ORAF" if self.in_flight else "ORA"
 
-    def start(self, sample: SamplePath, servers: Servers) -> Selector:
+    def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
         """Look at the servers."""
         return _Watcher(self, sample, servers)
 
 
 class _Watcher(Passive):
-    def __init__(self, policy: Oracle, sample: SamplePath, servers: Servers) -> None:
+    def __init__(self, policy: Oracle, sample: ServerSamplePath, servers: Servers) -> None:
         self._policy, self._sample, self._servers = policy, sample, servers
 
     def rank(self, read: int, client: int, replicas: Sequence[int], now: float) -> Sequence[int]:
@@ -85,7 +85,7 @@ class EarliestCompletion:
         """ECT, or ECTF with the speeds to come."""
         return "ECTF" if self.future else "ECT"
 
-    def start(self, sample: SamplePath, servers: Servers) -> Selector:
+    def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
         """Look at the servers, or keep the books of their slots."""
         if self.future:
             return _Clairvoyant(self, sample, servers)
@@ -95,7 +95,9 @@ class EarliestCompletion:
 class _Replay(Passive):
     """O(replication·(slots·queue)) per read."""
 
-    def __init__(self, policy: EarliestCompletion, sample: SamplePath, servers: Servers) -> None:
+    def __init__(
+        self, policy: EarliestCompletion, sample: ServerSamplePath, servers: Servers
+    ) -> None:
         self._policy, self._sample, self._servers = policy, sample, servers
 
     def rank(self, read: int, client: int, replicas: Sequence[int], now: float) -> Sequence[int]:
@@ -121,7 +123,9 @@ class _Clairvoyant(Passive):
     when it is sent.
     """
 
-    def __init__(self, policy: EarliestCompletion, sample: SamplePath, servers: Servers) -> None:
+    def __init__(
+        self, policy: EarliestCompletion, sample: ServerSamplePath, servers: Servers
+    ) -> None:
         self._tie, self._sample, self._servers = policy.tie, sample, servers
         cluster = sample.cluster
         self._delay = cluster.one_way_ms

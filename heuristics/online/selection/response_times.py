@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from heuristics.online.selection.c3 import C3, C3Selector
 from heuristics.online.selection.tie_orders import Tie, check_policy, in_tie_order
 from placement.checks import number
-from placement.online.selection import LimiterRules, Passive, SamplePath, Selector, Servers
+from placement.online.selection import LimiterRules, Passive, Selector, Servers, ServerSamplePath
 
 __all__ = ["LeastResponseTime", "TwoChoices", "WeightedResponseTime"]
 
@@ -29,7 +29,7 @@ class TwoChoices:
         number(self.exponent, "exponent")
         check_policy(self.limiter, name=self.name)
 
-    def start(self, sample: SamplePath, servers: Servers) -> Selector:
+    def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
         """Listen as C3 does."""
         score = C3(exponent=self.exponent, outstanding=False, limiter=None)
         return _TwoOf(score, sample)
@@ -54,7 +54,7 @@ class LeastResponseTime:
     def __post_init__(self) -> None:
         check_policy(self.limiter, tie=self.tie, name=self.name)
 
-    def start(self, sample: SamplePath, servers: Servers) -> Selector:
+    def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
         """Start with nothing heard."""
         return _LastResponse(sample, self.tie)
 
@@ -75,13 +75,13 @@ class WeightedResponseTime:
     def __post_init__(self) -> None:
         check_policy(self.limiter, name=self.name)
 
-    def start(self, sample: SamplePath, servers: Servers) -> Selector:
+    def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
         """Start with nothing heard."""
         return _WeightedResponse(sample, "random")
 
 
 class _LastResponse(Passive):
-    def __init__(self, sample: SamplePath, tie: Tie) -> None:
+    def __init__(self, sample: ServerSamplePath, tie: Tie) -> None:
         self._sample, self._tie = sample, tie
         self._count = sample.cluster.servers
         self._last = [0.0] * (sample.cluster.clients * self._count)

@@ -19,7 +19,13 @@ from heuristics.online.selection.oracle_policies import EarliestCompletion, Orac
 from heuristics.online.selection.response_times import LeastResponseTime, TwoChoices
 from placement.checks import text
 from placement.errors import InputError
-from placement.online.selection import LimiterRules, Outcome, Policy, SamplePath, simulate
+from placement.online.selection import (
+    LimiterRules,
+    Policy,
+    SelectionRun,
+    ServerSamplePath,
+    simulate,
+)
 from placement.online.selection.simulator import check_run
 
 __all__ = ["Engine", "compiled_available", "described", "run"]
@@ -65,7 +71,7 @@ def compiled_available() -> bool:
     return True
 
 
-def run(sample: SamplePath, policy: Policy, engine: Engine = "auto") -> Outcome:
+def run(sample: ServerSamplePath, policy: Policy, engine: Engine = "auto") -> SelectionRun:
     """Simulate a policy on a sample path, by the fastest engine that knows it.
 
     Parameters
@@ -96,7 +102,7 @@ def run(sample: SamplePath, policy: Policy, engine: Engine = "auto") -> Outcome:
     return _compiled(sample, policy, known)
 
 
-def _compiled(sample: SamplePath, policy: Policy, known: _Described) -> Outcome:
+def _compiled(sample: ServerSamplePath, policy: Policy, known: _Described) -> SelectionRun:
     from heuristics.online.selection import _kernel
 
     cluster, n = sample.cluster, sample.size
@@ -120,7 +126,7 @@ def _compiled(sample: SamplePath, policy: Policy, known: _Described) -> Outcome:
         server,
         start,
     )
-    return Outcome(
+    return SelectionRun(
         policy.name,
         sample,
         latency,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from placement.checks import instance_of, text
-from placement.online.selection import LimiterRules, SamplePath
+from placement.online.selection import LimiterRules, ServerSamplePath
 
 __all__ = ["Tie", "check_policy", "in_tie_order"]
 
@@ -28,7 +28,9 @@ def check_policy(limiter: object, *, tie: object = "ring", name: object = "polic
     text(name, "name")
 
 
-def in_tie_order(sample: SamplePath, tie: Tie, read: int, replicas: Sequence[int]) -> Sequence[int]:
+def in_tie_order(
+    sample: ServerSamplePath, tie: Tie, read: int, replicas: Sequence[int]
+) -> Sequence[int]:
     """Return the replicas in the order in which ties are broken; sort it stably by a score."""
     if tie == "ring":
         return replicas

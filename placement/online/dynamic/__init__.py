@@ -5,7 +5,7 @@ dynamic geo-replication", Future Generation Computer Systems 86 (2018).
 """
 
 from placement.online.dynamic.evaluator import Evaluation, evaluate
-from placement.online.dynamic.hot_set_demand import World, make_world
+from placement.online.dynamic.hot_set_demand import HotSetWorld, hot_set_world
 from placement.online.dynamic.plan import ReplicationPlan
 from placement.online.dynamic.problem import ReplicationProblem
 from placement.online.dynamic.site_geography import Geography, clustered_sites, six_sites
@@ -13,11 +13,11 @@ from placement.online.dynamic.site_geography import Geography, clustered_sites, 
 __all__ = [
     "Evaluation",
     "Geography",
+    "HotSetWorld",
     "ReplicationPlan",
     "ReplicationProblem",
-    "World",
     "clustered_sites",
     "evaluate",
-    "make_world",
+    "hot_set_world",
     "six_sites",
 ]

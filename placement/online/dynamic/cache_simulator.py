@@ -18,9 +18,9 @@ import numpy as np
 
 from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
-from placement.online.dynamic.hot_set_demand import World
-from placement.online.dynamic.request_traffic import Workload, requests
-from placement.online.dynamic.write_wait import Forwarding, write_rtt
+from placement.online.dynamic.hot_set_demand import HotSetWorld
+from placement.online.dynamic.request_traffic import RequestWorkload, requests
+from placement.online.dynamic.write_wait import WriteForwarding, write_rtt
 
 __all__ = ["Accesses", "Cache", "CacheTrace", "accesses", "simulate_caches"]
 
@@ -80,13 +80,13 @@ class Accesses:
 
 
 def simulate_caches(
-    world: World,
-    workload: Workload,
+    world: HotSetWorld,
+    workload: RequestWorkload,
     make: Callable[[int], Cache] | None,
     k: int,
     seed: int,
     *,
-    forwarding: Forwarding = Forwarding.SITES,
+    forwarding: WriteForwarding = WriteForwarding.SITES,
 ) -> CacheTrace:
     """Simulate caches under the requests that :func:`~…simulator.simulate` sees for this seed.
 
@@ -160,7 +160,7 @@ def simulate_caches(
     )
 
 
-def accesses(world: World, workload: Workload, seed: int) -> list[Accesses]:
+def accesses(world: HotSetWorld, workload: RequestWorkload, seed: int) -> list[Accesses]:
     """Return what the cache of each node sees in a run, nodes in order.
 
     Reads of objects without a static copy at the reader's site, and all writes of objects that the
@@ -183,7 +183,7 @@ def accesses(world: World, workload: Workload, seed: int) -> list[Accesses]:
     return [Accesses(node, np.concatenate(part or [empty])) for node, part in enumerate(parts)]
 
 
-def _caches(world: World, make: Callable[[int], Cache] | None, k: int) -> list[Cache] | None:
+def _caches(world: HotSetWorld, make: Callable[[int], Cache] | None, k: int) -> list[Cache] | None:
     if make is None:
         return None
     nodes = len(world.ring.site)

@@ -6,13 +6,13 @@ import numpy as np
 
 from placement.checks import BoolArray, IntArray
 from placement.online.dynamic.bloom_summaries import BloomSummary, ErrorCounter
-from placement.online.dynamic.hot_set_demand import World
-from placement.online.dynamic.vote_servers import Cluster, Settings
+from placement.online.dynamic.hot_set_demand import HotSetWorld
+from placement.online.dynamic.vote_servers import VoteCluster, VoteSettings
 
-__all__ = ["Clients"]
+__all__ = ["VotingClients"]
 
 
-class Clients:
+class VotingClients:
     """One client per generator, with its summaries and its count of errors.
 
     Parameters
@@ -23,7 +23,7 @@ class Clients:
         Filters and threshold.
     """
 
-    def __init__(self, world: World, settings: Settings) -> None:
+    def __init__(self, world: HotSetWorld, settings: VoteSettings) -> None:
         self._settings = settings
         self._preferred = world.geography.preferred
         self.site: IntArray = world.generators.site
@@ -37,7 +37,7 @@ class Clients:
         self._made: dict[int, BoolArray] = {}
         self._version = -1
 
-    def note(self, requests: IntArray, errors: IntArray, cluster: Cluster) -> None:
+    def note(self, requests: IntArray, errors: IntArray, cluster: VoteCluster) -> None:
         """Count a tick's requests and errors per client; refresh where that is due."""
         for client, counter in enumerate(self._counters):
             if counter.note(int(requests[client]), int(errors[client])):
@@ -46,7 +46,7 @@ class Clients:
                 counter.reset()
                 self.refreshes += 1
 
-    def _summary(self, site: int, cluster: Cluster) -> BoolArray:
+    def _summary(self, site: int, cluster: VoteCluster) -> BoolArray:
         """The summary of a site as it is now, looked up for every object; made once a round."""
         if self._version != cluster.version:
             self._made, self._version = {}, cluster.version

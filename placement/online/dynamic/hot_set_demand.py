@@ -20,7 +20,7 @@ from placement.online.dynamic.hash_ring import Ring, random_ring
 from placement.online.dynamic.problem import ReplicationProblem
 from placement.online.dynamic.site_geography import Geography
 
-__all__ = ["Generators", "World", "make_world", "zipf"]
+__all__ = ["Generators", "HotSetWorld", "hot_set_world", "zipf"]
 
 
 def zipf(keys: int, exponent: float = 0.99) -> FloatArray:
@@ -78,7 +78,7 @@ class Generators:
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class HotSetWorld:
     """A store on a ring, and who asks it.
 
     Attributes
@@ -120,7 +120,7 @@ class World:
         )
 
 
-def make_world(
+def hot_set_world(
     geography: Geography,
     keys: int,
     streams: dict[str, np.random.Generator],
@@ -130,7 +130,7 @@ def make_world(
     nodes_per_site: int = 16,
     static_copies: int = 3,
     exponent: float = 0.99,
-) -> World:
+) -> HotSetWorld:
     """Draw a world.
 
     Parameters
@@ -163,4 +163,4 @@ def make_world(
     common = demand.permutation(keys)
     order = np.stack([demand.permutation(keys) for _ in owner])
     generators = Generators(owner, order, common, correlation, zipf(keys, exponent))
-    return World(geography, ring, position, generators, static_copies)
+    return HotSetWorld(geography, ring, position, generators, static_copies)

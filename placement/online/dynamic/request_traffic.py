@@ -9,10 +9,10 @@ from typing import Literal, get_args
 import numpy as np
 
 from placement.checks import BoolArray, IntArray, instance_of, number, text
-from placement.online.dynamic.hot_set_demand import Generators, World
+from placement.online.dynamic.hot_set_demand import Generators, HotSetWorld
 from placement.online.random_streams import spawn_streams
 
-__all__ = ["CAUSES", "Tick", "Workload", "WriteKeys", "requests"]
+__all__ = ["CAUSES", "RequestWorkload", "Tick", "WriteKeys", "requests"]
 
 WriteKeys = Literal["read", "other"]
 
@@ -21,7 +21,7 @@ CAUSES = ("ring", "demand", "restarts", "arrivals", "policy")
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class RequestWorkload:
     """How much is asked, and when hot sets change.
 
     Parameters
@@ -83,10 +83,12 @@ class Tick:
     write: BoolArray
 
 
-def requests(world: World, workload: Workload, seed: int) -> Iterator[Tick]:
+def requests(world: HotSetWorld, workload: RequestWorkload, seed: int) -> Iterator[Tick]:
     """Yield the ticks of a run; the same for the same world, workload and seed."""
-    instance_of(world, World, "world", "a World of placement.online.dynamic")
-    instance_of(workload, Workload, "workload", "a Workload of placement.online.dynamic")
+    instance_of(world, HotSetWorld, "world", "a HotSetWorld of placement.online.dynamic")
+    instance_of(
+        workload, RequestWorkload, "workload", "a RequestWorkload of placement.online.dynamic"
+    )
     streams = spawn_streams(seed, CAUSES)
     arrivals, restarts = streams["arrivals"], streams["restarts"]
     generators = world.generators

@@ -12,18 +12,18 @@ import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray, instance_of
 from placement.errors import InputError
-from placement.online.dynamic.clients import Clients
-from placement.online.dynamic.hot_set_demand import Generators, World
+from placement.online.dynamic.clients import VotingClients
+from placement.online.dynamic.hot_set_demand import Generators, HotSetWorld
 from placement.online.dynamic.read_votes import most_voted
-from placement.online.dynamic.request_traffic import Tick, Workload, WriteKeys, requests
-from placement.online.dynamic.vote_servers import Cluster, Settings
-from placement.online.dynamic.write_wait import Forwarding, write_rtt
+from placement.online.dynamic.request_traffic import RequestWorkload, Tick, WriteKeys, requests
+from placement.online.dynamic.vote_servers import VoteCluster, VoteSettings
+from placement.online.dynamic.write_wait import WriteForwarding, write_rtt
 
-__all__ = ["Trace", "hot_sets", "simulate"]
+__all__ = ["SimulationTrace", "hot_sets", "simulate"]
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class SimulationTrace:
     """What happened, per tick; NaN where a tick has no reads, no writes, or nothing identified yet.
 
     Attributes
@@ -82,13 +82,13 @@ def hot_sets(generators: Generators, static: BoolArray, k: int) -> BoolArray:
 
 
 def simulate(
-    world: World,
-    workload: Workload,
-    settings: Settings,
+    world: HotSetWorld,
+    workload: RequestWorkload,
+    settings: VoteSettings,
     seed: int,
     *,
-    forwarding: Forwarding = Forwarding.ALL,
-) -> Trace:
+    forwarding: WriteForwarding = WriteForwarding.ALL,
+) -> SimulationTrace:
     """Simulate one run.
 
     Parameters
@@ -108,10 +108,12 @@ def simulate(
     -----
     O(requests · longest preference list + ticks · sites · objects).
     """
-    instance_of(world, World, "world", "a World of placement.online.dynamic")
-    instance_of(workload, Workload, "workload", "a Workload of placement.online.dynamic")
-    instance_of(settings, Settings, "settings", "Settings of placement.online.dynamic")
-    instance_of(forwarding, Forwarding, "forwarding", "a Forwarding")
+    instance_of(world, HotSetWorld, "world", "a HotSetWorld of placement.online.dynamic")
+    instance_of(
+        workload, RequestWorkload, "workload", "a RequestWorkload of placement.online.dynamic"
+    )
+    instance_of(settings, VoteSettings, "settings", "VoteSettings of placement.online.dynamic")
+    instance_of(forwarding, WriteForwarding, "forwarding", "a WriteForwarding")
     if workload.tick > settings.round_s:
         raise InputError(
             "a tick spans more than a round",
@@ -119,22 +121,26 @@ def simulate(
             value=workload.tick,
             expected=f"at most round_s = {settings.round_s}",
         )
-    run = _Run(world, settings, forwarding, workload.write_keys)
+    run = _ReplicationRun(world, settings, forwarding, workload.write_keys)
     for tick in requests(world, workload, seed):
         run.step(tick)
     return run.trace()
 
 
-class _Run:
+class _ReplicationRun:
     """State of a simulation."""
 
     def __init__(
-        self, world: World, settings: Settings, forwarding: Forwarding, write_keys: WriteKeys
+        self,
+        world: HotSetWorld,
+        settings: VoteSettings,
+        forwarding: WriteForwarding,
+        write_keys: WriteKeys,
     ) -> None:
         self._world, self._settings, self._forwarding = world, settings, forwarding
         self._write_keys = write_keys
-        self._cluster = Cluster(world, settings)
-        self._clients = Clients(world, settings)
+        self._cluster = VoteCluster(world, settings)
+        self._clients = VotingClients(world, settings)
         problem = world.problem(settings.k)
         self._rtt, self._static_rtt = world.geography.rtt, problem.static_rtt
         self._static = problem.static
@@ -250,12 +256,12 @@ class _Run:
         request, site = request[order], site[order]
         self._cluster.vote(contact[request], site, key[request])
 
-    def trace(self) -> Trace:
+    def trace(self) -> SimulationTrace:
         """Return what happened."""
         table = np.array(self._rows)
         values = np.array(sorted(self._latencies))
         counts = np.array([self._latencies[value] for value in values.tolist()], dtype=np.intp)
-        return Trace(
+        return SimulationTrace(
             time=table[:, 0],
             read_ms=table[:, 1],
             write_ms=table[:, 2],

@@ -20,15 +20,15 @@ from placement.checks import BoolArray, IntArray, elements, number, whole
 from placement.errors import InputError
 from placement.online.dynamic.bloom_summaries import ErrorCounter
 from placement.online.dynamic.copy_lifecycle import CopySet
-from placement.online.dynamic.hot_set_demand import World
+from placement.online.dynamic.hot_set_demand import HotSetWorld
 from placement.online.dynamic.merge_summaries import merge, top
 from placement.online.dynamic.space_saving import SpaceSaving, Summary, exact_summary
 
-__all__ = ["Cluster", "Settings"]
+__all__ = ["VoteCluster", "VoteSettings"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class VoteSettings:
     """Parameters of the mechanism; the defaults are the paper's, with k and counters scaled.
 
     Parameters
@@ -88,7 +88,7 @@ class Settings:
             )
 
 
-class Cluster:
+class VoteCluster:
     """State of the servers of one world.
 
     Parameters
@@ -99,7 +99,7 @@ class Cluster:
         Parameters of the mechanism.
     """
 
-    def __init__(self, world: World, settings: Settings) -> None:
+    def __init__(self, world: HotSetWorld, settings: VoteSettings) -> None:
         self.settings = settings
         self.sites = world.geography.count
         self.objects = len(world.keys)

@@ -8,10 +8,10 @@ import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["Forwarding", "write_rtt"]
+__all__ = ["WriteForwarding", "write_rtt"]
 
 
-class Forwarding(StrEnum):
+class WriteForwarding(StrEnum):
     """When a write is done. The paper does not say; the store's own protocol decides."""
 
     ONE = "one"
@@ -28,7 +28,7 @@ def write_rtt(
     held: BoolArray,
     home: IntArray,
     key: IntArray,
-    forwarding: Forwarding,
+    forwarding: WriteForwarding,
 ) -> FloatArray:
     """Latency in ms of writes of `key` from `home`, shape (writes,).
 
@@ -50,10 +50,10 @@ def write_rtt(
     """
     first = coordinator[home, key]
     result: FloatArray = rtt[home, first].copy()
-    if forwarding is Forwarding.ONE:
+    if forwarding is WriteForwarding.ONE:
         return result
     slowest = np.zeros(len(key))
     for site in range(len(rtt)):
-        waited = (first != site) & ((forwarding is Forwarding.SITES) | held[site, key])
+        waited = (first != site) & ((forwarding is WriteForwarding.SITES) | held[site, key])
         np.maximum(slowest, np.where(waited, rtt[first, site], 0.0), out=slowest)
     return result + slowest

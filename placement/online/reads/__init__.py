@@ -12,11 +12,17 @@ lease-holder and the others to majorities without it.
   :mod:`~placement.online.reads.linearizability`.
 """
 
-from placement.online.reads.cluster import Cluster, Visibility, Workload
+from placement.online.reads.cluster import RaftCluster, ReadWorkload, Visibility
 from placement.online.reads.lease_problem import LeasePlan, LeaseProblem, evaluate_leases
-from placement.online.reads.linearizability import History, Operation, Violation, Violations, check
+from placement.online.reads.linearizability import (
+    History,
+    HistoryEntry,
+    Violation,
+    Violations,
+    check,
+)
 from placement.online.reads.load_bound import (
-    Prices,
+    NodePrices,
     cheapest_choice,
     infeasible_by,
     lower_bound,
@@ -26,7 +32,13 @@ from placement.online.reads.operational_laws import Bottleneck, bottleneck
 from placement.online.reads.plan import ReadPlan
 from placement.online.reads.problem import ReadGoal, ReadProblem
 from placement.online.reads.quorum_mixture import ReadStrategy, subsets_of
-from placement.online.reads.quorum_systems import Grid, Listed, Quorum, QuorumSystem, Threshold
+from placement.online.reads.quorum_systems import (
+    GridQuorums,
+    ListedQuorums,
+    Quorum,
+    QuorumSystem,
+    ThresholdQuorums,
+)
 from placement.online.reads.read_rules import (
     Answered,
     FromStrategy,
@@ -35,39 +47,39 @@ from placement.online.reads.read_rules import (
     WaitsForAll,
 )
 from placement.online.reads.run_result import ReadRun
-from placement.online.reads.sample_path import SamplePath, draw_path, uniforms
+from placement.online.reads.sample_path import ReadSamplePath, draw_path, uniforms
 from placement.online.reads.simulator import simulate
 from placement.online.reads.strategy_evaluator import ReadFigures, evaluate
 
 __all__ = [
     "Answered",
     "Bottleneck",
-    "Cluster",
     "FromStrategy",
-    "Grid",
+    "GridQuorums",
     "History",
+    "HistoryEntry",
     "LeasePlan",
     "LeaseProblem",
-    "Listed",
-    "Operation",
-    "Prices",
+    "ListedQuorums",
+    "NodePrices",
     "Quorum",
     "QuorumSystem",
+    "RaftCluster",
     "ReadFigures",
     "ReadGoal",
     "ReadPlan",
     "ReadProblem",
     "ReadRule",
     "ReadRun",
+    "ReadSamplePath",
     "ReadStrategy",
+    "ReadWorkload",
     "RuleState",
-    "SamplePath",
-    "Threshold",
+    "ThresholdQuorums",
     "Violation",
     "Violations",
     "Visibility",
     "WaitsForAll",
-    "Workload",
     "bottleneck",
     "cheapest_choice",
     "check",

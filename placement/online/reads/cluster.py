@@ -21,7 +21,7 @@ from placement.checks import (
 from placement.errors import InputError
 from placement.online.reads.retry_model import Backoff
 
-__all__ = ["Cluster", "Visibility", "Workload"]
+__all__ = ["RaftCluster", "ReadWorkload", "Visibility"]
 
 
 class Visibility(StrEnum):
@@ -34,7 +34,7 @@ class Visibility(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Cluster:
+class RaftCluster:
     """n equal machines with all data on each; one of them, L, holds the lease.
 
     All work is exponential with the means given, in ms; every machine serves requests first come,
@@ -122,7 +122,7 @@ class Cluster:
 
 
 @dataclass(frozen=True, eq=False)
-class Workload:
+class ReadWorkload:
     """Clients that each issue one operation after the other, without a pause.
 
     Parameters

@@ -12,7 +12,7 @@ from placement.checks import FloatArray, nonnegative, number
 from placement.errors import InputError, SolverError
 from placement.online.reads.problem import ReadGoal, ReadProblem, table_of
 from placement.online.reads.quorum_mixture import ReadStrategy
-from placement.online.reads.quorum_systems import Threshold
+from placement.online.reads.quorum_systems import ThresholdQuorums
 from placement.online.reads.strategy_evaluator import ReadFigures, evaluate
 from placement.status import OPTIMALITY_TOLERANCE, Status, least_bound, relative_gap, status_of
 
@@ -118,7 +118,7 @@ class LeaseProblem:
         """The reads of range r under L alone on the machines; None when it is never read."""
         if not self.reads[r].any():
             return None
-        system = Threshold(self.nodes, self.nodes // 2 + 1, without=leader)
+        system = ThresholdQuorums(self.nodes, self.nodes // 2 + 1, without=leader)
         return ReadProblem(self.rtt, self.reads[r], leader, system=system, capacity=self.capacities)
 
 

@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["History", "Operation", "Violation", "Violations", "check"]
+__all__ = ["History", "HistoryEntry", "Violation", "Violations", "check"]
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class HistoryEntry:
     """One operation on one key.
 
     Attributes
@@ -47,7 +47,7 @@ class Operation:
     version: int
 
 
-History = Sequence[Operation]
+History = Sequence[HistoryEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Violation:
     """An operation that breaks linearizability, and the version it should at least have met."""
 
     kind: str
-    operation: Operation
+    operation: HistoryEntry
     expected: int
 
 
@@ -96,7 +96,7 @@ def check(history: History) -> Violations:
 
     Reads without an answer are ignored; writes without one may have happened.
     """
-    keys: dict[int, list[Operation]] = {}
+    keys: dict[int, list[HistoryEntry]] = {}
     for operation in history:
         if not (operation.read and math.isinf(operation.end)):
             keys.setdefault(operation.key, []).append(operation)
@@ -111,12 +111,12 @@ def check(history: History) -> Violations:
     return Violations(reads, **counts, examples=tuple(examples))
 
 
-def _end(op: Operation) -> float:
+def _end(op: HistoryEntry) -> float:
     """When it ends; one that takes no time ends a little later, or it would precede itself."""
     return op.end if op.end > op.start else math.nextafter(op.end, math.inf)
 
 
-def _check_key(operations: list[Operation]) -> list[Violation]:
+def _check_key(operations: list[HistoryEntry]) -> list[Violation]:
     began = {op.version: op.start for op in operations if not op.read}
     ended = sorted(operations, key=_end)
     ends = np.array([_end(op) for op in ended])

@@ -27,11 +27,11 @@ from placement.checks import FloatArray
 from placement.online.reads.problem import ReadGoal, ReadProblem
 from placement.online.reads.quorum_systems import Quorum
 
-__all__ = ["Prices", "cheapest_choice", "infeasible_by", "lower_bound", "node_prices"]
+__all__ = ["NodePrices", "cheapest_choice", "infeasible_by", "lower_bound", "node_prices"]
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
+class NodePrices:
     """Prices of the rows that couple the gateways.
 
     Attributes
@@ -49,7 +49,7 @@ class Prices:
     latency: float = 0.0
 
 
-def node_prices(problem: ReadProblem, prices: Prices) -> FloatArray:
+def node_prices(problem: ReadProblem, prices: NodePrices) -> FloatArray:
     """p_v, what one read per unit of time at node v costs, shape (n,)."""
     both = np.maximum(prices.peak, 0.0) + np.maximum(prices.queue, 0.0)
     found: FloatArray = problem.volumes @ both / problem.capacities
@@ -70,7 +70,7 @@ def cheapest_choice(
     return best
 
 
-def lower_bound(problem: ReadProblem, goal: ReadGoal, prices: Prices) -> float:
+def lower_bound(problem: ReadProblem, goal: ReadGoal, prices: NodePrices) -> float:
     """L(π, μ, θ): no strategy within the limits of the goal has a smaller objective.
 
     With a goal whose weights are scaled to zero, a positive L would be a proof that no strategy
@@ -80,13 +80,13 @@ def lower_bound(problem: ReadProblem, goal: ReadGoal, prices: Prices) -> float:
     return _lagrangian(problem, goal, prices, weights)
 
 
-def infeasible_by(problem: ReadProblem, goal: ReadGoal, prices: Prices) -> float:
+def infeasible_by(problem: ReadProblem, goal: ReadGoal, prices: NodePrices) -> float:
     """By how much the prices refute the limits of the goal; positive: no strategy obeys them."""
     return _lagrangian(problem, goal, prices, (0.0, 0.0, 0.0))
 
 
 def _lagrangian(
-    problem: ReadProblem, goal: ReadGoal, prices: Prices, weights: tuple[float, float, float]
+    problem: ReadProblem, goal: ReadGoal, prices: NodePrices, weights: tuple[float, float, float]
 ) -> float:
     load_weight, latency_weight, queue_weight = weights
     peak = np.maximum(prices.peak, 0.0)
@@ -104,7 +104,7 @@ def _lagrangian(
     share = queue_weight * problem.scenario_weights[:, np.newaxis]
     excess = np.sqrt(queue) - np.sqrt(share)
     value -= float((np.where(queue > share, excess, 0.0) ** 2).sum())
-    per_node = node_prices(problem, Prices(peak, queue))
+    per_node = node_prices(problem, NodePrices(peak, queue))
     shares = problem.shares
     for gateway in range(problem.nodes):
         rate = float(problem.reads[gateway])

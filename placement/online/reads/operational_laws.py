@@ -8,7 +8,7 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError
-from placement.online.reads.cluster import Cluster, Workload
+from placement.online.reads.cluster import RaftCluster, ReadWorkload
 from placement.online.reads.quorum_mixture import ReadStrategy
 from placement.online.reads.read_rules import answers_needed
 
@@ -37,7 +37,7 @@ class Bottleneck:
     latency: float
 
 
-def bottleneck(cluster: Cluster, workload: Workload, strategy: ReadStrategy) -> Bottleneck:
+def bottleneck(cluster: RaftCluster, workload: ReadWorkload, strategy: ReadStrategy) -> Bottleneck:
     """Apply the laws to reads that follow a fixed strategy, and are not retried.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 
 from placement.checks import FloatArray, frozen, nonnegative, number, numbers_of, whole
 from placement.errors import InputError
-from placement.online.reads.quorum_systems import Quorum, QuorumSystem, Threshold
+from placement.online.reads.quorum_systems import Quorum, QuorumSystem, ThresholdQuorums
 
 __all__ = ["ReadGoal", "ReadProblem", "table_of"]
 
@@ -141,13 +141,13 @@ class ReadProblem:
             put(self, "leader", whole(self.leader, "leader", maximum=count - 1))
         if self.system is None:
             size = count // 2 + 1
-            put(self, "system", Threshold(count, size, without=self.leader))
+            put(self, "system", ThresholdQuorums(count, size, without=self.leader))
         if not isinstance(self.system, QuorumSystem):
             raise InputError(
                 "not a quorum system",
                 field="system",
                 value=self.system,
-                expected="Threshold, Listed, Grid or another quorum system",
+                expected="ThresholdQuorums, ListedQuorums, GridQuorums or another quorum system",
             )
         if self.quorums.nodes != count:
             raise InputError(
@@ -209,7 +209,7 @@ class ReadProblem:
         distance = frozen(number(rtt, "rtt") * (1.0 - np.eye(nodes)))
         base = np.full(nodes, number(follower_cost, "follower_cost"))
         base[0] = number(leader_cost, "leader_cost")
-        system = Threshold(nodes, nodes // 2 + 1, without=0, include_self=include_self)
+        system = ThresholdQuorums(nodes, nodes // 2 + 1, without=0, include_self=include_self)
         return cls(distance, np.full(nodes, 1.0 / nodes), 0, system=system, base=base)
 
     @property

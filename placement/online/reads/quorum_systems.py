@@ -19,7 +19,7 @@ import numpy as np
 from placement.checks import FloatArray, elements, flag, whole
 from placement.errors import InputError
 
-__all__ = ["Grid", "Listed", "Quorum", "QuorumSystem", "Threshold"]
+__all__ = ["GridQuorums", "ListedQuorums", "Quorum", "QuorumSystem", "ThresholdQuorums"]
 
 Quorum = tuple[int, ...]
 """Nodes asked, in increasing order."""
@@ -59,7 +59,7 @@ class QuorumSystem(Protocol):
 
 
 @dataclass(frozen=True)
-class Threshold:
+class ThresholdQuorums:
     """Any `size` of the eligible nodes, perhaps asking `spare` more and waiting for the fastest.
 
     With `spare` = f a read still completes when any f of the nodes it asks fail.
@@ -171,7 +171,7 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedQuorums:
     """Quorums given one by one, the same for every gateway.
 
     Parameters
@@ -211,7 +211,7 @@ class Listed:
         object.__setattr__(self, "sets", tuple(found))
 
     @classmethod
-    def of(cls, nodes: int, sets: Iterable[Iterable[int]]) -> Listed:
+    def of(cls, nodes: int, sets: Iterable[Iterable[int]]) -> ListedQuorums:
         """Return the system of any lists of nodes."""
         found = elements(sets, "sets", "a list of quorums")
         quorums = (elements(quorum, "sets", "a list of nodes") for quorum in found)
@@ -247,7 +247,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Grid:
+class GridQuorums:
     """Nodes in a grid; a read asks one node of every row, so that it meets every full row.
 
     Writes go to all nodes of one row. Node r·columns + c stands in row r and column c.

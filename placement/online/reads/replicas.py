@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from placement.online.reads.cluster import Visibility
 
-__all__ = ["Entry", "Replicas"]
+__all__ = ["LogEntry", "Replicas"]
 
 
 @dataclass(slots=True)
-class Entry:
+class LogEntry:
     """One write in the log; times in ms, infinite until known.
 
     Attributes
@@ -53,13 +53,13 @@ class Replicas:
     leader: int
     visibility: Visibility
     strong: bool
-    entries: dict[int, list[Entry]] = field(default_factory=dict)
+    entries: dict[int, list[LogEntry]] = field(default_factory=dict)
 
-    def append(self, key: int, now: float) -> Entry:
+    def append(self, key: int, now: float) -> LogEntry:
         """Add an entry to the log of L."""
         log = self.entries.setdefault(key, [])
         unknown = [math.inf] * self.nodes
-        entry = Entry(len(log) + 1, math.inf, unknown, unknown.copy(), unknown.copy())
+        entry = LogEntry(len(log) + 1, math.inf, unknown, unknown.copy(), unknown.copy())
         entry.appended[self.leader] = now
         log.append(entry)
         return entry

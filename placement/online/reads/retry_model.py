@@ -34,7 +34,7 @@ __all__ = [
     "Backoff",
     "RetryModel",
     "best_first_wait",
-    "coupled",
+    "correlated_retries",
     "hot_key_write_rate",
     "simulate",
 ]
@@ -104,7 +104,7 @@ class RetryModel:
         busy = self.write_rate / 1000.0 * self.intent_ms
         return busy / (1.0 + busy)
 
-    def again(self, retry: int) -> float:
+    def repeat_probability(self, retry: int) -> float:
         """q_j: how likely a quorum after back-off j = `retry` fails, the last one having failed.
 
         For a jitter of 0 the mean over the back-off is one exponential.
@@ -141,9 +141,9 @@ class RetryModel:
         while self.backoff.mean(retry) < self.backoff.cap:
             failed += failing
             waited += failing * self.backoff.mean(retry)
-            failing *= quorum * self.again(retry)
+            failing *= quorum * self.repeat_probability(retry)
             retry += 1
-        tail = failing / (1.0 - quorum * self.again(retry))
+        tail = failing / (1.0 - quorum * self.repeat_probability(retry))
         return failed + tail, waited + tail * self.backoff.cap
 
 
@@ -260,7 +260,7 @@ def best_first_wait(
     return min(math.exp(found), cap), value(found)
 
 
-def coupled(
+def correlated_retries(
     model: RetryModel,
     base_utilisation: float,
     read_utilisation: float,

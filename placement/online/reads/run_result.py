@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from placement.online.reads.cluster import Cluster, Workload
-from placement.online.reads.linearizability import Operation, Violations, check
+from placement.online.reads.cluster import RaftCluster, ReadWorkload
+from placement.online.reads.linearizability import HistoryEntry, Violations, check
 from placement.online.run_records import Latencies, RunRecord, summarise
 
 __all__ = ["ReadRun"]
@@ -34,19 +34,19 @@ class ReadRun:
         Part of the operations whose completions do not count.
     """
 
-    cluster: Cluster
-    workload: Workload
+    cluster: RaftCluster
+    workload: ReadWorkload
     rule: str
     strong: bool
     seed: int
-    history: tuple[Operation, ...]
+    history: tuple[HistoryEntry, ...]
     retries: int
     last_issue: float
     busy: tuple[float, ...]
     warm_up: float
 
     @cached_property
-    def counted(self) -> tuple[Operation, ...]:
+    def counted(self) -> tuple[HistoryEntry, ...]:
         """Operations that ended after the warm-up and not after the last issue."""
         skipped = self.history[int(self.warm_up * len(self.history)) :]
         return tuple(op for op in skipped if op.end <= self.last_issue)

@@ -14,16 +14,16 @@ import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, instance_of, whole
 from placement.online.random_streams import spawn_streams
-from placement.online.reads.cluster import Cluster, Workload
+from placement.online.reads.cluster import RaftCluster, ReadWorkload
 
-__all__ = ["SamplePath", "draw_path", "uniforms"]
+__all__ = ["ReadSamplePath", "draw_path", "uniforms"]
 
 CAUSES = ("arrivals", "work", "lags", "waits", "rule")
 """Kind, key, gateway; work; lags of followers; back-off; what a rule draws for itself."""
 
 
 @dataclass(frozen=True, eq=False)
-class SamplePath:
+class ReadSamplePath:
     """Draws for a number of operations.
 
     Attributes
@@ -56,10 +56,12 @@ class SamplePath:
         return len(self.reads)
 
 
-def draw_path(cluster: Cluster, workload: Workload, operations: int, seed: int) -> SamplePath:
+def draw_path(
+    cluster: RaftCluster, workload: ReadWorkload, operations: int, seed: int
+) -> ReadSamplePath:
     """Draw a sample path from independent streams of `seed`, one per cause."""
-    instance_of(cluster, Cluster, "cluster", "a Cluster of placement.online.reads")
-    instance_of(workload, Workload, "workload", "a Workload of placement.online.reads")
+    instance_of(cluster, RaftCluster, "cluster", "a RaftCluster of placement.online.reads")
+    instance_of(workload, ReadWorkload, "workload", "a ReadWorkload of placement.online.reads")
     operations = whole(operations, "operations", minimum=1)
     streams = spawn_streams(seed, CAUSES)
     arrivals = streams["arrivals"]
@@ -74,7 +76,7 @@ def draw_path(cluster: Cluster, workload: Workload, operations: int, seed: int) 
     ).astype(np.int64)
     shares = workload.gateway_shares(cluster.nodes)
     gateway = np.searchsorted(np.cumsum(shares)[:-1], arrivals.random(operations), side="right")
-    return SamplePath(
+    return ReadSamplePath(
         reads,
         key,
         gateway.astype(np.int64),

@@ -24,14 +24,14 @@ from itertools import count
 
 from placement.checks import flag, number
 from placement.errors import InputError
-from placement.online.reads.cluster import Cluster, Workload
-from placement.online.reads.linearizability import Operation
+from placement.online.reads.cluster import RaftCluster, ReadWorkload
+from placement.online.reads.linearizability import HistoryEntry
 from placement.online.reads.machines import Machine
 from placement.online.reads.quorum_systems import Quorum
 from placement.online.reads.read_rules import Answered, ReadRule, answers_needed
-from placement.online.reads.replicas import Entry, Replicas
+from placement.online.reads.replicas import LogEntry, Replicas
 from placement.online.reads.run_result import ReadRun
-from placement.online.reads.sample_path import SamplePath, draw_path, uniforms
+from placement.online.reads.sample_path import ReadSamplePath, draw_path, uniforms
 
 __all__ = ["simulate"]
 
@@ -39,8 +39,8 @@ Progress = Callable[[int, int], None]
 
 
 def simulate(
-    cluster: Cluster,
-    workload: Workload,
+    cluster: RaftCluster,
+    workload: ReadWorkload,
     rule: ReadRule,
     *,
     strong: bool = False,
@@ -87,7 +87,7 @@ def simulate(
     flag(strong, "strong")
     number(warm_up, "warm_up", maximum=math.nextafter(1.0, 0.0))
     path = draw_path(cluster, workload, operations, seed)
-    run = _Run(cluster, rule, path, strong)
+    run = _ReadSimulation(cluster, rule, path, strong)
     run.go(min(workload.clients, path.operations), progress)
     return ReadRun(
         cluster,
@@ -118,15 +118,17 @@ class _Attempt:
 class _Write:
     """A write under way."""
 
-    entry: Entry | None = None
+    entry: LogEntry | None = None
     acks: int = 0
     answered: bool = False
 
 
-class _Run:
+class _ReadSimulation:
     """The event loop; every handler is called at the time of its event."""
 
-    def __init__(self, cluster: Cluster, rule: ReadRule, path: SamplePath, strong: bool) -> None:
+    def __init__(
+        self, cluster: RaftCluster, rule: ReadRule, path: ReadSamplePath, strong: bool
+    ) -> None:
         self.cluster, self.path = cluster, path
         self.rule = rule.start(cluster.nodes, cluster.leader, path.rule)
         self.learns, self.spare = rule.learns, rule.spare
@@ -144,7 +146,7 @@ class _Run:
         self.last_issue = 0.0
         self.starts = [0.0] * path.operations
         self.retries = 0
-        self.done: list[Operation] = []
+        self.done: list[HistoryEntry] = []
         self.attempts: dict[int, int] = {}
         self.writes: dict[int, _Write] = {}
         self.queues: dict[int, deque[int]] = {}
@@ -186,7 +188,7 @@ class _Run:
         """An operation is answered; its client goes on."""
         path = self.path
         self.done.append(
-            Operation(int(path.key[o]), bool(path.reads[o]), self.starts[o], self.now, version)
+            HistoryEntry(int(path.key[o]), bool(path.reads[o]), self.starts[o], self.now, version)
         )
         self.issue()
 

@@ -6,25 +6,25 @@ the interface of policies; C3 and what it is compared with are in ``heuristics.o
 optima in ``formulations.online.selection``.
 """
 
-from placement.online.selection.cluster import Cluster
+from placement.online.selection.cluster import ServerCluster
 from placement.online.selection.offline_window import Ticks, Window, cut
 from placement.online.selection.policy import Passive, Policy, Selector, Servers
 from placement.online.selection.policy_handover import Assigned, Handover
 from placement.online.selection.rate_limiter import Limiter, LimiterRules, cubic, inflection_ms
-from placement.online.selection.sample_path import SamplePath, draw
-from placement.online.selection.simulator import Outcome, simulate
+from placement.online.selection.sample_path import ServerSamplePath, draw
+from placement.online.selection.simulator import SelectionRun, simulate
 
 __all__ = [
     "Assigned",
-    "Cluster",
     "Handover",
     "Limiter",
     "LimiterRules",
-    "Outcome",
     "Passive",
     "Policy",
-    "SamplePath",
+    "SelectionRun",
     "Selector",
+    "ServerCluster",
+    "ServerSamplePath",
     "Servers",
     "Ticks",
     "Window",

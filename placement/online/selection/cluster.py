@@ -11,7 +11,7 @@ import numpy as np
 from placement.checks import FloatArray, IntArray, number, text, whole
 from placement.errors import InputError
 
-__all__ = ["Arrivals", "Cluster"]
+__all__ = ["Arrivals", "ServerCluster"]
 
 Arrivals = Literal["grid", "poisson"]
 
@@ -20,7 +20,7 @@ _MOST_REPLICAS = 127
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ServerCluster:
     """Servers on a ring, clients, and the load; defaults are those of the published simulation.
 
     Group g of keys is replicated on servers g, g + 1, …, g + replication − 1 (modulo `servers`). A
@@ -64,7 +64,7 @@ class Cluster:
 
     Examples
     --------
-    >>> cluster = Cluster(utilisation=0.7)
+    >>> cluster = ServerCluster(utilisation=0.7)
     >>> round(cluster.arrivals_per_ms, 9), round(cluster.offered_load, 9)
     (70.0, 0.84)
     """

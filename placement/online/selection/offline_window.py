@@ -19,7 +19,7 @@ from placement.checks import FloatArray, IntArray, whole
 from placement.errors import InputError, SolverError
 from placement.online.selection.policy import Policy, Servers
 from placement.online.selection.policy_handover import Assigned, Handover
-from placement.online.selection.sample_path import SamplePath
+from placement.online.selection.sample_path import ServerSamplePath
 from placement.online.selection.simulator import check_run, simulate
 
 __all__ = ["Ticks", "Window", "cut"]
@@ -51,7 +51,7 @@ class Window:
         first release. Ordered by server, then by start.
     """
 
-    path: SamplePath
+    path: ServerSamplePath
     warm: Policy
     first: int
     ticks_per_ms: int
@@ -151,14 +151,14 @@ class Window:
 
 
 def cut(
-    sample: SamplePath, warm: Policy, first: int, count: int, *, ticks_per_ms: int = 128
+    sample: ServerSamplePath, warm: Policy, first: int, count: int, *, ticks_per_ms: int = 128
 ) -> Window:
     """Cut a window out of a path on which a policy has decided so far.
 
     Parameters
     ----------
     sample
-        Put on the grid first (:meth:`SamplePath.on_grid`); a path that is on it stays as it is.
+        Put on the grid first (:meth:`ServerSamplePath.on_grid`); a path that is on it stays.
     warm
         Decides the reads before the window; rate control is left aside.
     first, count
@@ -206,7 +206,7 @@ def cut(
     return Window(path, warm, first, ticks_per_ms, release, ticks(path.work), fixed)
 
 
-def _before(path: SamplePath, warm: Policy, opens: int, ticks_per_ms: int) -> Ticks:
+def _before(path: ServerSamplePath, warm: Policy, opens: int, ticks_per_ms: int) -> Ticks:
     """What a policy has sent, as intervals on servers that end after `opens`."""
     seen: list[tuple[int, int, float]] = []
 
@@ -215,7 +215,7 @@ def _before(path: SamplePath, warm: Policy, opens: int, ticks_per_ms: int) -> Ti
 
         name, limiter = warm.name, None
 
-        def start(self, sample: SamplePath, servers: Servers) -> object:
+        def start(self, sample: ServerSamplePath, servers: Servers) -> object:
             selector = warm.start(sample, servers)
             plain = selector.sent
 

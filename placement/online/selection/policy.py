@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from placement.online.selection.rate_limiter import LimiterRules
-from placement.online.selection.sample_path import SamplePath
+from placement.online.selection.sample_path import ServerSamplePath
 
 __all__ = ["Passive", "Policy", "Selector", "Servers"]
 
@@ -33,7 +33,7 @@ class Servers:
         When each of the line left its client, by number.
     """
 
-    sample: SamplePath
+    sample: ServerSamplePath
     busy: list[int]
     ends: list[list[float]]
     line: list[deque[int]]
@@ -41,7 +41,7 @@ class Servers:
     sent: dict[int, float]
 
     @classmethod
-    def idle(cls, sample: SamplePath) -> Servers:
+    def idle(cls, sample: ServerSamplePath) -> Servers:
         """Return servers with nothing to do."""
         count = sample.cluster.servers
         return cls(
@@ -146,6 +146,6 @@ class Policy(Protocol):
         """Rate control that holds reads back; None: none."""
         ...
 
-    def start(self, sample: SamplePath, servers: Servers) -> Selector:
+    def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
         """Return a selector for one run; only clairvoyant policies may look at the servers."""
         ...

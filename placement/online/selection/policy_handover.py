@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from placement.online.selection.policy import Passive, Policy, Selector, Servers
 from placement.online.selection.rate_limiter import LimiterRules
-from placement.online.selection.sample_path import SamplePath
+from placement.online.selection.sample_path import ServerSamplePath
 
 __all__ = ["Assigned", "Handover"]
 
@@ -33,7 +33,7 @@ class Handover:
         """None."""
         return None
 
-    def start(self, sample: SamplePath, servers: Servers) -> Selector:
+    def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
         """Start both."""
         return _Both(self.before.start(sample, servers), self.after.start(sample, servers), self.at)
 
@@ -76,7 +76,7 @@ class Assigned:
         """None."""
         return None
 
-    def start(self, sample: SamplePath, servers: Servers) -> Selector:
+    def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
         """Start at the first of the list."""
         return _List(self)
 

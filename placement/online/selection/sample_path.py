@@ -13,9 +13,9 @@ import numpy.typing as npt
 from placement.checks import BoolArray, FloatArray, IntArray, instance_of, numbers_of, whole
 from placement.errors import InputError
 from placement.online.random_streams import checked_seed, spawn_streams
-from placement.online.selection.cluster import Cluster
+from placement.online.selection.cluster import ServerCluster
 
-__all__ = ["SamplePath", "draw"]
+__all__ = ["ServerSamplePath", "draw"]
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -40,7 +40,7 @@ _LONGEST = 1e12
 
 
 @dataclass(frozen=True, eq=False)
-class SamplePath:
+class ServerSamplePath:
     """The randomness of one run; policies share it (common random numbers).
 
     Attributes
@@ -67,7 +67,7 @@ class SamplePath:
         Mean service time in ms of every server in each epoch, shape (epochs, servers).
     """
 
-    cluster: Cluster
+    cluster: ServerCluster
     seed: int
     arrival: FloatArray
     client: IntArray
@@ -80,7 +80,9 @@ class SamplePath:
     means: FloatArray
 
     def __post_init__(self) -> None:
-        instance_of(self.cluster, Cluster, "cluster", "a Cluster of placement.online.selection")
+        instance_of(
+            self.cluster, ServerCluster, "cluster", "a ServerCluster of placement.online.selection"
+        )
         checked_seed(self.seed)
         for name, kind in _TYPES.items():
             object.__setattr__(self, name, _typed(getattr(self, name), name, kind))
@@ -224,7 +226,7 @@ class SamplePath:
         )
 
 
-def draw(cluster: Cluster, seed: int) -> SamplePath:
+def draw(cluster: ServerCluster, seed: int) -> ServerSamplePath:
     """Draw a sample path.
 
     Parameters
@@ -239,7 +241,7 @@ def draw(cluster: Cluster, seed: int) -> SamplePath:
     -----
     O(n·replication + epochs·servers).
     """
-    instance_of(cluster, Cluster, "cluster", "a Cluster of placement.online.selection")
+    instance_of(cluster, ServerCluster, "cluster", "a ServerCluster of placement.online.selection")
     streams = spawn_streams(seed)
     n, others = cluster.requests, cluster.replication - 1
     rng = streams["arrivals"]
@@ -247,7 +249,7 @@ def draw(cluster: Cluster, seed: int) -> SamplePath:
     client = rng.choice(cluster.clients, n, p=cluster.client_weights / cluster.client_weights.sum())
     group = rng.integers(cluster.servers, size=n)
     shadow, policy = streams["shadow"], streams["policy"]
-    return SamplePath(
+    return ServerSamplePath(
         cluster,
         seed,
         _read_only(arrival),
@@ -282,7 +284,7 @@ def _within(values: npt.NDArray[np.integer], field: str, below: int) -> None:
         )
 
 
-def _arrivals(cluster: Cluster, rng: np.random.Generator) -> FloatArray:
+def _arrivals(cluster: ServerCluster, rng: np.random.Generator) -> FloatArray:
     n, rate = cluster.requests, cluster.arrivals_per_ms
     if cluster.arrivals == "poisson":
         return np.cumsum(rng.exponential(1 / rate, n))
@@ -294,7 +296,7 @@ def _arrivals(cluster: Cluster, rng: np.random.Generator) -> FloatArray:
     return np.sort(times, kind="stable")
 
 
-def _speeds(cluster: Cluster, rng: np.random.Generator, last_ms: float) -> FloatArray:
+def _speeds(cluster: ServerCluster, rng: np.random.Generator, last_ms: float) -> FloatArray:
     epochs = 1
     if cluster.fluctuation > 1 and math.isfinite(cluster.epoch_ms):
         epochs += 1 + math.ceil(_SPARE * last_ms / cluster.epoch_ms)

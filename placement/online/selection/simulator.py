@@ -19,16 +19,16 @@ from placement.errors import InputError, SolverError
 from placement.online.run_records import Latencies, RunRecord, summarise
 from placement.online.selection.policy import Policy, Servers
 from placement.online.selection.rate_limiter import Limiter, LimiterRules
-from placement.online.selection.sample_path import SamplePath
+from placement.online.selection.sample_path import ServerSamplePath
 
-__all__ = ["Outcome", "check_run", "simulate"]
+__all__ = ["SelectionRun", "check_run", "simulate"]
 
 _REACH, _DONE, _ANSWER, _WAKE, _RETRY = range(5)
 _Event = tuple[float, int, int, int, float]
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class SelectionRun:
     """What one policy did on one sample path.
 
     Attributes
@@ -53,7 +53,7 @@ class Outcome:
     """
 
     policy: str
-    sample: SamplePath
+    sample: ServerSamplePath
     latency: FloatArray
     server: IntArray
     start: FloatArray
@@ -90,7 +90,7 @@ class Outcome:
         return self.sample.size / self.end_ms * 1000.0 if self.end_ms else math.nan
 
 
-def simulate(sample: SamplePath, policy: Policy) -> Outcome:
+def simulate(sample: ServerSamplePath, policy: Policy) -> SelectionRun:
     """Run a policy on a sample path until the last read is answered.
 
     Parameters
@@ -112,12 +112,14 @@ def simulate(sample: SamplePath, policy: Policy) -> Outcome:
     Per read and copy three events of O(log events pending).
     """
     check_run(sample, policy)
-    return _Run(sample, policy).go()
+    return _EventLoop(sample, policy).go()
 
 
 def check_run(sample: object, policy: object) -> None:
     """Check the types of a path and a policy."""
-    instance_of(sample, SamplePath, "sample", "a SamplePath of placement.online.selection")
+    instance_of(
+        sample, ServerSamplePath, "sample", "a ServerSamplePath of placement.online.selection"
+    )
     if not isinstance(policy, Policy):
         raise InputError(
             "not a policy", field="policy", value=policy, expected="name, limiter and start()"
@@ -126,10 +128,10 @@ def check_run(sample: object, policy: object) -> None:
         instance_of(policy.limiter, LimiterRules, "limiter", "LimiterRules or None")
 
 
-class _Run:
+class _EventLoop:
     """State of one run."""
 
-    def __init__(self, sample: SamplePath, policy: Policy) -> None:
+    def __init__(self, sample: ServerSamplePath, policy: Policy) -> None:
         cluster, n = sample.cluster, sample.size
         self.sample, self.name, self.n = sample, policy.name, n
         self.servers = Servers.idle(sample)
@@ -160,7 +162,7 @@ class _Run:
         self.sequence += 1
         heapq.heappush(self.heap, (time, self.sequence, kind, what, value))
 
-    def go(self) -> Outcome:
+    def go(self) -> SelectionRun:
         heap, arrival, n = self.heap, self.arrival, self.n
         handle = (self.reach, self.done, self.answer, self.wake, self.retry)
         coming = answered = 0
@@ -174,7 +176,7 @@ class _Run:
             now, _, kind, what, value = heapq.heappop(heap)
             handle[kind](now, what, value)
             answered += kind == _ANSWER and what < n
-        return Outcome(
+        return SelectionRun(
             self.name,
             self.sample,
             np.array(self.latency),

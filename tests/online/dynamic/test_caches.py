@@ -13,12 +13,12 @@ from formulations.online.dynamic.belady_min import most_hits
 from heuristics.online.dynamic.cache_names import NAMES, cache_maker
 from placement.errors import InputError
 from placement.online import spawn_streams
-from placement.online.dynamic import Geography, make_world, six_sites
+from placement.online.dynamic import Geography, hot_set_world, six_sites
 from placement.online.dynamic.cache_simulator import accesses, simulate_caches
 from placement.online.dynamic.hot_set_demand import zipf
-from placement.online.dynamic.request_traffic import CAUSES, Workload
+from placement.online.dynamic.request_traffic import CAUSES, RequestWorkload
 from placement.online.dynamic.sizing_formulas import hit_share
-from placement.online.dynamic.write_wait import Forwarding
+from placement.online.dynamic.write_wait import WriteForwarding
 
 pytest.importorskip("cachetools")
 
@@ -174,16 +174,16 @@ def test_che_predicts_what_caches_do(name, rule):
 
 
 def world_of(seed=1, keys=2000):
-    return make_world(six_sites(), keys, spawn_streams(seed, CAUSES))
+    return hot_set_world(six_sites(), keys, spawn_streams(seed, CAUSES))
 
 
 @pytest.fixture(scope="module")
 def traces():
     world = world_of()
-    workload = Workload(seconds=30, rate=100, write_share=0.05, restart_every=0)
+    workload = RequestWorkload(seconds=30, rate=100, write_share=0.05, restart_every=0)
     rng = np.random.default_rng(0)
     made = {name: simulate_caches(world, workload, cache_maker(name, rng), 64, 1) for name in NAMES}
-    none = simulate_caches(world, workload, None, 64, 1, forwarding=Forwarding.ALL)
+    none = simulate_caches(world, workload, None, 64, 1, forwarding=WriteForwarding.ALL)
     return world, workload, made, none
 
 
@@ -225,7 +225,7 @@ def test_writes_to_other_keys_evict_nothing(traces):
     for name in NAMES:
         rng = np.random.default_rng(0)
         trace = simulate_caches(
-            world, calm, cache_maker(name, rng), 64, 1, forwarding=Forwarding.ALL
+            world, calm, cache_maker(name, rng), 64, 1, forwarding=WriteForwarding.ALL
         )
         assert trace.evictions == 0
         assert trace.write_ms == pytest.approx(none.write_ms, nan_ok=True)
@@ -268,7 +268,11 @@ def test_replay_of_what_nodes_see_is_the_simulation(traces):
 def test_caches_must_spread_evenly():
     with pytest.raises(InputError, match="multiple of 16"):
         simulate_caches(
-            world_of(), Workload(seconds=1), cache_maker("LRU", np.random.default_rng(0)), 65, 1
+            world_of(),
+            RequestWorkload(seconds=1),
+            cache_maker("LRU", np.random.default_rng(0)),
+            65,
+            1,
         )
 
 
@@ -276,11 +280,11 @@ def test_latencies_of_a_cache_worked_by_hand():
     """One key that is static elsewhere: first read local hop and far RTT, then local."""
     geography = Geography(("a", "b"), [[1.0, 50.0], [50.0, 1.0]], ((0,), (1,)))
     for seed in range(20):
-        world = make_world(
+        world = hot_set_world(
             geography, 1, spawn_streams(seed, CAUSES), generators_per_site=1, nodes_per_site=1,
             static_copies=1,
         )  # fmt: skip
-        workload = Workload(seconds=5, rate=5, restart_every=0, tick=1)
+        workload = RequestWorkload(seconds=5, rate=5, restart_every=0, tick=1)
         trace = simulate_caches(world, workload, cache_maker("LRU", random.Random()), 1, seed)
         values, counts = trace.reads
         assert set(values.tolist()) <= {1.0, 51.0}
@@ -289,8 +293,8 @@ def test_latencies_of_a_cache_worked_by_hand():
 
 def test_two_hot_sets_share_a_cache():
     """What the prediction for the published sizes rests on: half of the room for each hot set."""
-    world = make_world(six_sites(), 3000, spawn_streams(2, CAUSES), nodes_per_site=1)
-    workload = Workload(seconds=200, rate=100, restart_every=0, tick=10)
+    world = hot_set_world(six_sites(), 3000, spawn_streams(2, CAUSES), nodes_per_site=1)
+    workload = RequestWorkload(seconds=200, rate=100, restart_every=0, tick=10)
     trace = simulate_caches(
         world, workload, cache_maker("LRU", np.random.default_rng(0)), 60, 1
     )  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 from heuristics.online.dynamic.vote_rounds import popular_lists, run_votes
 from placement.errors import InputError
 from placement.online import spawn_streams
-from placement.online.dynamic import make_world, six_sites
+from placement.online.dynamic import hot_set_world, six_sites
 from placement.online.dynamic.copy_lifecycle import CopySet
 from placement.online.dynamic.hot_set_demand import zipf
 from placement.online.dynamic.simulator import hot_sets
@@ -54,7 +54,7 @@ def test_a_restart_takes_a_twelfth_of_the_hot_pairs():
     """8.3 % ± 1.5 of what was identified is hot no longer, on the mean of all twelve."""
     drops, changed = [], []
     for seed in (1, 2):
-        world = make_world(six_sites(), 4000, spawn_streams(seed, ("ring", "demand")))
+        world = hot_set_world(six_sites(), 4000, spawn_streams(seed, ("ring", "demand")))
         problem = world.problem(200)
         run = run_votes(problem, rounds=20)
         listed = popular_lists(problem, run.copies)

@@ -15,7 +15,7 @@ from placement.online.dynamic import (
     ReplicationProblem,
     clustered_sites,
     evaluate,
-    make_world,
+    hot_set_world,
     six_sites,
 )
 from placement.online.dynamic.hash_ring import random_ring
@@ -149,7 +149,7 @@ def test_a_static_copy_is_local_in_42_5_per_cent():
 
 
 def test_demand_is_zipf_on_the_keys_of_each_generator():
-    world = make_world(six_sites(), 50, spawn_streams(1, ("ring", "demand")), correlation=0.25)
+    world = hot_set_world(six_sites(), 50, spawn_streams(1, ("ring", "demand")), correlation=0.25)
     generators = world.generators
     chances = generators.probabilities()
     assert chances.sum(axis=1) == pytest.approx(1)

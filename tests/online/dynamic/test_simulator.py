@@ -5,36 +5,38 @@ import pytest
 
 from placement.errors import InputError
 from placement.online import spawn_streams
-from placement.online.dynamic import Geography, evaluate, make_world, six_sites
+from placement.online.dynamic import Geography, evaluate, hot_set_world, six_sites
 from placement.online.dynamic.read_votes import most_voted, vote_rates
-from placement.online.dynamic.request_traffic import CAUSES, Workload, requests
+from placement.online.dynamic.request_traffic import CAUSES, RequestWorkload, requests
 from placement.online.dynamic.simulator import simulate
-from placement.online.dynamic.vote_servers import Cluster, Settings
-from placement.online.dynamic.write_wait import Forwarding, write_rtt
+from placement.online.dynamic.vote_servers import VoteCluster, VoteSettings
+from placement.online.dynamic.write_wait import WriteForwarding, write_rtt
 
 pytest.importorskip("rbloom")
 
 
 def world_of(seed=1, keys=3000):
-    return make_world(six_sites(), keys, spawn_streams(seed, CAUSES))
+    return hot_set_world(six_sites(), keys, spawn_streams(seed, CAUSES))
 
 
 @pytest.fixture(scope="module")
 def calm():
     """A minute without restarts."""
-    workload = Workload(seconds=60, rate=400, restart_every=0, write_share=0.05)
-    return simulate(world_of(), workload, Settings(k=100), 1)
+    workload = RequestWorkload(seconds=60, rate=400, restart_every=0, write_share=0.05)
+    return simulate(world_of(), workload, VoteSettings(k=100), 1)
 
 
 @pytest.fixture(scope="module")
 def restarting():
-    workload = Workload(seconds=105, rate=400)
-    return simulate(world_of(), workload, Settings(k=100), 1)
+    workload = RequestWorkload(seconds=105, rate=400)
+    return simulate(world_of(), workload, VoteSettings(k=100), 1)
 
 
 def test_writes_to_other_keys_wait_for_static_copies_alone(calm):
-    workload = Workload(seconds=60, rate=400, restart_every=0, write_share=0.05, write_keys="other")
-    other = simulate(world_of(), workload, Settings(k=100), 1)
+    workload = RequestWorkload(
+        seconds=60, rate=400, restart_every=0, write_share=0.05, write_keys="other"
+    )
+    other = simulate(world_of(), workload, VoteSettings(k=100), 1)
     assert np.array_equal(other.read_ms, calm.read_ms)
     before, after = slice(0, at(calm, 12)), slice(at(calm, 12), None)
     assert np.array_equal(other.write_ms[before], calm.write_ms[before])
@@ -77,8 +79,8 @@ def test_clients_refresh_and_errors_fall(calm):
 
 def test_without_grace_the_list_is_what_is_left():
     """With g = 1, k copies after each deletion, at 20 s, 30 s, …; 2 s later new ones join."""
-    workload = Workload(seconds=50, rate=200, restart_every=0)
-    trace = simulate(world_of(), workload, Settings(k=50, grace=1), 1)
+    workload = RequestWorkload(seconds=50, rate=200, restart_every=0)
+    trace = simulate(world_of(), workload, VoteSettings(k=50, grace=1), 1)
     for deletion in (20, 30, 40):
         assert (trace.active[at(trace, deletion) : at(trace, deletion + 2)] == 50).all()
         assert (trace.active[at(trace, deletion + 2) : at(trace, deletion + 10)] > 50).all()
@@ -95,17 +97,17 @@ def test_restarts_break_and_mend(restarting):
 
 
 def test_the_same_seed_is_the_same_run():
-    workload = Workload(seconds=25, rate=50)
-    first, second = (simulate(world_of(), workload, Settings(k=20), 3) for _ in range(2))
+    workload = RequestWorkload(seconds=25, rate=50)
+    first, second = (simulate(world_of(), workload, VoteSettings(k=20), 3) for _ in range(2))
     assert np.array_equal(first.read_ms, second.read_ms)
     assert np.array_equal(first.reads[1], second.reads[1])
-    other = simulate(world_of(), workload, Settings(k=20), 4)
+    other = simulate(world_of(), workload, VoteSettings(k=20), 4)
     assert not np.array_equal(first.read_ms, other.read_ms)
 
 
 def test_before_any_copy_reads_cost_the_closest_static_one():
     world = world_of()
-    trace = simulate(world, Workload(seconds=10, rate=400), Settings(k=10), 1)
+    trace = simulate(world, RequestWorkload(seconds=10, rate=400), VoteSettings(k=10), 1)
     expected = evaluate(world.problem(10), world.problem(10).none).mean_read_rtt
     assert trace.read_ms.mean() == pytest.approx(expected, rel=0.03)
 
@@ -115,7 +117,7 @@ def test_votes_of_a_round_are_those_expected():
     world = world_of(keys=40)
     cluster_votes = {}
 
-    class Watched(Cluster):
+    class Watched(VoteCluster):
         def _close(self):
             found = super()._close()
             cluster_votes[self._round] = found
@@ -123,13 +125,16 @@ def test_votes_of_a_round_are_those_expected():
 
     import placement.online.dynamic.simulator as module
 
-    original, module.Cluster = module.Cluster, Watched
+    original, module.VoteCluster = module.VoteCluster, Watched
     try:
         simulate(
-            world, Workload(seconds=12, rate=400, restart_every=0), Settings(k=5, counters=100), 1
+            world,
+            RequestWorkload(seconds=12, rate=400, restart_every=0),
+            VoteSettings(k=5, counters=100),
+            1,
         )
     finally:
-        module.Cluster = original
+        module.VoteCluster = original
     popular, votes = cluster_votes[0]
     problem = world.problem(5)
     expected = vote_rates(problem, problem.none) * 400 * 12 * 10
@@ -139,35 +144,37 @@ def test_votes_of_a_round_are_those_expected():
 
 
 def test_few_counters_still_find_the_hottest():
-    workload = Workload(seconds=13, rate=400, restart_every=0)
-    full = simulate(world_of(), workload, Settings(k=60, counters=3000), 1)
-    few = simulate(world_of(), workload, Settings(k=60, counters=30), 1)
+    workload = RequestWorkload(seconds=13, rate=400, restart_every=0)
+    full = simulate(world_of(), workload, VoteSettings(k=60, counters=3000), 1)
+    few = simulate(world_of(), workload, VoteSettings(k=60, counters=30), 1)
     assert full.recall.tolist() == [1.0]
     assert 0.5 < few.recall[0] < 1.0
     assert few.identified_best[-1] >= 0.9
 
 
 def test_a_lost_round_neither_creates_nor_deletes():
-    world, workload = world_of(), Workload(seconds=60, rate=200, restart_every=0)
-    trace = simulate(world, workload, Settings(k=30, lost=frozenset({0, 1, 2, 3, 4, 5})), 1)
+    world, workload = world_of(), RequestWorkload(seconds=60, rate=200, restart_every=0)
+    trace = simulate(world, workload, VoteSettings(k=30, lost=frozenset({0, 1, 2, 3, 4, 5})), 1)
     assert (trace.active == 0).all()
-    late = simulate(world, workload, Settings(k=30, lost=frozenset({2, 3, 4, 5})), 1)
+    late = simulate(world, workload, VoteSettings(k=30, lost=frozenset({2, 3, 4, 5})), 1)
     assert (np.diff(late.active[at(late, 31) :]) == 0).all()
     assert late.active[-1] >= 30
 
 
 def test_only_reads_vote():
     world = world_of()
-    trace = simulate(world, Workload(seconds=25, rate=100, write_share=1.0), Settings(k=20), 1)
+    trace = simulate(
+        world, RequestWorkload(seconds=25, rate=100, write_share=1.0), VoteSettings(k=20), 1
+    )
     assert (trace.active == 0).all()
     assert np.isnan(trace.read_ms).all()
     assert np.isfinite(trace.write_ms).all()
 
 
 def test_exact_lists_and_filters_differ_by_false_positives_only():
-    workload = Workload(seconds=30, rate=200, restart_every=0)
-    exact = simulate(world_of(), workload, Settings(k=60, bloom_error=0), 1)
-    coarse = simulate(world_of(), workload, Settings(k=60, bloom_error=0.2), 1)
+    workload = RequestWorkload(seconds=30, rate=200, restart_every=0)
+    exact = simulate(world_of(), workload, VoteSettings(k=60, bloom_error=0), 1)
+    coarse = simulate(world_of(), workload, VoteSettings(k=60, bloom_error=0.2), 1)
     assert exact.false_positive[: at(exact, 30)].sum() == 0
     assert coarse.false_positive.sum() > 0
 
@@ -176,12 +183,14 @@ def test_a_false_positive_is_relayed():
     """Worked by hand: local hop plus the way from there to the static copy."""
     geography = Geography(("a", "b"), [[1.0, 50.0], [50.0, 1.0]], ((0,), (1,)))
     for seed in range(6):
-        world = make_world(
+        world = hot_set_world(
             geography, 1, spawn_streams(seed, CAUSES), generators_per_site=1, nodes_per_site=1,
             static_copies=1,
         )  # fmt: skip
         # k = 1: the only key is copied, then round 1 and 2 are empty of explicit votes.
-        trace = simulate(world, Workload(seconds=40, rate=20, restart_every=0), Settings(k=1), seed)
+        trace = simulate(
+            world, RequestWorkload(seconds=40, rate=20, restart_every=0), VoteSettings(k=1), seed
+        )
         assert set(trace.reads[0].tolist()) <= {1.0, 50.0, 51.0}
 
 
@@ -195,15 +204,15 @@ def test_write_latency_by_hand():
     held = np.array([[False], [True], [True]])
     closest = np.array([[1], [1], [2]])
     home, key = np.array([0, 1, 2]), np.zeros(3, dtype=np.intp)
-    by = {f: write_rtt(rtt, closest, held, home, key, f).tolist() for f in Forwarding}
-    assert by[Forwarding.ONE] == [10, 1, 1]
-    assert by[Forwarding.ALL] == [35, 26, 26]
-    assert by[Forwarding.SITES] == [35, 26, 31]
+    by = {f: write_rtt(rtt, closest, held, home, key, f).tolist() for f in WriteForwarding}
+    assert by[WriteForwarding.ONE] == [10, 1, 1]
+    assert by[WriteForwarding.ALL] == [35, 26, 26]
+    assert by[WriteForwarding.SITES] == [35, 26, 31]
 
 
 def test_requests_are_the_same_for_all_who_ask():
     world = world_of(keys=100)
-    workload = Workload(seconds=61, rate=10, write_share=0.3)
+    workload = RequestWorkload(seconds=61, rate=10, write_share=0.3)
     ticks = list(requests(world, workload, 5))
     again = list(requests(world, workload, 5))
     assert len(ticks) == 122
@@ -218,14 +227,16 @@ def test_requests_are_the_same_for_all_who_ask():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Settings(k=0),
-        lambda: Settings(k=5, grace=0),
-        lambda: Settings(k=5, gossip_s=10.0),
-        lambda: Settings(k=5, round_s=float("nan")),
-        lambda: Workload(write_share=1.5),
-        lambda: Workload(seconds=0),
-        lambda: simulate(world_of(keys=9), Workload(seconds=1, tick=11), Settings(k=5), 1),
-        lambda: make_world(six_sites(), 5, spawn_streams(1, CAUSES), correlation=2.0),
+        lambda: VoteSettings(k=0),
+        lambda: VoteSettings(k=5, grace=0),
+        lambda: VoteSettings(k=5, gossip_s=10.0),
+        lambda: VoteSettings(k=5, round_s=float("nan")),
+        lambda: RequestWorkload(write_share=1.5),
+        lambda: RequestWorkload(seconds=0),
+        lambda: simulate(
+            world_of(keys=9), RequestWorkload(seconds=1, tick=11), VoteSettings(k=5), 1
+        ),
+        lambda: hot_set_world(six_sites(), 5, spawn_streams(1, CAUSES), correlation=2.0),
     ],
 )
 def test_bad_parameters_are_named(make):

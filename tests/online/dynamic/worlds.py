@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 from placement.online import spawn_streams
-from placement.online.dynamic import Geography, ReplicationProblem, make_world, six_sites
+from placement.online.dynamic import Geography, ReplicationProblem, hot_set_world, six_sites
 
 
 def published_problem(seed, keys=500, capacity=20, correlation=1.0):
     """A problem of the benchmark."""
     streams = spawn_streams(seed, ("ring", "demand"))
-    return make_world(six_sites(), keys, streams, correlation=correlation).problem(capacity)
+    return hot_set_world(six_sites(), keys, streams, correlation=correlation).problem(capacity)
 
 
 def two_sites(ireland, germany):

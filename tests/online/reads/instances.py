@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.online.reads import ReadProblem, Threshold
+from placement.online.reads import ReadProblem, ThresholdQuorums
 
 
 def random_problem(seed: int, *, most: int = 7, spare: bool = True) -> ReadProblem:
@@ -27,7 +27,7 @@ def random_problem(seed: int, *, most: int = 7, spare: bool = True) -> ReadProbl
         rtt,
         reads,
         leader,
-        system=Threshold(n, size, more, without, bool(rng.integers(2))),
+        system=ThresholdQuorums(n, size, more, without, bool(rng.integers(2))),
         capacity=rng.uniform(3, 8, n),
         base=rng.uniform(0, 0.3, (scenarios, n)),
         volume=rng.uniform(0.5, 1, scenarios),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.online.reads import Operation, check
+from placement.online.reads import HistoryEntry, check
 
 
 def linearizable(history) -> bool:
@@ -46,7 +46,7 @@ def histories(draw):
         end = start + draw(st.integers(1, 5))
         read = i >= writes
         version = draw(st.integers(0, writes)) if read else versions[i]
-        made.append(Operation(0, read, start, end, version))
+        made.append(HistoryEntry(0, read, start, end, version))
     return made
 
 
@@ -56,31 +56,36 @@ def test_equals_the_definition(history):
 
 
 def test_kinds():
-    write = Operation(1, False, 0, 2, 1)
-    assert check([write, Operation(1, True, 2, 3, 0)]).stale == 1
-    assert check([write, Operation(1, True, 1.9, 3, 0)]).linearizable
-    assert check([write, Operation(2, True, 5, 6, 0)]).linearizable  # another key
-    seen = [Operation(1, True, 0.2, 0.5, 1), Operation(1, True, 0.6, 0.9, 0)]
+    write = HistoryEntry(1, False, 0, 2, 1)
+    assert check([write, HistoryEntry(1, True, 2, 3, 0)]).stale == 1
+    assert check([write, HistoryEntry(1, True, 1.9, 3, 0)]).linearizable
+    assert check([write, HistoryEntry(2, True, 5, 6, 0)]).linearizable  # another key
+    seen = [HistoryEntry(1, True, 0.2, 0.5, 1), HistoryEntry(1, True, 0.6, 0.9, 0)]
     found = check([write, *seen])
     assert (found.stale, found.backwards, found.total) == (0, 1, 1)
     assert found.examples[0].operation is seen[1]
-    assert check([Operation(1, True, 0, 1, 1), Operation(1, False, 2, 3, 1)]).phantom == 1
-    assert check([Operation(1, True, 0, 1, 7)]).phantom == 1
-    late = Operation(1, False, 5, 6, 1)
-    assert check([Operation(1, False, 0, 1, 2), late]).disorder == 1
+    assert check([HistoryEntry(1, True, 0, 1, 1), HistoryEntry(1, False, 2, 3, 1)]).phantom == 1
+    assert check([HistoryEntry(1, True, 0, 1, 7)]).phantom == 1
+    late = HistoryEntry(1, False, 5, 6, 1)
+    assert check([HistoryEntry(1, False, 0, 1, 2), late]).disorder == 1
 
 
 def test_unanswered_operations():
     never = float("inf")
-    write = Operation(0, False, 0, never, 1)
-    assert check([write, Operation(0, True, 5, 6, 0), Operation(0, True, 7, 8, 1)]).linearizable
-    assert check([write, Operation(0, True, 5, 6, 1), Operation(0, True, 7, 8, 0)]).backwards == 1
-    assert check([Operation(0, True, 0, never, 9)]).reads == 0
+    write = HistoryEntry(0, False, 0, never, 1)
+    assert check(
+        [write, HistoryEntry(0, True, 5, 6, 0), HistoryEntry(0, True, 7, 8, 1)]
+    ).linearizable
+    assert (
+        check([write, HistoryEntry(0, True, 5, 6, 1), HistoryEntry(0, True, 7, 8, 0)]).backwards
+        == 1
+    )
+    assert check([HistoryEntry(0, True, 0, never, 9)]).reads == 0
     assert check([]).linearizable
 
 
 def test_operations_without_duration():
-    assert check([Operation(0, False, 1, 1, 1), Operation(0, True, 1, 1, 1)]).linearizable
+    assert check([HistoryEntry(0, False, 1, 1, 1), HistoryEntry(0, True, 1, 1, 1)]).linearizable
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -95,10 +100,10 @@ def test_long_histories_of_one_register(seed):
     history = []
     for t, read, key, early, late in zip(instant, kinds, keys, before, after, strict=True):
         value[key] += not read
-        history.append(Operation(int(key), bool(read), t - early, t + late, value[key]))
+        history.append(HistoryEntry(int(key), bool(read), t - early, t + late, value[key]))
     assert check(history).linearizable
     # Shift one read's answer back by two versions after its key was written long before.
     broken = max(range(count), key=lambda i: history[i].version if kinds[i] else -1)
     op = history[broken]
-    history[broken] = Operation(op.key, True, op.start, op.end, op.version - 10)
+    history[broken] = HistoryEntry(op.key, True, op.start, op.end, op.version - 10)
     assert check(history).stale == 1

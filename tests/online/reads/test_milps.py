@@ -16,7 +16,7 @@ from placement.online.reads import (
     ReadGoal,
     ReadProblem,
     ReadStrategy,
-    Threshold,
+    ThresholdQuorums,
     evaluate,
     evaluate_leases,
 )
@@ -59,7 +59,7 @@ def test_deterministic_survives_failures():
     """With one spare node, any one of those asked may fail and a majority still answers."""
     rng = np.random.default_rng(3)
     rtt = rng.uniform(1, 50, (5, 5))
-    problem = ReadProblem(rtt, np.ones(5), None, system=Threshold(5, 3, spare=1))
+    problem = ReadProblem(rtt, np.ones(5), None, system=ThresholdQuorums(5, 3, spare=1))
     plan = solve_deterministic(problem, ReadGoal.least_latency())
     assert plan.strategy is not None
     for gateway, ((quorum, _),) in enumerate(plan.strategy.mixtures):

@@ -12,7 +12,7 @@ from placement.online.reads.retry_model import (
     Backoff,
     RetryModel,
     best_first_wait,
-    coupled,
+    correlated_retries,
     hot_key_write_rate,
     simulate,
 )
@@ -93,7 +93,7 @@ def test_huge_rates_do_not_overflow():
     model = RetryModel(1e9, 1e-3, 0.0, Backoff(50, 5000, 0.15))
     assert math.isfinite(model.latency)
     assert model.conflict == pytest.approx(1e9 * 1e-6 / (1 + 1e9 * 1e-6))
-    assert model.again(0) == pytest.approx(model.conflict)
+    assert model.repeat_probability(0) == pytest.approx(model.conflict)
 
 
 def test_many_retries_need_long_intents():
@@ -117,14 +117,14 @@ def test_best_first_wait_beats_every_other():
 
 def test_coupling_is_a_fixed_point_and_the_least():
     model = RetryModel(0.5, 20)
-    load, slowed = coupled(model, 0.3, 0.4)
+    load, slowed = correlated_retries(model, 0.3, 0.4)
     assert load == pytest.approx(0.3 + 0.4 * slowed.attempts, abs=1e-12)
     assert slowed.intent_ms == pytest.approx(20 / (1 - load))
     for lower in np.linspace(0.7, load - 1e-6, 50):  # no fixed point below
         assert 0.3 + 0.4 * RetryModel(0.5, 20 / (1 - lower)).attempts > lower
-    assert coupled(model, 0.7, 0.4) == (1.0, model)
+    assert correlated_retries(model, 0.7, 0.4) == (1.0, model)
     # Four times the writes: the first attempts alone use 70 %, yet their retries saturate the node.
-    assert coupled(RetryModel(2, 20), 0.3, 0.4)[0] == 1.0
+    assert correlated_retries(RetryModel(2, 20), 0.3, 0.4)[0] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -14,23 +14,29 @@ from heuristics.online.reads import (
     LeastUtilised,
     Local,
     NearestMajority,
-    Resolving,
-    TwoChoices,
+    RepeatedMajority,
+    TwoChoiceMajority,
     UniformQuorum,
 )
 from placement.errors import InputError
 from placement.online.reads import (
     Answered,
-    Cluster,
+    RaftCluster,
     ReadGoal,
     ReadProblem,
     ReadStrategy,
-    Workload,
+    ReadWorkload,
     simulate,
 )
 
 RTT = np.abs(np.subtract.outer([0, 5, 6, 8, 20], [0, 5, 6, 8, 20])).astype(float)
-RULES = [UniformQuorum, LeastUtilised, TwoChoices, C3Majority, lambda x: NearestMajority(RTT, x)]
+RULES = [
+    UniformQuorum,
+    LeastUtilised,
+    TwoChoiceMajority,
+    C3Majority,
+    lambda x: NearestMajority(RTT, x),
+]
 
 
 def state(rule, nodes=5, leader=0, seed=0):
@@ -106,7 +112,7 @@ def test_least_utilised_takes_the_least():
 
 def test_two_choices_prefers_the_less_loaded():
     """Of three others, two are taken: the worst only when it meets itself twice."""
-    at = state(TwoChoices())
+    at = state(TwoChoiceMajority())
     hear(at, 1, {2: 0, 3: 0, 4: 50})
     taken = Counter()
     for _ in range(4000):
@@ -144,7 +150,7 @@ def test_resolving_follows_the_reads():
         asked.append(reads)
         return ReadStrategy.coin(problem, 0.0)
 
-    at = state(Resolving(solve, first, window_ms=10.0))
+    at = state(RepeatedMajority(solve, first, window_ms=10.0))
     for t in (0.0, 3.0, 9.9):
         assert at.choose(1, t) == (0,)
     assert len(at.choose(2, 10.0)) == 3
@@ -170,7 +176,7 @@ def test_every_request_is_answered(make):
             kept.append(rule.start(nodes, leader, rng))
             return kept[0]
 
-    run = simulate(Cluster(), Workload(clients=20), Watched(), operations=2000)
+    run = simulate(RaftCluster(), ReadWorkload(clients=20), Watched(), operations=2000)
     assert len(run.history) == 2000
     if rule.learns:
         assert all(known.outstanding == [0] * 5 for known in kept[0].known)
@@ -178,8 +184,8 @@ def test_every_request_is_answered(make):
 
 def test_the_optimum_beats_the_rules_where_gateways_differ():
     """With skewed gateways the least-load strategy outruns the paper's rule by a tenth or more."""
-    workload = Workload(gateways=(0.1, 0.4, 0.3, 0.1, 0.1))
-    cluster = Cluster()
+    workload = ReadWorkload(gateways=(0.1, 0.4, 0.3, 0.1, 0.1))
+    cluster = RaftCluster()
     shares = workload.gateway_shares(5)
     rate = 14.0
     base = cluster.gateway_ms * shares + 0.05 * np.array([4 * cluster.write_ms, *[0.4] * 4])
@@ -194,7 +200,7 @@ def test_the_optimum_beats_the_rules_where_gateways_differ():
     assert plan.strategy is not None
     strategy = plan.strategy
     rules = [
-        Resolving(lambda reads: strategy, strategy, 50.0),
+        RepeatedMajority(lambda reads: strategy, strategy, 50.0),
         UniformQuorum(2 / 7),
         LeaseHolder(),
     ]

@@ -11,13 +11,13 @@ import pytest
 from heuristics.online.reads import LeaseHolder, Local, UniformQuorum
 from placement.errors import InputError
 from placement.online.reads import (
-    Cluster,
     FromStrategy,
+    RaftCluster,
     ReadProblem,
     ReadStrategy,
-    Threshold,
+    ReadWorkload,
+    ThresholdQuorums,
     Visibility,
-    Workload,
     bottleneck,
     check,
     evaluate,
@@ -53,8 +53,8 @@ def gordon_newell(visits: list[float], service: float, cores: int, clients: int,
 @pytest.mark.parametrize("rule", [LeaseHolder(), Local()], ids=lambda rule: rule.name)
 def test_product_form_networks(rule, clients):
     """Reads of one node with equal mean services are a Gordon–Newell network, solved exactly."""
-    cluster = Cluster(cores=2, gateway_ms=0.6, read_ms=0.6, rtt=0.4)
-    workload = Workload(clients=clients, read_share=1)
+    cluster = RaftCluster(cores=2, gateway_ms=0.6, read_ms=0.6, rtt=0.4)
+    workload = ReadWorkload(clients=clients, read_share=1)
     run = simulate(cluster, workload, rule, operations=20_000, seed=3)
     alone = isinstance(rule, LeaseHolder)
     visits = [1.2, 0.2, 0.2, 0.2, 0.2] if alone else [0.4] * 5
@@ -65,8 +65,8 @@ def test_product_form_networks(rule, clients):
 
 def test_idle_latencies_by_hand():
     """One client meets nobody: means of exponentials, of the longest of three, of the second."""
-    workload = Workload(clients=1, read_share=0.5)
-    run = simulate(Cluster(), workload, LeaseHolder(), operations=12_000)
+    workload = ReadWorkload(clients=1, read_share=0.5)
+    run = simulate(RaftCluster(), workload, LeaseHolder(), operations=12_000)
     assert run.read_latency.mean == pytest.approx(0.9 + 0.8 * 0.3 + 0.4, rel=0.025)
     second_of_four = 0.4 * (1 / 4 + 1 / 3)
     write = 0.9 + 0.8 * 0.3 + 4 * 0.5 + 0.3 + second_of_four
@@ -75,7 +75,7 @@ def test_idle_latencies_by_hand():
     longest = np.maximum(
         rng.exponential(0.4, 300_000), 0.3 + rng.exponential(0.4, (2, 300_000)).max(axis=0)
     ).mean()
-    run = simulate(Cluster(), workload, UniformQuorum(0.0), operations=12_000)
+    run = simulate(RaftCluster(), workload, UniformQuorum(0.0), operations=12_000)
     quorum = 0.9 + 0.8 * longest + 0.2 * 0.4
     assert run.read_latency.mean == pytest.approx(quorum, rel=0.02)
 
@@ -84,14 +84,14 @@ def test_busy_time_is_demand():
     """Work at every node equals the demand of the laws; throughput stays below their bound."""
     problem = ReadProblem.uniform(5)
     strategy = ReadStrategy.coin(problem, X)
-    law = bottleneck(Cluster(), Workload(), strategy)
+    law = bottleneck(RaftCluster(), ReadWorkload(), strategy)
     assert law.throughput == pytest.approx(8000 / (0.18 + 0.95 * 0.4 * 3 / 7 + 0.05 * 2))
-    run = simulate(Cluster(), Workload(), FromStrategy(strategy), operations=20_000, seed=2)
+    run = simulate(RaftCluster(), ReadWorkload(), FromStrategy(strategy), operations=20_000, seed=2)
     demand = np.array(run.busy) / len(run.history)
     assert demand == pytest.approx(law.demand, rel=0.02)
     assert 0.95 * law.throughput < run.throughput < 1.02 * law.throughput
     assert run.latency.mean > 0.98 * law.latency
-    few = bottleneck(Cluster(), Workload(clients=2), strategy)
+    few = bottleneck(RaftCluster(), ReadWorkload(clients=2), strategy)
     assert few.throughput == pytest.approx(2000 / few.idle_ms)
 
 
@@ -103,12 +103,12 @@ def test_the_simulator_waits_for_as_many_answers_as_the_model(spare, gateway):
     rtt[:, 4] = rtt[4] = 60.0
     np.fill_diagonal(rtt, 0.0)
     reads = np.eye(5)[gateway]
-    problem = ReadProblem(rtt, reads, None, system=Threshold(5, 3, spare=spare))
+    problem = ReadProblem(rtt, reads, None, system=ThresholdQuorums(5, 3, spare=spare))
     quorum = tuple(sorted({0, 1, 2, 3 if spare else 4, 4} | {gateway}))[-3 - spare :]
     quorum = quorum if gateway in quorum else (gateway, *quorum[1:])
     strategy = ReadStrategy.of(problem, [_any(problem, g, gateway, quorum) for g in range(5)])
-    cluster = Cluster(gateway_ms=0.0, read_ms=0.0, rtt=rtt)
-    workload = Workload(clients=3, read_share=1, gateways=tuple(reads))
+    cluster = RaftCluster(gateway_ms=0.0, read_ms=0.0, rtt=rtt)
+    workload = ReadWorkload(clients=3, read_share=1, gateways=tuple(reads))
     run = simulate(cluster, workload, FromStrategy(strategy), operations=300)
     model = evaluate(problem, strategy).latency
     assert run.read_latency.mean == pytest.approx(model, rel=1e-9)
@@ -124,15 +124,15 @@ def _any(problem, gateway, chosen, quorum):
 
 def test_answers_that_come_late_cost_work_and_nothing_else():
     """Reads with a spare node stay linearizable, retries included; all four nodes work."""
-    problem = ReadProblem(np.ones((5, 5)), np.ones(5), None, system=Threshold(5, 3, spare=1))
+    problem = ReadProblem(np.ones((5, 5)), np.ones(5), None, system=ThresholdQuorums(5, 3, spare=1))
     strategy = ReadStrategy.coin(problem, 0.0)
-    cluster = Cluster(intent_ms=3.0, visibility=Visibility.LOG)
-    workload = Workload(clients=20, read_share=0.6, keys=2)
+    cluster = RaftCluster(intent_ms=3.0, visibility=Visibility.LOG)
+    workload = ReadWorkload(clients=20, read_share=0.6, keys=2)
     run = simulate(cluster, workload, FromStrategy(strategy), strong=True, operations=4000)
     assert len(run.history) == 4000
     assert run.retries > 100
     assert check(run.history).linearizable
-    calm = Workload(clients=20, read_share=1)
+    calm = ReadWorkload(clients=20, read_share=1)
     run = simulate(cluster, calm, FromStrategy(strategy), operations=6000)
     law = bottleneck(cluster, calm, strategy)
     assert sum(run.busy) / len(run.history) == pytest.approx(law.demand.sum(), rel=0.02)
@@ -142,10 +142,10 @@ def test_answers_that_come_late_cost_work_and_nothing_else():
 
 def test_too_few_answers_are_refused():
     """Two answers of three are no majority of five, whoever is spared."""
-    problem = ReadProblem(np.ones((5, 5)), np.ones(5), None, system=Threshold(5, 2, spare=1))
+    problem = ReadProblem(np.ones((5, 5)), np.ones(5), None, system=ThresholdQuorums(5, 2, spare=1))
     rule = FromStrategy(ReadStrategy.coin(problem, 0.0))
     with pytest.raises(InputError, match="rule"):
-        simulate(Cluster(), Workload(), rule, operations=50)
+        simulate(RaftCluster(), ReadWorkload(), rule, operations=50)
 
 
 def test_reference_shape():
@@ -157,7 +157,9 @@ def test_reference_shape():
         (UniformQuorum(X), True, 17_044, 3.58, 13.9),
     ]
     for rule, strong, throughput, read, write in reference:
-        run = simulate(Cluster(), Workload(), rule, strong=strong, operations=20_000, seed=1)
+        run = simulate(
+            RaftCluster(), ReadWorkload(), rule, strong=strong, operations=20_000, seed=1
+        )
         assert run.throughput == pytest.approx(throughput, rel=0.06)
         assert run.read_latency.mean == pytest.approx(read, rel=0.06)
         assert run.write_latency.mean == pytest.approx(write, rel=0.08)
@@ -166,9 +168,9 @@ def test_reference_shape():
 def test_gain_grows_with_the_share_of_reads():
     gains = []
     for share in (0.3, 0.7, 0.95):
-        workload = Workload(read_share=share)
+        workload = ReadWorkload(read_share=share)
         both = [
-            simulate(Cluster(), workload, rule, operations=8_000, seed=4).throughput
+            simulate(RaftCluster(), workload, rule, operations=8_000, seed=4).throughput
             for rule in (UniformQuorum(X), LeaseHolder())
         ]
         gains.append(both[0] / both[1])
@@ -178,7 +180,7 @@ def test_gain_grows_with_the_share_of_reads():
 def test_more_lease_holder_reads_slow_writes():
     writes = [
         simulate(
-            Cluster(), Workload(), UniformQuorum(x), operations=8_000, seed=5
+            RaftCluster(), ReadWorkload(), UniformQuorum(x), operations=8_000, seed=5
         ).write_latency.mean
         for x in (0.0, 0.2, X, 0.5)
     ]
@@ -188,22 +190,22 @@ def test_more_lease_holder_reads_slow_writes():
 
 def test_offloading_only_pays_under_load():
     """With ten clients a quorum read is slower than one of the lease-holder."""
-    workload = Workload(clients=10)
+    workload = ReadWorkload(clients=10)
     alone, quorum = (
-        simulate(Cluster(), workload, rule, operations=10_000, seed=6)
+        simulate(RaftCluster(), workload, rule, operations=10_000, seed=6)
         for rule in (LeaseHolder(), UniformQuorum(X))
     )
     assert quorum.read_latency.mean > alone.read_latency.mean
 
 
-CONTENDED = Workload(clients=30, keys=50, read_share=0.7)
+CONTENDED = ReadWorkload(clients=30, keys=50, read_share=0.7)
 FAR = np.abs(np.subtract.outer([0, 1, 2, 6, 9], [0, 1, 2, 6, 9])) + 0.3
 
 
-def random_cluster(seed: int, visibility: Visibility) -> Cluster:
+def random_cluster(seed: int, visibility: Visibility) -> RaftCluster:
     rng = np.random.default_rng([45, seed])
     nodes = int(rng.integers(3, 8))
-    return Cluster(
+    return RaftCluster(
         nodes=nodes,
         leader=int(rng.integers(nodes)),
         cores=int(rng.integers(1, 4)),
@@ -241,7 +243,7 @@ def test_strong_reads_from_the_log_are_linearizable(seed):
 
 
 def test_local_reads_are_stale():
-    run = simulate(Cluster(), CONTENDED, Local(), operations=10_000, seed=7)
+    run = simulate(RaftCluster(), CONTENDED, Local(), operations=10_000, seed=7)
     assert run.violations.stale > 0
 
 
@@ -251,7 +253,7 @@ def test_strong_reads_of_applied_state_are_stale():
     The write is on a majority of the logs, but only L has applied it, and L is in no quorum:
     neither the value nor the intent is seen.
     """
-    cluster = Cluster(apply_lag_ms=5.0)
+    cluster = RaftCluster(apply_lag_ms=5.0)
     run = simulate(cluster, CONTENDED, UniformQuorum(X), strong=True, operations=10_000, seed=8)
     assert run.violations.stale > 0
     example = next(v for v in run.violations.examples if v.kind == "stale")
@@ -275,14 +277,14 @@ def test_plain_quorum_reads_go_backwards():
     """
     rtt = np.full((5, 5), 0.5)
     rtt[0, 2:] = rtt[2:, 0] = 10.0
-    cluster = Cluster(rtt=rtt, visibility=Visibility.LOG)
+    cluster = RaftCluster(rtt=rtt, visibility=Visibility.LOG)
     run = simulate(cluster, CONTENDED, UniformQuorum(0.0), operations=10_000, seed=9)
     assert run.violations.stale == 0
     assert run.violations.backwards > 0
 
 
 def test_plain_quorum_reads_of_applied_state_are_stale_and_go_backwards():
-    cluster = Cluster(rtt=FAR, apply_lag_ms=5.0)
+    cluster = RaftCluster(rtt=FAR, apply_lag_ms=5.0)
     run = simulate(cluster, CONTENDED, UniformQuorum(X), operations=10_000, seed=10)
     assert run.violations.stale > 0
     assert run.violations.backwards > 0
@@ -290,10 +292,10 @@ def test_plain_quorum_reads_of_applied_state_are_stale_and_go_backwards():
 
 def test_long_intents_make_retries():
     """At one contention, retries come with the life of intents."""
-    workload = Workload(clients=30, hot_share=0.8, hot_fraction=0.01, keys=20_000)
+    workload = ReadWorkload(clients=30, hot_share=0.8, hot_fraction=0.01, keys=20_000)
     attempts = [
         simulate(
-            Cluster(intent_ms=life, visibility=Visibility.LOG),
+            RaftCluster(intent_ms=life, visibility=Visibility.LOG),
             workload,
             UniformQuorum(X),
             strong=True,
@@ -309,7 +311,7 @@ def test_long_intents_make_retries():
 
 def test_same_seed_same_run_and_same_operations_for_every_rule():
     runs = [
-        simulate(Cluster(), Workload(), rule, operations=2000, seed=12)
+        simulate(RaftCluster(), ReadWorkload(), rule, operations=2000, seed=12)
         for rule in (UniformQuorum(X), UniformQuorum(X), Local())
     ]
     assert runs[0].history == runs[1].history
@@ -351,25 +353,25 @@ def test_what_a_replica_shows():
 
 
 def test_hot_keys_and_gateways():
-    workload = Workload(keys=1000, hot_share=0.8, hot_fraction=0.01, gateways=(1, 0, 3, 0, 0))
-    path = draw_path(Cluster(), workload, 100_000, 1)
+    workload = ReadWorkload(keys=1000, hot_share=0.8, hot_fraction=0.01, gateways=(1, 0, 3, 0, 0))
+    path = draw_path(RaftCluster(), workload, 100_000, 1)
     assert (path.key < 10).mean() == pytest.approx(0.8, abs=0.01)
     assert path.key.max() < 1000
     assert np.bincount(path.gateway, minlength=5) / 100_000 == pytest.approx(
         [0.25, 0, 0.75, 0, 0], abs=0.01
     )
-    assert draw_path(Cluster(), Workload(keys=1), 10, 0).key.max() == 0
-    everything = Workload(keys=10, hot_share=0.5, hot_fraction=1.0)
-    assert set(draw_path(Cluster(), everything, 1000, 0).key) == set(range(10))
+    assert draw_path(RaftCluster(), ReadWorkload(keys=1), 10, 0).key.max() == 0
+    everything = ReadWorkload(keys=10, hot_share=0.5, hot_fraction=1.0)
+    assert set(draw_path(RaftCluster(), everything, 1000, 0).key) == set(range(10))
 
 
 def test_only_writes_only_reads_one_operation():
-    writes = simulate(Cluster(), Workload(read_share=0), UniformQuorum(X), operations=500)
+    writes = simulate(RaftCluster(), ReadWorkload(read_share=0), UniformQuorum(X), operations=500)
     assert writes.read_latency.n == 0
     assert math.isnan(writes.mean_attempts)
-    reads = simulate(Cluster(), Workload(read_share=1), UniformQuorum(X), operations=500)
+    reads = simulate(RaftCluster(), ReadWorkload(read_share=1), UniformQuorum(X), operations=500)
     assert math.isnan(reads.write_latency.mean)
-    one = simulate(Cluster(), Workload(), UniformQuorum(X), operations=1, warm_up=0)
+    one = simulate(RaftCluster(), ReadWorkload(), UniformQuorum(X), operations=1, warm_up=0)
     assert len(one.history) == 1
     assert math.isnan(one.throughput)
     assert '"throughput": null' in one.record({}).to_json()
@@ -388,19 +390,19 @@ class Nonsense:
 @pytest.mark.parametrize(
     ("call", "field"),
     [
-        (lambda: simulate(Cluster(), Workload(), Nonsense(), operations=5), "rule"),
-        (lambda: simulate(Cluster(), Workload(), Local(), warm_up=1.0), "warm_up"),
-        (lambda: simulate(Cluster(), Workload(), Local(), operations=0), "operations"),
-        (lambda: simulate(Cluster(), Workload(), Local(), seed=-1), "seed"),
-        (lambda: Cluster(nodes=2), "nodes"),
-        (lambda: Cluster(leader=5), "leader"),
-        (lambda: Cluster(cores=0), "cores"),
-        (lambda: Cluster(read_ms=float("nan")), "read_ms"),
-        (lambda: Cluster(rtt=np.ones((4, 4))), "rtt"),
-        (lambda: Workload(read_share=1.2), "read_share"),
-        (lambda: Workload(hot_share=0.5), "hot_fraction"),
-        (lambda: Workload(gateways=(0, 0, 0, 0, 0)).gateway_shares(5), "gateways"),
-        (lambda: Workload(gateways=(1, 1)).gateway_shares(5), "gateways"),
+        (lambda: simulate(RaftCluster(), ReadWorkload(), Nonsense(), operations=5), "rule"),
+        (lambda: simulate(RaftCluster(), ReadWorkload(), Local(), warm_up=1.0), "warm_up"),
+        (lambda: simulate(RaftCluster(), ReadWorkload(), Local(), operations=0), "operations"),
+        (lambda: simulate(RaftCluster(), ReadWorkload(), Local(), seed=-1), "seed"),
+        (lambda: RaftCluster(nodes=2), "nodes"),
+        (lambda: RaftCluster(leader=5), "leader"),
+        (lambda: RaftCluster(cores=0), "cores"),
+        (lambda: RaftCluster(read_ms=float("nan")), "read_ms"),
+        (lambda: RaftCluster(rtt=np.ones((4, 4))), "rtt"),
+        (lambda: ReadWorkload(read_share=1.2), "read_share"),
+        (lambda: ReadWorkload(hot_share=0.5), "hot_fraction"),
+        (lambda: ReadWorkload(gateways=(0, 0, 0, 0, 0)).gateway_shares(5), "gateways"),
+        (lambda: ReadWorkload(gateways=(1, 1)).gateway_shares(5), "gateways"),
     ],
 )
 def test_bad_input(call, field):

@@ -15,14 +15,14 @@ from scipy.optimize import linprog
 from formulations.online.reads import solve_columns, solve_compact, solve_enumerated
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
 from placement.online.reads import (
-    Grid,
-    Listed,
-    Prices,
+    GridQuorums,
+    ListedQuorums,
+    NodePrices,
     ReadGoal,
     ReadPlan,
     ReadProblem,
     ReadStrategy,
-    Threshold,
+    ThresholdQuorums,
     evaluate,
     lower_bound,
     subsets_of,
@@ -193,7 +193,7 @@ def test_five_nodes():
 
 def test_without_the_lease_holder_alone():
     """Majorities only: every read costs three of five nodes a visit."""
-    problem = ReadProblem(np.ones((5, 5)), np.full(5, 0.2), None, system=Threshold(5, 3))
+    problem = ReadProblem(np.ones((5, 5)), np.full(5, 0.2), None, system=ThresholdQuorums(5, 3))
     assert solve_compact(problem, ReadGoal.least_load()).value == pytest.approx(3 / 5)
 
 
@@ -225,7 +225,7 @@ def test_quoracle_agrees():
     assert strategy.load(read_fraction=1) == pytest.approx(3 / 7, abs=1e-6)
     assert strategy.node_load(nodes[0], read_fraction=1) == pytest.approx(3 / 7, abs=1e-6)
     problem = ReadProblem(
-        np.zeros((5, 5)), np.full(5, 0.2), 0, system=Threshold(5, 3, include_self=False)
+        np.zeros((5, 5)), np.full(5, 0.2), 0, system=ThresholdQuorums(5, 3, include_self=False)
     )
     assert solve_compact(problem, ReadGoal.least_load()).value == pytest.approx(3 / 7)
     majorities = quoracle.QuorumSystem(reads=quoracle.majority(nodes))
@@ -233,7 +233,7 @@ def test_quoracle_agrees():
     # 95 % reads: its writes are the smallest sets that meet every read, L and a majority each.
     mixed = system.strategy(optimize="load", read_fraction=0.95)
     assert mixed.load(read_fraction=0.95) == pytest.approx(0.442857, abs=1e-6)
-    writes = Threshold(5, 3, include_self=False)
+    writes = ThresholdQuorums(5, 3, include_self=False)
     every = [q for q in writes.quorums(0) if 0 in q]
     assert set(map(tuple, (sorted(w) for w in every))) == {
         tuple(sorted("Labcd".index(node) for node in quorum))
@@ -245,7 +245,7 @@ def test_quoracle_agrees():
         np.zeros((5, 5)),
         np.full(5, 0.95 / 5),
         0,
-        system=Threshold(5, 3, include_self=False),
+        system=ThresholdQuorums(5, 3, include_self=False),
         base=[0.05, *[0.025] * 4],
     )
     assert solve_compact(problem, ReadGoal.least_load()).value == pytest.approx(
@@ -256,11 +256,11 @@ def test_quoracle_agrees():
 def test_other_quorum_systems():
     """Column generation equals enumeration on grids and lists; a grid of 2 × 3 has load 1/3."""
     rng = np.random.default_rng(8)
-    grid = ReadProblem(rng.uniform(0, 9, (6, 6)), np.full(6, 1 / 6), None, system=Grid(2, 3))
+    grid = ReadProblem(rng.uniform(0, 9, (6, 6)), np.full(6, 1 / 6), None, system=GridQuorums(2, 3))
     plan = solve_columns(grid, ReadGoal.least_load())
     assert plan.value == pytest.approx(1 / 3)
     sets = [q for k in (2, 3) for q in combinations(range(6), k) if rng.random() < 0.4]
-    listed = ReadProblem(grid.rtt, rng.uniform(0, 1, 6), 2, system=Listed.of(6, sets))
+    listed = ReadProblem(grid.rtt, rng.uniform(0, 1, 6), 2, system=ListedQuorums.of(6, sets))
     for problem in (grid, listed):
         for goal in (
             ReadGoal.least_load(),
@@ -279,7 +279,7 @@ def test_pricing_finds_the_cheapest(seed):
     """Against looking at every quorum, thresholds with and without spare, grids."""
     rng = np.random.default_rng([43, seed])
     problem = random_problem(seed)
-    systems = [problem.quorums, Grid(2, 3)]
+    systems = [problem.quorums, GridQuorums(2, 3)]
     for system in systems:
         rtt = rng.integers(0, 6, system.nodes).astype(float)
         prices, per_ms = rng.integers(0, 5, system.nodes) / 2.0, float(rng.integers(0, 3))
@@ -307,7 +307,7 @@ def test_any_prices_bound_every_strategy(seed):
         optimum = solve_enumerated(problem, goal).value
         shape = problem.base_load.shape
         for scale in (0.01, 1, 100):
-            prices = Prices(rng.uniform(0, scale, shape), rng.uniform(0, scale, shape),
+            prices = NodePrices(rng.uniform(0, scale, shape), rng.uniform(0, scale, shape),
                             float(rng.uniform(0, scale)))  # fmt: skip
             assert lower_bound(problem, goal, prices) <= optimum * (1 + 1e-12)
 
@@ -352,7 +352,7 @@ def test_draw_follows_the_mixture():
 def test_spare_answers_hide_a_failure():
     """Asking one node more, the read waits for the fastest; loads count all that were asked."""
     rtt = np.array([[0, 1, 2, 9, 9.5]] + [[9.0] * 5] * 4)
-    problem = ReadProblem(rtt, [1, 0, 0, 0, 0], None, system=Threshold(5, 3, spare=1))
+    problem = ReadProblem(rtt, [1, 0, 0, 0, 0], None, system=ThresholdQuorums(5, 3, spare=1))
     plan = solve_compact(problem, ReadGoal.least_latency())
     assert plan.figures is not None
     assert plan.value == 2
@@ -360,7 +360,7 @@ def test_spare_answers_hide_a_failure():
 
 
 def test_one_node_is_its_own_lease_holder():
-    problem = ReadProblem([[2.0]], [3.0], 0, system=Threshold(1, 1, without=0))
+    problem = ReadProblem([[2.0]], [3.0], 0, system=ThresholdQuorums(1, 1, without=0))
     plan = solve_compact(problem, ReadGoal.least_latency())
     assert (plan.value, plan.status) == (2.0, Status.OPTIMAL)
 
@@ -391,8 +391,8 @@ def test_a_false_claim_is_an_error():
         ({"capacity": [1, 0, 1]}, "capacity"),
         ({"base": [[-1, 0, 0]]}, "base"),
         ({"weights": [0]}, "weights"),
-        ({"system": Threshold(4, 3)}, "system"),
-        ({"leader": None, "system": Threshold(3, 3, without=1)}, "system"),
+        ({"system": ThresholdQuorums(4, 3)}, "system"),
+        ({"leader": None, "system": ThresholdQuorums(3, 3, without=1)}, "system"),
     ],
 )
 def test_bad_problems(change, field):

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 
 from heuristics.online.selection.least_outstanding import LeastOutstanding
-from placement.online.selection import Cluster, Window, cut, draw
+from placement.online.selection import ServerCluster, Window, cut, draw
 
 
 def tiny(seed: int, reads: int, *, servers: int = 2, slots: int = 1, epoch: int = 0) -> Window:
@@ -18,7 +18,7 @@ def tiny(seed: int, reads: int, *, servers: int = 2, slots: int = 1, epoch: int 
     """
     rng = np.random.default_rng(seed)
     before = 3
-    cluster = Cluster(
+    cluster = ServerCluster(
         servers,
         slots,
         min(2, servers),

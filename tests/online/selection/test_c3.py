@@ -4,7 +4,7 @@ import pytest
 
 from heuristics.online.selection.c3 import C3, C3Selector, c3_score
 from placement.errors import InputError
-from placement.online.selection import Cluster, Servers, draw
+from placement.online.selection import ServerCluster, Servers, draw
 
 
 def queue_of_equal_score(exponent):
@@ -39,7 +39,7 @@ def test_eight_requests_on_two_servers():
 
 
 def heard(policy, samples):
-    sample = draw(Cluster(3, 1, 3, 2, requests=1), 0)
+    sample = draw(ServerCluster(3, 1, 3, 2, requests=1), 0)
     selector = policy.start(sample, Servers.idle(sample))
     for server, response, service, queue in samples:
         selector.sent(0, 0, 0, server, 0.0)
@@ -69,7 +69,7 @@ def test_outstanding_requests_weigh_as_many_as_there_are_clients():
 
 
 def test_random_ties_use_the_shuffle_of_the_path():
-    sample = draw(Cluster(9, 1, 3, 1, requests=200), 0)
+    sample = draw(ServerCluster(9, 1, 3, 1, requests=200), 0)
     selector = C3().start(sample, Servers.idle(sample))
     firsts = [selector.rank(read, 0, [4, 5, 6], 0.0)[0] for read in range(200)]
     assert {firsts.count(server) > 40 for server in (4, 5, 6)} == {True}

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from formulations.online.selection import fluid_bound as fluid
 from formulations.online.selection import time_indexed
 from formulations.online.selection.optimal_choice import solve
-from formulations.online.selection.server_time_prices import Prices, ascend, price
+from formulations.online.selection.server_time_prices import ServerTimePrices, ascend, price
 from formulations.online.selection.start_options import incumbent
 from heuristics.online.selection.blind_policies import RandomChoice, RoundRobin
 from heuristics.online.selection.c3 import C3
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from placement.errors import InputError, SolverError
-from placement.online.selection import Cluster, cut, draw, simulate
+from placement.online.selection import ServerCluster, cut, draw, simulate
 from tests.online.selection.brute import best_assignment, best_schedule, tiny
 
 POLICIES = [
@@ -27,7 +27,7 @@ POLICIES = [
     RoundRobin(limiter=None),
     RandomChoice(limiter=None),
 ]
-SMALL = Cluster(5, 1, 3, 3, utilisation=0.8, epoch_ms=50.0, requests=200)
+SMALL = ServerCluster(5, 1, 3, 3, utilisation=0.8, epoch_ms=50.0, requests=200)
 
 
 @pytest.mark.parametrize("slots", [1, 2])
@@ -77,8 +77,8 @@ def test_any_prices_give_a_bound(seed, slots, epoch, draws):
     for width, scale in ((1, 3.0), (2, 0.5), (2, 10.0)):
         bins = 30 // width
         value = rng.exponential(scale, (3, bins)) * (rng.random((3, bins)) < 0.5)
-        assert price(window, Prices(width, value)).bound <= truth + 1e-9
-    risen = ascend(window, Prices.zero(window, 2, 15), truth, 15)
+        assert price(window, ServerTimePrices(width, value)).bound <= truth + 1e-9
+    risen = ascend(window, ServerTimePrices.zero(window, 2, 15), truth, 15)
     assert risen.best.bound <= truth + 1e-9
     assert risen.best.bound == max(risen.bounds)
 
@@ -90,7 +90,7 @@ def test_the_cheapest_start_is_the_cheapest():
     for width in (2, 3, 6):
         value = rng.exponential(2.0, (3, 60 // width))
         per_tick = np.concatenate([np.repeat(value, width, axis=1), np.zeros((3, 400))], axis=1)
-        found = price(window, Prices(width, value))
+        found = price(window, ServerTimePrices(width, value))
         for read in range(window.size):
             base = window.delay - int(window.release[read])
             least = min(
@@ -169,20 +169,20 @@ def test_the_referee_refuses_what_cannot_be():
 
 
 def test_the_fluid_floor_at_a_larger_size():
-    path = draw(Cluster(10, 2, 3, 20, requests=3000, epoch_ms=50.0), 1).on_grid()
+    path = draw(ServerCluster(10, 2, 3, 20, requests=3000, epoch_ms=50.0), 1).on_grid()
     window = cut(path, Oracle(), 0, 3000)
     floor = fluid.bound(window, width=1280)
-    blind = price(window, Prices.zero(window, 1280, 10)).bound
+    blind = price(window, ServerTimePrices.zero(window, 1280, 10)).bound
     clairvoyant = window.play(EarliestCompletion(future=True)).mean()
     assert blind < floor.bound < clairvoyant
     assert floor.bound == pytest.approx(floor.value, rel=0.15)
 
 
 def test_the_floor_of_an_overloaded_system_is_not_below_that_of_an_empty_one():
-    system = Cluster(10, 2, 3, 20, utilisation=1.3, requests=1500, epoch_ms=200.0)
+    system = ServerCluster(10, 2, 3, 20, utilisation=1.3, requests=1500, epoch_ms=200.0)
     for seed in range(3):
         window = cut(draw(system, seed).on_grid(), Oracle(), 0, 1500)
-        blind = price(window, Prices.zero(window, 1280, 10)).bound
+        blind = price(window, ServerTimePrices.zero(window, 1280, 10)).bound
         floor = fluid.bound(window, width=1280).bound
         assert blind < floor <= window.play(EarliestCompletion(future=True)).mean()
 
@@ -213,4 +213,4 @@ def test_bad_windows_and_bins():
         with pytest.raises(InputError, match="width"):
             call(window, width=77)
     with pytest.raises(InputError, match="price"):
-        price(window, Prices(64, np.full((5, 3), -1.0)))
+        price(window, ServerTimePrices(64, np.full((5, 3), -1.0)))

@@ -12,7 +12,7 @@ from heuristics.online.selection.c3 import C3
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from heuristics.online.selection.run_policy import compiled_available, run
-from placement.online.selection import Cluster, LimiterRules, draw
+from placement.online.selection import LimiterRules, ServerCluster, draw
 
 pytestmark = pytest.mark.skipif(not compiled_available(), reason="minutes without the kernel")
 C3_RING, LOR, ORA = C3(tie="ring"), LeastOutstanding(tie="ring"), Oracle(tie="ring")
@@ -34,24 +34,24 @@ def within(value, error, low, high):
 
 
 def test_ratios_at_100_ms():
-    mean, error = ratios(Cluster(epoch_ms=100.0, requests=300_000), range(1, 6))
+    mean, error = ratios(ServerCluster(epoch_ms=100.0, requests=300_000), range(1, 6))
     assert within(mean[0], error[0], 2.0, 3.0)
     assert within(mean[1], error[1], 1.2, 1.4)
 
 
 @pytest.mark.slow
 def test_ratios_at_500_ms_and_100_ms_at_full_length():
-    mean, error = ratios(Cluster(epoch_ms=500.0), range(1, 9))
+    mean, error = ratios(ServerCluster(epoch_ms=500.0), range(1, 9))
     assert within(mean[0], error[0], 1.2, 1.95)
     assert within(mean[1], error[1], 1.2, 1.9)
-    mean, error = ratios(Cluster(epoch_ms=100.0), range(1, 9))
+    mean, error = ratios(ServerCluster(epoch_ms=100.0), range(1, 9))
     assert within(mean[0], error[0], 2.0, 3.0)
     assert within(mean[1], error[1], 1.2, 1.4)
 
 
 def test_latencies_at_10_ms():
     """Here 10 ms average out: ± 8 % of the reference (10 seeds, 600,000 reads, 2000 ms dropped)."""
-    sample = draw(Cluster(epoch_ms=10.0, requests=400_000, arrivals="grid"), 1)
+    sample = draw(ServerCluster(epoch_ms=10.0, requests=400_000, arrivals="grid"), 1)
     clairvoyant = EarliestCompletion(future=True, tie="ring")
     expected = {clairvoyant: 13.6, ORA: 19.7, C3_RING: 39.4, LOR: 47.0}
     for policy, p99 in expected.items():
@@ -61,7 +61,7 @@ def test_latencies_at_10_ms():
 
 def test_rate_control_does_nothing_in_the_published_setting():
     """A bucket is refused less than once in a thousand tries; C3 without it is as good."""
-    sample = draw(Cluster(requests=300_000, arrivals="grid"), 1)
+    sample = draw(ServerCluster(requests=300_000, arrivals="grid"), 1)
     limited, free = run(sample, C3_RING), run(sample, C3(tie="ring", limiter=None))
     assert limited.tries > 0
     assert limited.refused_share < 0.001
@@ -77,7 +77,7 @@ def test_rate_control_does_nothing_in_the_published_setting():
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_rate_control_with_ten_clients(seed):
     """The original at this length: mean 35.3, p99 179 ms, 67.7 % refused; strict 71 to 96 ms."""
-    sample = draw(Cluster(clients=10, requests=150_000, arrivals="grid"), seed)
+    sample = draw(ServerCluster(clients=10, requests=150_000, arrivals="grid"), seed)
     limited, free = run(sample, C3_RING), run(sample, C3(tie="ring", limiter=None))
     strict = run(sample, C3(tie="ring", limiter=LimiterRules(wake="strict")))
     assert 0.66 <= limited.refused_share <= 0.70
@@ -90,14 +90,14 @@ def test_rate_control_with_ten_clients(seed):
 @pytest.mark.parametrize(("clients", "mean"), [(5, 49.5), (10, 25.9), (20, 14.9)])
 def test_rate_control_of_few_clients_at_300_000_reads(clients, mean):
     """Means of another implementation of the original's bucket, on other seeds."""
-    cluster = Cluster(clients=clients, requests=300_000, arrivals="grid")
+    cluster = ServerCluster(clients=clients, requests=300_000, arrivals="grid")
     means = [run(draw(cluster, seed), C3_RING).latencies().mean for seed in (1, 2, 3)]
     assert np.mean(means) == pytest.approx(mean, rel=0.1)
 
 
 def test_least_outstanding_beats_c3_when_few_clients_make_the_demand():
     """3 of 150 clients make 95 % of the demand: rate control holds them back."""
-    cluster = Cluster(
+    cluster = ServerCluster(
         heavy_clients=0.02, heavy_demand=0.95, requests=150_000, arrivals="grid", epoch_ms=500.0
     )
     for seed in (1, 2):
@@ -107,7 +107,7 @@ def test_least_outstanding_beats_c3_when_few_clients_make_the_demand():
 
 def test_outstanding_requests_matter_more_than_the_exponent():
     """Weights from 0 to the number of clients against b from 2 to 4, at T = 100 ms."""
-    sample = draw(Cluster(requests=300_000, arrivals="grid"), 2)
+    sample = draw(ServerCluster(requests=300_000, arrivals="grid"), 2)
 
     def p99(**change):
         return run(sample, C3(tie="ring", **change)).latencies().p99

@@ -19,7 +19,7 @@ from heuristics.online.selection.oracle_policies import EarliestCompletion, Orac
 from heuristics.online.selection.response_times import WeightedResponseTime
 from heuristics.online.selection.run_policy import compiled_available, described, run
 from placement.errors import InputError, SolverError
-from placement.online.selection import Cluster, LimiterRules, draw, simulate
+from placement.online.selection import LimiterRules, ServerCluster, draw, simulate
 from tests.online.selection.worlds import ALL, COMPILED, paths
 
 needs_kernel = pytest.mark.skipif(not compiled_available(), reason="the kernel was not built")
@@ -38,7 +38,7 @@ def test_both_engines_agree_to_the_last_bit(sample, policy):
 
 @needs_kernel
 def test_both_engines_agree_when_the_limiter_is_busy():
-    sample = draw(Cluster(clients=10, requests=15_000, arrivals="grid"), 4)
+    sample = draw(ServerCluster(clients=10, requests=15_000, arrivals="grid"), 4)
     for policy in (C3(), C3(limiter=LimiterRules(wake="strict"))):
         slow, fast = run(sample, policy, "python"), run(sample, policy, "compiled")
         assert fast.refused > 1000
@@ -48,7 +48,7 @@ def test_both_engines_agree_when_the_limiter_is_busy():
 @pytest.mark.parametrize("engine", ["python", pytest.param("compiled", marks=needs_kernel)])
 def test_a_wait_that_rounding_swallows_still_ends(engine):
     """After 1e9 ms the time to a token may be below the spacing of floats: both engines spun."""
-    sample = draw(Cluster(3, clients=1, requests=400), 0)
+    sample = draw(ServerCluster(3, clients=1, requests=400), 0)
     late = dataclasses.replace(sample, arrival=sample.arrival + 1e9)
     rules = LimiterRules(wake="strict", rate=0.3, tokens=1.0)
     assert np.isfinite(run(late, C3(tie="ring", limiter=rules), engine).latency).all()
@@ -58,10 +58,10 @@ INTERRUPTED = """
 import os, signal, threading, time
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.run_policy import run
-from placement.online.selection import Cluster, draw
+from placement.online.selection import ServerCluster, draw
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the parent process ignores
-path = draw(Cluster(requests=4_000_000), 1)
+path = draw(ServerCluster(requests=4_000_000), 1)
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 began = time.process_time()
 try:
@@ -156,7 +156,7 @@ def test_one_server_is_an_m_m_4_queue():
     waits = []
     requests = 250_000 if compiled_available() else 40_000
     for seed in range(8):
-        cluster = Cluster(
+        cluster = ServerCluster(
             1, 4, 1, 1, fluctuation=1.0, shadow=0.0, requests=requests, one_way_ms=0.25
         )
         sample = draw(cluster, seed)
@@ -168,7 +168,7 @@ def test_one_server_is_an_m_m_4_queue():
 
 def test_a_path_worked_by_hand():
     """Two servers of one slot, both replicas of everything; three reads at the same instant."""
-    cluster = Cluster(2, 1, 2, 1, requests=3, fluctuation=1.0, one_way_ms=1.0, shadow=0.0)
+    cluster = ServerCluster(2, 1, 2, 1, requests=3, fluctuation=1.0, one_way_ms=1.0, shadow=0.0)
     sample = dataclasses.replace(
         draw(cluster, 0),
         arrival=np.array([0.0, 0.0, 2.0]),
@@ -189,7 +189,10 @@ def test_a_path_worked_by_hand():
 
 
 def test_the_oracle_knows_no_clients():
-    few, many = Cluster(clients=10, requests=20_000), Cluster(clients=300, requests=20_000)
+    few, many = (
+        ServerCluster(clients=10, requests=20_000),
+        ServerCluster(clients=300, requests=20_000),
+    )
     # On the same path but for who asks; random ties come from the path as well.
     one = draw(few, 3)
     other = dataclasses.replace(one, cluster=many, client=draw(many, 3).client)
@@ -198,7 +201,7 @@ def test_the_oracle_knows_no_clients():
 
 
 def test_copies_are_not_measured_but_take_room():
-    cluster = Cluster(requests=20_000, shadow=1.0, utilisation=0.2)
+    cluster = ServerCluster(requests=20_000, shadow=1.0, utilisation=0.2)
     alone = run(draw(dataclasses.replace(cluster, shadow=0.0), 1), RandomChoice())
     crowded = run(draw(cluster, 1), RandomChoice())
     assert len(crowded.latency) == 20_000
@@ -207,14 +210,14 @@ def test_copies_are_not_measured_but_take_room():
 
 
 def test_no_reads_at_all():
-    outcome = run(draw(Cluster(requests=0), 1), C3())
+    outcome = run(draw(ServerCluster(requests=0), 1), C3())
     assert outcome.latencies().n == 0
     assert math.isnan(outcome.throughput)
     assert outcome.refused_share == 0.0
 
 
 def test_the_record_is_one_line():
-    outcome = run(draw(Cluster(requests=300), 5), C3())
+    outcome = run(draw(ServerCluster(requests=300), 5), C3())
     row = json.loads(outcome.record(wall_s=0.5).to_json())
     assert row["policy"] == "C3"
     assert row["seed"] == 5
@@ -236,7 +239,7 @@ def test_a_server_outside_the_group_is_refused():
             return Selector()
 
     with pytest.raises(SolverError, match="lost sends read 0"):
-        simulate(draw(Cluster(requests=5), 1), Lost())
+        simulate(draw(ServerCluster(requests=5), 1), Lost())
 
 
 def test_only_known_policies_are_compiled():
@@ -246,6 +249,6 @@ def test_only_known_policies_are_compiled():
     assert described(Mine(), 3) is None
     assert described(WeightedResponseTime(), 3) is None
     with pytest.raises(InputError, match="engine"):
-        run(draw(Cluster(requests=5), 1), Mine(), "compiled")
+        run(draw(ServerCluster(requests=5), 1), Mine(), "compiled")
     with pytest.raises(InputError, match="engine"):
-        run(draw(Cluster(requests=5), 1), C3(), "fortran")
+        run(draw(ServerCluster(requests=5), 1), C3(), "fortran")

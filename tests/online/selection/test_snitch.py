@@ -6,13 +6,13 @@ import pytest
 from heuristics.online.selection.dynamic_snitch import DynamicSnitch
 from heuristics.online.selection.response_times import LeastResponseTime, WeightedResponseTime
 from placement.errors import InputError
-from placement.online.selection import Cluster, Servers, draw
+from placement.online.selection import ServerCluster, Servers, draw
 
 RING = [0, 1, 2]
 
 
 def started(policy):
-    sample = draw(Cluster(3, 1, 3, 2, requests=400), 0)
+    sample = draw(ServerCluster(3, 1, 3, 2, requests=400), 0)
     return policy.start(sample, Servers.idle(sample))
 
 

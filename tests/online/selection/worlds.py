@@ -13,7 +13,7 @@ from heuristics.online.selection.response_times import (
     TwoChoices,
     WeightedResponseTime,
 )
-from placement.online.selection import Cluster, LimiterRules, SamplePath, draw
+from placement.online.selection import LimiterRules, ServerCluster, ServerSamplePath, draw
 
 COMPILED = [
     EarliestCompletion(future=True, tie="ring"),
@@ -37,12 +37,12 @@ ALL = [*COMPILED, WeightedResponseTime()]
 
 
 @st.composite
-def paths(draw_from: st.DrawFn, most: int = 400) -> SamplePath:
+def paths(draw_from: st.DrawFn, most: int = 400) -> ServerSamplePath:
     """Sample paths of small clusters, one server and one client included."""
     servers = draw_from(st.integers(1, 6))
     heavy = draw_from(st.sampled_from([(1.0, 1.0), (0.2, 0.8), (0.5, 0.8)]))
     clients = draw_from(st.integers(1 if heavy == (1.0, 1.0) else 2, 8))
-    cluster = Cluster(
+    cluster = ServerCluster(
         servers,
         draw_from(st.integers(1, 4)),
         draw_from(st.integers(1, min(3, servers))),
