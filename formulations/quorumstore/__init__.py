@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from formulations.quorumstore.keys.solve_keys import KeysSummary as KeysSummary
     from formulations.quorumstore.keys.solve_keys import progress_to as progress_to
     from formulations.quorumstore.keys.solve_keys import solve_keys as solve_keys
-    from formulations.quorumstore.one_key import Method as Method
+    from formulations.quorumstore.one_key import QuorumMethod as QuorumMethod
     from formulations.quorumstore.one_key import place as place
-    from formulations.quorumstore.optimal_ties import Range as Range
     from formulations.quorumstore.optimal_ties import TieEnvelope as TieEnvelope
+    from formulations.quorumstore.optimal_ties import TieRange as TieRange
     from formulations.quorumstore.optimal_ties import tie_envelope as tie_envelope
     from formulations.quorumstore.threshold_fronts import ParetoPoint as ParetoPoint
     from formulations.quorumstore.threshold_fronts import pareto_front as pareto_front
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 _HOME = {
     "KeysProgress": "formulations.quorumstore.keys.solve_keys",
     "KeysSummary": "formulations.quorumstore.keys.solve_keys",
-    "Method": "formulations.quorumstore.one_key",
+    "QuorumMethod": "formulations.quorumstore.one_key",
     "ParetoPoint": "formulations.quorumstore.threshold_fronts",
-    "Range": "formulations.quorumstore.optimal_ties",
+    "TieRange": "formulations.quorumstore.optimal_ties",
     "TieEnvelope": "formulations.quorumstore.optimal_ties",
     "explain": "formulations.quorumstore.unreachable_bounds",
     "pareto_front": "formulations.quorumstore.threshold_fronts",
@@ -48,10 +48,10 @@ _HOME = {
 __all__ = [
     "KeysProgress",
     "KeysSummary",
-    "Method",
     "ParetoPoint",
-    "Range",
+    "QuorumMethod",
     "TieEnvelope",
+    "TieRange",
     "explain",
     "pareto_front",
     "place",

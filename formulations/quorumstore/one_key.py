@@ -14,16 +14,16 @@ from formulations.quorumstore.covering.threshold_bisection import solve as bisec
 from formulations.quorumstore.enumeration.compiled_search import compiled_available
 from formulations.quorumstore.enumeration.enumeration import solve as enumerate_sets
 from formulations.quorumstore.unreachable_bounds import bound_reasons
-from placement.quorumstore import Loss, QuorumPlan, QuorumProblem
+from placement.quorumstore import LossScope, QuorumPlan, QuorumProblem
 from placement.status import Status
 
-__all__ = ["Method", "place"]
+__all__ = ["QuorumMethod", "place"]
 
 _ENUMERABLE = 2_000_000
 """Replica sets up to which enumeration is the automatic choice (a few seconds for one key)."""
 
 
-class Method(Enum):
+class QuorumMethod(Enum):
     """How a key is solved; all are exact.
 
     - ``AUTO``: enumeration up to two million replica sets, else CP-SAT.
@@ -44,7 +44,7 @@ class Method(Enum):
 
 def place(
     problem: QuorumProblem,
-    method: Method = Method.AUTO,
+    method: QuorumMethod = QuorumMethod.AUTO,
     *,
     time_limit: float = math.inf,
 ) -> QuorumPlan:
@@ -55,7 +55,7 @@ def place(
     problem
         The key.
     method
-        See :class:`Method`.
+        See :class:`QuorumMethod`.
     time_limit
         Seconds, for the solvers; enumeration takes its time.
 
@@ -73,7 +73,7 @@ def place(
     >>> plan.replicas, plan.read_quorum, plan.write_quorum, plan.value
     (('a', 'b', 'c'), 2, 2, 50.0)
     """
-    chosen = _automatic(problem) if method is Method.AUTO else method
+    chosen = _automatic(problem) if method is QuorumMethod.AUTO else method
     plan = _solve(problem, chosen, time_limit)
     if plan.status is Status.INFEASIBLE and not plan.reasons:
         reasons = bound_reasons(problem, lambda other: _solve(other, chosen, time_limit))
@@ -81,24 +81,24 @@ def place(
     return plan
 
 
-def _automatic(problem: QuorumProblem) -> Method:
+def _automatic(problem: QuorumProblem) -> QuorumMethod:
     sets = sum(comb(len(problem.sites), size) for size in {total for total, _, _ in problem.pairs})
     rules, goal = problem.rules, problem.goal
     evaluated = not (compiled_available() and goal.monotone(rules.contingency)) or math.isfinite(
         goal.cost_bound
     )
-    if evaluated and rules.contingency and (rules.failures > 1 or rules.loss is Loss.REGION):
+    if evaluated and rules.contingency and (rules.failures > 1 or rules.loss is LossScope.REGION):
         sets *= max(1, len(problem.losses))
-    return Method.ENUMERATION if sets <= _ENUMERABLE else Method.CP_SAT
+    return QuorumMethod.ENUMERATION if sets <= _ENUMERABLE else QuorumMethod.CP_SAT
 
 
-def _solve(problem: QuorumProblem, method: Method, time_limit: float) -> QuorumPlan:
-    if method is Method.CP_SAT:
+def _solve(problem: QuorumProblem, method: QuorumMethod, time_limit: float) -> QuorumPlan:
+    if method is QuorumMethod.CP_SAT:
         return bisect(problem, CpSatCovering(), time_limit=time_limit)
-    if method is Method.MILP:
+    if method is QuorumMethod.MILP:
         return bisect(problem, HighsCovering(), time_limit=time_limit)
-    if method is Method.ASSIGNMENT:
+    if method is QuorumMethod.ASSIGNMENT:
         return solve_assignment(problem, time_limit=time_limit)
-    if method is Method.RADIUS:
+    if method is QuorumMethod.RADIUS:
         return solve_radius(problem, time_limit=time_limit)
     return enumerate_sets(problem)

@@ -24,13 +24,13 @@ from placement.quorumstore import (
     structural_reasons,
 )
 
-__all__ = ["Range", "TieEnvelope", "tie_envelope"]
+__all__ = ["TieEnvelope", "TieRange", "tie_envelope"]
 
 _CHUNK = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class TieRange:
     """Best and worst of one figure over all optimal configurations, and who attains them.
 
     The first configuration in the order (N, R, set) is named where several attain it.
@@ -62,9 +62,9 @@ class TieEnvelope:
     problem: QuorumProblem
     value: float
     ties: tuple[Ties, ...]
-    normal: Range
-    failure: Range
-    mean: Range
+    normal: TieRange
+    failure: TieRange
+    mean: TieRange
 
     @property
     def count(self) -> int:
@@ -121,13 +121,13 @@ def tie_envelope(problem: QuorumProblem, tables: SetTables | None = None) -> Tie
     return TieEnvelope(problem, value, tuple(ties), normal, failure, mean)
 
 
-def _range(values: list[tuple[Ties, FloatArray]]) -> Range:
+def _range(values: list[tuple[Ties, FloatArray]]) -> TieRange:
     def attained(pick: int, part: Ties) -> QuorumConfiguration:
         return QuorumConfiguration(tuple(part.sets[pick].tolist()), part.read, part.write)
 
     low_part, low = min(values, key=lambda entry: entry[1].min())
     high_part, high = max(values, key=lambda entry: entry[1].max())
-    return Range(
+    return TieRange(
         float(low.min()),
         attained(int(np.argmin(low)), low_part),
         float(high.max()),

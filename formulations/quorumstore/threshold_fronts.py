@@ -14,17 +14,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from formulations.quorumstore.covering.threshold_bisection import Bisection, Step
+from formulations.quorumstore.covering.threshold_bisection import Bisection, ThresholdStep
 from formulations.quorumstore.enumeration.enumeration import Enumeration
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from placement.errors import SolverError, UnsupportedError
 from placement.quorumstore import (
     Goal,
-    Limits,
     QuorumConfiguration,
     QuorumPlan,
     QuorumProblem,
     Target,
+    ThresholdLimits,
     structural_reasons,
 )
 from placement.status import Status, Termination
@@ -97,7 +97,7 @@ def pareto_front(
         goal = replace(goal, write_bound=float(np.nextafter(write, -math.inf)))
 
 
-def walk_weighted(bisection: Bisection, goal: Goal) -> Step:
+def walk_weighted(bisection: Bisection, goal: Goal) -> ThresholdStep:
     """Minimise a goal that mixes two thresholds by walking its staircase with bisections.
 
     The two are T_r and T_w (``WEIGHTED``), or normal operation and the worst scenario.
@@ -126,23 +126,23 @@ def walk_weighted(bisection: Bisection, goal: Goal) -> Step:
     else:
         first = replace(goal, normal_weight=1.0, worst_weight=0.0)
         second = replace(goal, normal_weight=0.0, worst_weight=1.0)
-    best = Step(None, math.inf, math.inf)
-    caps = Limits()
+    best = ThresholdStep(None, math.inf, math.inf)
+    caps = ThresholdLimits()
     while True:
         one = bisection.minimise(first, caps)
         if one.configuration is None:
             break
-        met = caps.meet(first.limits(one.value, contingency))
+        met = caps.tightened(first.limits(one.value, contingency))
         two = bisection.minimise(second, met, one.configuration)
         value = _weighted(bisection, goal, two.configuration)
         if value < best.value:
-            best = Step(two.configuration, value, value)
+            best = ThresholdStep(two.configuration, value, value)
         if bisection.termination is not Termination.FINISHED or two.value == 0.0:
             break
         below = float(np.nextafter(two.value, -math.inf))
-        caps = caps.meet(second.limits(below, contingency))
+        caps = caps.tightened(second.limits(below, contingency))
     if bisection.termination is not Termination.FINISHED:
-        return Step(best.configuration, best.value, 0.0)
+        return ThresholdStep(best.configuration, best.value, 0.0)
     return best
 
 

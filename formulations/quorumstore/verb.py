@@ -67,9 +67,9 @@ def run(args: argparse.Namespace) -> int:
         return _front(problem, args)
     if args.envelope:
         return _envelope(problem, args)
-    from formulations.quorumstore.one_key import Method, place
+    from formulations.quorumstore.one_key import QuorumMethod, place
 
-    plan = place(problem, Method(args.method), time_limit=args.time_limit)
+    plan = place(problem, QuorumMethod(args.method), time_limit=args.time_limit)
     if args.json:
         print_json(_document(plan))
     else:

@@ -284,7 +284,7 @@ def _counts(values: list[str], sites: tuple[str, ...], side: str) -> CountArray:
 
 
 def _rules(args: argparse.Namespace) -> StoreRules:
-    from placement.quorumstore import Loss, Redirect, StoreRules
+    from placement.quorumstore import LossScope, Redirect, StoreRules
 
     return StoreRules(
         not args.normal,
@@ -296,7 +296,7 @@ def _rules(args: argparse.Namespace) -> StoreRules:
         read_quorum=args.r,
         write_quorum=args.w,
         failures=args.failures,
-        loss=Loss.REGION if args.lose_region else Loss.SITE,
+        loss=LossScope.REGION if args.lose_region else LossScope.SITE,
         distinct_regions=args.distinct_regions,
     )
 

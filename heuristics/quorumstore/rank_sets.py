@@ -14,7 +14,7 @@ from placement.quorumstore import (
     QuorumConfiguration,
     QuorumPlan,
     QuorumProblem,
-    everywhere_bound,
+    full_replication_bound,
     metrics,
     structural_reasons,
 )
@@ -86,7 +86,7 @@ def finish(
 ) -> QuorumPlan:
     """Turn the best configuration into a plan, with the bound of a replica at every site."""
     reasons = structural_reasons(problem)
-    bound = np.inf if reasons else everywhere_bound(problem)
+    bound = np.inf if reasons else full_replication_bound(problem)
     configuration = best.configuration
     notes: Sequence[str] = ()
     if configuration is not None and best.key[0] > 0:

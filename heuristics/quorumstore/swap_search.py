@@ -16,7 +16,7 @@ from heuristics.quorumstore.rank_sets import Best, finish
 from placement.checks import IntArray
 from placement.errors import InputError
 from placement.quorumstore import QuorumPlan, QuorumProblem
-from placement.quorumstore.set_neighbours import swaps
+from placement.quorumstore.set_neighbours import swap_neighbours
 from placement.status import Termination
 
 __all__ = ["local_search"]
@@ -104,7 +104,9 @@ def _descend(
     current = start
     while True:
         before = best.configuration
-        _offer_all(problem, swaps(current, len(problem.sites)), read, write, best, deadline)
+        _offer_all(
+            problem, swap_neighbours(current, len(problem.sites)), read, write, best, deadline
+        )
         if best.configuration == before and pair_swaps:
             rows = _double_swaps(current, len(problem.sites), rng, pair_swaps)
             _offer_all(problem, rows, read, write, best, deadline)

@@ -10,9 +10,9 @@ the worst case over the loss of any one site (N-1C). Exact methods live in
 from placement.lazy import lazy_names
 from placement.quorumstore.goal import (
     Goal,
-    Limits,
     Metrics,
     Target,
+    ThresholdLimits,
     stages,
     tie_order,
     tie_order_of_equals,
@@ -25,7 +25,7 @@ from placement.quorumstore.latency import (
     threshold,
     worst_thresholds,
 )
-from placement.quorumstore.lower_bound import everywhere_bound
+from placement.quorumstore.lower_bound import full_replication_bound
 from placement.quorumstore.plan import (
     LossEffect,
     QuorumConfiguration,
@@ -34,14 +34,13 @@ from placement.quorumstore.plan import (
     evaluate,
 )
 from placement.quorumstore.problem import QuorumProblem, from_instance
-from placement.quorumstore.rules import Loss, Redirect, StoreRules
+from placement.quorumstore.rules import LossScope, Redirect, StoreRules
 from placement.quorumstore.traffic_prices import TrafficPrices, message_prices
 
 __all__ = [
     "Goal",
-    "Limits",
-    "Loss",
     "LossEffect",
+    "LossScope",
     "Metrics",
     "QuorumConfiguration",
     "QuorumPlan",
@@ -51,10 +50,11 @@ __all__ = [
     "SortedSets",
     "StoreRules",
     "Target",
+    "ThresholdLimits",
     "TrafficPrices",
     "evaluate",
-    "everywhere_bound",
     "from_instance",
+    "full_replication_bound",
     "loss_thresholds",
     "message_prices",
     "metrics",

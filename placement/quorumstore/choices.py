@@ -6,10 +6,10 @@ from enum import Enum
 
 from placement.errors import InputError
 
-__all__ = ["need_member"]
+__all__ = ["check_member"]
 
 
-def need_member(value: object, kind: type[Enum], field: str) -> None:
+def check_member(value: object, kind: type[Enum], field: str) -> None:
     """Refuse anything but a member of `kind`, strings included: typos must not pass silently."""
     if not isinstance(value, kind):
         names = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)

@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray, number
 from placement.errors import InputError
-from placement.quorumstore.choices import need_member
+from placement.quorumstore.choices import check_member
 
 __all__ = [
     "Goal",
-    "Limits",
     "Metrics",
     "Target",
+    "ThresholdLimits",
     "judged_thresholds",
     "stages",
     "tie_order",
@@ -53,7 +53,7 @@ class Target(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ThresholdLimits:
     """Largest thresholds (ms) a configuration may have, each on its own.
 
     The worst scenario includes normal operation, so a limit on it holds for both.
@@ -64,9 +64,9 @@ class Limits:
     worst_read: float = math.inf
     worst_write: float = math.inf
 
-    def meet(self, other: Limits) -> Limits:
-        """Return the limits that say both."""
-        return Limits(
+    def tightened(self, other: ThresholdLimits) -> ThresholdLimits:
+        """Return the lower limit of both for each figure."""
+        return ThresholdLimits(
             min(self.normal_read, other.normal_read),
             min(self.normal_write, other.normal_write),
             min(self.worst_read, other.worst_read),
@@ -156,7 +156,7 @@ class Goal:
     cost_bound: float = math.inf
 
     def __post_init__(self) -> None:
-        need_member(self.target, Target, "target")
+        check_member(self.target, Target, "target")
         finite = {
             "read_weight": self.read_weight,
             "write_weight": self.write_weight,
@@ -191,7 +191,7 @@ class Goal:
         single = self.target in (Target.THRESHOLD, Target.READS, Target.WRITES)
         return single and sorted(self.weights(contingency)) == [0.0, 1.0]
 
-    def limits(self, value: float, contingency: bool) -> Limits:
+    def limits(self, value: float, contingency: bool) -> ThresholdLimits:
         """Limits every configuration with at most `value` obeys, with the bounds of the goal.
 
         For a :meth:`monotone` goal they are also sufficient. They are valid for any other because
@@ -208,7 +208,7 @@ class Goal:
             write = _quotient(value, self.write_weight)
         bounds = (self.read_bound, self.write_bound)
         if not contingency:
-            return Limits(min(read, bounds[0]), min(write, bounds[1]))
+            return ThresholdLimits(min(read, bounds[0]), min(write, bounds[1]))
         worst_limits = [
             min(_quotient(side, worst), bound)
             for side, bound in zip((read, write), bounds, strict=True)
@@ -219,7 +219,7 @@ class Goal:
             min(_quotient(side, both), limit)
             for side, limit in zip((read, write), worst_limits, strict=True)
         ]
-        return Limits(normal_limits[0], normal_limits[1], worst_limits[0], worst_limits[1])
+        return ThresholdLimits(normal_limits[0], normal_limits[1], worst_limits[0], worst_limits[1])
 
     def values(self, metrics: Metrics, contingency: bool) -> FloatArray:
         """Value of each configuration; infinite where a bound is broken or a quorum fails."""

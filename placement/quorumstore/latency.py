@@ -20,7 +20,7 @@ import numpy.typing as npt
 from placement.checks import FloatArray, IntArray
 from placement.quorumstore.goal import Metrics
 from placement.quorumstore.problem import CountArray, QuorumProblem
-from placement.quorumstore.rules import Loss, Redirect
+from placement.quorumstore.rules import LossScope, Redirect
 
 __all__ = ["SortedSets", "loss_thresholds", "metrics", "threshold", "worst_thresholds"]
 
@@ -195,14 +195,18 @@ def worst_thresholds(
     C(N, F) ways to lose F replicas include the worst.
     """
     rules = problem.rules
-    if rules.loss is Loss.SITE and 1 < rules.failures < sets.shape[1] and not problem.redirects:
+    if (
+        rules.loss is LossScope.SITE
+        and 1 < rules.failures < sets.shape[1]
+        and not problem.redirects
+    ):
         return (
             _worst_of_replicas(problem, sets, ordered, read, problem.reads, problem.needed_reads),
             _worst_of_replicas(
                 problem, sets, ordered, write, problem.writes, problem.needed_writes
             ),
         )
-    if rules.loss is not Loss.SITE or rules.failures != 1:
+    if rules.loss is not LossScope.SITE or rules.failures != 1:
         every_read, every_write = loss_thresholds(problem, sets, read, write)
         return every_read.max(axis=0), every_write.max(axis=0)
     return (

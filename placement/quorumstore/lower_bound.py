@@ -11,10 +11,10 @@ from placement.quorumstore.goal import Goal, Target
 from placement.quorumstore.latency import metrics
 from placement.quorumstore.problem import QuorumProblem
 
-__all__ = ["everywhere_bound"]
+__all__ = ["full_replication_bound"]
 
 
-def everywhere_bound(
+def full_replication_bound(
     problem: QuorumProblem, goal: Goal | None = None, pair: tuple[int, int, int] | None = None
 ) -> float:
     """Value of the goal if every site held a replica, bounds left aside.

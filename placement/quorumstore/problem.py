@@ -25,7 +25,7 @@ from placement.checks import (
 )
 from placement.errors import InputError
 from placement.quorumstore.goal import Goal
-from placement.quorumstore.rules import Loss, Redirect, StoreRules
+from placement.quorumstore.rules import LossScope, Redirect, StoreRules
 from placement.quorumstore.traffic_prices import TrafficPrices
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class QuorumProblem:
         A loss that takes every site leaves nobody to serve and is left out.
         """
         count = len(self.sites)
-        if self.rules.loss is Loss.REGION:
+        if self.rules.loss is LossScope.REGION:
             labels = self.region_index
             groups = [
                 tuple(int(site) for site in np.flatnonzero(labels == label))
@@ -231,7 +231,7 @@ class QuorumProblem:
         cap = replicas
         if self.rules.distinct_regions:
             cap = min(cap, 1)
-        if self.rules.loss is Loss.REGION:
+        if self.rules.loss is LossScope.REGION:
             cap = min(cap, replicas - quorum)
         return cap
 

@@ -14,9 +14,9 @@ from fractions import Fraction
 from placement import checks
 from placement.checks import number
 from placement.errors import InputError
-from placement.quorumstore.choices import need_member
+from placement.quorumstore.choices import check_member
 
-__all__ = ["Loss", "Redirect", "StoreRules"]
+__all__ = ["LossScope", "Redirect", "StoreRules"]
 
 _DENOMINATOR = 10**6
 """Percentiles are read as the closest fraction with at most this denominator."""
@@ -41,7 +41,7 @@ class Redirect(Enum):
     HOP = "hop"
 
 
-class Loss(Enum):
+class LossScope(Enum):
     """What may be lost at once.
 
     - ``SITE``: any `failures` sites.
@@ -73,7 +73,7 @@ class StoreRules:
     failures
         F, number of sites that may be lost at once with both quorums still available.
     loss
-        Sites or regions; see :class:`Loss`.
+        Sites or regions; see :class:`LossScope`.
     distinct_regions
         Whether two replicas may never share a region.
 
@@ -99,14 +99,14 @@ class StoreRules:
     read_quorum: int | None = None
     write_quorum: int | None = None
     failures: int = 1
-    loss: Loss = Loss.SITE
+    loss: LossScope = LossScope.SITE
     distinct_regions: bool = False
 
     def __post_init__(self) -> None:
         checks.flag(self.contingency, "contingency")
         checks.flag(self.distinct_regions, "distinct_regions")
-        need_member(self.redirect, Redirect, "redirect")
-        need_member(self.loss, Loss, "loss")
+        check_member(self.redirect, Redirect, "redirect")
+        check_member(self.loss, LossScope, "loss")
         fractions = (("read_fraction", self.read_fraction), ("write_fraction", self.write_fraction))
         for field, share in fractions:
             if number(share, field, minimum=1 / _DENOMINATOR) > 1:
@@ -128,12 +128,12 @@ class StoreRules:
             if count is None and optional:
                 continue
             object.__setattr__(self, field, checks.whole(count, field, minimum=least))
-        if self.loss is Loss.REGION and self.failures != 1:
+        if self.loss is LossScope.REGION and self.failures != 1:
             raise InputError(
                 "only one region is lost at a time",
                 field="failures",
                 value=self.failures,
-                expected="1 with Loss.REGION",
+                expected="1 with LossScope.REGION",
             )
 
     @property

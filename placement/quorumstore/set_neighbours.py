@@ -6,10 +6,10 @@ import numpy as np
 
 from placement.checks import IntArray
 
-__all__ = ["swaps"]
+__all__ = ["swap_neighbours"]
 
 
-def swaps(replicas: tuple[int, ...], sites: int) -> IntArray:
+def swap_neighbours(replicas: tuple[int, ...], sites: int) -> IntArray:
     """All sets that differ from `replicas` in one member; shape (N·(sites − N), N), rows sorted."""
     outside = [site for site in range(sites) if site not in replicas]
     rows = np.array(

@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 from itertools import combinations
 
-from placement.quorumstore import Loss, QuorumProblem, Redirect, Target
+from placement.quorumstore import LossScope, QuorumProblem, Redirect, Target
 
 
 def scenario_matrix(problem: QuorumProblem, lost: tuple[int, ...]) -> list[list[float]]:
@@ -57,7 +57,7 @@ def thresholds(problem, matrix, replicas, read, write):
 
 def losses(problem: QuorumProblem) -> list[tuple[int, ...]]:
     n = len(problem.sites)
-    if problem.rules.loss is Loss.REGION:
+    if problem.rules.loss is LossScope.REGION:
         groups = [
             tuple(i for i in range(n) if problem.regions[i] == region)
             for region in dict.fromkeys(problem.regions)
@@ -78,7 +78,7 @@ def admissible(problem: QuorumProblem, replicas: tuple[int, ...], read: int, wri
         return False
     if rules.distinct_regions and len(set(regions)) < size:
         return False
-    if rules.loss is Loss.REGION:
+    if rules.loss is LossScope.REGION:
         survivors = min(size - regions.count(region) for region in regions)
         survivors = min(survivors, size - 1)
     else:

@@ -13,7 +13,7 @@ from formulations.quorumstore.covering.milp import HighsCovering
 from formulations.quorumstore.covering.model import bill_of
 from formulations.quorumstore.covering.threshold_bisection import solve as bisect
 from formulations.quorumstore.enumeration.enumeration import solve as enumerate_sets
-from placement.quorumstore import Goal, Loss, Target, TrafficPrices, metrics
+from placement.quorumstore import Goal, LossScope, Target, TrafficPrices, metrics
 from placement.status import Status
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import value_and_ties
@@ -76,7 +76,7 @@ def test_rules(seed, method):
     rng = np.random.default_rng([12, seed])
     options = [
         {"failures": 2, "max_replicas": 5},
-        {"loss": Loss.REGION, "max_replicas": 5},
+        {"loss": LossScope.REGION, "max_replicas": 5},
         {"distinct_regions": True},
         {"replicas": 5, "read_quorum": 4, "write_quorum": 3},
     ][seed % 4]

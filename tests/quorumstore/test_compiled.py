@@ -20,7 +20,15 @@ from formulations.quorumstore.enumeration.compiled_store import CompiledStore
 from formulations.quorumstore.enumeration.enumeration import Enumeration, solve
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from placement.errors import InputError
-from placement.quorumstore import Goal, Limits, Loss, QuorumProblem, Redirect, StoreRules, Target
+from placement.quorumstore import (
+    Goal,
+    LossScope,
+    QuorumProblem,
+    Redirect,
+    StoreRules,
+    Target,
+    ThresholdLimits,
+)
 from placement.status import Termination
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.seeds import seeds
@@ -69,7 +77,7 @@ def test_same_plans(seed, sites, failures):
 def test_regions(seed):
     """Regions lost, or kept apart."""
     rng = np.random.default_rng([51, seed])
-    loss = {"loss": Loss.REGION} if seed % 2 else {}
+    loss = {"loss": LossScope.REGION} if seed % 2 else {}
     rules = random_rules(rng, distinct_regions=seed % 3 == 0, max_replicas=6, **loss)
     problem = random_problem(rng, sites=9, rules=rules)
     regions = tuple(rng.choice(["p", "q", "r", "s", "t"], 9))
@@ -146,7 +154,7 @@ def test_malformed_input_is_refused():
         with pytest.raises(ValueError, match=r"rows|range"):
             search.probe(np.array(rows), 2, 2)
     with pytest.raises(ValueError, match="no such"):
-        search.sets((3, 2, 2), 7, Limits())
+        search.sets((3, 2, 2), 7, ThresholdLimits())
 
 
 def test_choice_of_kernel(monkeypatch):

@@ -13,18 +13,18 @@ from formulations.quorumstore.covering.cpsat import CpSatCovering
 from formulations.quorumstore.covering.milp import HighsCovering
 from formulations.quorumstore.covering.model import covering_model, relaxed_model
 from formulations.quorumstore.covering.reduction import Reduced, reduce_model
-from formulations.quorumstore.covering.start_by_swaps import improved, started
+from formulations.quorumstore.covering.start_by_swaps import improve_by_swaps, start_configuration
 from formulations.quorumstore.covering.threshold_bisection import solve as bisect
 from formulations.quorumstore.covering.threshold_bisection import threshold_values
 from formulations.quorumstore.enumeration.enumeration import solve as enumerate_sets
 from placement.quorumstore import (
     Goal,
-    Limits,
     QuorumConfiguration,
     QuorumProblem,
     Redirect,
     StoreRules,
     Target,
+    ThresholdLimits,
     metrics,
 )
 from tests.quorumstore import referee
@@ -45,7 +45,7 @@ def questions(problem, rng, count):
         normal = [min(limit, float(rng.choice(values))) for limit in worst]
         if rng.integers(2):
             normal = worst
-        yield pair, Limits(*normal, *worst)
+        yield pair, ThresholdLimits(*normal, *worst)
 
 
 def answers(problem, pair, limits):
@@ -171,8 +171,10 @@ def test_solvers(seed, method):
 @pytest.mark.parametrize("seed", seeds(8, 40))
 def test_bisection_without_swaps(seed, monkeypatch):
     """The proof does not lean on the incumbent: the same optimum when questions find everything."""
-    monkeypatch.setattr(bisection, "started", lambda *_: None)
-    monkeypatch.setattr(bisection, "improved", lambda problem, goal, caps, found, deadline: found)
+    monkeypatch.setattr(bisection, "start_configuration", lambda *_: None)
+    monkeypatch.setattr(
+        bisection, "improve_by_swaps", lambda problem, goal, caps, found, deadline: found
+    )
     problem = random_problem(np.random.default_rng([75, seed]), sites=6)
     plan, truth = bisect(problem, CpSatCovering()), enumerate_sets(problem)
     assert (plan.status, plan.value, plan.bound) == (truth.status, truth.value, truth.bound)
@@ -188,7 +190,7 @@ def test_swaps(seed):
     bound = float(rng.choice(threshold_values(problem)))
     problem = problem.with_goal(Goal([Target.THRESHOLD, Target.READS][seed % 2], read_bound=bound))
     goal, contingency = problem.goal, problem.rules.contingency
-    best = started(problem, goal)
+    best = start_configuration(problem, goal)
     optimum = enumerate_sets(problem)
     if best is not None:
         figures = metrics(problem, [best.replicas], best.read, best.write)
@@ -197,15 +199,15 @@ def test_swaps(seed):
     total, read, write = problem.pairs[-1]
     start = QuorumConfiguration(tuple(range(total)), read, write)
     before = metrics(problem, [start.replicas], read, write)
-    caps = Limits(*(float(one[0]) for one in (before.normal_read, before.normal_write)))
-    found = improved(problem, goal, caps, start)
+    caps = ThresholdLimits(*(float(one[0]) for one in (before.normal_read, before.normal_write)))
+    found = improve_by_swaps(problem, goal, caps, start)
     after = metrics(problem, [found.replicas], read, write)
     assert len(set(found.replicas)) == total
     if math.isfinite(goal.values(before, contingency)[0]):
         assert caps.kept(after)[0]
         assert goal.values(after, contingency)[0] <= goal.values(before, contingency)[0]
-        assert improved(problem, goal, caps, found) == found
-    assert improved(problem, goal, caps, start, deadline=-math.inf) == start
+        assert improve_by_swaps(problem, goal, caps, found) == found
+    assert improve_by_swaps(problem, goal, caps, start, deadline=-math.inf) == start
 
 
 @pytest.mark.parametrize("seed", [895, 5079, 5841, 7802, 9926, 14188, 14700, 14872, *range(40)])
@@ -229,7 +231,7 @@ def test_moved_clients_hinder_replacements(seed):
     )
     problem = QuorumProblem(rtt, reads, [0] * n, rules=rules)
     limit = float(rng.choice([10.0, 20.0, 30.0])) + 10.0 * (seed % 2)
-    limits = Limits(*[limit] * 4)
+    limits = ThresholdLimits(*[limit] * 4)
     truth = answers(problem, (3, 2, 2), limits)
     left = answers_of_reduced(reduce_model(covering_model(problem, 3, 2, 2, limits)), 3)
     assert left <= truth

@@ -12,15 +12,15 @@ from formulations.quorumstore.covering.model import scenario_rtt
 from formulations.quorumstore.enumeration import screening as misses_module
 from formulations.quorumstore.enumeration.compiled_search import CompiledSearch, compiled_available
 from formulations.quorumstore.enumeration.compiled_store import CompiledStore
-from formulations.quorumstore.enumeration.nearest_sites import Geometry
-from formulations.quorumstore.enumeration.prefix_tree import descend, passing
-from formulations.quorumstore.enumeration.screening import Screen, Weights
+from formulations.quorumstore.enumeration.nearest_sites import NearestSites
+from formulations.quorumstore.enumeration.prefix_tree import passing, passing_sets
+from formulations.quorumstore.enumeration.screening import RequestWeights, Screen
 from placement.quorumstore import (
-    Limits,
-    Loss,
+    LossScope,
     QuorumProblem,
     Redirect,
     StoreRules,
+    ThresholdLimits,
     loss_thresholds,
     metrics,
 )
@@ -36,10 +36,10 @@ def screens(rng, monkeypatch):
     problem = random_problem(rng, sites=8, rules=rules)
     values = np.unique(problem.rtt)
     normal, worst = np.sort(rng.choice(values, 2))
-    limits = Limits(normal, normal, worst, worst)
+    limits = ThresholdLimits(normal, normal, worst, worst)
     lost = failures if rules.contingency else 0
-    weights = Weights.of(problem)
-    moved = Geometry.of(problem).moved_rtt if problem.redirects else None
+    weights = RequestWeights.of(problem)
+    moved = NearestSites.of(problem).moved_rtt if problem.redirects else None
     for pair in problem.pairs:
         screen = Screen.of(problem, weights, pair, limits, failures=lost, moved=moved)
         yield problem, limits, pair, screen
@@ -61,7 +61,7 @@ def test_nothing_is_lost_and_order_is_kept(seed, monkeypatch):
     rng = np.random.default_rng([20, seed])
     for problem, limits, pair, screen in screens(rng, monkeypatch):
         every, kept = obeying(problem, limits, pair)
-        found = [tuple(row) for sets in descend(problem, screen) for row in sets.tolist()]
+        found = [tuple(row) for sets in passing_sets(problem, screen) for row in sets.tolist()]
         assert found == sorted(set(found))
         assert {tuple(row) for row in every[kept].tolist()} <= set(found)
         # Complete sets pass on their own iff they pass as leaves of the tree.
@@ -77,8 +77,8 @@ def test_without_redirection_the_screen_is_exact(seed, monkeypatch):
     rules = StoreRules(bool(seed % 2), redirect=Redirect.KEEP, read_fraction=0.7, max_replicas=5)
     problem = random_problem(rng, sites=8, rules=rules)
     worst = float(rng.choice(np.unique(problem.rtt)))
-    limits = Limits(worst, worst, worst, worst)
-    weights = Weights.of(problem)
+    limits = ThresholdLimits(worst, worst, worst, worst)
+    weights = RequestWeights.of(problem)
     for pair in problem.pairs:
         screen = Screen.of(problem, weights, pair, limits, failures=seed % 2)
         every, kept = obeying(problem, limits, pair)
@@ -100,11 +100,11 @@ def test_clients_of_several_lost_sites_escape_together():
     rtt[4, 5], rtt[4, 3], rtt[4, 6] = 5.0, 6.0, 7.0
     rules = StoreRules(True, redirect=Redirect.CLOSEST, failures=2, replicas=5)
     problem = QuorumProblem(rtt, [2, 2, 2, 3, 51, 0, 0], [0] * 7, rules=rules)
-    limits, pair = Limits(10.0, 10.0, 10.0, 10.0), (5, 3, 3)
+    limits, pair = ThresholdLimits(10.0, 10.0, 10.0, 10.0), (5, 3, 3)
     every, kept = obeying(problem, limits, pair)
     assert every[kept][0].tolist() == [0, 1, 2, 3, 4]
-    moved = Geometry.of(problem).moved_rtt
-    screen = Screen.of(problem, Weights.of(problem), pair, limits, failures=2, moved=moved)
+    moved = NearestSites.of(problem).moved_rtt
+    screen = Screen.of(problem, RequestWeights.of(problem), pair, limits, failures=2, moved=moved)
     assert set(np.flatnonzero(kept)) <= set(passing(screen, every))
     if compiled_available():
         assert listed(problem, pair, limits) == every[kept].tolist()
@@ -118,7 +118,7 @@ def test_the_kernel_lists_exactly_what_obeys(seed):
     failures = 1 + seed % 3
     fixed = {"failures": failures, "max_replicas": 2 * failures + 2}
     if seed % 6 == 3:
-        fixed = {"loss": Loss.REGION, "distinct_regions": bool(rng.integers(2))}
+        fixed = {"loss": LossScope.REGION, "distinct_regions": bool(rng.integers(2))}
     problem = random_problem(rng, sites=8, rules=random_rules(rng, **fixed))
     if seed % 6 == 3:
         regions = tuple(rng.choice(["x", "y", "z", "u"], 8))
@@ -133,7 +133,9 @@ def test_the_kernel_lists_exactly_what_obeys(seed):
             figures.worst_read,
             figures.worst_write,
         )
-        limits = Limits(*(float(np.quantile(one, 0.7, method="nearest")) for one in columns))
+        limits = ThresholdLimits(
+            *(float(np.quantile(one, 0.7, method="nearest")) for one in columns)
+        )
         kept = problem.admissible(every, max(pair[1:])) & np.all(
             [one <= limit for one, limit in zip(columns, dataclasses.astuple(limits), strict=True)],
             axis=0,
@@ -164,7 +166,7 @@ def test_latency_after_redirection(seed):
     """Rows of the geometry are those of the scenario in which the client's own site is lost."""
     rng = np.random.default_rng([22, seed])
     problem = random_problem(rng, rules=random_rules(rng, contingency=True))
-    moved = Geometry.of(problem).moved_rtt
+    moved = NearestSites.of(problem).moved_rtt
     for site in range(len(problem.sites)):
         truth = scenario_rtt(problem, (site,))[site]
         kept = np.isfinite(truth)

@@ -17,7 +17,7 @@ from formulations.quorumstore.enumeration.enumeration import Enumeration, solve
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from placement.quorumstore import (
     Goal,
-    Loss,
+    LossScope,
     Metrics,
     QuorumProblem,
     Redirect,
@@ -106,7 +106,7 @@ def test_rules(seed):
         {"failures": 0, "max_replicas": 3},
         {
             "distinct_regions": bool(rng.integers(2)),
-            "loss": [Loss.SITE, Loss.REGION][seed % 4 // 2],
+            "loss": [LossScope.SITE, LossScope.REGION][seed % 4 // 2],
         },
     ][kind]
     problem = random_problem(rng, sites=6, rules=random_rules(rng, **options))

@@ -15,7 +15,7 @@ from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from formulations.quorumstore.unreachable_bounds import explain
 from placement.quorumstore import (
     Goal,
-    Loss,
+    LossScope,
     QuorumProblem,
     StoreRules,
     Target,
@@ -67,7 +67,7 @@ def test_regions():
     base = problem(StoreRules(distinct_regions=True))
     base = dataclasses.replace(base, regions=("x", "x", "x", "y", "y", "y"))
     assert "2 regions then hold at most 2 of the 3" in " ".join(solve(base).reasons)
-    lost = dataclasses.replace(base, rules=StoreRules(loss=Loss.REGION))
+    lost = dataclasses.replace(base, rules=StoreRules(loss=LossScope.REGION))
     assert "may share a region" in solve(lost).reasons[0]
 
 
@@ -88,7 +88,7 @@ def test_reasons_are_complete():
             write_quorum=write,
             failures=failures,
             distinct_regions=regional == 1,
-            loss=Loss.REGION if regional == 2 else Loss.SITE,
+            loss=LossScope.REGION if regional == 2 else LossScope.SITE,
         )
         asked = problem(rules, sites=5, regions=regions)
         possible = next(every_configuration(asked), None) is not None

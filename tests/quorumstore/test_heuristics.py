@@ -17,8 +17,15 @@ from heuristics.quorumstore import (
     weighted_medians,
 )
 from placement.errors import InputError
-from placement.quorumstore import Goal, Loss, QuorumProblem, StoreRules, Target, everywhere_bound
-from placement.quorumstore.set_neighbours import swaps
+from placement.quorumstore import (
+    Goal,
+    LossScope,
+    QuorumProblem,
+    StoreRules,
+    Target,
+    full_replication_bound,
+)
+from placement.quorumstore.set_neighbours import swap_neighbours
 from placement.status import Status, Termination
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.seeds import seeds
@@ -35,7 +42,7 @@ def test_never_better_than_the_optimum(seed):
     rng = np.random.default_rng([30, seed])
     rules = random_rules(rng)
     if seed % 5 == 0:
-        rules = random_rules(rng, loss=Loss.REGION, distinct_regions=bool(seed % 2))
+        rules = random_rules(rng, loss=LossScope.REGION, distinct_regions=bool(seed % 2))
     problem = random_problem(rng, sites=6, rules=rules)
     target = list(Target)[seed % 4]
     problem = problem.with_goal(Goal(target, read_weight=2.0))
@@ -77,7 +84,7 @@ def test_no_single_swap_improves():
     found = plan.configuration
     from placement.quorumstore import metrics
 
-    around = metrics(problem, swaps(found.replicas, 14), found.read, found.write)
+    around = metrics(problem, swap_neighbours(found.replicas, 14), found.read, found.write)
     assert plan.value <= problem.goal.values(around, True).min()
 
 
@@ -116,4 +123,4 @@ def test_baselines():
     optimum = solve(problem)
     for plan in (busiest_sites(problem), home_and_nearest(problem), weighted_medians(problem)):
         assert plan.value >= optimum.value
-        assert plan.bound == everywhere_bound(problem)
+        assert plan.bound == full_replication_bound(problem)

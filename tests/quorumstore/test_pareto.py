@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from formulations.quorumstore import Method, pareto_front, place
+from formulations.quorumstore import QuorumMethod, pareto_front, place
 from formulations.quorumstore.covering.cpsat import CpSatCovering
 from formulations.quorumstore.covering.threshold_bisection import solve as bisect
 from placement.quorumstore import Goal, StoreRules, Target
@@ -65,4 +65,4 @@ def test_weighted_optimum_lies_on_the_front(seed):
     weighted = problem.with_goal(Goal(Target.WEIGHTED, read_weight=3.0, write_weight=1.0))
     front = pareto_front(problem)
     best = min(3.0 * point.read_threshold + point.write_threshold for point in front)
-    assert place(weighted, Method.ENUMERATION).value == best
+    assert place(weighted, QuorumMethod.ENUMERATION).value == best

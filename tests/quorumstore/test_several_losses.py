@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from placement.quorumstore import Loss, Redirect, loss_thresholds, metrics
+from placement.quorumstore import LossScope, Redirect, loss_thresholds, metrics
 from placement.quorumstore import latency as latency_module
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import scenario_matrix, thresholds
@@ -20,7 +20,7 @@ def test_every_scenario_by_the_definition(seed, monkeypatch):
     """Pairs, triples and regions lost: each scenario as its latency matrix says, in any slices."""
     monkeypatch.setattr(latency_module, "_CELLS", int(10 ** (seed % 3 * 3)))
     rng = np.random.default_rng([31, seed])
-    fixed = {"failures": 2 + seed % 2} if seed % 5 else {"loss": Loss.REGION}
+    fixed = {"failures": 2 + seed % 2} if seed % 5 else {"loss": LossScope.REGION}
     rules = random_rules(rng, contingency=True, redirect=list(Redirect)[seed % 3], **fixed)
     problem = random_problem(rng, sites=6, rules=rules)
     regions = tuple(rng.choice(["x", "y", "z"], 6))

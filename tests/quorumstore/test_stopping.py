@@ -8,27 +8,32 @@ import math
 import numpy as np
 import pytest
 
-from formulations.quorumstore import Method, pareto_front, place
+from formulations.quorumstore import QuorumMethod, pareto_front, place
 from formulations.quorumstore import one_key as entry_module
 from formulations.quorumstore.covering.cpsat import CpSatCovering
 from formulations.quorumstore.covering.milp import HighsCovering
-from formulations.quorumstore.covering.model import Cover, CoveringModel, Demand, covering_model
+from formulations.quorumstore.covering.model import (
+    Cover,
+    CoverDemand,
+    CoveringModel,
+    covering_model,
+)
 from formulations.quorumstore.covering.threshold_bisection import Bisection
 from formulations.quorumstore.covering.threshold_bisection import solve as bisect
 from formulations.quorumstore.enumeration.compiled_search import CompiledSearch
 from formulations.quorumstore.enumeration.enumeration import Enumeration, solve
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
-from formulations.quorumstore.enumeration.set_search import Search
+from formulations.quorumstore.enumeration.set_search import SetSearch
 from formulations.quorumstore.keys.key_rows import solve_batch
 from placement.errors import InputError, LimitError, SolverError, UnsupportedError
 from placement.model.instance import Instance
 from placement.quorumstore import (
     Goal,
-    Limits,
     QuorumProblem,
     Redirect,
     StoreRules,
     Target,
+    ThresholdLimits,
     from_instance,
     message_prices,
     metrics,
@@ -82,7 +87,7 @@ def test_enumeration_interrupted(monkeypatch):
     """Ctrl-C before any of the looks: the best so far, with a valid bound."""
     problem = key()
     optimum = solve(problem).value
-    looked = Search._look
+    looked = SetSearch._look
     calls, allowed = 0, math.inf
 
     def interrupted(self, *arguments):
@@ -92,7 +97,7 @@ def test_enumeration_interrupted(monkeypatch):
             raise KeyboardInterrupt
         looked(self, *arguments)
 
-    monkeypatch.setattr(Search, "_look", interrupted)
+    monkeypatch.setattr(SetSearch, "_look", interrupted)
     Enumeration(SetTables.of(problem), "numpy").solve(problem)
     total = calls
     assert total > 1
@@ -118,14 +123,14 @@ def test_false_infeasible_is_confirmed(monkeypatch):
     covering = HighsCovering()
     plan = solve(problem)
     pair = (plan.configuration.size, plan.read_quorum, plan.write_quorum)
-    found = covering(covering_model(problem, *pair, Limits(*[plan.value] * 4)))
+    found = covering(covering_model(problem, *pair, ThresholdLimits(*[plan.value] * 4)))
     assert metrics(problem, [found], *pair[1:]).worst_read[0] <= plan.value
     assert "infeasible" in covering.notes[0]
 
 
 def test_wrong_point_is_decided_by_cpsat(monkeypatch):
     """A point that fails the exact check is not believed."""
-    model = CoveringModel(4, 2, (Cover((2, 3), 2),), (Demand(((0, 5),), 5),), ())
+    model = CoveringModel(4, 2, (Cover((2, 3), 2),), (CoverDemand(((0, 5),), 5),), ())
     monkeypatch.setattr(HighsCovering, "_ask", lambda *_: (0, 1))
     covering = HighsCovering()
     assert covering(model) == (2, 3)
@@ -150,8 +155,8 @@ def test_covering_model_is_feasible_exactly_at_the_optimum():
     plan = solve(problem)
     total, read, write = plan.configuration.size, plan.read_quorum, plan.write_quorum
     for covering in (HighsCovering(presolve=False), CpSatCovering(workers=1, seed=3)):
-        at = Limits(*[plan.value] * 4)
-        below = Limits(*[float(np.nextafter(plan.value, 0))] * 4)
+        at = ThresholdLimits(*[plan.value] * 4)
+        below = ThresholdLimits(*[float(np.nextafter(plan.value, 0))] * 4)
         assert covering(covering_model(problem, total, read, write, at)) is not None
         assert covering(covering_model(problem, total, read, write, below)) is None
 
@@ -159,7 +164,7 @@ def test_covering_model_is_feasible_exactly_at_the_optimum():
 def test_rows_are_shared_between_scenarios():
     """P7: losses outside a client's ball add no variable."""
     problem = key(sites=10)
-    model = covering_model(problem, 3, 2, 2, Limits(*[60.0] * 4))
+    model = covering_model(problem, 3, 2, 2, ThresholdLimits(*[60.0] * 4))
     naive = 11 * 10
     assert len(model.covers) < naive / 2
     assert len(set(model.covers)) == len(model.covers)
@@ -168,7 +173,7 @@ def test_rows_are_shared_between_scenarios():
 def test_methods_agree_through_the_one_door():
     """All exact methods, one value."""
     problem = random_problem(np.random.default_rng(61), sites=5, rules=StoreRules(True))
-    values = {place(problem, method).value for method in Method}
+    values = {place(problem, method).value for method in QuorumMethod}
     assert len(values) == 1
 
 
@@ -197,16 +202,18 @@ def test_automatic_choice(monkeypatch):
         goal=Goal(Target.COST),
     )
     assert place(priced).method == "enumeration"
-    assert place(priced, Method.MILP).value == place(priced).value
+    assert place(priced, QuorumMethod.MILP).value == place(priced).value
     everything = Goal(Target.WEIGHTED, normal_weight=1.0, worst_weight=1.0)
     with pytest.raises(UnsupportedError, match="enumeration"):
-        place(dataclasses.replace(problem, rules=StoreRules(True), goal=everything), Method.MILP)
+        place(
+            dataclasses.replace(problem, rules=StoreRules(True), goal=everything), QuorumMethod.MILP
+        )
 
 
 def test_infeasible_plans_carry_reasons():
     """The door explains bounds that cannot be met, whatever the method."""
     problem = key().with_goal(Goal(read_bound=1.0))
-    for method in (Method.ENUMERATION, Method.CP_SAT, Method.MILP):
+    for method in (QuorumMethod.ENUMERATION, QuorumMethod.CP_SAT, QuorumMethod.MILP):
         plan = place(problem, method)
         assert plan.status is Status.INFEASIBLE
         assert "the least any replica set reaches" in plan.reasons[0]
@@ -287,7 +294,7 @@ def test_interrupted_key_is_no_answer_for_a_table(monkeypatch):
     def interrupted(self, *arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Search, "run", interrupted)
+    monkeypatch.setattr(SetSearch, "run", interrupted)
     monkeypatch.setattr(CompiledSearch, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         solve_batch(problem, problem.reads[np.newaxis], problem.writes[np.newaxis])

@@ -40,13 +40,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from placement.checks import FloatArray
-from placement.quorumstore import Limits, Loss, QuorumProblem, Redirect
+from placement.quorumstore import LossScope, QuorumProblem, Redirect, ThresholdLimits
 
 __all__ = [
     "Bill",
     "Cover",
+    "CoverDemand",
     "CoveringModel",
-    "Demand",
     "Routed",
     "bill_of",
     "covering_model",
@@ -64,7 +64,7 @@ class Cover:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class CoverDemand:
     """Σ count · y over `terms` (index of a cover, count) is at least `needed`.
 
     With `lost` only for replica sets that hold this site.
@@ -138,7 +138,7 @@ class CoveringModel:
     sites: int
     replicas: int
     covers: tuple[Cover, ...]
-    demands: tuple[Demand, ...]
+    demands: tuple[CoverDemand, ...]
     caps: tuple[tuple[tuple[int, ...], int], ...]
     bill: Bill | None = None
     budget: float = math.inf
@@ -195,7 +195,7 @@ def covering_model(
     replicas: int,
     read: int,
     write: int,
-    limits: Limits,
+    limits: ThresholdLimits,
     budget: float = math.inf,
     excluded: tuple[tuple[int, ...], ...] = (),
 ) -> CoveringModel:
@@ -243,7 +243,7 @@ def covering_model(
 
 
 def relaxed_model(
-    problem: QuorumProblem, replicas: int, read: int, write: int, limits: Limits
+    problem: QuorumProblem, replicas: int, read: int, write: int, limits: ThresholdLimits
 ) -> CoveringModel | None:
     """Describe a question that is answered by every answer of :func:`covering_model`, but simpler.
 
@@ -278,7 +278,7 @@ def relaxed_model(
 
 
 def _single_sites(problem: QuorumProblem) -> bool:
-    return problem.rules.loss is Loss.SITE and problem.rules.failures == 1
+    return problem.rules.loss is LossScope.SITE and problem.rules.failures == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ class _Side:
         return list(self.counts)
 
 
-def _sides(problem: QuorumProblem, read: int, write: int, limits: Limits) -> list[_Side]:
+def _sides(problem: QuorumProblem, read: int, write: int, limits: ThresholdLimits) -> list[_Side]:
     """Return the sides that need anything to be in time."""
     found = []
     for quorum, requests, needed, normal, worst in (
@@ -322,7 +322,7 @@ class _Rows:
     """Covers and demands, each once."""
 
     covers: dict[Cover, int] = field(default_factory=dict)
-    demands: dict[Demand, None] = field(default_factory=dict)
+    demands: dict[CoverDemand, None] = field(default_factory=dict)
 
     def add(self, wanted: Iterable[_Wanted], needed: int, lost: int | None = None) -> None:
         """Add "at least `needed` requests of these are in time"."""
@@ -332,7 +332,7 @@ class _Rows:
                 continue  # y = 0
             index = self.covers.setdefault(Cover(ball, quorum), len(self.covers))
             terms[index] = terms.get(index, 0) + count
-        self.demands[Demand(tuple(sorted(terms.items())), needed, lost)] = None
+        self.demands[CoverDemand(tuple(sorted(terms.items())), needed, lost)] = None
 
 
 def _balls(rtt: FloatArray, clients: list[int], limit: float) -> dict[int, tuple[int, ...]]:

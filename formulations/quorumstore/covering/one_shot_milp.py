@@ -25,10 +25,10 @@ from formulations.quorumstore.covering.threshold_bisection import threshold_valu
 from placement.errors import LimitError, SolverError, UnsupportedError
 from placement.quorumstore import (
     Goal,
-    Limits,
     QuorumConfiguration,
     QuorumPlan,
     QuorumProblem,
+    ThresholdLimits,
     structural_reasons,
 )
 
@@ -211,7 +211,7 @@ def _add_caps(mip: Any, problem: QuorumProblem, pair: tuple[int, int, int] | Non
     pairs = problem.pairs if pair is None else (pair,)
     caps: dict[tuple[int, ...], dict[int, int]] = {}
     for k, (total, read, write) in enumerate(pairs):
-        for members, cap in covering_model(problem, total, read, write, Limits()).caps:
+        for members, cap in covering_model(problem, total, read, write, ThresholdLimits()).caps:
             caps.setdefault(members, {})[k] = cap
     for members, by_pair in caps.items():
         limit: Any = by_pair.get(0, len(members))

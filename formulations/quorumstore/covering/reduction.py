@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 
 from formulations.quorumstore.covering.model import CoveringModel
 
-__all__ = ["Reduced", "Row", "Step", "reduce_model"]
+__all__ = ["Reduced", "ReductionStep", "Row", "reduce_model"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReductionStep:
     """y of this index = 1 needs at least `quorum` replicas in the ball."""
 
     quorum: int
@@ -69,7 +69,7 @@ class Reduced:
     open: tuple[int, ...] = ()
     held: tuple[int, ...] = ()
     required: tuple[tuple[tuple[int, ...], int], ...] = ()
-    ladders: tuple[tuple[tuple[int, ...], tuple[Step, ...]], ...] = ()
+    ladders: tuple[tuple[tuple[int, ...], tuple[ReductionStep, ...]], ...] = ()
     rows: tuple[Row, ...] = ()
     ahead: tuple[tuple[int, int], ...] = ()
 
@@ -232,7 +232,7 @@ class _Reduction:
                 self._shut(1 << site)
 
     def _result(self) -> Reduced:
-        ladders: dict[int, list[Step]] = {}
+        ladders: dict[int, list[ReductionStep]] = {}
         place: dict[int, int] = {}
         used = sorted({index for demand in self.demands for index in demand.terms})
         merged: dict[tuple[int, int], int] = {}
@@ -241,7 +241,7 @@ class _Reduction:
             key = (self.balls[index] & self.open, self.quorums[index])
             if key not in merged:
                 merged[key] = len(merged)
-                ladders.setdefault(key[0], []).append(Step(key[1], merged[key]))
+                ladders.setdefault(key[0], []).append(ReductionStep(key[1], merged[key]))
             place[index] = merged[key]
         rows: dict[Row, None] = {}
         for demand in self.demands:

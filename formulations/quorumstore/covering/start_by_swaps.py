@@ -13,21 +13,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.checks import FloatArray, IntArray
-from placement.quorumstore import Goal, Limits, Metrics, QuorumConfiguration, QuorumProblem, metrics
+from placement.quorumstore import (
+    Goal,
+    Metrics,
+    QuorumConfiguration,
+    QuorumProblem,
+    ThresholdLimits,
+    metrics,
+)
 from placement.quorumstore.goal import second_key
-from placement.quorumstore.set_neighbours import swaps
+from placement.quorumstore.set_neighbours import swap_neighbours
 
-__all__ = ["improved", "started"]
+__all__ = ["improve_by_swaps", "start_configuration"]
 
 _BATCH = 2_000
 """Sets times scenarios evaluated at once."""
 
 
 @dataclass(slots=True)
-class _Judge:
+class _SwapEvaluator:
     problem: QuorumProblem
     goal: Goal
-    caps: Limits
+    caps: ThresholdLimits
     deadline: float
 
     def best(
@@ -66,10 +73,10 @@ class _Judge:
         return [*keys, worst, normal, figures.normal_read + figures.normal_write, figures.mean]
 
 
-def improved(
+def improve_by_swaps(
     problem: QuorumProblem,
     goal: Goal,
-    caps: Limits,
+    caps: ThresholdLimits,
     start: QuorumConfiguration,
     deadline: float = math.inf,
 ) -> QuorumConfiguration:
@@ -88,14 +95,14 @@ def improved(
     -----
     A round evaluates N·(n − N) sets.
     """
-    judge = _Judge(problem, goal, caps, deadline)
+    judge = _SwapEvaluator(problem, goal, caps, deadline)
     read, write = start.read, start.write
     replicas = start.replicas
     try:
         found = judge.best(np.array([replicas], dtype=np.intp), read, write)
         while found is not None:
             rank, replicas = found
-            rows = swaps(replicas, len(problem.sites))
+            rows = swap_neighbours(replicas, len(problem.sites))
             found = judge.best(rows, read, write) if len(rows) else None
             if found is not None and not found[0] < rank:
                 break
@@ -104,7 +111,7 @@ def improved(
     return QuorumConfiguration(replicas, read, write)
 
 
-def started(
+def start_configuration(
     problem: QuorumProblem, goal: Goal, deadline: float = math.inf
 ) -> QuorumConfiguration | None:
     """Return a good configuration under every rule and bound, or None when none was met.
@@ -115,7 +122,7 @@ def started(
     best, value = None, math.inf
     demand = problem.reads + problem.writes
     count = len(problem.sites)
-    judge = _Judge(problem, goal, Limits(), deadline)
+    judge = _SwapEvaluator(problem, goal, ThresholdLimits(), deadline)
     for total, read, write in problem.pairs:
         busiest = np.sort(np.argsort(-demand, kind="stable")[:total])[np.newaxis]
         steps = np.arange(total) * (count // total)
@@ -128,7 +135,7 @@ def started(
             if found is None:
                 continue
             start = QuorumConfiguration(found[1], read, write)
-            start = improved(problem, goal, Limits(), start, deadline)
+            start = improve_by_swaps(problem, goal, ThresholdLimits(), start, deadline)
             figures = metrics(problem, [start.replicas], read, write)
             here = float(goal.values(figures, problem.rules.contingency)[0])
             if here < value:

@@ -34,27 +34,27 @@ from formulations.quorumstore.covering.model import (
     relaxed_model,
     scenario_rtt,
 )
-from formulations.quorumstore.covering.start_by_swaps import improved, started
+from formulations.quorumstore.covering.start_by_swaps import improve_by_swaps, start_configuration
 from placement.checks import FloatArray
 from placement.errors import SolverError
 from placement.quorumstore import (
     Goal,
-    Limits,
     QuorumConfiguration,
     QuorumPlan,
     QuorumProblem,
     Target,
+    ThresholdLimits,
     metrics,
     stages,
     structural_reasons,
 )
-from placement.quorumstore.lower_bound import everywhere_bound
+from placement.quorumstore.lower_bound import full_replication_bound
 from placement.status import Termination, least_bound
 
 _ROUNDING = 1e-9
 """Relative difference up to which a solver's cost may miss the evaluator's."""
 
-__all__ = ["Bisection", "Covering", "Step", "solve", "threshold_values"]
+__all__ = ["Bisection", "Covering", "ThresholdStep", "solve", "threshold_values"]
 
 
 class Covering(Protocol):
@@ -90,7 +90,7 @@ def threshold_values(problem: QuorumProblem) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ThresholdStep:
     """Outcome of one minimisation: configuration (or None), its value, the proven bound."""
 
     configuration: QuorumConfiguration | None
@@ -129,9 +129,9 @@ class Bisection:
     def minimise(
         self,
         goal: Goal,
-        caps: Limits = Limits(),  # noqa: B008 - frozen, and the same as no limits
+        caps: ThresholdLimits = ThresholdLimits(),  # noqa: B008 - frozen, and the same as no limits
         start: QuorumConfiguration | None = None,
-    ) -> Step:
+    ) -> ThresholdStep:
         """Return the least value of a monotone `goal` under `caps`, with its proof.
 
         Parameters
@@ -161,7 +161,7 @@ class Bisection:
                         low, stride = step + 1, 1
                         open_steps[pair] = low
                     else:
-                        best = improved(self.problem, goal, caps, found, self.deadline)
+                        best = improve_by_swaps(self.problem, goal, caps, found, self.deadline)
                         value = self.value(goal, best)
                         high, stride = self._step(value), 2 * stride
         except TimeoutError:
@@ -172,7 +172,7 @@ class Bisection:
         bound = float(self.values[refuted]) if refuted < len(self.values) else math.inf
         if self.termination is Termination.FINISHED or bound > value:
             bound = value
-        return Step(best, value, bound)
+        return ThresholdStep(best, value, bound)
 
     def _step(self, value: float) -> int:
         """Index of `value`; one past the end while there is no incumbent."""
@@ -180,7 +180,7 @@ class Bisection:
 
     def _first_step(self, goal: Goal, pair: tuple[int, int, int]) -> int:
         """Step of a lower bound: the value if every site held a replica."""
-        return self._step(everywhere_bound(self.problem, goal, pair))
+        return self._step(full_replication_bound(self.problem, goal, pair))
 
     def value(self, goal: Goal, found: QuorumConfiguration) -> float:
         """Value of a configuration, from the evaluator."""
@@ -188,10 +188,10 @@ class Bisection:
         return float(goal.values(figures, self.problem.rules.contingency)[0])
 
     def _ask(
-        self, goal: Goal, caps: Limits, pair: tuple[int, int, int], value: float
+        self, goal: Goal, caps: ThresholdLimits, pair: tuple[int, int, int], value: float
     ) -> QuorumConfiguration | None:
         total, read, write = pair
-        limits = goal.limits(value, self.problem.rules.contingency).meet(caps)
+        limits = goal.limits(value, self.problem.rules.contingency).tightened(caps)
         simpler = relaxed_model(self.problem, total, read, write, limits)
         if simpler is not None:
             self.questions += 1
@@ -220,7 +220,9 @@ class Bisection:
             # Over budget by less than the solver's tolerance: not this one.
             excluded += (found,)
 
-    def _obeys(self, found: QuorumConfiguration, goal: Goal, caps: Limits, value: float) -> bool:
+    def _obeys(
+        self, found: QuorumConfiguration, goal: Goal, caps: ThresholdLimits, value: float
+    ) -> bool:
         """Whether the evaluator agrees that a configuration keeps within value and caps."""
         figures = metrics(self.problem, [found.replicas], found.read, found.write)
         contingency = self.problem.rules.contingency
@@ -236,7 +238,7 @@ class Bisection:
         """Cost of a configuration, from the evaluator."""
         return float(metrics(self.problem, [found.replicas], found.read, found.write).cost[0])
 
-    def cheapest(self, goal: Goal) -> Step:
+    def cheapest(self, goal: Goal) -> ThresholdStep:
         """Return the least cost under the bounds of a ``COST`` goal, with its proof.
 
         One covering model per (N, R, W), with the bill for objective.
@@ -260,7 +262,9 @@ class Bisection:
                 here = self.value(goal, configuration)
                 if math.isinf(here) and least <= goal.cost_bound * (1 + _ROUNDING):
                     # Over budget by rounding alone: is there another one within it?
-                    other = self._ask(goal, Limits(), (total, read, write), sys.float_info.max)
+                    other = self._ask(
+                        goal, ThresholdLimits(), (total, read, write), sys.float_info.max
+                    )
                     if other is not None:
                         configuration, here = other, self.value(goal, other)
                 if here < value:
@@ -270,8 +274,8 @@ class Bisection:
         except KeyboardInterrupt:
             self.termination = Termination.INTERRUPTED
         if self.termination is not Termination.FINISHED:
-            return Step(best, value, 0.0)
-        return Step(best, value, min(bound, value) if best is not None else math.inf)
+            return ThresholdStep(best, value, 0.0)
+        return ThresholdStep(best, value, min(bound, value) if best is not None else math.inf)
 
 
 def solve(
@@ -309,7 +313,7 @@ def solve(
     elif not goal.monotone(contingency):
         step = walk_weighted(bisection, goal)
     else:
-        best = started(problem, goal, bisection.deadline)
+        best = start_configuration(problem, goal, bisection.deadline)
         step = _lexicographic(bisection, stages(goal, contingency), best)
     return QuorumPlan.of(
         problem,
@@ -332,15 +336,17 @@ def solve(
 
 def _lexicographic(
     bisection: Bisection, goals: Sequence[Goal], start: QuorumConfiguration | None
-) -> Step:
+) -> ThresholdStep:
     """Minimise the goals one after the other; value and bound are those of the first."""
     contingency = bisection.problem.rules.contingency
     first = bisection.minimise(goals[0], start=start)
-    step, caps = first, Limits()
+    step, caps = first, ThresholdLimits()
     for before, goal in itertools.pairwise(goals):
         if step.configuration is None or bisection.termination is not Termination.FINISHED:
             break
-        caps = caps.meet(before.limits(step.value, contingency))
-        better = improved(bisection.problem, goal, caps, step.configuration, bisection.deadline)
+        caps = caps.tightened(before.limits(step.value, contingency))
+        better = improve_by_swaps(
+            bisection.problem, goal, caps, step.configuration, bisection.deadline
+        )
         step = bisection.minimise(goal, caps, better)
-    return Step(step.configuration, first.value, first.bound)
+    return ThresholdStep(step.configuration, first.value, first.bound)

@@ -13,7 +13,7 @@ int64_t requests_of(const search *x, int side, const word *bits)
 }
 
 /* For each member of the set, the clients for whom it is beyond the limit. */
-static void beyond(search *x, const int *set, int size, int limit)
+static void mark_beyond(search *x, const int *set, int size, int limit)
 {
     for (int b = 0; b < x->balls; b++)
         if (x->ball[b].limit == limit && !x->ball[b].moved) {
@@ -50,7 +50,7 @@ static void at_least(const search *x, int size, int k, word *levels)
 }
 
 /* Whether clients of a lost site lack their quorum where they are redirected. */
-static int lacks(const search *x, const int *set, int size, const int32_t *moved, int limit, int spare)
+static int misses_requests(const search *x, const int *set, int size, const int32_t *moved, int limit, int spare)
 {
     int outside = 0;
     for (int m = 0; m < size; m++)
@@ -60,7 +60,7 @@ static int lacks(const search *x, const int *set, int size, const int32_t *moved
 
 /* The misses of one side once loss `l` has happened stay within its slack. Misses without
    redirection depend only on which replicas are lost; they are kept for none and for one. */
-static int survives(search *x, const int *set, int side, int limit, int l)
+static int survives_loss(search *x, const int *set, int side, int limit, int l)
 {
     const store *s = x->s;
     const quorums *p = &x->pair[x->now];
@@ -102,7 +102,7 @@ static int survives(search *x, const int *set, int side, int limit, int l)
         const int32_t *moved = s->moved + (size_t)s->loss_variant[k] * (size_t)s->sites;
         if (missing[client >> 6] >> (client & 63) & 1)
             missed -= x->count[side][client];
-        if (lacks(x, set, size, moved, limit, size - hit - quorum))
+        if (misses_requests(x, set, size, moved, limit, size - hit - quorum))
             missed += x->count[side][client];
     }
     fine = missed <= x->slack[side];
@@ -121,19 +121,19 @@ static int side_within(search *x, const int *set, int side, const limits *at)
     int normal = at->normal[side];
     if (x->contingency && at->worst[side] < normal)
         normal = at->worst[side];
-    beyond(x, set, size, normal);
+    mark_beyond(x, set, size, normal);
     at_least(x, size, k, levels);
     if (requests_of(x, side, levels + (size_t)(k - 1) * (size_t)x->words) > x->slack[side])
         return 0;
     if (!x->contingency)
         return 1;
     if (normal != at->worst[side])
-        beyond(x, set, size, at->worst[side]);
+        mark_beyond(x, set, size, at->worst[side]);
     memset(x->known, 0, (size_t)size + 2);
     int *order = x->loss_order[side];
     for (int i = 0; i < x->s->losses; i++) {
         int l = order[i];
-        if (!survives(x, set, side, at->worst[side], l)) {
+        if (!survives_loss(x, set, side, at->worst[side], l)) {
             memmove(order + 1, order, (size_t)i * sizeof *order);
             order[0] = l;
             return 0;

@@ -123,7 +123,7 @@ static int keep_row(search *x, const int *set, int size)
     return 1;
 }
 
-static void relimit(search *x, int value)
+static void set_limit(search *x, int value)
 {
     limits_at(x, value, &x->limit);
     screen_build(x);
@@ -162,13 +162,13 @@ static void offer_tie(search *x, const int *set)
     memcpy(x->tie_set, set, (size_t)size * sizeof *set);
     if (cap < x->tie_cap) {
         x->tie_cap = cap;
-        relimit(x, x->best);
+        set_limit(x, x->best);
     } else if (x->settled && better)
         screen_build(x);
 }
 
 /* A set that obeys the conditions: the exact test, and what follows from it. */
-static void leaf(search *x)
+static void test_leaf(search *x)
 {
     const int size = x->pair[x->now].size;
     int *set = x->sorted;
@@ -192,11 +192,11 @@ static void leaf(search *x)
         if (x->best == 0)
             x->stop = 1;
         else
-            relimit(x, x->best - 1);
+            set_limit(x, x->best - 1);
     }
 }
 
-static void rest(search *x)
+static void list_completions(search *x)
 {
     x->since = 0;
     if (x->pause && x->pause(x))
@@ -231,12 +231,12 @@ INLINED void grow(search *x, int length, const int *sites, int count, const int 
         x->nodes += count;
         x->since += count;
         if (x->since > NODES_BETWEEN_PAUSES)
-            rest(x);
+            list_completions(x);
         for (; done + missing <= many && !x->stop && epoch == x->epoch; done++) {
             int region = x->s->region[kept[done]];
             x->path[length] = kept[done];
             if (missing == 1) {
-                leaf(x);
+                test_leaf(x);
                 continue;
             }
             x->level[length + 1] = children + (size_t)done * x->stride;
@@ -293,7 +293,7 @@ int tree_run(search *x, int first)
     }
     rebase(x, length);
     if (length && !x->hopeless && length == x->pair[x->now].size)
-        leaf(x);
+        test_leaf(x);
     else if (x->words == 1)
         grow_one(x, length, order, count);
     else

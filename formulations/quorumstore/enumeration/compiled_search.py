@@ -26,7 +26,7 @@ from formulations.quorumstore.enumeration.compiled_store import CompiledStore
 from formulations.quorumstore.enumeration.set_search import Ties
 from placement.checks import IntArray
 from placement.errors import InputError
-from placement.quorumstore import Goal, Limits, QuorumConfiguration, QuorumProblem
+from placement.quorumstore import Goal, QuorumConfiguration, QuorumProblem, ThresholdLimits
 
 if TYPE_CHECKING:
     from formulations.quorumstore._kernel import _Search
@@ -95,7 +95,7 @@ class CompiledSearch:
     store: CompiledStore
     problem: QuorumProblem
     goal: Goal
-    caps: Limits = field(default_factory=Limits)
+    caps: ThresholdLimits = field(default_factory=ThresholdLimits)
     _search: _Search = field(init=False)
 
     def __post_init__(self) -> None:
@@ -103,8 +103,8 @@ class CompiledSearch:
 
         problem, store = self.problem, self.store
         contingency = problem.rules.contingency
-        loosest = self.goal.limits(math.inf, contingency).meet(self.caps)
-        tightest = self.goal.limits(0.0, contingency).meet(self.caps)
+        loosest = self.goal.limits(math.inf, contingency).tightened(self.caps)
+        tightest = self.goal.limits(0.0, contingency).tightened(self.caps)
         moving = (
             tightest.normal_read < loosest.normal_read,
             tightest.normal_write < loosest.normal_write,
@@ -168,7 +168,7 @@ class CompiledSearch:
         _, read, write = self.store.pairs[pair]
         return QuorumConfiguration(replicas, read, write)
 
-    def sets(self, pair: tuple[int, int, int], first: int, limits: Limits) -> IntArray:
+    def sets(self, pair: tuple[int, int, int], first: int, limits: ThresholdLimits) -> IntArray:
         """All sets of a pair within the limits whose first site is `first`, lexicographically.
 
         Parameters
@@ -192,16 +192,16 @@ class CompiledSearch:
         sets: IntArray = np.frombuffer(found, dtype=np.uint16).reshape(-1, pair[0]).astype(np.intp)
         return sets
 
-    def every(self, pair: tuple[int, int, int], limits: Limits) -> Iterator[IntArray]:
+    def every(self, pair: tuple[int, int, int], limits: ThresholdLimits) -> Iterator[IntArray]:
         """All sets of a pair within the limits, in runs that are not empty."""
         for first in range(len(self.problem.sites) - pair[0] + 1):
             found = self.sets(pair, first, limits)
             if len(found):
                 yield found
 
-    def ties(self, limits: Limits) -> list[Ties]:
+    def ties(self, limits: ThresholdLimits) -> list[Ties]:
         """All configurations within the limits of the incumbent value."""
-        caught = limits.meet(self.caps)
+        caught = limits.tightened(self.caps)
         return [
             Ties(sets, pair[1], pair[2])
             for pair in self.store.pairs

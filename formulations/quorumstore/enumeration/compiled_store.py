@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from formulations.quorumstore.enumeration.screening import miss_steps
 from placement.checks import FloatArray
-from placement.quorumstore import Limits, Loss, QuorumProblem, Redirect
+from placement.quorumstore import LossScope, QuorumProblem, Redirect, ThresholdLimits
 
 if TYPE_CHECKING:
     from formulations.quorumstore._kernel import _Store
@@ -67,7 +67,7 @@ class CompiledStore:
         stacked = np.concatenate([problem.rtt, moves.latency])
         grid, ranks = np.unique(stacked, return_inverse=True)
         ranks = ranks.reshape(stacked.shape).astype(np.int32)
-        single = rules.loss is Loss.SITE
+        single = rules.loss is LossScope.SITE
         failures = rules.failures if single and losses else 0
         sizes = (
             count,
@@ -112,7 +112,7 @@ class CompiledStore:
         """The grid as a list, for look-ups of single values."""
         return [float(value) for value in self.grid]
 
-    def allowed(self, limits: Limits) -> Allowed:
+    def allowed(self, limits: ThresholdLimits) -> Allowed:
         """Limits as numbers of grid values they allow."""
         return (
             bisect_right(self.values, limits.normal_read),

@@ -31,7 +31,7 @@ from formulations.quorumstore.enumeration.compiled_store import CompiledStore
 from formulations.quorumstore.enumeration.exact_tests import Candidates
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from formulations.quorumstore.enumeration.screening import sides_of
-from formulations.quorumstore.enumeration.set_search import Search, Ties
+from formulations.quorumstore.enumeration.set_search import SetSearch, Ties
 from placement.errors import SolverError
 from placement.quorumstore import (
     Metrics,
@@ -40,7 +40,7 @@ from placement.quorumstore import (
     QuorumProblem,
     StoreRules,
     Target,
-    everywhere_bound,
+    full_replication_bound,
     metrics,
     stages,
     structural_reasons,
@@ -108,7 +108,7 @@ class Enumeration:
             found,
             method=METHOD,
             # What has been looked at stands; the rest is bounded by a replica at every site.
-            bound=value if finished else least_bound(value, everywhere_bound(problem)),
+            bound=value if finished else least_bound(value, full_replication_bound(problem)),
             termination=termination,
             seconds=time.perf_counter() - start,
         )
@@ -154,11 +154,11 @@ class Enumeration:
             self.stores[asked] = CompiledStore.of(problem)
         return self.stores[asked]
 
-    def _search(self, problem: QuorumProblem) -> Search:
+    def _search(self, problem: QuorumProblem) -> SetSearch:
         if not self.compiled:
-            return Search(problem, problem.goal, self.tables.geometry)
+            return SetSearch(problem, problem.goal, self.tables.geometry)
         lister = CompiledSearch(self._store(problem), problem, problem.goal)
-        return Search(problem, problem.goal, self.tables.geometry, every=lister.every)
+        return SetSearch(problem, problem.goal, self.tables.geometry, every=lister.every)
 
     def _by_kernel(
         self, problem: QuorumProblem
@@ -203,7 +203,7 @@ class Enumeration:
             ties = search.ties
         return search.value, self._best(problem, ties) if ties else None, termination
 
-    def _second_stage(self, first: Search) -> list[Ties]:
+    def _second_stage(self, first: SetSearch) -> list[Ties]:
         """Cut ties of ``READS`` and ``WRITES`` down by the other side's threshold.
 
         The stage on normal operation is key 3 of the tie rule, which `_best` applies anyway.
@@ -213,12 +213,12 @@ class Enumeration:
         for goal in stages(problem.goal, contingency)[1:]:
             if goal.target is not Target.THRESHOLD and ties:
                 caps = first.goal.limits(first.value, contingency)
-                second = Search(problem, goal, self.tables.geometry, caps)
+                second = SetSearch(problem, goal, self.tables.geometry, caps)
                 second.choose(ties)
                 ties = second.ties
         return ties
 
-    def _warm(self, search: Search | CompiledSearch) -> None:
+    def _warm(self, search: SetSearch | CompiledSearch) -> None:
         """Lower the incumbent with the optimal sets of earlier keys."""
         for total, read, write in search.problem.pairs:
             if total in self.recent:

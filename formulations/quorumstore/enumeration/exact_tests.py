@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from formulations.quorumstore.enumeration.nearest_sites import Geometry, SetBlock
-from formulations.quorumstore.enumeration.screening import Side
+from formulations.quorumstore.enumeration.nearest_sites import NearestSites, SetBlock
+from formulations.quorumstore.enumeration.screening import StoreSide
 from placement.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["Candidates", "RankLimits"]
@@ -48,7 +48,7 @@ class _SideRanks:
         Of a client whose own site is lost but holds no replica; shape (c, m), or None.
     """
 
-    side: Side
+    side: StoreSide
     normal: Ranks
     lost: Ranks | None
     moved: Ranks | None
@@ -135,9 +135,9 @@ class Candidates:
     @classmethod
     def of(
         cls,
-        geometry: Geometry,
+        geometry: NearestSites,
         sets: IntArray,
-        sides: tuple[Side, Side],
+        sides: tuple[StoreSide, StoreSide],
         quorums: tuple[int, int],
         *,
         losses: bool,
@@ -165,7 +165,7 @@ class Candidates:
             self.sets[chosen], _taken(self.reads, chosen), _taken(self.writes, chosen)
         )
 
-    def worst_thresholds(self, geometry: Geometry) -> tuple[FloatArray, FloatArray]:
+    def worst_thresholds(self, geometry: NearestSites) -> tuple[FloatArray, FloatArray]:
         """T_r and T_w in the worst scenario, ms, shape (m,)."""
         values = np.append(geometry.grid, 0.0)
         return (
@@ -173,7 +173,7 @@ class Candidates:
             values[self.writes.worst_threshold(len(geometry.grid))],
         )
 
-    def normal_thresholds(self, geometry: Geometry) -> tuple[FloatArray, FloatArray]:
+    def normal_thresholds(self, geometry: NearestSites) -> tuple[FloatArray, FloatArray]:
         """T_r and T_w in normal operation, ms, shape (m,)."""
         values = np.append(geometry.grid, 0.0)  # rank -1: nothing is needed, threshold 0
         return (
@@ -181,7 +181,7 @@ class Candidates:
             values[self.writes.normal_threshold()],
         )
 
-    def total_latency(self, geometry: Geometry) -> FloatArray:
+    def total_latency(self, geometry: NearestSites) -> FloatArray:
         """Latency summed over all requests in normal operation, ms, up to rounding; shape (m,)."""
         total = np.zeros(len(self.sets))
         for part in (self.reads, self.writes):
@@ -199,9 +199,9 @@ def _taken(ranks: _SideRanks, chosen: IntArray | BoolArray) -> _SideRanks:
 
 
 def _gather(
-    geometry: Geometry,
+    geometry: NearestSites,
     block: SetBlock,
-    side: Side,
+    side: StoreSide,
     quorum: int,
     *,
     losses: bool,

@@ -23,11 +23,11 @@ from placement.checks import FloatArray, IntArray
 from placement.errors import InputError, LimitError
 from placement.quorumstore import QuorumProblem, Redirect
 
-__all__ = ["Geometry", "SetBlock", "SetTables"]
+__all__ = ["NearestSites", "SetBlock", "SetTables"]
 
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class NearestSites:
     """Orders of sites around every client, and around where its requests go when its site is lost.
 
     Attributes
@@ -56,7 +56,7 @@ class Geometry:
     moved_rank: IntArray
 
     @classmethod
-    def of(cls, problem: QuorumProblem) -> Geometry:
+    def of(cls, problem: QuorumProblem) -> NearestSites:
         """Sort the RTTs of `problem`. O(n² log n)."""
         rtt, count = problem.rtt, len(problem.sites)
         order = np.argsort(rtt, axis=1, kind="stable")
@@ -138,7 +138,7 @@ class SetBlock:
         return int(self.sets.shape[1])
 
     @classmethod
-    def of(cls, geometry: Geometry, sets: IntArray) -> SetBlock:
+    def of(cls, geometry: NearestSites, sets: IntArray) -> SetBlock:
         """Sort every set for every client with a network of N(N−1)/2 compare-exchanges."""
         compact = geometry.position_small
         lanes = [compact.take(column, axis=1) for column in sets.T]
@@ -162,7 +162,7 @@ class SetTables:
     """
 
     problem: QuorumProblem
-    geometry: Geometry
+    geometry: NearestSites
 
     @classmethod
     def of(cls, problem: QuorumProblem, *, most_sets: int = 50_000_000) -> SetTables:
@@ -189,12 +189,12 @@ class SetTables:
                 f"{max(sizes)}), above the limit of {most_sets:,}; use bisection (cp-sat or milp), "
                 "a smaller max_replicas, or a larger most_sets"
             )
-        return cls(problem, Geometry.of(problem))
+        return cls(problem, NearestSites.of(problem))
 
     @classmethod
     def empty(cls, problem: QuorumProblem) -> SetTables:
         """Tables for problems whose rules leave no set at all."""
-        return cls(problem, Geometry.of(problem))
+        return cls(problem, NearestSites.of(problem))
 
     def need(self, problem: QuorumProblem) -> None:
         """Check that these tables are those of the problem's store.

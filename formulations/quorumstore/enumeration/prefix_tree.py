@@ -23,14 +23,14 @@ from formulations.quorumstore.enumeration.screening import Bits, Screen
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.quorumstore import QuorumProblem
 
-__all__ = ["descend", "passing"]
+__all__ = ["passing", "passing_sets"]
 
 _BLOCK = 200_000
 """Prefixes grown at a time; their arrays then take some 20 MB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Prefixes:
+class _PrefixBlock:
     """Prefixes of one length with their O_k.
 
     Attributes
@@ -44,13 +44,13 @@ class _Prefixes:
     rows: IntArray
     levels: tuple[tuple[Bits, ...], ...]
 
-    def run(self, low: int, high: int) -> _Prefixes:
+    def run(self, low: int, high: int) -> _PrefixBlock:
         """Return some that follow each other."""
         levels = tuple(tuple(level[:, low:high] for level in ball) for ball in self.levels)
-        return _Prefixes(self.rows[:, low:high], levels)
+        return _PrefixBlock(self.rows[:, low:high], levels)
 
 
-def descend(problem: QuorumProblem, screen: Screen) -> Iterator[IntArray]:
+def passing_sets(problem: QuorumProblem, screen: Screen) -> Iterator[IntArray]:
     """Yield the replica sets that pass the screen, in lexicographic order, as arrays (m, N).
 
     Parameters
@@ -76,11 +76,11 @@ def passing(screen: Screen, sets: IntArray) -> IntArray:
     return step.parent[step.check_losses()]
 
 
-def _nothing(screen: Screen, count: int) -> _Prefixes:
-    return _Prefixes(np.empty((0, count), dtype=np.intp), ((),) * len(screen.outside))
+def _nothing(screen: Screen, count: int) -> _PrefixBlock:
+    return _PrefixBlock(np.empty((0, count), dtype=np.intp), ((),) * len(screen.outside))
 
 
-def _grown(problem: QuorumProblem, screen: Screen, prefixes: _Prefixes) -> Iterator[IntArray]:
+def _grown(problem: QuorumProblem, screen: Screen, prefixes: _PrefixBlock) -> Iterator[IntArray]:
     """Depth first over runs of prefixes, breadth first within a run."""
     length, many = prefixes.rows.shape
     last = prefixes.rows[-1] if length else np.full(many, -1)
@@ -125,7 +125,7 @@ class _Step:
     """
 
     def __init__(
-        self, screen: Screen, prefixes: _Prefixes, parent: IntArray, site: IntArray
+        self, screen: Screen, prefixes: _PrefixBlock, parent: IntArray, site: IntArray
     ) -> None:
         self.screen = screen
         self.prefixes_before = prefixes
@@ -186,7 +186,7 @@ class _Step:
         rows: IntArray = np.concatenate([before, self.site[np.newaxis]])
         return rows
 
-    def prefixes(self) -> _Prefixes:
+    def prefixes(self) -> _PrefixBlock:
         """All O_k that longer prefixes will need."""
         levels = tuple(
             tuple(
@@ -195,4 +195,4 @@ class _Step:
             )
             for ball in range(len(self.screen.outside))
         )
-        return _Prefixes(self.rows(), levels)
+        return _PrefixBlock(self.rows(), levels)

@@ -42,9 +42,17 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.quorumstore import Limits, QuorumProblem
+from placement.quorumstore import QuorumProblem, ThresholdLimits
 
-__all__ = ["Bits", "Condition", "Screen", "Side", "Weights", "miss_steps", "sides_of"]
+__all__ = [
+    "Bits",
+    "MissCondition",
+    "RequestWeights",
+    "Screen",
+    "StoreSide",
+    "miss_steps",
+    "sides_of",
+]
 
 Bits = npt.NDArray[np.uint16]
 """Clients as bits, shape (lanes, …)."""
@@ -57,7 +65,7 @@ _ROUNDING = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Side:
+class StoreSide:
     """Reads or writes of one key.
 
     Attributes
@@ -78,7 +86,7 @@ class Side:
     slack: float
 
 
-def sides_of(problem: QuorumProblem) -> tuple[Side, Side]:
+def sides_of(problem: QuorumProblem) -> tuple[StoreSide, StoreSide]:
     """Reads and writes of `problem`."""
     sides = []
     for counts, needed in (
@@ -87,12 +95,12 @@ def sides_of(problem: QuorumProblem) -> tuple[Side, Side]:
     ):
         clients = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
         total = int(counts.sum())
-        sides.append(Side(clients, counts[clients].astype(np.float64), needed, total - needed))
+        sides.append(StoreSide(clients, counts[clients].astype(np.float64), needed, total - needed))
     return sides[0], sides[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Weights:
+class RequestWeights:
     """Clients of a key as bits, and the requests of every subset of a lane.
 
     Attributes
@@ -116,7 +124,7 @@ class Weights:
     own: Bits
 
     @classmethod
-    def of(cls, problem: QuorumProblem) -> Weights:
+    def of(cls, problem: QuorumProblem) -> RequestWeights:
         """Number the clients of `problem` and tabulate their requests."""
         clients = np.flatnonzero(problem.reads + problem.writes)
         lanes = -(-len(clients) // _LANE)
@@ -148,7 +156,7 @@ def _subset_sums(counts: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Condition:
+class MissCondition:
     """Conditions 1 to 3 for one side and one limit.
 
     Attributes
@@ -244,9 +252,9 @@ class Screen:
     """
 
     size: int
-    weights: Weights
+    weights: RequestWeights
     outside: tuple[Bits, ...]
-    conditions: tuple[Condition, ...]
+    conditions: tuple[MissCondition, ...]
     each_loss: tuple[_EachLoss, ...]
     hopeless: bool
 
@@ -254,9 +262,9 @@ class Screen:
     def of(
         cls,
         problem: QuorumProblem,
-        weights: Weights,
+        weights: RequestWeights,
         pair: tuple[int, int, int],
-        limits: Limits,
+        limits: ThresholdLimits,
         *,
         failures: int,
         moved: FloatArray | None = None,
@@ -280,7 +288,7 @@ class Screen:
         size = pair[0]
         balls: dict[tuple[float, bool], int] = {}
         rows = problem.rtt[weights.clients]
-        conditions: list[Condition] = []
+        conditions: list[MissCondition] = []
         losses: list[_EachLoss] = []
         hopeless = False
         sides = (
@@ -310,14 +318,14 @@ class Screen:
                     must = (size - quorum - lost + 1, weights.pack(large)) if large.any() else None
                 if lost > 1:
                     budget *= _ROUNDING
-                conditions.append(Condition(ball, weights.tables[side], terms, budget, must))
+                conditions.append(MissCondition(ball, weights.tables[side], terms, budget, must))
                 if lost == 1 and moved is not None:
                     own = _own_site(weights, side, within < quorum, slack)
                     if own.any():
                         number = balls.setdefault((float(limit), True), len(balls))
                         bits = weights.pack(own)
                         conditions.append(
-                            Condition(
+                            MissCondition(
                                 number, weights.tables[side], (), 0.0, (size - quorum + 1, bits)
                             )
                         )
@@ -381,7 +389,7 @@ class Screen:
 
 
 def _terms(
-    weights: Weights, side: int, within: IntArray, steps: FloatArray
+    weights: RequestWeights, side: int, within: IntArray, steps: FloatArray
 ) -> tuple[tuple[tuple[int, float, Bits | None], ...], float]:
     """Terms of condition 1 or 3, and what is charged in advance.
 
@@ -437,7 +445,7 @@ def _ways(inside: int, outside: int, failures: int, over: int) -> int:
     )
 
 
-def _own_site(weights: Weights, side: int, hopeless: BoolArray, slack: float) -> BoolArray:
+def _own_site(weights: RequestWeights, side: int, hopeless: BoolArray, slack: float) -> BoolArray:
     """Clients of condition 5: their own requests and those of hopeless others exceed the slack."""
     counts = weights.counts[side]
     others = counts[hopeless].sum() - np.where(hopeless, counts, 0.0)

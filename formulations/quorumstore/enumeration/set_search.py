@@ -16,14 +16,27 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.quorumstore.enumeration.exact_tests import Candidates, RankLimits
-from formulations.quorumstore.enumeration.nearest_sites import Geometry
-from formulations.quorumstore.enumeration.prefix_tree import descend, passing
-from formulations.quorumstore.enumeration.screening import Screen, Side, Weights, sides_of
+from formulations.quorumstore.enumeration.nearest_sites import NearestSites
+from formulations.quorumstore.enumeration.prefix_tree import passing, passing_sets
+from formulations.quorumstore.enumeration.screening import (
+    RequestWeights,
+    Screen,
+    StoreSide,
+    sides_of,
+)
 from placement.checks import FloatArray, IntArray
-from placement.quorumstore import Goal, Limits, Loss, Metrics, QuorumProblem, Target, metrics
+from placement.quorumstore import (
+    Goal,
+    LossScope,
+    Metrics,
+    QuorumProblem,
+    Target,
+    ThresholdLimits,
+    metrics,
+)
 from placement.quorumstore.latency import SortedSets, costs
 
-__all__ = ["Search", "Ties"]
+__all__ = ["SetSearch", "Ties"]
 
 _CHUNK = 2048
 """Survivors gathered at a time: about 2 MB of ranks at 27 sites and N = 5."""
@@ -50,7 +63,7 @@ class Ties:
 
 
 @dataclass(slots=True)
-class Search:
+class SetSearch:
     """One key, one goal: the incumbent value and everything that reaches it.
 
     Parameters
@@ -69,13 +82,13 @@ class Search:
 
     problem: QuorumProblem
     goal: Goal
-    geometry: Geometry
-    caps: Limits = field(default_factory=Limits)
-    every: Callable[[tuple[int, int, int], Limits], Iterator[IntArray]] | None = None
+    geometry: NearestSites
+    caps: ThresholdLimits = field(default_factory=ThresholdLimits)
+    every: Callable[[tuple[int, int, int], ThresholdLimits], Iterator[IntArray]] | None = None
     value: float = math.inf
     ties: list[Ties] = field(default_factory=list)
-    sides: tuple[Side, Side] = field(init=False)
-    weights: Weights = field(init=False)
+    sides: tuple[StoreSide, StoreSide] = field(init=False)
+    weights: RequestWeights = field(init=False)
     contingency: bool = field(init=False)
     ranked: bool = field(init=False)
     """Whether losses can be tested on ranks: single sites, each holding at most one replica."""
@@ -86,11 +99,11 @@ class Search:
     def __post_init__(self) -> None:
         rules = self.problem.rules
         self.sides = sides_of(self.problem)
-        self.weights = Weights.of(self.problem)
+        self.weights = RequestWeights.of(self.problem)
         self.contingency = rules.contingency and bool(self.problem.losses)
-        single = rules.loss is Loss.SITE and rules.failures == 1
+        single = rules.loss is LossScope.SITE and rules.failures == 1
         self.ranked = single or not self.contingency
-        self.lost = rules.failures if self.contingency and rules.loss is Loss.SITE else 0
+        self.lost = rules.failures if self.contingency and rules.loss is LossScope.SITE else 0
         self.monotone = (
             self.ranked
             and self.goal.monotone(rules.contingency)
@@ -133,7 +146,7 @@ class Search:
 
     def _grown(self, pair: tuple[int, int, int]) -> Iterator[IntArray]:
         if self.every is None:
-            yield from descend(self.problem, self._screen(pair))
+            yield from passing_sets(self.problem, self._screen(pair))
             return
         held: list[IntArray] = []
         for sets in self.every(pair, self._limits(self.value)):
@@ -188,8 +201,8 @@ class Search:
             else:
                 self._offer(found, read, write)
 
-    def _limits(self, value: float) -> Limits:
-        return self.goal.limits(value, self.problem.rules.contingency).meet(self.caps)
+    def _limits(self, value: float) -> ThresholdLimits:
+        return self.goal.limits(value, self.problem.rules.contingency).tightened(self.caps)
 
     def _rank_limits(self, value: float) -> RankLimits:
         limits = self._limits(value)

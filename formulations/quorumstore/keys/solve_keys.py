@@ -148,7 +148,7 @@ def solve_keys(
     parts = goal_file.with_name(goal_file.name + ".parts")
     _open_parts(parts, _fingerprint(problem, Path(source), batch))
 
-    run = _Run(problem, parts, progress, began)
+    run = _KeyBatches(problem, parts, progress, began)
     termination = Termination.FINISHED
     batches = read_keys(source, problem.sites, batch)
     try:
@@ -196,7 +196,7 @@ class _Job:
     writes: CountArray
 
 
-class _Run:
+class _KeyBatches:
     """Feeds batches to the processes and writes the parts."""
 
     def __init__(
