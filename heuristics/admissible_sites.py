@@ -1,11 +1,11 @@
-"""Which sites growing replica sets may still take without painting themselves into a corner.
+"""Sites that a growing replica set may still take and remain completable.
 
 A replica set under construction must leave room for what it still lacks: voters under their caps,
-domains, a leader, money. `Room` states the necessary conditions that can be read off counts, for
-all candidate sites of many sets at once: a candidate is admissible when, after it, every single
-shortfall fits into the slots that are left. The conditions are exact for one rule at a time; where
-several rules cross, a set that passes may still fail, and the caller falls back on the complete
-search :func:`placement.feasibility.feasible_plans.complete`.
+domains, a leader, money. `AdmissibleSites` states the necessary conditions that can be read off
+counts, for all candidate sites of many sets at once: a candidate is admissible when, after it,
+every single shortfall fits into the slots that are left. The conditions are exact for one rule at
+a time; where several rules cross, a set that passes may still fail, and the caller falls back on
+the complete search :func:`placement.feasibility.feasible_plans.complete`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from placement.model.configuration import site_costs
 from placement.model.constraints import GroupRule, Rules
 from placement.problem import Problem
 
-__all__ = ["Room"]
+__all__ = ["AdmissibleSites"]
 
 
 @dataclass(frozen=True, eq=False)
-class Room:
+class AdmissibleSites:
     """The rules of a problem as seen by sets that grow to `size` replicas.
 
     Attributes

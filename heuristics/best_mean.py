@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heuristics.completion import mean_rtt, rule_of_thumb
+from heuristics.completion import complete_proposal, mean_rtt
 from placement.checks import FloatArray
 from placement.evaluation.score import closest_first
 from placement.feasibility.feasible_plans import complete
@@ -57,7 +57,7 @@ def well_connected(
         ranked = closest_first(badness(client_rtt + waits)).tolist()
         return sorted(ranked, key=lambda site: site not in chosen)
 
-    return rule_of_thumb(
+    return complete_proposal(
         problem, method, leaders, lambda leader, size: complete(problem, leader, order, size)
     )
 

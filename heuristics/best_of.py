@@ -8,7 +8,7 @@ do), and both are cheap. A tie goes to KQ.
 from __future__ import annotations
 
 from heuristics import kq, qk
-from heuristics.completion import no_plan
+from heuristics.completion import infeasible_plan
 from placement.methods import Method, Options
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
@@ -33,7 +33,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         termination = result.termination
     best = cheapest(problem, found)
     if best is None and termination is Termination.FINISHED:
-        return no_plan(problem, METHOD.name)
+        return infeasible_plan(problem, METHOD.name)
     stats = {"winner": "kq" if found and best == found[0] else "qk"}
     return Plan.of(problem, best, method=METHOD.name, termination=termination, stats=stats)
 

@@ -10,9 +10,9 @@ K-means in tier 3.
 
 from __future__ import annotations
 
-from heuristics.completion import mean_rtt, rule_of_thumb, writing
+from heuristics.completion import complete_proposal, mean_rtt, writing
 from heuristics.most_writes import no_transactions
-from heuristics.objective_terms import terms_of
+from heuristics.objective_terms import objective_terms
 from heuristics.qk import quorum_then_kmeans
 from placement.evaluation.score import closest_first
 from placement.methods import Method, Options
@@ -33,8 +33,8 @@ def solve(problem: Problem, options: Options) -> Plan:
     del options
     client_rtt, _ = mean_rtt(problem)
     leaders = closest_first(client_rtt[greatest_writer(problem)]).tolist()
-    terms = terms_of(problem, everyone=True)
-    return rule_of_thumb(
+    terms = objective_terms(problem, everyone=True)
+    return complete_proposal(
         problem,
         METHOD.name,
         lambda size: leaders,

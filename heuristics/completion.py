@@ -22,23 +22,23 @@ from placement.problem import Problem
 from placement.status import Termination
 
 __all__ = [
-    "keep_close",
+    "closest_feasible",
+    "complete_proposal",
+    "infeasible_plan",
     "mean_rtt",
-    "nearby",
-    "no_plan",
-    "rule_of_thumb",
-    "sizes",
-    "traffic",
+    "replica_counts",
+    "site_traffic",
+    "sites_by_distance",
     "writing",
 ]
 
 
-def sizes(problem: Problem) -> range:
+def replica_counts(problem: Problem) -> range:
     """|R| from the least to the most that the problem asks for."""
     return range(problem.rules.replicas_min, problem.rules.replicas_max + 1)
 
 
-def nearby(problem: Problem, leader: int) -> tuple[int, ...]:
+def sites_by_distance(problem: Problem, leader: int) -> tuple[int, ...]:
     """All sites by RTT from `leader` (mean over scenarios weighted by D), ties by site order."""
     demand = problem.demand
     weight = demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
@@ -55,7 +55,7 @@ def writing(problem: Problem) -> FloatArray:
     return np.array([float(kind.is_transaction) for kind in problem.instance.operations])
 
 
-def traffic(problem: Problem, *, transactions: bool = False) -> FloatArray:
+def site_traffic(problem: Problem, *, transactions: bool = False) -> FloatArray:
     """Operations that arrive at each site when every client turns to the closest: shape (sites,).
 
     Parameters
@@ -75,7 +75,7 @@ def traffic(problem: Problem, *, transactions: bool = False) -> FloatArray:
     return arriving
 
 
-def keep_close(problem: Problem, proposed: Iterable[int], size: int) -> Configuration | None:
+def closest_feasible(problem: Problem, proposed: Iterable[int], size: int) -> Configuration | None:
     """Cheapest completion of `proposed` to `size` replicas over all leaders; None: there is none.
 
     Parameters
@@ -96,7 +96,7 @@ def keep_close(problem: Problem, proposed: Iterable[int], size: int) -> Configur
     found = []
     gave_up: LimitError | None = None
     for leader in np.nonzero(problem.rules.may_lead)[0].tolist():
-        prefer = sorted(nearby(problem, leader), key=lambda site: site not in wanted)
+        prefer = sorted(sites_by_distance(problem, leader), key=lambda site: site not in wanted)
         try:
             configuration = complete(problem, leader, prefer, size)
         except LimitError as error:
@@ -109,7 +109,7 @@ def keep_close(problem: Problem, proposed: Iterable[int], size: int) -> Configur
     return cheapest(problem, found)
 
 
-def rule_of_thumb(
+def complete_proposal(
     problem: Problem,
     method: str,
     leaders: Callable[[int], Sequence[int]],
@@ -144,7 +144,7 @@ def rule_of_thumb(
     gave_up: LimitError | None = None
     termination = Termination.FINISHED
     try:
-        for size in sizes(problem):
+        for size in replica_counts(problem):
             ranked = dict.fromkeys([*leaders(size), *range(len(may_lead))])
             for leader in ranked:
                 if not may_lead[leader]:
@@ -162,11 +162,11 @@ def rule_of_thumb(
     if not found and termination is Termination.FINISHED:
         if gave_up is not None:
             raise gave_up
-        return no_plan(problem, method)
+        return infeasible_plan(problem, method)
     return Plan.of(problem, cheapest(problem, found), method=method, termination=termination)
 
 
-def no_plan(problem: Problem, method: str) -> Plan:
+def infeasible_plan(problem: Problem, method: str) -> Plan:
     """Return the plan that says: a complete search found no configuration."""
     rules = problem.rules
     return Plan.infeasible(

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.admissible_sites import Room
-from heuristics.completion import keep_close, no_plan, sizes
-from heuristics.objective_terms import Terms, terms_of, total_operations
+from heuristics.admissible_sites import AdmissibleSites
+from heuristics.completion import closest_feasible, infeasible_plan, replica_counts
+from heuristics.objective_terms import ObjectiveTerms, objective_terms, total_operations
 from heuristics.tier2 import best_roles
 from heuristics.weighted_kmeans import kmeans
 from placement.methods import Method, Options
@@ -28,7 +28,7 @@ from placement.problem import Problem
 __all__ = ["METHOD", "best_of_sizes", "kmeans_then_quorum", "solve"]
 
 
-def kmeans_then_quorum(problem: Problem, terms: Terms, size: int) -> Configuration | None:
+def kmeans_then_quorum(problem: Problem, terms: ObjectiveTerms, size: int) -> Configuration | None:
     """Algorithm 4 for one |R|; None when no configuration of that size obeys all rules.
 
     Parameters
@@ -45,16 +45,16 @@ def kmeans_then_quorum(problem: Problem, terms: Terms, size: int) -> Configurati
     summand = weights[:, np.newaxis] * terms.rtt
     # the leader is not known yet: a site counts with the least that it costs under any
     price = terms.money[problem.rules.may_lead].min(axis=0)
-    room = Room(problem, size)
+    room = AdmissibleSites(problem, size)
     centroids = kmeans(summand, terms.rank, terms.order, weights, fixed, room, price)
     roles = best_roles(problem, list(centroids)) if len(centroids) == size else None
-    return keep_close(problem, centroids, size) if roles is None else roles
+    return closest_feasible(problem, centroids, size) if roles is None else roles
 
 
 def best_of_sizes(problem: Problem) -> Configuration | None:
     """Algorithm 4 for every |R| of the range: the configuration of least objective."""
-    terms = terms_of(problem, everyone=True)
-    found = (kmeans_then_quorum(problem, terms, size) for size in sizes(problem))
+    terms = objective_terms(problem, everyone=True)
+    found = (kmeans_then_quorum(problem, terms, size) for size in replica_counts(problem))
     return cheapest(problem, [configuration for configuration in found if configuration])
 
 
@@ -63,7 +63,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     del options
     best = best_of_sizes(problem)
     if best is None:
-        return no_plan(problem, METHOD.name)
+        return infeasible_plan(problem, METHOD.name)
     return Plan.of(problem, best, method=METHOD.name)
 
 

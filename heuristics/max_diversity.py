@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.completion import rule_of_thumb, traffic
+from heuristics.completion import complete_proposal, site_traffic
 from placement.checks import FloatArray
 from placement.evaluation.score import closest_first
 from placement.feasibility.feasible_plans import complete, violations
@@ -83,7 +83,7 @@ def spread_out(apart: FloatArray, arriving: FloatArray, first: int) -> tuple[int
 def solve(problem: Problem, options: Options) -> Plan:
     """Spread replicas over the domains, and lead from where most operations arrive."""
     del options
-    apart, arriving = diversity(problem.instance), traffic(problem)
+    apart, arriving = diversity(problem.instance), site_traffic(problem)
     leaders = closest_first(-arriving).tolist()
     rules = problem.rules
 
@@ -97,7 +97,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         spread = Configuration.of(leader, pinned_first[: rules.voters], found.replicas)
         return found if violations(problem, spread) else spread
 
-    return rule_of_thumb(problem, METHOD.name, lambda size: leaders, build)
+    return complete_proposal(problem, METHOD.name, lambda size: leaders, build)
 
 
 METHOD = Method(

@@ -8,7 +8,7 @@ It is undefined, and refuses, when there are no transactions. O(S·(C + log S)).
 
 from __future__ import annotations
 
-from heuristics.completion import nearby, rule_of_thumb, traffic, writing
+from heuristics.completion import complete_proposal, site_traffic, sites_by_distance, writing
 from placement.evaluation.score import closest_first
 from placement.feasibility.feasible_plans import complete
 from placement.methods import Method, Options
@@ -30,14 +30,14 @@ def solve(problem: Problem, options: Options) -> Plan:
     """Lead from the site of most writes, with its quorum and the busiest other sites."""
     del options
     rules = problem.rules
-    leaders = closest_first(-traffic(problem, transactions=True)).tolist()
-    busiest = closest_first(-traffic(problem)).tolist()
+    leaders = closest_first(-site_traffic(problem, transactions=True)).tolist()
+    busiest = closest_first(-site_traffic(problem)).tolist()
 
     def prefer(leader: int) -> list[int]:
-        close = [s for s in nearby(problem, leader) if rules.may_vote[s] and s != leader]
+        close = [s for s in sites_by_distance(problem, leader) if rules.may_vote[s] and s != leader]
         return [leader, *close[: rules.quorum - 1], *busiest]
 
-    return rule_of_thumb(
+    return complete_proposal(
         problem,
         METHOD.name,
         lambda size: leaders,

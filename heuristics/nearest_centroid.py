@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.completion import rule_of_thumb
+from heuristics.completion import complete_proposal
 from placement.checks import FloatArray
 from placement.datasets.distance_rtt import great_circle_km
 from placement.evaluation.score import closest_first
@@ -79,7 +79,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     to_centroid = great_circle_km(places, centroid[np.newaxis])[:, 0]
     between = great_circle_km(places, places)
     leaders = closest_first(to_centroid).tolist()
-    return rule_of_thumb(
+    return complete_proposal(
         problem,
         METHOD.name,
         lambda size: leaders,

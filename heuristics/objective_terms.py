@@ -24,12 +24,12 @@ from placement.checks import FloatArray, IntArray
 from placement.model.configuration import site_costs
 from placement.problem import Problem
 
-__all__ = ["Terms", "terms_of", "total_operations"]
+__all__ = ["ObjectiveTerms", "objective_terms", "total_operations"]
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
-    """What a search over replica sets reads of a problem.
+class ObjectiveTerms:
+    """Terms of the objective that a search over replica sets reads.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Terms:
         )
 
 
-def terms_of(problem: Problem, *, everyone: bool = False) -> Terms:
+def objective_terms(problem: Problem, *, everyone: bool = False) -> ObjectiveTerms:
     """Split the demand of a problem into rows; O(K·C·S log S) for K scenarios.
 
     Parameters
@@ -104,7 +104,7 @@ def terms_of(problem: Problem, *, everyone: bool = False) -> Terms:
             costs = site_costs(problem.instance, leader)
             if costs is not None:
                 money[leader] = weight * costs
-    return Terms(
+    return ObjectiveTerms(
         rtt=rtt,
         rank=rank,
         order=order,

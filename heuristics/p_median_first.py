@@ -17,12 +17,12 @@ import dataclasses
 
 import numpy as np
 
-from heuristics.admissible_sites import Room
-from heuristics.completion import keep_close, no_plan, sizes
-from heuristics.local_search.greedy_starts import grown
-from heuristics.local_search.steepest_descent import Descent
-from heuristics.local_search.swap_neighbourhood import Neighbourhood, Pairs
-from heuristics.objective_terms import Terms, terms_of, total_operations
+from heuristics.admissible_sites import AdmissibleSites
+from heuristics.completion import closest_feasible, infeasible_plan, replica_counts
+from heuristics.local_search.greedy_starts import grow_sets
+from heuristics.local_search.steepest_descent import SteepestDescent
+from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
+from heuristics.objective_terms import ObjectiveTerms, objective_terms, total_operations
 from heuristics.tier2 import best_roles
 from placement.errors import LimitError
 from placement.feasibility.feasible_plans import complete
@@ -46,23 +46,23 @@ def p_median(problem: Problem, size: int) -> tuple[int, ...] | None:
     """
     exactly = dataclasses.replace(problem.rules, replicas_min=size, replicas_max=size)
     terms = _without_leader(problem)
-    neighbourhood = Neighbourhood(problem, terms, exactly)
+    neighbourhood = SwapNeighbourhood(problem, terms, exactly)
     width = size + 1
     leaders = np.nonzero(exactly.may_lead)[0]
-    if Room(problem, size).free_of_rules:
-        pairs = grown(neighbourhood, leaders, size, width, quorum=False)
+    if AdmissibleSites(problem, size).free_of_rules:
+        pairs = grow_sets(neighbourhood, leaders, size, width, quorum=False)
     else:
         pairs = _feasible(problem, leaders.tolist(), size, width)
     if not len(pairs):
         return None
-    values = Descent(neighbourhood, lambda: False).run(pairs)
+    values = SteepestDescent(neighbourhood, lambda: False).run(pairs)
     chosen = pairs.replicas[int(values.argmin())]
     return tuple(sorted(chosen[chosen < terms.sites].tolist()))
 
 
-def _without_leader(problem: Problem) -> Terms:
+def _without_leader(problem: Problem) -> ObjectiveTerms:
     """Terms whose summand is w_c·d(c, r) and that see neither leader, votes nor money."""
-    terms = terms_of(problem, everyone=True)
+    terms = objective_terms(problem, everyone=True)
     return dataclasses.replace(
         terms,
         near=total_operations(problem),
@@ -93,16 +93,16 @@ def solve(problem: Problem, options: Options) -> Plan:
     """Place replicas by p-median, then choose roles."""
     del options
     found: list[Configuration] = []
-    for size in sizes(problem):
+    for size in replica_counts(problem):
         sites = p_median(problem, size)
         roles = None if sites is None else best_roles(problem, list(sites))
         if roles is None:
-            roles = keep_close(problem, sites or (), size)
+            roles = closest_feasible(problem, sites or (), size)
         if roles is not None:
             found.append(roles)
     best = cheapest(problem, found)
     return (
-        no_plan(problem, METHOD.name)
+        infeasible_plan(problem, METHOD.name)
         if best is None
         else Plan.of(problem, best, method=METHOD.name)
     )

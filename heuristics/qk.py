@@ -24,9 +24,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from heuristics.admissible_sites import Room
-from heuristics.completion import nearby, no_plan, sizes
-from heuristics.objective_terms import Terms, terms_of, total_operations
+from heuristics.admissible_sites import AdmissibleSites
+from heuristics.completion import infeasible_plan, replica_counts, sites_by_distance
+from heuristics.objective_terms import ObjectiveTerms, objective_terms, total_operations
 from heuristics.weighted_kmeans import kmeans_of_each
 from placement.errors import LimitError
 from placement.evaluation.score import closest_first
@@ -41,7 +41,7 @@ from placement.status import Termination
 
 __all__ = [
     "METHOD",
-    "Search",
+    "QkResult",
     "quorum_of",
     "quorum_then_kmeans",
     "quorums_of",
@@ -126,7 +126,7 @@ def _as_voters(rules: Rules, size: int) -> Rules:
 
 
 def quorum_then_kmeans(
-    problem: Problem, terms: Terms, leader: int, size: int
+    problem: Problem, terms: ObjectiveTerms, leader: int, size: int
 ) -> Configuration | None:
     """Lines 5 to 8 of Algorithm 5 for one leader and |R|; None when it has no configuration.
 
@@ -146,12 +146,12 @@ def quorum_then_kmeans(
     LimitError
         When the search for a feasible completion gives up.
     """
-    return _settled(problem, _proposals(problem, terms, [leader], size)[0])
+    return _with_voters(problem, _proposals(problem, terms, [leader], size)[0])
 
 
 @dataclasses.dataclass(frozen=True)
 class _Proposal:
-    """What quorum and K-means suggest for a leader and |R|, and its best voters, if any."""
+    """Proposal of quorum and K-means for a leader and |R|, with its best voters, if any."""
 
     leader: int
     size: int
@@ -161,7 +161,7 @@ class _Proposal:
 
 
 def _proposals(
-    problem: Problem, terms: Terms, leaders: Sequence[int], size: int
+    problem: Problem, terms: ObjectiveTerms, leaders: Sequence[int], size: int
 ) -> list[_Proposal]:
     """Lines 5 to 7 of Algorithm 5 for some leaders at once."""
     pinned = np.nonzero(problem.rules.must_hold)[0].tolist()
@@ -182,7 +182,7 @@ def _proposals(
         terms.order,
         total_operations(problem),
         fixed[fit],
-        Room(problem, size, able),
+        AdmissibleSites(problem, size, able),
         terms.money[able],
     )
     full = [row for row, sites in zip(fit, centroids, strict=True) if len(sites) == size]
@@ -198,7 +198,7 @@ def _proposals(
     return proposals
 
 
-def _settled(problem: Problem, proposal: _Proposal) -> Configuration | None:
+def _with_voters(problem: Problem, proposal: _Proposal) -> Configuration | None:
     """Line 8: the proposal with its voters, or what keeps most of it; None: there is nothing."""
     leader, rules = proposal.leader, problem.rules
     if proposal.voters is not None:
@@ -210,13 +210,13 @@ def _settled(problem: Problem, proposal: _Proposal) -> Configuration | None:
         if not bound or not violations(problem, configuration):
             return configuration
     wanted = [*proposal.quorum, *proposal.centroids]
-    close = [site for site in nearby(problem, leader) if site not in wanted]
+    close = [site for site in sites_by_distance(problem, leader) if site not in wanted]
     return complete(problem, leader, [*wanted, *close], proposal.size)
 
 
 @dataclasses.dataclass
-class Search:
-    """What Algorithm 5 has found when it ends or is stopped.
+class QkResult:
+    """Result of Algorithm 5 when it ends or is stopped.
 
     Attributes
     ----------
@@ -230,7 +230,7 @@ class Search:
     termination: Termination = Termination.FINISHED
 
 
-def search(problem: Problem, options: Options) -> Search:
+def search(problem: Problem, options: Options) -> QkResult:
     """Run lines 4 to 8 of Algorithm 5 for every candidate leader and |R|; anytime.
 
     Raises
@@ -238,16 +238,16 @@ def search(problem: Problem, options: Options) -> Search:
     LimitError
         When the search for a feasible completion gave up on some leader and no leader has a plan.
     """
-    result = Search()
+    result = QkResult()
     gave_up: LimitError | None = None
     started = time.perf_counter()
     leaders = np.nonzero(problem.rules.may_lead)[0].tolist()
     try:
-        terms = terms_of(problem, everyone=True)
+        terms = objective_terms(problem, everyone=True)
         for done, proposals in enumerate(_by_leader(problem, terms, leaders)):
             for proposal in proposals:
                 try:
-                    configuration = _settled(problem, proposal)
+                    configuration = _with_voters(problem, proposal)
                 except LimitError as error:
                     gave_up = error
                     continue
@@ -266,12 +266,14 @@ def search(problem: Problem, options: Options) -> Search:
     return result
 
 
-def _by_leader(problem: Problem, terms: Terms, leaders: list[int]) -> Iterator[list[_Proposal]]:
+def _by_leader(
+    problem: Problem, terms: ObjectiveTerms, leaders: list[int]
+) -> Iterator[list[_Proposal]]:
     """Proposals of every |R| for one leader after the other, worked out for many at a time."""
     step = max(1, _BLOCK // max(1, terms.sites * len(terms.rank)))
     for first in range(0, len(leaders), step):
         some = leaders[first : first + step]
-        by_size = [_proposals(problem, terms, some, size) for size in sizes(problem)]
+        by_size = [_proposals(problem, terms, some, size) for size in replica_counts(problem)]
         yield from map(list, zip(*by_size, strict=True))
 
 
@@ -280,7 +282,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     result = search(problem, options)
     best = cheapest(problem, result.found)
     if best is None and result.termination is Termination.FINISHED:
-        return no_plan(problem, METHOD.name)
+        return infeasible_plan(problem, METHOD.name)
     return Plan.of(problem, best, method=METHOD.name, termination=result.termination)
 
 

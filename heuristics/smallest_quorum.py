@@ -13,8 +13,8 @@ import math
 
 import numpy as np
 
-from heuristics.completion import rule_of_thumb
-from heuristics.objective_terms import terms_of
+from heuristics.completion import complete_proposal
+from heuristics.objective_terms import objective_terms
 from heuristics.qk import quorum_of, quorum_then_kmeans
 from placement.methods import Method, Options
 from placement.plan import Plan
@@ -38,8 +38,8 @@ def solve(problem: Problem, options: Options) -> Plan:
     """Lead from the candidate with the quickest quorum."""
     del options
     candidates = np.nonzero(problem.rules.may_lead)[0].tolist()
-    terms = terms_of(problem, everyone=True)
-    return rule_of_thumb(
+    terms = objective_terms(problem, everyone=True)
+    return complete_proposal(
         problem,
         METHOD.name,
         lambda size: sorted(candidates, key=lambda ell: quickest_wait(problem, ell, size)),

@@ -26,8 +26,8 @@ Where the paper is silent:
 - A round that raises the cost is undone. The paper's line 21 has the difference the wrong way
   round: we stop when prev_cost − new_cost < threshold.
 - Ties go by site order, for clients by client order: the result is deterministic.
-- Under constraints, S means the sites that :class:`heuristics.admissible_sites.Room` admits at
-  that moment.
+- Under constraints, S means the sites that :class:`heuristics.admissible_sites.AdmissibleSites`
+  admits at that moment.
 
 Many runs, one for each candidate leader, go side by side in arrays whose first axis is the run.
 O(rounds·(C·n + n·C·S)) for each; the cost falls in every round but the last, so rounds are finite.
@@ -41,7 +41,7 @@ from functools import cached_property
 
 import numpy as np
 
-from heuristics.admissible_sites import Room
+from heuristics.admissible_sites import AdmissibleSites
 from placement.checks import BoolArray, FloatArray, IntArray
 
 __all__ = ["THRESHOLD", "kmeans", "kmeans_of_each"]
@@ -56,7 +56,7 @@ def kmeans(
     order: IntArray,
     weights: FloatArray,
     fixed: Iterable[int],
-    room: Room,
+    room: AdmissibleSites,
     price: FloatArray | None = None,
 ) -> tuple[int, ...]:
     """Algorithm 3.
@@ -97,7 +97,7 @@ def kmeans_of_each(
     order: IntArray,
     weights: FloatArray,
     fixed: BoolArray,
-    room: Room,
+    room: AdmissibleSites,
     prices: FloatArray,
 ) -> list[tuple[int, ...]]:
     """Algorithm 3 for B runs that differ in costs and fixed sites.
@@ -128,13 +128,13 @@ def kmeans_of_each(
 
 @dataclass(frozen=True, eq=False)
 class _Runs:
-    """What stays the same while the centroids of B runs move; as for :func:`kmeans_of_each`."""
+    """Data that stay the same while the centroids of B runs move; as for :func:`kmeans_of_each`."""
 
     summands: FloatArray
     rank: IntArray
     order: IntArray
     fixed: BoolArray
-    room: Room
+    room: AdmissibleSites
     prices: FloatArray
 
     def walk(self, members: BoolArray, weights: FloatArray) -> None:
@@ -196,7 +196,7 @@ class _Runs:
         return np.ascontiguousarray(self.rank.T)
 
     def _summands(self, rows: IntArray) -> FloatArray:
-        """Those of some runs, without a copy when it is all of them."""
+        """Return the summands of some runs, without a copy when it is all of them."""
         return self.summands if len(rows) == len(self.summands) else self.summands[rows]
 
     def move(self, members: BoolArray) -> None:

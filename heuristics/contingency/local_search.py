@@ -27,7 +27,7 @@ from typing import Literal
 
 import numpy as np
 
-from heuristics.completion import no_plan
+from heuristics.completion import infeasible_plan
 from placement.contingency.objective import Contingency
 from placement.errors import InputError, PlacementError
 from placement.evaluation.objective import MEAN_LATENCY, score_of
@@ -50,7 +50,7 @@ _SHARE = 0.3  # of a time limit that the plan for normal times may use
 
 
 @dataclass
-class _Search:
+class _LossSearch:
     """State: the best configuration under (what is too much, value, normal score)."""
 
     problem: Problem
@@ -225,7 +225,7 @@ def _less(one: tuple[float, float, float], other: tuple[float, float, float]) ->
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Search, and return the best plan with the bound of normal times."""
-    search = _Search(problem, options, int(str(options.settings["patience"])))
+    search = _LossSearch(problem, options, int(str(options.settings["patience"])))
     search.run()
     if search.best is None and search.termination is Termination.FINISHED:
         return _nothing(problem)
@@ -242,7 +242,7 @@ def solve(problem: Problem, options: Options) -> Plan:
 
 def _nothing(problem: Problem) -> Plan:
     """Say that nothing was found, and "infeasible" only when the rules alone forbid every plan."""
-    relaxed = no_plan(problem.replace(objective=MEAN_LATENCY), "local-search")
+    relaxed = infeasible_plan(problem.replace(objective=MEAN_LATENCY), "local-search")
     if relaxed.status is Status.INFEASIBLE:
         return Plan.infeasible(problem, method="local-search", reasons=relaxed.reasons)
     return Plan.of(

@@ -48,7 +48,7 @@ def capped_waits(
         Shape (B,), ms; infinite where no voters obey the cap.
     table
         Shape (B, W, sites + 1), as that of
-        :meth:`heuristics.local_search.swap_neighbourhood.Neighbourhood.moves`.
+        :meth:`heuristics.local_search.swap_neighbourhood.SwapNeighbourhood.moves`.
 
     Notes
     -----

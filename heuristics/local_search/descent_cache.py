@@ -1,8 +1,8 @@
-"""Descents that meet: what is known of the way down from a set is not worked out again.
+"""Descents that meet: the end of a descent is kept, and reused where another meets its path.
 
 Steepest descent from a (leader, replica set) pair depends on the pair alone. So when two descents
 reach the same pair one of them can stop and take over where the other ends; and a descent that
-reaches a pair on the way of a finished one has its end at once. Restarts around few good sets meet
+reaches a pair on the path of a finished one has its end at once. Restarts around few good sets meet
 often: about a third of all steps are saved, the last ones of most descents among them.
 """
 
@@ -13,21 +13,21 @@ import numpy as np
 from heuristics.local_search.swap_neighbourhood import Pairs
 from placement.checks import FloatArray, IntArray
 
-__all__ = ["Ends", "Ways"]
+__all__ = ["DescentCache", "Ends"]
 
 Ends = dict[bytes, tuple[float, IntArray]]
-"""Value and sites at which the descent from a pair ends, by :func:`_names` of the pair."""
+"""Value and sites at which the descent from a pair ends, by :func:`_keys` of the pair."""
 
 _REMEMBERED = 200_000  # pairs; some 50 MB
 
 
-class Ways:
-    """The ways of one batch of descents, beside what is known from earlier ones.
+class DescentCache:
+    """Pairs passed by one batch of descents, beside the end points of earlier ones.
 
     Parameters
     ----------
     ends
-        Of earlier descents in the same neighbourhood; grows by :meth:`remember`.
+        Of earlier descents in the same neighbourhood; grows by :meth:`store_end_points`.
     """
 
     def __init__(self, ends: Ends) -> None:
@@ -36,18 +36,18 @@ class Ways:
         self._follows: dict[int, int] = {}
         self._arrived: dict[int, tuple[float, IntArray]] = {}
 
-    def leading_on(self, rows: IntArray, pairs: Pairs) -> IntArray:
-        """Those of some descents that stand where no other has been.
+    def unvisited(self, rows: IntArray, pairs: Pairs) -> IntArray:
+        """Return the descents whose (leader, replica set) no other descent has visited.
 
         Parameters
         ----------
         rows
             Numbers of the descents within the batch, shape (B,).
         pairs
-            Where they stand, in the same order.
+            Their present pairs, in the same order.
         """
         open_ = []
-        for row, name in zip(rows.tolist(), _names(pairs), strict=True):
+        for row, name in zip(rows.tolist(), _keys(pairs), strict=True):
             end = self._ends.get(name)
             first = self._passed.setdefault(name, row) if end is None else row
             if end is not None:
@@ -58,26 +58,29 @@ class Ways:
                 open_.append(row)
         return np.array(open_, dtype=np.intp)
 
-    def join(self, replicas: IntArray, rows: IntArray, values: FloatArray) -> None:
-        """Put every descent that met another where that one stands.
+    def copy_end_points(self, replicas: IntArray, rows: IntArray, values: FloatArray) -> None:
+        """Copy the end point of a descent to every descent that met it.
 
         Parameters
         ----------
         replicas
             Sites of all sets, shape (pairs, W), changed in place.
         rows
-            Those of the batch.
+            The rows of the batch.
         values
             Their values, changed in place.
         """
         for row, (value, sites) in self._arrived.items():
             values[row], replicas[rows[row]] = value, sites
         for row in self._follows:
-            end = self._leader(row)
+            end = self._first_of(row)
             values[row], replicas[rows[row]] = values[end], replicas[rows[end]]
 
-    def remember(self, replicas: IntArray, rows: IntArray, values: FloatArray) -> None:
-        """Keep the ends of all pairs that were passed; parameters as for :meth:`join`, after it."""
+    def store_end_points(self, replicas: IntArray, rows: IntArray, values: FloatArray) -> None:
+        """Store the ends of all pairs that were passed.
+
+        Parameters as for :meth:`copy_end_points`, which must come first.
+        """
         if len(self._ends) + len(self._passed) > _REMEMBERED:
             self._ends.clear()
         ends = [
@@ -85,14 +88,14 @@ class Ways:
         ]
         self._ends.update((name, ends[row]) for name, row in self._passed.items())
 
-    def _leader(self, row: int) -> int:
+    def _first_of(self, row: int) -> int:
         """Follow from descent to descent; values fall on the way, so that it has an end."""
         while row in self._follows:
             row = self._follows[row]
         return row
 
 
-def _names(pairs: Pairs) -> list[bytes]:
+def _keys(pairs: Pairs) -> list[bytes]:
     """Return a name for every pair that is the same for the same leader and set."""
     named = np.column_stack([pairs.leaders, np.sort(pairs.replicas, axis=1)]).astype(np.int32)
     return [row.tobytes() for row in named]

@@ -17,16 +17,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heuristics.local_search.swap_neighbourhood import Neighbourhood, Pairs
+from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
 from placement.checks import FloatArray, IntArray
 
-__all__ = ["grown"]
+__all__ = ["grow_sets"]
 
 _BLOCK = 4_000_000  # elements of the largest temporary: 32 MB
 
 
-def grown(
-    neighbourhood: Neighbourhood,
+def grow_sets(
+    neighbourhood: SwapNeighbourhood,
     leaders: IntArray,
     size: int | IntArray,
     width: int,
@@ -43,7 +43,7 @@ def grown(
     neighbourhood
         Values of moves; only pins and forbidden sites are heeded, so that the problem should have
         no rules about voters, domains or money
-        (:attr:`heuristics.admissible_sites.Room.free_of_rules`).
+        (:attr:`heuristics.admissible_sites.AdmissibleSites.free_of_rules`).
     leaders
         Site indices, shape (B,).
     size
@@ -86,7 +86,7 @@ def grown(
 
 
 def _grow(
-    neighbourhood: Neighbourhood,
+    neighbourhood: SwapNeighbourhood,
     leaders: IntArray,
     sizes: IntArray,
     width: int,

@@ -1,4 +1,4 @@
-"""What every client costs once one more site joins, from the rank of its nearest replica alone.
+"""Costs of every client once one more site joins, from the rank of its nearest replica alone.
 
 A client whose nearest replica stands at place f of its order turns to a newcomer x when x stands
 before f, and stays otherwise:
@@ -21,10 +21,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from heuristics.objective_terms import Terms
+from heuristics.objective_terms import ObjectiveTerms
 from placement.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["Newcomers", "Ranks", "Tables", "WorkedOut"]
+__all__ = ["DirectInsertionCosts", "InsertionCosts", "InsertionTables", "Ranks"]
 
 Ranks = npt.NDArray[np.int32]
 
@@ -32,10 +32,10 @@ _CELLS = 4_000_000  # of the tables of all leaders: 32 MB
 _WORTH = 4  # pairs for each new leader from which a table pays
 
 
-class Newcomers(Protocol):
+class InsertionCosts(Protocol):
     """J of B pairs."""
 
-    def after(self, near: Ranks) -> FloatArray:
+    def costs_after(self, near: Ranks) -> FloatArray:
         """J for nearest replicas at these places, shape (B, rows), as (B, rows, sites + 1).
 
         The last column, the newcomer "none", holds what the clients cost as it is. A client
@@ -43,13 +43,13 @@ class Newcomers(Protocol):
         """
         ...
 
-    def take(self, some: IntArray | BoolArray) -> Newcomers:
+    def take(self, some: IntArray | BoolArray) -> InsertionCosts:
         """Only some of the pairs."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class WorkedOut:
+class DirectInsertionCosts:
     """J on the spot: O(C·S) for each pair.
 
     Attributes
@@ -66,21 +66,21 @@ class WorkedOut:
     order: IntArray
     summands: FloatArray
 
-    def after(self, near: Ranks) -> FloatArray:
-        """As :meth:`Newcomers.after`."""
+    def costs_after(self, near: Ranks) -> FloatArray:
+        """As :meth:`InsertionCosts.costs_after`."""
         pairs = np.arange(len(near))[:, np.newaxis]
         rows = np.arange(near.shape[1])
         kept = self.summands[pairs, rows, self.order[rows, near]]
         joins = self.ranks < near[:, :, np.newaxis]
         return np.where(joins, self.summands, kept[:, :, np.newaxis])
 
-    def take(self, some: IntArray | BoolArray) -> WorkedOut:
-        """As :meth:`Newcomers.take`."""
-        return WorkedOut(self.ranks, self.order, self.summands[some])
+    def take(self, some: IntArray | BoolArray) -> DirectInsertionCosts:
+        """As :meth:`InsertionCosts.take`."""
+        return DirectInsertionCosts(self.ranks, self.order, self.summands[some])
 
 
 @dataclass(frozen=True, eq=False)
-class _LookedUp:
+class _TabledInsertionCosts:
     """J from the tables of the leaders of B pairs.
 
     Attributes
@@ -94,17 +94,17 @@ class _LookedUp:
     table: FloatArray
     start: IntArray
 
-    def after(self, near: Ranks) -> FloatArray:
-        """As :meth:`Newcomers.after`; O(C·S) to copy."""
+    def costs_after(self, near: Ranks) -> FloatArray:
+        """As :meth:`InsertionCosts.costs_after`; O(C·S) to copy."""
         return self.table.take(self.start + near, axis=0)
 
-    def take(self, some: IntArray | BoolArray) -> _LookedUp:
-        """As :meth:`Newcomers.take`."""
-        return _LookedUp(self.table, self.start[some])
+    def take(self, some: IntArray | BoolArray) -> _TabledInsertionCosts:
+        """As :meth:`InsertionCosts.take`."""
+        return _TabledInsertionCosts(self.table, self.start[some])
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class InsertionTables:
     """J of the leaders of a problem, kept where there are few sites.
 
     Attributes
@@ -115,7 +115,7 @@ class Tables:
         Most numbers that the tables may hold together.
     """
 
-    terms: Terms
+    terms: ObjectiveTerms
     cells: int = _CELLS
 
     @cached_property
@@ -155,17 +155,17 @@ class Tables:
         relayed = self._relay_rtt[leaders][:, self.terms.scenario]
         return np.asarray(self._near_cost + relayed * self.terms.relay[:, np.newaxis])
 
-    def of(self, leaders: IntArray) -> Newcomers:
+    def of(self, leaders: IntArray) -> InsertionCosts:
         """J of pairs with these leaders, shape (B,).
 
         Tables are filled in, O(C·S²) for each, for batches with several pairs of a leader.
         """
         if self._kept is None:
-            return WorkedOut(self.ranks, self.order, self.summands(leaders))
+            return DirectInsertionCosts(self.ranks, self.order, self.summands(leaders))
         tables, filled = self._kept
         new = np.unique(leaders[~filled[leaders]])
         if _WORTH * len(new) > len(leaders):
-            return WorkedOut(self.ranks, self.order, self.summands(leaders))
+            return DirectInsertionCosts(self.ranks, self.order, self.summands(leaders))
         for leader, joins in zip(new.tolist(), self.summands(new), strict=True):
             stays = np.take_along_axis(joins, self.order, axis=1)[:, :, np.newaxis]
             tables[leader] = joins[:, np.newaxis, :]
@@ -173,7 +173,7 @@ class Tables:
         filled[new] = True
         rows, places = tables.shape[1:3]
         start = (leaders[:, np.newaxis] * rows + np.arange(rows)) * places
-        return _LookedUp(tables.reshape(-1, places), start)
+        return _TabledInsertionCosts(tables.reshape(-1, places), start)
 
     @cached_property
     def _stays(self) -> BoolArray:

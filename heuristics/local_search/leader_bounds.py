@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heuristics.objective_terms import Terms
+from heuristics.objective_terms import ObjectiveTerms
 from placement.checks import FloatArray, IntArray
 from placement.problem import Problem
 
@@ -32,7 +32,7 @@ _BLOCK = 200_000  # summands handled at once
 
 
 def leader_bounds(
-    problem: Problem, terms: Terms, stop: Callable[[], bool] = lambda: False
+    problem: Problem, terms: ObjectiveTerms, stop: Callable[[], bool] = lambda: False
 ) -> FloatArray:
     """Lower bound on the objective under each leader, infinite for sites that may not lead.
 
@@ -70,7 +70,7 @@ def leader_bounds(
     return bounds
 
 
-def _served(problem: Problem, terms: Terms, leaders: IntArray) -> FloatArray:
+def _served(problem: Problem, terms: ObjectiveTerms, leaders: IntArray) -> FloatArray:
     """The larger of the two relaxations for some leaders, shape of `leaders`."""
     rules = problem.rules
     summands = np.array([terms.summand(leader) for leader in leaders.tolist()])

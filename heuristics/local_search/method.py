@@ -35,13 +35,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from heuristics import kq, qk
-from heuristics.admissible_sites import Room
-from heuristics.completion import no_plan
-from heuristics.local_search.greedy_starts import grown
+from heuristics.admissible_sites import AdmissibleSites
+from heuristics.completion import infeasible_plan
+from heuristics.local_search.greedy_starts import grow_sets
 from heuristics.local_search.leader_bounds import leader_bounds
-from heuristics.local_search.steepest_descent import Descent
-from heuristics.local_search.swap_neighbourhood import Neighbourhood, Pairs
-from heuristics.objective_terms import terms_of
+from heuristics.local_search.steepest_descent import SteepestDescent
+from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
+from heuristics.objective_terms import objective_terms
 from placement.checks import FloatArray, IntArray
 from placement.errors import LimitError
 from placement.evaluation.voter_choice import best_voters
@@ -60,7 +60,7 @@ _SHAKES = (3, 8)  # random moves of a shaken copy, in turn
 
 
 @dataclass
-class _Search:
+class _SwapSearch:
     """State of one search: the best set of every leader, and the best plan."""
 
     problem: Problem
@@ -70,7 +70,7 @@ class _Search:
     value: float = math.inf
     best: Configuration | None = None
     bounds: FloatArray = field(init=False)
-    descent: Descent = field(init=False)
+    descent: SteepestDescent = field(init=False)
     values: FloatArray = field(init=False)
     sets: IntArray = field(init=False)
     rounds: int = 0
@@ -80,7 +80,7 @@ class _Search:
         """Search until nothing improves, time is up, or Ctrl-C."""
         try:
             if self.options.start is not None:
-                self.take(self.options.start)
+                self.accept(self.options.start)
             self._prepare()
             self._descend_from_starts()
             self._restart()
@@ -90,9 +90,11 @@ class _Search:
             self.termination = Termination.INTERRUPTED
 
     def _prepare(self) -> None:
-        terms = terms_of(self.problem)
+        terms = objective_terms(self.problem)
         self.bounds = leader_bounds(self.problem, terms, self._late)
-        self.descent = Descent(Neighbourhood(self.problem, terms, self.problem.rules), self._late)
+        self.descent = SteepestDescent(
+            SwapNeighbourhood(self.problem, terms, self.problem.rules), self._late
+        )
         self.values = np.full(terms.sites, math.inf)
         width = self.problem.rules.replicas_max + 1
         self.sets = np.full((terms.sites, width), terms.sites, dtype=np.intp)
@@ -103,15 +105,15 @@ class _Search:
         found = [] if self.best is None else [self.best]
         by_kmeans = kq.best_of_sizes(problem)
         if by_kmeans is not None:
-            self.take(by_kmeans)
+            self.accept(by_kmeans)
             found.append(by_kmeans)
         found.extend(self._by_quorum(found_before=bool(found)))
         if not found:
             return
         values = objectives(problem, found)
-        self.take(found[int(np.argmin(values))])
+        self.accept(found[int(np.argmin(values))])
         batches = [self._pairs([found[i] for i in np.argsort(values, kind="stable")])]
-        if Room(problem, problem.rules.replicas_min).free_of_rules:
+        if AdmissibleSites(problem, problem.rules.replicas_min).free_of_rules:
             batches.extend(self._greedy())
         pairs = Pairs.join(batches)
         step = self.descent.block
@@ -120,7 +122,7 @@ class _Search:
             self._descend(some.take(self.bounds[some.leaders] < self.value))
 
     def _by_quorum(self, found_before: bool) -> list[Configuration]:
-        """What QK finds for every leader, in what is left of the time."""
+        """Return the proposals of QK for every leader, within the time left."""
         options = self.options
         if options.time_limit is not None:
             left = max(0.0, options.time_limit - (time.perf_counter() - self.started))
@@ -135,7 +137,7 @@ class _Search:
             return result.found
         best = cheapest(self.problem, result.found)
         if best is not None:
-            self.take(best)
+            self.accept(best)
         if result.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt
         raise TimeoutError
@@ -145,7 +147,7 @@ class _Search:
         leaders = np.nonzero(rules.may_lead & (self.bounds < self.value))[0]
         width = self.sets.shape[1]
         return [
-            grown(moves, leaders, rules.replicas_min, width, quorum=quorum, stop=self._late)
+            grow_sets(moves, leaders, rules.replicas_min, width, quorum=quorum, stop=self._late)
             for quorum in ((False, True) if rules.quorum > 1 else (False,))
         ]
 
@@ -172,7 +174,7 @@ class _Search:
         if self.rounds % 2 == 0 and not rules.of("replicas") and rules.budget is None:
             size = (sets < len(self.bounds)).sum(axis=1)
             width = sets.shape[1]
-            new = grown(moves, leaders, size, width, quorum=False, among=_AMONG, rng=rng)
+            new = grow_sets(moves, leaders, size, width, quorum=False, among=_AMONG, rng=rng)
             complete = (new.replicas < len(self.bounds)).sum(axis=1) == size
             new = self._feasible(new.take(complete))
             if len(new):
@@ -182,8 +184,8 @@ class _Search:
         return self._feasible(pairs)
 
     def _feasible(self, pairs: Pairs) -> Pairs:
-        """Those of the pairs that have voters; only rules about voters can be broken here."""
-        if Room(self.problem, self.problem.rules.replicas_max).free_of_rules:
+        """Return the pairs that have voters; only rules about voters can be broken here."""
+        if AdmissibleSites(self.problem, self.problem.rules.replicas_max).free_of_rules:
             return pairs
         return pairs.take(np.isfinite(self.descent.exact_waits(pairs)))
 
@@ -192,7 +194,7 @@ class _Search:
         try:
             values = self.descent.run(pairs)
         except KeyboardInterrupt:
-            self._salvage(pairs)
+            self._repair(pairs)
             raise
         gained = False
         for row in np.argsort(values, kind="stable").tolist():
@@ -208,7 +210,7 @@ class _Search:
             raise TimeoutError
         return gained
 
-    def _salvage(self, pairs: Pairs) -> None:
+    def _repair(self, pairs: Pairs) -> None:
         """Value every set of a descent that was broken off: each step leaves feasible sets."""
         for leader, sites in zip(pairs.leaders.tolist(), pairs.replicas, strict=True):
             self._offer(leader, sites)
@@ -217,9 +219,9 @@ class _Search:
         replicas = sites[sites < len(self.bounds)].tolist()
         voters = best_voters(self.problem.demand, self.problem.rules, leader, replicas)
         if voters is not None:
-            self.take(Configuration.of(leader, voters, replicas))
+            self.accept(Configuration.of(leader, voters, replicas))
 
-    def take(self, configuration: Configuration) -> None:
+    def accept(self, configuration: Configuration) -> None:
         """Keep a feasible configuration if the evaluator says that it is the best so far."""
         value = objective(self.problem, configuration)
         if value < self.value:
@@ -237,7 +239,7 @@ class _Search:
         return limit is not None and time.perf_counter() - self.started > limit
 
 
-def _shake(neighbourhood: Neighbourhood, pairs: Pairs, rng: np.random.Generator) -> None:
+def _shake(neighbourhood: SwapNeighbourhood, pairs: Pairs, rng: np.random.Generator) -> None:
     """Make one random move in every pair, drawn evenly from those that obey the rules."""
     allowed = neighbourhood.allowed(pairs)
     flat = allowed.reshape(len(pairs), -1)
@@ -250,10 +252,10 @@ def _shake(neighbourhood: Neighbourhood, pairs: Pairs, rng: np.random.Generator)
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Search, and return the best plan with the bound over all leaders."""
-    search = _Search(problem, options, int(str(options.settings["patience"])))
+    search = _SwapSearch(problem, options, int(str(options.settings["patience"])))
     search.run()
     if search.best is None and search.termination is Termination.FINISHED:
-        return no_plan(problem, METHOD.name)
+        return infeasible_plan(problem, METHOD.name)
     bound = float(search.bounds.min()) if search.best is not None else -math.inf
     return Plan.of(
         problem,

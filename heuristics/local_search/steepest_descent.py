@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from heuristics.local_search.descent_cache import Ends, Ways
-from heuristics.local_search.swap_neighbourhood import Neighbourhood, Pairs
+from heuristics.local_search.descent_cache import DescentCache, Ends
+from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.score import quorum_latency
 from placement.evaluation.voter_choice import best_voters, greedy_waits
 
-__all__ = ["Descent"]
+__all__ = ["SteepestDescent"]
 
 _BLOCK = 2_000_000  # elements of the largest temporary: 16 MB
 _AT_A_TIME = 8  # moves of one pair valued exactly in one go
@@ -34,7 +34,7 @@ _FALL = 1e-11  # relative; the tables are exact to about 1e-14
 
 
 @dataclass
-class Descent:
+class SteepestDescent:
     """Descends, and remembers the exact waits it has worked out.
 
     Attributes
@@ -46,10 +46,10 @@ class Descent:
     steps
         Rounds of moves done.
     ends
-        Where the descents so far have come out, by the sets on their ways.
+        End points of the descents so far, by the sets on their paths.
     """
 
-    neighbourhood: Neighbourhood
+    neighbourhood: SwapNeighbourhood
     stop: Callable[[], bool]
     steps: int = 0
     ends: Ends = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Descent:
 
     @property
     def block(self) -> int:
-        """How many pairs are handled at once without large temporaries."""
+        """Number of pairs that are handled at once without large temporaries."""
         terms = self.neighbourhood.terms
         return max(1, _BLOCK // max(1, (terms.sites + 1) * len(terms.rank)))
 
@@ -65,8 +65,8 @@ class Descent:
         """Move every pair down to a local optimum, in place; return the objectives, shape (B,).
 
         Infinite for a pair that obeys no rule to begin with. Steps cost as
-        :meth:`Neighbourhood.moves`; pairs that have arrived, or that meet the way of another, cost
-        nothing.
+        :meth:`SwapNeighbourhood.moves`; pairs that have arrived, or that meet the path of another,
+        cost nothing.
         """
         values = [
             self._run(pairs, np.arange(first, min(first + self.block, len(pairs))))
@@ -79,8 +79,8 @@ class Descent:
         moves_of = self.neighbourhood
         values = np.full(len(rows), math.inf)
         newcomers = moves_of.newcomers(pairs.leaders[rows])
-        ways = Ways(self.ends)
-        active = ways.leading_on(np.arange(len(rows)), pairs.take(rows))
+        cache = DescentCache(self.ends)
+        active = cache.unvisited(np.arange(len(rows)), pairs.take(rows))
         valued = False
         while active.size:
             some = pairs.take(rows[active])
@@ -90,7 +90,7 @@ class Descent:
                 values[active] = now + (waits_now if moves_of.exact else self.exact_waits(some))
                 valued = True
             if self.stop():
-                ways.join(pairs.replicas, rows, values)
+                cache.copy_end_points(pairs.replicas, rows, values)
                 return values
             if moves_of.exact:
                 table += waits
@@ -104,10 +104,10 @@ class Descent:
             place, site = np.divmod(move[better], table.shape[2])
             pairs.replicas[rows[active], place] = site
             values[active] = lowest[better]
-            active = ways.leading_on(active, pairs.take(rows[active]))
+            active = cache.unvisited(active, pairs.take(rows[active]))
             self.steps += 1
-        ways.join(pairs.replicas, rows, values)
-        ways.remember(pairs.replicas, rows, values)
+        cache.copy_end_points(pairs.replicas, rows, values)
+        cache.store_end_points(pairs.replicas, rows, values)
         return values
 
     def _promising(

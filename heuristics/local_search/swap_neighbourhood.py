@@ -28,14 +28,19 @@ from functools import cached_property
 import numpy as np
 
 from heuristics.local_search.capped_quorum import capped_waits
-from heuristics.local_search.insertion_costs import Newcomers, Ranks, Tables, WorkedOut
-from heuristics.objective_terms import Terms
+from heuristics.local_search.insertion_costs import (
+    DirectInsertionCosts,
+    InsertionCosts,
+    InsertionTables,
+    Ranks,
+)
+from heuristics.objective_terms import ObjectiveTerms
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.model.configuration import site_costs
 from placement.model.constraints import Rules
 from placement.problem import Problem
 
-__all__ = ["Neighbourhood", "Pairs"]
+__all__ = ["Pairs", "SwapNeighbourhood"]
 
 
 @dataclass
@@ -71,7 +76,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbourhood:
+class SwapNeighbourhood:
     """Values of moves for one problem.
 
     Attributes
@@ -85,7 +90,7 @@ class Neighbourhood:
     """
 
     problem: Problem
-    terms: Terms
+    terms: ObjectiveTerms
     rules: Rules
 
     @cached_property
@@ -109,9 +114,9 @@ class Neighbourhood:
         return (rules[0].labels, rules[0].cap) if rules[0].min_domains is None else None
 
     @cached_property
-    def tables(self) -> Tables:
-        """What clients cost when a site joins, by leader."""
-        return Tables(self.terms)
+    def tables(self) -> InsertionTables:
+        """Costs of clients when a site joins, by leader."""
+        return InsertionTables(self.terms)
 
     @cached_property
     def _ranks(self) -> Ranks:
@@ -133,15 +138,17 @@ class Neighbourhood:
         rows = [site_costs(self.problem.instance, ell) for ell in range(self.terms.sites)]
         return np.array([np.append(row, 0.0) for row in rows if row is not None])
 
-    def newcomers(self, leaders: IntArray) -> Newcomers:
-        """What clients cost when a site joins, for pairs with these leaders."""
+    def newcomers(self, leaders: IntArray) -> InsertionCosts:
+        """Return the costs of clients when a site joins, for pairs with these leaders."""
         return self.tables.of(leaders)
 
-    def worked_out(self, summands: FloatArray) -> Newcomers:
+    def tabled(self, summands: FloatArray) -> InsertionCosts:
         """Do the same for summands of another kind, shape (B, sites + 1, rows)."""
-        return WorkedOut(self.tables.ranks, self.tables.order, summands.transpose(0, 2, 1))
+        return DirectInsertionCosts(
+            self.tables.ranks, self.tables.order, summands.transpose(0, 2, 1)
+        )
 
-    def moves(self, pairs: Pairs, newcomers: Newcomers) -> tuple[FloatArray, FloatArray]:
+    def moves(self, pairs: Pairs, newcomers: InsertionCosts) -> tuple[FloatArray, FloatArray]:
         """Value of every move without the quorum wait: (values now, table of values after).
 
         Parameters
@@ -169,12 +176,12 @@ class Neighbourhood:
         np.copyto(table, np.inf, where=~self.allowed(pairs))
         return now, table
 
-    def additions(self, pairs: Pairs, newcomers: Newcomers) -> FloatArray:
+    def additions(self, pairs: Pairs, newcomers: InsertionCosts) -> FloatArray:
         """Objective less D·q after one more site, shape (B, sites): the table's cheap part.
 
         Infinite for sites that are there already or may hold no replica; no other rule is heeded.
         """
-        joined = newcomers.after(self._ranks[pairs.replicas].min(axis=1))
+        joined = newcomers.costs_after(self._ranks[pairs.replicas].min(axis=1))
         after = _summed(joined)[:, :-1] + self.terms.direct[pairs.leaders][:, np.newaxis]
         if self.rules.cost_weight:
             after += self.terms.money[pairs.leaders]
@@ -227,15 +234,17 @@ class Neighbourhood:
             np.multiply(waits, votes, out=waits, where=np.isfinite(waits))
         return now, table
 
-    def _client_part(self, pairs: Pairs, newcomers: Newcomers) -> tuple[FloatArray, FloatArray]:
+    def _client_part(
+        self, pairs: Pairs, newcomers: InsertionCosts
+    ) -> tuple[FloatArray, FloatArray]:
         """Σ_c s_ℓ(c, ·) now and after each move, from nearest and second nearest replicas."""
         held = self._ranks[pairs.replicas]  # (B, W, rows)
         first = held.min(axis=1)
         serves = held == first[:, np.newaxis]
         held += serves * np.int32(self.terms.sites)
         second = np.minimum(held.min(axis=1), np.int32(self.terms.sites))
-        joined = newcomers.after(first)
-        changed = newcomers.after(second)
+        joined = newcomers.costs_after(first)
+        changed = newcomers.costs_after(second)
         changed -= joined
         table = serves.astype(np.float64) @ changed
         gain = _summed(joined)

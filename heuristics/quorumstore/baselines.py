@@ -1,4 +1,4 @@
-"""What people do without an optimiser: the yardsticks of figures.
+"""Placements made without an optimiser: the baselines of figures.
 
 None of them looks at thresholds. Each fixes the set by its rule and takes the quorums given, by
 default N = 3, R = W = 2.

@@ -1,4 +1,4 @@
-"""How heuristics compare replica sets: by the tie rule, after how far bounds are exceeded."""
+"""Order of replica sets in heuristics: by the excess over the bounds, then by the tie rule."""
 
 from __future__ import annotations
 

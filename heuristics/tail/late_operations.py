@@ -1,4 +1,4 @@
-"""How many operations are late: a percentile turned into a sum, for one deadline at a time.
+"""Number of late operations: a percentile turned into a sum, for one deadline at a time.
 
 The p-th percentile is at most t if and only if at most a share 1 − p of all operations takes longer
 than t. For a deadline t and a leader ℓ that share is a sum over clients, as the mean is:
@@ -32,13 +32,13 @@ from placement.tail.distribution_arithmetic import quorum_distribution, sum_of_i
 from placement.tail.latency_mixture import Flow, flows
 from placement.tail.rtt_distributions import Distributions
 
-__all__ = ["Late"]
+__all__ = ["LateOperations"]
 
 _KNOWN = 2000  # voter sets whose waits are remembered
 
 
 @dataclass(frozen=True, eq=False)
-class Late:
+class LateOperations:
     """Shares of late operations for a problem.
 
     Attributes
@@ -62,12 +62,12 @@ class Late:
 
     @cached_property
     def nearby(self) -> tuple[Flow, ...]:
-        """Those that ask a replica nearby."""
+        """Flows that ask a replica nearby."""
         return tuple(flow for flow in self.flows if flow.near or flow.relay)
 
     @cached_property
     def led(self) -> tuple[Flow, ...]:
-        """Those that ask the leader alone."""
+        """Flows that ask the leader alone."""
         return tuple(flow for flow in self.flows if not (flow.near or flow.relay))
 
     @cached_property

@@ -31,9 +31,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from heuristics import qk
-from heuristics.local_search.swap_neighbourhood import Neighbourhood, Pairs
-from heuristics.objective_terms import terms_of
-from heuristics.tail.late_operations import Late
+from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
+from heuristics.objective_terms import objective_terms
+from heuristics.tail.late_operations import LateOperations
 from heuristics.tail.percentile_bound import SLACK, least_late, percentile_bound
 from placement.checks import FloatArray, IntArray
 from placement.errors import LimitError
@@ -60,7 +60,7 @@ _LESS = 1e-12  # of all operations: less is rounding
 
 
 @dataclass
-class _Search:
+class _PercentileSearch:
     """State of one search: the best set of every leader, and the best plan."""
 
     problem: Problem
@@ -68,8 +68,8 @@ class _Search:
     patience: int
     goal: Percentile = field(init=False)
     plain: Problem = field(init=False)
-    late: Late = field(init=False)
-    moves: Neighbourhood = field(init=False)
+    late: LateOperations = field(init=False)
+    moves: SwapNeighbourhood = field(init=False)
     started: float = field(default_factory=time.perf_counter)
     value: float = math.inf
     mean: float = math.inf
@@ -88,10 +88,10 @@ class _Search:
         assert isinstance(self.problem.objective, Percentile)
         self.goal = self.problem.objective
         self.plain = self.problem.replace(objective=MEAN_LATENCY)
-        self.late = Late(self.problem, self.goal.distributions)
-        terms = terms_of(self.plain, everyone=True)
+        self.late = LateOperations(self.problem, self.goal.distributions)
+        terms = objective_terms(self.plain, everyone=True)
         nothing = np.zeros_like(terms.direct)
-        self.moves = Neighbourhood(
+        self.moves = SwapNeighbourhood(
             self.plain, dataclasses.replace(terms, direct=nothing), self.plain.rules
         )
 
@@ -111,7 +111,7 @@ class _Search:
         """Search until nothing improves, time is up, or Ctrl-C."""
         try:
             if self.options.start is not None:
-                self.take(self.options.start)
+                self.accept(self.options.start)
             self._start()
             if self.infeasible is None:
                 self.bound = percentile_bound(self.late, self.goal.percent / 100)
@@ -134,7 +134,7 @@ class _Search:
         found = [] if mean.configuration is None else [mean.configuration]
         if mean.termination is Termination.INTERRUPTED:
             if found:
-                self.take(found[0])
+                self.accept(found[0])
             raise KeyboardInterrupt
         try:
             result = qk.search(self.plain, Options(time_limit=self._share()))
@@ -142,11 +142,11 @@ class _Search:
         except LimitError:
             if not found:
                 raise
-            result = qk.Search()
+            result = qk.QkResult()
         if self.best is not None:
             found.insert(0, self.best)
         for configuration in found:
-            self.take(configuration)
+            self.accept(configuration)
         if result.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt
         by_leader: dict[int, list[Configuration]] = {}
@@ -206,7 +206,7 @@ class _Search:
     def _now(self, leader: int, tables: dict[int, FloatArray]) -> float:
         """Share that is late with the set of a leader."""
         pair = Pairs(np.array([leader]), self.sets[leader][np.newaxis])
-        now, _ = self.moves.moves(pair, self.moves.worked_out(tables[leader][np.newaxis]))
+        now, _ = self.moves.moves(pair, self.moves.tabled(tables[leader][np.newaxis]))
         return float(now[0]) + self._led(leader, self._members(self.sets[leader]))
 
     def _led(self, leader: int, replicas: tuple[int, ...]) -> float:
@@ -229,7 +229,7 @@ class _Search:
         everyone = tuple(np.nonzero(self.problem.rules.may_vote)[0].tolist())
         quorum = self.problem.rules.quorum
         least = self.late.led_late(leader, everyone, self.deadline, quorum)
-        newcomers = self.moves.worked_out(summands[np.newaxis])
+        newcomers = self.moves.tabled(summands[np.newaxis])
         while True:
             self._in_time()
             now, table = self.moves.moves(pair, newcomers)
@@ -274,10 +274,10 @@ class _Search:
         voters = self._voters(leader, replicas)
         before = self.value
         if voters is not None:
-            self.take(Configuration.of(leader, voters, replicas))
+            self.accept(Configuration.of(leader, voters, replicas))
         return self.value < before
 
-    def take(self, configuration: Configuration) -> bool:
+    def accept(self, configuration: Configuration) -> bool:
         """Keep a feasible configuration if the evaluator says that it is the best so far."""
         if violations(self.plain, configuration):
             return False
@@ -300,8 +300,8 @@ class _Search:
                 roles = best_roles(self.problem, replicas)
                 self.enumerated = (roles.leaders, roles.enumerated)
                 if roles.best is not None:
-                    self.take(roles.best)
-            if not any(self.take(move) for move in self._neighbours(self.best)):
+                    self.accept(roles.best)
+            if not any(self.accept(move) for move in self._neighbours(self.best)):
                 return
 
     def _neighbours(self, here: Configuration) -> Iterator[Configuration]:
@@ -359,7 +359,7 @@ class _Search:
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Search, and return the best plan with the bound over all leaders."""
-    search = _Search(problem, options, int(str(options.settings["patience"])))
+    search = _PercentileSearch(problem, options, int(str(options.settings["patience"])))
     search.run()
     if search.infeasible is not None:
         return Plan.infeasible(problem, method="local-search", reasons=search.infeasible.reasons)
@@ -380,7 +380,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     )
 
 
-def _nothing(problem: Problem, search: _Search) -> Plan:
+def _nothing(problem: Problem, search: _PercentileSearch) -> Plan:
     """Say that nothing was found, with the horizon as the likely reason where it is one."""
     finished = search.termination is Termination.FINISHED
     return Plan.of(

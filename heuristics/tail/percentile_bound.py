@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from heuristics.tail.late_operations import Late
+from heuristics.tail.late_operations import LateOperations
 from placement.checks import FloatArray, IntArray
 from placement.evaluation.score import closest_first
 
@@ -25,7 +25,9 @@ SLACK = 1e-9
 """Share of all operations within which rounding and the evaluator's tolerance lie."""
 
 
-def least_late(late: Late, leaders: IntArray, summands: FloatArray, deadline: int) -> FloatArray:
+def least_late(
+    late: LateOperations, leaders: IntArray, summands: FloatArray, deadline: int
+) -> FloatArray:
     """Share that is late at least under each leader, shape (B,).
 
     Parameters
@@ -35,7 +37,7 @@ def least_late(late: Late, leaders: IntArray, summands: FloatArray, deadline: in
     leaders
         Site indices, shape (B,).
     summands
-        Of these leaders and this deadline, from :meth:`Late.summands`.
+        Of these leaders and this deadline, from :meth:`LateOperations.summands`.
     deadline
         t, in bins.
     """
@@ -51,7 +53,7 @@ def least_late(late: Late, leaders: IntArray, summands: FloatArray, deadline: in
     return least
 
 
-def percentile_bound(late: Late, share: float) -> float:
+def percentile_bound(late: LateOperations, share: float) -> float:
     """Lower bound on the latency in ms within which a share of all operations ends.
 
     Parameters

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics.admissible_sites import Room
-from heuristics.objective_terms import terms_of, total_operations
+from heuristics.admissible_sites import AdmissibleSites
+from heuristics.objective_terms import objective_terms, total_operations
 from heuristics.weighted_kmeans import kmeans, kmeans_of_each
 from placement import Diversity, Instance, Operation, Problem
 from tests.heuristics import paper
@@ -39,10 +39,10 @@ def run(
     problem: Problem, size: int, fixed: tuple[int, ...] = (), cost: np.ndarray | None = None
 ) -> tuple[int, ...]:
     """K-means with the costs of KQ, or with costs of its own, as QK's differ from the RTTs."""
-    terms = terms_of(problem, everyone=True)
+    terms = objective_terms(problem, everyone=True)
     weight = total_operations(problem)
     summand = weight[:, np.newaxis] * terms.rtt if cost is None else cost
-    return kmeans(summand, terms.rank, terms.order, weight, fixed, Room(problem, size))
+    return kmeans(summand, terms.rank, terms.order, weight, fixed, AdmissibleSites(problem, size))
 
 
 def test_centroids_start_at_the_heaviest_clients() -> None:
@@ -182,7 +182,7 @@ def test_invariants(problem: Problem, data: st.DataObject) -> None:
 @given(problems(kinds=ALL, integral=True), st.data())
 def test_runs_side_by_side_are_runs_alone(problem: Problem, data: st.DataObject) -> None:
     """Each run has costs, fixed sites, a leader and prices of its own."""
-    terms, sites = terms_of(problem, everyone=True), len(problem.instance.sites)
+    terms, sites = objective_terms(problem, everyone=True), len(problem.instance.sites)
     weight = total_operations(problem)
     n = data.draw(st.integers(1, sites))
     leaders = np.array(data.draw(st.lists(st.integers(0, sites - 1), min_size=1, max_size=4)))
@@ -193,8 +193,8 @@ def test_runs_side_by_side_are_runs_alone(problem: Problem, data: st.DataObject)
     prices = np.array([[data.draw(st.integers(0, 9)) for _ in range(sites)] for _ in leaders])
     costs = np.array([terms.summand(leader) for leader in leaders.tolist()])
     order = (terms.rank, terms.order, weight)
-    together = kmeans_of_each(costs, *order, fixed, Room(problem, n, leaders), prices)
+    together = kmeans_of_each(costs, *order, fixed, AdmissibleSites(problem, n, leaders), prices)
     for row, leader in enumerate(leaders.tolist()):
         pins = np.nonzero(fixed[row])[0]
-        alone = kmeans(costs[row], *order, pins, Room(problem, n, leader), prices[row])
+        alone = kmeans(costs[row], *order, pins, AdmissibleSites(problem, n, leader), prices[row])
         assert together[row] == alone

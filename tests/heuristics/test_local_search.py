@@ -157,16 +157,16 @@ def test_ctrl_c_within_a_descent_keeps_what_it_reached(monkeypatch: pytest.Monke
     problem = Problem(random_instance(3, sites=14, clients=20), replicas=5, voters=3)
     first = run(best_of.METHOD, problem, Options()).objective
     calls = 0
-    original = swaps.Neighbourhood.waits
+    original = swaps.SwapNeighbourhood.waits
 
-    def broken(self: swaps.Neighbourhood, pairs: swaps.Pairs) -> tuple[np.ndarray, np.ndarray]:
+    def broken(self: swaps.SwapNeighbourhood, pairs: swaps.Pairs) -> tuple[np.ndarray, np.ndarray]:
         nonlocal calls
         calls += 1
         if calls == 4:
             raise KeyboardInterrupt
         return original(self, pairs)
 
-    monkeypatch.setattr(swaps.Neighbourhood, "waits", broken)
+    monkeypatch.setattr(swaps.SwapNeighbourhood, "waits", broken)
     plan = run(SEARCH, problem, Options())
     assert plan.termination == "interrupted"
     assert plan.objective < first

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from heuristics.admissible_sites import Room
+from heuristics.admissible_sites import AdmissibleSites
 from placement import Diversity, Problem
 from placement.testing import random_instance
 from tests import reference
@@ -25,7 +25,7 @@ def test_every_site_of_a_plan_may_join_the_rest_of_it(
     found = sorted({(ell, held) for ell, _, held in reference.configurations(problem)})
     assume(found)
     leader, replicas = data.draw(st.sampled_from(found))
-    room = Room(problem, len(replicas), leader if known else None)
+    room = AdmissibleSites(problem, len(replicas), leader if known else None)
     site = data.draw(st.sampled_from(replicas))
     others = [s for s in replicas if s != site]
     chosen = set(data.draw(st.lists(st.sampled_from(others), unique=True)) if others else [])
@@ -52,8 +52,8 @@ def test_many_sets_at_once_are_as_many_alone(problem: Problem, known: bool, seed
     members = rng.random((5, sites)) < rng.random((5, 1))
     members[np.arange(5), leaders] = True
     size = problem.rules.replicas_max
-    together = Room(problem, size, leaders if known else None)
-    alone = [Room(problem, size, int(ell) if known else None) for ell in leaders]
+    together = AdmissibleSites(problem, size, leaders if known else None)
+    alone = [AdmissibleSites(problem, size, int(ell) if known else None) for ell in leaders]
     expected = [one.addable(row) for one, row in zip(alone, members, strict=True)]
     assert (together.addable(members) == expected).all()
     some = np.array([3, 0])
@@ -69,16 +69,16 @@ def test_slots_are_kept_for_domains_that_are_missing() -> None:
     """Six sites in three regions of two; voters from three regions must fit into three replicas."""
     problem = Problem(random_instance(0), replicas=3, voters=3, diversity=Diversity("region"))
     members = np.array([True, False, False, False, False, False])
-    addable = Room(problem, 3).addable(members)
+    addable = AdmissibleSites(problem, 3).addable(members)
     assert addable.tolist() == [False, False, True, True, True, True]
     members[2] = True
-    assert Room(problem, 3).addable(members).tolist() == [False] * 4 + [True] * 2
+    assert AdmissibleSites(problem, 3).addable(members).tolist() == [False] * 4 + [True] * 2
 
 
 def test_a_slot_is_kept_for_a_leader() -> None:
     problem = Problem(random_instance(0), replicas=2, voters=1, leaders=["site-4"])
     members = np.array([True, False, False, False, False, False])
-    assert np.nonzero(Room(problem, 2).addable(members))[0].tolist() == [4]
+    assert np.nonzero(AdmissibleSites(problem, 2).addable(members))[0].tolist() == [4]
 
 
 def test_money_is_kept_for_the_rest() -> None:
@@ -89,4 +89,4 @@ def test_money_is_kept_for_the_rest() -> None:
     free = instance.replace(prices=prices.__class__(np.array([1.0, 2, 3, 4, 5, 6])))
     problem = Problem(free, replicas=3, voters=1, budget=8.0)
     members = np.zeros(6, dtype=bool)
-    assert Room(problem, 3).addable(members).tolist() == [True] * 5 + [False]
+    assert AdmissibleSites(problem, 3).addable(members).tolist() == [True] * 5 + [False]

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from heuristics.local_search.greedy_starts import grown
+from heuristics.local_search.greedy_starts import grow_sets
 from heuristics.local_search.leader_bounds import leader_bounds
-from heuristics.local_search.steepest_descent import Descent
-from heuristics.local_search.swap_neighbourhood import Neighbourhood, Pairs
-from heuristics.objective_terms import terms_of
+from heuristics.local_search.steepest_descent import SteepestDescent
+from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
+from heuristics.objective_terms import objective_terms
 from placement import Configuration, Diversity, Problem
 from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import violations
@@ -51,8 +51,8 @@ def pair_of(problem: Problem, leader: int, replicas: tuple[int, ...]) -> Pairs:
     return Pairs(np.array([leader]), np.array([row]))
 
 
-def neighbourhood_of(problem: Problem) -> Neighbourhood:
-    return Neighbourhood(problem, terms_of(problem), problem.rules)
+def neighbourhood_of(problem: Problem) -> SwapNeighbourhood:
+    return SwapNeighbourhood(problem, objective_terms(problem), problem.rules)
 
 
 def after(sites: int, replicas: tuple[int, ...], out: int, into: int) -> list[int]:
@@ -105,7 +105,7 @@ def test_descents_end_in_local_optima(problem: Problem, data: st.DataObject) -> 
     leader, replicas = data.draw(feasible_sets(problem))
     field = neighbourhood_of(problem)
     pairs = pair_of(problem, leader, replicas)
-    value = float(Descent(field, lambda: False).run(pairs)[0])
+    value = float(SteepestDescent(field, lambda: False).run(pairs)[0])
     sites = field.terms.sites
     end = tuple(sorted(s for s in pairs.replicas[0].tolist() if s < sites))
     assert close(value, true_value(problem, leader, list(end)))
@@ -129,8 +129,8 @@ def test_a_batch_is_as_good_as_its_parts() -> None:
     leaders = [int(rng.choice(held)) for held in sets]
     parts = [pair_of(problem, ell, held) for ell, held in zip(leaders, sets, strict=True)]
     together = Pairs.join(parts)
-    values = Descent(field, lambda: False).run(together)
-    alone = [float(Descent(field, lambda: False).run(part)[0]) for part in parts]
+    values = SteepestDescent(field, lambda: False).run(together)
+    alone = [float(SteepestDescent(field, lambda: False).run(part)[0]) for part in parts]
     assert values.tolist() == pytest.approx(alone)
     assert [sorted(row) for row in together.replicas.tolist()] == [
         sorted(part.replicas[0].tolist()) for part in parts
@@ -141,13 +141,13 @@ def test_a_stopped_descent_leaves_a_valid_set() -> None:
     problem = Problem(random_instance(5, sites=9, clients=12), replicas=4, voters=3)
     field = neighbourhood_of(problem)
     pairs = pair_of(problem, 0, (0, 1, 2, 3))
-    value = float(Descent(field, lambda: True).run(pairs)[0])
+    value = float(SteepestDescent(field, lambda: True).run(pairs)[0])
     assert value == pytest.approx(true_value(problem, 0, [0, 1, 2, 3]))
 
 
 @given(problems(kinds=ALL, max_sites=6))
 def test_bounds_are_below_every_configuration(problem: Problem) -> None:
-    bounds = leader_bounds(problem, terms_of(problem))
+    bounds = leader_bounds(problem, objective_terms(problem))
     for leader, voters, replicas in reference.configurations(problem):
         value = reference.objective(problem, leader, voters, replicas)
         assert bounds[leader] <= value + 1e-9 * abs(value) + 1e-9
@@ -163,7 +163,7 @@ def test_grown_sets_are_complete(problem: Problem, quorum: bool) -> None:
     # a leader beside the pins must fit
     assume(all(rules.must_hold[ell] or rules.must_hold.sum() < size for ell in leaders))
     width = rules.replicas_max + 1
-    pairs = grown(neighbourhood_of(problem), leaders, size, width, quorum=quorum)
+    pairs = grow_sets(neighbourhood_of(problem), leaders, size, width, quorum=quorum)
     for leader, row in zip(leaders.tolist(), pairs.replicas.tolist(), strict=True):
         held = [site for site in row if site < len(rules.may_hold)]
         assert len(set(held)) == len(held) == size

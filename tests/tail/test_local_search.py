@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
-from heuristics.objective_terms import terms_of
-from heuristics.tail.late_operations import Late
+from heuristics.objective_terms import objective_terms
+from heuristics.tail.late_operations import LateOperations
 from heuristics.tail.percentile_bound import percentile_bound
 from placement import Operation, Problem, Status
 from placement.methods import Options, load_method, run
@@ -67,8 +67,8 @@ def test_late_share_is_what_the_evaluator_says(problem, seed, data):
     if chosen is None:
         return
     distributions = problem.objective.distributions
-    late = Late(problem, distributions)
-    rank = terms_of(problem, everyone=True).rank
+    late = LateOperations(problem, distributions)
+    rank = objective_terms(problem, everyone=True).rank
     near = [min(chosen.replicas, key=lambda r, c=c: rank[c, r]) for c in range(len(rank))]
     from placement.tail.latency_mixture import mixture
 
@@ -89,7 +89,7 @@ def test_late_share_is_what_the_evaluator_says(problem, seed, data):
 @given(problems(kinds=KINDS, max_sites=5, max_clients=4), st.integers(0, 2**32 - 1), PERCENTS)
 def test_bound_is_below_every_configuration(problem, seed, percent):
     problem = asked(problem, seed, percent)
-    late = Late(problem, problem.objective.distributions)
+    late = LateOperations(problem, problem.objective.distributions)
     assert percentile_bound(late, percent / 100) <= least(problem)
 
 
@@ -236,7 +236,7 @@ def test_odd_operations_are_guided_and_still_valued_by_the_evaluator():
     )
     problem = Problem(instance, replicas=3, voters=3)
     problem = problem.replace(objective=Percentile(90, drawn(instance, 8)))
-    assert not Late(problem, problem.objective.distributions).exact
+    assert not LateOperations(problem, problem.objective.distributions).exact
     plan = placement.solve(problem, "local-search")
     assert plan.objective <= 1.05 * least(problem)
     assert plan.objective == problem.objective.value(problem, plan.configuration)

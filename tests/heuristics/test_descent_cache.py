@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heuristics.local_search import descent_cache as ways
-from heuristics.local_search.steepest_descent import Descent
-from heuristics.local_search.swap_neighbourhood import Neighbourhood, Pairs
-from heuristics.objective_terms import terms_of
+from heuristics.local_search import descent_cache
+from heuristics.local_search.steepest_descent import SteepestDescent
+from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
+from heuristics.objective_terms import objective_terms
 from placement import Diversity, Problem
 from placement.testing import random_instance
 
@@ -39,34 +39,36 @@ def starts(problem: Problem, seed: int, count: int) -> Pairs:
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_meeting_changes_no_end(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one batch, and over batches that go on from what the first has found out."""
-    field = Neighbourhood(problem, terms_of(problem), problem.rules)
-    together = Descent(field, lambda: False)
+    field = SwapNeighbourhood(problem, objective_terms(problem), problem.rules)
+    together = SteepestDescent(field, lambda: False)
     met = 0
-    leading_on = ways.Ways.leading_on
+    unvisited = descent_cache.DescentCache.unvisited
 
-    def counted(self: ways.Ways, rows: np.ndarray, pairs: Pairs) -> np.ndarray:
+    def counted(self: descent_cache.DescentCache, rows: np.ndarray, pairs: Pairs) -> np.ndarray:
         nonlocal met
-        left = leading_on(self, rows, pairs)
+        left = unvisited(self, rows, pairs)
         met += len(rows) - len(left)
         return left
 
     for seed in range(4):
         pairs = starts(problem, seed, 30)
         alone = pairs.take(np.arange(len(pairs)))
-        monkeypatch.setattr(ways.Ways, "leading_on", counted)
+        monkeypatch.setattr(descent_cache.DescentCache, "unvisited", counted)
         values = together.run(pairs)
-        monkeypatch.setattr(ways.Ways, "leading_on", leading_on)
+        monkeypatch.setattr(descent_cache.DescentCache, "unvisited", unvisited)
         for row in range(len(pairs)):
             one = alone.take(np.array([row]))
-            assert values[row] == pytest.approx(float(Descent(field, lambda: False).run(one)[0]))
+            assert values[row] == pytest.approx(
+                float(SteepestDescent(field, lambda: False).run(one)[0])
+            )
             if np.isfinite(values[row]):
                 assert sorted(one.replicas[0]) == sorted(pairs.replicas[row])
     assert met > 60  # of 140 descents
 
 
 def test_known_descents_cost_no_step() -> None:
-    field = Neighbourhood(PROBLEMS[0], terms_of(PROBLEMS[0]), PROBLEMS[0].rules)
-    descent = Descent(field, lambda: False)
+    field = SwapNeighbourhood(PROBLEMS[0], objective_terms(PROBLEMS[0]), PROBLEMS[0].rules)
+    descent = SteepestDescent(field, lambda: False)
     pairs = starts(PROBLEMS[0], 0, 30)
     again = pairs.take(np.arange(len(pairs)))
     values = descent.run(pairs)
@@ -79,12 +81,12 @@ def test_known_descents_cost_no_step() -> None:
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more than it may remember it keeps the last batch alone; only work is lost."""
-    field = Neighbourhood(PROBLEMS[0], terms_of(PROBLEMS[0]), PROBLEMS[0].rules)
-    monkeypatch.setattr(ways, "_REMEMBERED", 0)
-    descent = Descent(field, lambda: False)
+    field = SwapNeighbourhood(PROBLEMS[0], objective_terms(PROBLEMS[0]), PROBLEMS[0].rules)
+    monkeypatch.setattr(descent_cache, "_REMEMBERED", 0)
+    descent = SteepestDescent(field, lambda: False)
     descent.run(starts(PROBLEMS[0], 0, 30))
     before = set(descent.ends)
-    alone = Descent(field, lambda: False)
+    alone = SteepestDescent(field, lambda: False)
     expected = alone.run(starts(PROBLEMS[0], 1, 30))
     assert descent.run(starts(PROBLEMS[0], 1, 30)).tolist() == expected.tolist()
     assert before - set(alone.ends)
@@ -93,9 +95,9 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_broken_off_descent_leaves_nothing_behind() -> None:
     """Where it stood is no end: the next descent from there goes all the way."""
-    field = Neighbourhood(PROBLEMS[0], terms_of(PROBLEMS[0]), PROBLEMS[0].rules)
+    field = SwapNeighbourhood(PROBLEMS[0], objective_terms(PROBLEMS[0]), PROBLEMS[0].rules)
     late = iter([False, True])
-    descent = Descent(field, lambda: next(late, False))
+    descent = SteepestDescent(field, lambda: next(late, False))
     pairs = starts(PROBLEMS[0], 3, 30)
     again = pairs.take(np.arange(len(pairs)))
     halfway = descent.run(pairs)
