@@ -30,11 +30,18 @@ from placement.problem import Problem
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["Constraint", "Kind", "conflict", "constraints_of", "explain", "keeping"]
+__all__ = [
+    "Constraint",
+    "Kind",
+    "constraints_of",
+    "explain_infeasible",
+    "keeping",
+    "minimal_conflict",
+]
 
 
 class Kind(Enum):
-    """What a constraint is, in the words that introduce it."""
+    """Kind of a constraint, in the words that introduce it."""
 
     FORBIDDEN = "forbidden"
     NON_VOTER = "without a vote"
@@ -57,7 +64,7 @@ _PER_SITE = (Kind.FORBIDDEN, Kind.NON_VOTER, Kind.PINNED, Kind.PINNED_VOTER)
 
 @dataclass(frozen=True)
 class Constraint:
-    """One thing that a user asked for, and that could be given up.
+    """Request of the user that could be given up.
 
     Attributes
     ----------
@@ -74,7 +81,7 @@ class Constraint:
     index: int = -1
 
 
-def explain(problem: Problem) -> tuple[str, ...]:
+def explain_infeasible(problem: Problem) -> tuple[str, ...]:
     """Return why an infeasible problem has no plan, in one sentence.
 
     Returns
@@ -88,7 +95,7 @@ def explain(problem: Problem) -> tuple[str, ...]:
     SolverError
         When there is a plan: whoever said "infeasible" was wrong.
     """
-    found, confirmed, plan = conflict(problem)
+    found, confirmed, plan = minimal_conflict(problem)
     if plan is not None:
         if not problem.objective.minimises_mean:
             return ()
@@ -110,7 +117,7 @@ def explain(problem: Problem) -> tuple[str, ...]:
     return (sentence,)
 
 
-def conflict(problem: Problem) -> tuple[tuple[Constraint, ...], bool, Configuration | None]:
+def minimal_conflict(problem: Problem) -> tuple[tuple[Constraint, ...], bool, Configuration | None]:
     """Return constraints that together have no plan, none of which can be left out.
 
     Returns
@@ -250,7 +257,7 @@ def _unlabelled(problem: Problem) -> tuple[set[str], set[str]]:
 
 
 def _words(found: Iterable[Constraint]) -> list[str]:
-    """One phrase per constraint, with those on single sites of one kind put together."""
+    """Return one phrase per constraint; constraints of one kind on single sites share one."""
     parts: list[str] = []
     names: dict[Kind, list[str]] = {}
     for constraint in found:
@@ -265,7 +272,7 @@ def _words(found: Iterable[Constraint]) -> list[str]:
 
 
 class _Guarded:
-    """What is feasible, with a literal in front of every constraint that could be given up."""
+    """Model of the feasible plans, with a literal in front of every removable constraint."""
 
     def __init__(self, problem: Problem, constraints: Sequence[Constraint]) -> None:
         from ortools.sat.python import cp_model

@@ -32,7 +32,7 @@ from formulations.contingency.cpsat_costs import Rounding, costs_after, election
 from formulations.contingency.leader_floors import always_hit, survivor_floor
 from formulations.cpsat import constraints, variables
 from formulations.cpsat.integer_costs import LeaderCosts, leader_costs
-from formulations.solvers.cpsat import Answer, Outcome, new_solver, run_solver
+from formulations.solvers.cpsat import CpSatResult, CpSatStatus, new_solver, run_solver
 from placement.contingency.objective import Contingency
 from placement.errors import LimitError, PlacementError, SolverError
 from placement.evaluation.losses import Loss, demand_after
@@ -52,7 +52,7 @@ _FLOOR_SHARE = 0.05
 
 
 @dataclass
-class _Search:
+class _CpSatLossSearch:
     problem: Problem
     options: Options
     started: float = field(default_factory=time.perf_counter)
@@ -139,7 +139,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     SolverError
         When the solver contradicts the evaluator.
     """
-    search = _Search(problem, options)
+    search = _CpSatLossSearch(problem, options)
     try:
         for leader in np.nonzero(problem.rules.may_lead)[0].tolist():
             search.bounds[leader] = 0.0
@@ -168,7 +168,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     return break_ties(_plan(search), options, solve)
 
 
-def _solve_leader(search: _Search, costs: LeaderCosts) -> None:
+def _solve_leader(search: _CpSatLossSearch, costs: LeaderCosts) -> None:
     """Prove one leader, in parts by who takes over from it where a single loss decides that.
 
     A part has one cost row for the leader's loss in place of one for every voter that might be
@@ -199,7 +199,7 @@ def _solve_leader(search: _Search, costs: LeaderCosts) -> None:
         search.bounds[leader] = math.inf
 
 
-def _heirs(search: _Search, leader: int) -> list[int] | None:
+def _heirs(search: _CpSatLossSearch, leader: int) -> list[int] | None:
     """Who may lead once `leader` is lost; None where that depends on the loss, or is not split."""
     contingency = search.contingency
     losses = [loss for loss in contingency.losses(search.problem) if leader in loss.sites]
@@ -209,7 +209,7 @@ def _heirs(search: _Search, leader: int) -> list[int] | None:
     return [site for site in voters if site not in losses[0].sites]
 
 
-def _start(search: _Search) -> None:
+def _start(search: _CpSatLossSearch) -> None:
     options, problem = search.options, search.problem
     if options.start is not None:
         search.offer(options.start)
@@ -237,7 +237,9 @@ def _start(search: _Search) -> None:
 class _Leader:
     """The model of one leader (and who takes over), with the losses that have been added."""
 
-    def __init__(self, search: _Search, costs: LeaderCosts, heir: int | None = None) -> None:
+    def __init__(
+        self, search: _CpSatLossSearch, costs: LeaderCosts, heir: int | None = None
+    ) -> None:
         from ortools.sat.python import cp_model
 
         self.search, self.costs, self.heir = search, costs, heir
@@ -325,7 +327,7 @@ class _Leader:
                     model.add(elected[leader] == 0)
                     continue
             costs = costs_after(problem, demand, loss.sites, leader)
-            view = variables.Variables(
+            view = variables.LeaderVariables(
                 replica=self.decisions.replica,
                 voter=alive,
                 empty=self.decisions.empty,
@@ -352,7 +354,7 @@ class _Leader:
             found = self._read(answer)
             if found is not None and search.offer(found):
                 search.report()
-            if answer.outcome is Outcome.INFEASIBLE:
+            if answer.outcome is CpSatStatus.INFEASIBLE:
                 self._raise(search.target)
                 return
             if answer.bound is not None:
@@ -362,7 +364,7 @@ class _Leader:
                 self._raise(proven)
             if answer.interrupted:
                 raise KeyboardInterrupt
-            if answer.outcome is Outcome.STOPPED or found is None:
+            if answer.outcome is CpSatStatus.STOPPED or found is None:
                 raise TimeoutError
             missed = self._missed(found)
             if missed is not None:
@@ -413,7 +415,7 @@ class _Leader:
             ]
         )
 
-    def _run(self) -> Answer:
+    def _run(self) -> CpSatResult:
         search, options = self.search, self.search.options
         left = search.seconds_left
         solver = new_solver(seconds=left, seed=options.seed, threads=options.threads)
@@ -424,7 +426,7 @@ class _Leader:
         search.stats["literals"] = len(self.model.proto.variables)
         return answer
 
-    def _read(self, answer: Answer) -> Configuration | None:
+    def _read(self, answer: CpSatResult) -> Configuration | None:
         values = answer.values
         if values is None:
             return None
@@ -433,7 +435,7 @@ class _Leader:
         )
 
 
-def _plan(search: _Search) -> Plan:
+def _plan(search: _CpSatLossSearch) -> Plan:
     problem = search.problem
     bound, reasons = search.bound, []
     search.stats["seconds_first"] = time.perf_counter() - search.started
@@ -464,7 +466,7 @@ def _plan(search: _Search) -> Plan:
     )
 
 
-def _confirmed(search: _Search) -> bool:
+def _confirmed(search: _CpSatLossSearch) -> bool:
     """Whether enumeration, where it can, agrees that nothing is feasible."""
     if "exhaustive" not in available():
         return False

@@ -1,4 +1,4 @@
-"""What a leader costs after a loss, in ms·operations and in whole units."""
+"""Costs of a leader after a loss, in ms·operations and in whole units."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from formulations.contingency.loss_data import largest_score
 from formulations.cpsat.integer_costs import Chain, LeaderCosts, Waits
-from formulations.cpsat.variables import Variables
+from formulations.cpsat.variables import LeaderVariables
 from placement.contingency.objective import Contingency
 from placement.evaluation.score import closest_first
 from placement.model.demand import Demand
@@ -28,7 +28,7 @@ _ROOM = 2.0**52
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """One unit for all costs of a model.
+    """Common unit for all costs of a model.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Rounding:
         error = 0.5 * terms * copies / scale + 2.0**-48 * most
         return cls(scale, math.ceil(most * scale) + terms, error)
 
-    def expression(self, variables: Variables, costs: LeaderCosts, factor: float) -> Any:
+    def expression(self, variables: LeaderVariables, costs: LeaderCosts, factor: float) -> Any:
         """Return factor · (Eq. 1 under the leader) in units, linear in the literals.
 
         The sums telescope as in :func:`formulations.cpsat.leader_objective.create`.

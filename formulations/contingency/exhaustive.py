@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 
 from formulations.contingency.enumerate_losses import best_of_block
-from formulations.enumeration.enumerate_sets import Found, better, enumerate_sets
+from formulations.enumeration.enumerate_sets import Found, enumerate_sets, is_better
 from placement.checks import IntArray
 from placement.contingency.objective import Contingency
 from placement.evaluation.breakdown import objective
@@ -59,6 +59,6 @@ def _one_by_one(problem: Problem, contingency: Contingency, block: IntArray) -> 
                     contingency.tie_break(problem, configuration),
                     configuration,
                 )
-                if best is None or better(found, best):
+                if best is None or is_better(found, best):
                     best = found
     return best

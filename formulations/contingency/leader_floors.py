@@ -1,4 +1,4 @@
-"""What a leader costs at least once a replica is lost: which leaders need no model of losses.
+"""Least cost of a leader once a replica is lost: the leaders that need no model of losses.
 
 Whatever loss hits a plan of at most r replicas, at most r − 1 are left, and whoever leads then
 waits for the m-th nearest surviving voter. So the least score of Eq. 1 under that leader with as

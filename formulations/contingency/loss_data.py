@@ -1,4 +1,4 @@
-"""What a loss leaves of the data of the mixed-integer program."""
+"""Data of the mixed-integer program that remain after a loss."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.milp.program_data import Terms, client_rows, flow_classes
+from formulations.milp.program_data import ProgramData, client_rows, flow_classes
 from placement.contingency.objective import Contingency
 from placement.evaluation.losses import Loss, demand_after
 from placement.model.demand import Demand
@@ -16,8 +16,8 @@ __all__ = ["LossTerms", "largest_score", "terms_after"]
 
 
 @dataclass(frozen=True, eq=False)
-class LossTerms(Terms):
-    """The terms of Eq. 1 after a loss: as :class:`Terms`, on the sites that survive.
+class LossTerms(ProgramData):
+    """The terms of Eq. 1 after a loss: as :class:`ProgramData`, on the sites that survive.
 
     Attributes
     ----------

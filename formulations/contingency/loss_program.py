@@ -30,11 +30,11 @@ from formulations.milp.build_steps import Step, no_step
 from formulations.milp.cutting_rounds import scale_for
 from formulations.milp.latency_rows import add_forwarding, add_nearest, add_quorum
 from formulations.milp.objective_rows import objective
-from formulations.milp.program_data import Terms
-from formulations.milp.program_model import Milp, add_rows, mass_of
+from formulations.milp.program_data import ProgramData
+from formulations.milp.program_model import PlacementProgram, add_rows, mass_of
 from formulations.milp.recipes import Forwarding, Nearest, Quorum, Rows
-from formulations.milp.variables import Affine, Variables, assign, declare
-from formulations.solvers.linear_program import Program, values_of
+from formulations.milp.variables import Affine, ProgramVariables, assign, declare
+from formulations.solvers.linear_program import LinearProgram, values_of
 from placement.checks import FloatArray
 from placement.contingency.objective import Contingency
 from placement.evaluation.losses import Loss, score_after
@@ -62,17 +62,17 @@ class LossProgram:
         ms·operations of one unit of θ.
     """
 
-    base: Milp
-    copies: tuple[Variables, ...]
+    base: PlacementProgram
+    copies: tuple[ProgramVariables, ...]
     theta: dict[str, Any]
     unit: float
     contingency: Contingency
 
-    def program(self, step: Step = no_step) -> Program:
+    def program(self, step: Step = no_step) -> LinearProgram:
         """Return the arrays of the model as it is now; `step` is called now and then."""
         return self.base.program(step)
 
-    def values(self, program: Program, configuration: Configuration) -> FloatArray:
+    def values(self, program: LinearProgram, configuration: Configuration) -> FloatArray:
         """Return the columns' values at a configuration, for a warm start."""
         problem = self.base.variables.terms.problem
         assign(self.base.variables, configuration)
@@ -110,12 +110,12 @@ class LossProgram:
         self.base.model.forbidden.add(row.expression() <= len(chosen) - 1)
 
 
-def _loss_of(copy: Variables) -> Loss:
+def _loss_of(copy: ProgramVariables) -> Loss:
     assert isinstance(copy.terms, LossTerms)
     return copy.terms.loss
 
 
-def _rows_for(terms: Terms) -> Rows:
+def _rows_for(terms: ProgramData) -> Rows:
     """Flows per client where they are few; votes are not split, since their number varies."""
     flows = sum(len(row.serving) * len(terms.leaders) for row in terms.clients if row.relay > 0)
     if flows <= _MOST_FLOWS:
@@ -125,7 +125,7 @@ def _rows_for(terms: Terms) -> Rows:
 
 def build(
     contingency: Contingency,
-    normal: Terms,
+    normal: ProgramData,
     losses: tuple[LossTerms, ...],
     *,
     top: float,
@@ -170,13 +170,17 @@ def build(
         step()
         copies.append(_copy(model.loss[i], terms, copy_rows, variables, contingency))
     result = LossProgram(
-        Milp(model, variables, scale, mass), tuple(copies), {}, max(top, 1e-300), contingency
+        PlacementProgram(model, variables, scale, mass),
+        tuple(copies),
+        {},
+        max(top, 1e-300),
+        contingency,
     )
     _add_goal(model, result, top, scale)
     return result
 
 
-def _keep_quorums(model: Any, variables: Variables, contingency: Contingency) -> None:
+def _keep_quorums(model: Any, variables: ProgramVariables, contingency: Contingency) -> None:
     """Σ_{r ∉ F} v_r ≥ m for every loss."""
     import pyomo.environ as pyo
 
@@ -191,8 +195,8 @@ def _keep_quorums(model: Any, variables: Variables, contingency: Contingency) ->
 
 
 def _copy(
-    block: Any, terms: LossTerms, rows: Rows, base: Variables, contingency: Contingency
-) -> Variables:
+    block: Any, terms: LossTerms, rows: Rows, base: ProgramVariables, contingency: Contingency
+) -> ProgramVariables:
     """Add one loss: variables of its own but x and v, rows on the survivors, and the election."""
     import pyomo.environ as pyo
 

@@ -21,13 +21,13 @@ from formulations.contingency.break_ties import break_ties
 from formulations.contingency.loss_data import LossTerms, largest_score, terms_after
 from formulations.contingency.loss_program import LossProgram, build
 from formulations.milp.build_steps import OutOfTimeError, Step, stepping
-from formulations.milp.close_on_safe_bounds import close
+from formulations.milp.close_on_safe_bounds import close_tree
 from formulations.milp.cutting_rounds import slack
 from formulations.milp.find_start import find_start
-from formulations.milp.program_data import Terms, terms_of
+from formulations.milp.program_data import ProgramData, program_data
 from formulations.milp.reduce_program import reduce_terms, static_bound
-from formulations.solvers.highs import Guard, Outcome, Stop, Verdict, run
-from formulations.solvers.linear_program import Program
+from formulations.solvers.highs import Guard, HighsResult, StopReason, Verdict, run_highs
+from formulations.solvers.linear_program import LinearProgram
 from placement.contingency.objective import Contingency
 from placement.errors import LimitError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import violations
@@ -42,9 +42,9 @@ __all__ = ["solve"]
 
 _AGREEMENT = 1e-6
 _STOPS = {
-    Stop.TIME: Termination.TIME_LIMIT,
-    Stop.GAP: Termination.GAP_LIMIT,
-    Stop.INTERRUPTED: Termination.INTERRUPTED,
+    StopReason.TIME: Termination.TIME_LIMIT,
+    StopReason.GAP: Termination.GAP_LIMIT,
+    StopReason.INTERRUPTED: Termination.INTERRUPTED,
 }
 _REFEREES = ("exhaustive", "cp-sat")
 
@@ -60,7 +60,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     SolverError
         When HiGHS fails, or claims what the evaluator refutes.
     """
-    search = _Search(problem, options)
+    search = _MilpLossSearch(problem, options)
     try:
         search.use_static_bound()
         start = find_start(problem, options, str(options.settings["start"]), search.report)
@@ -70,7 +70,7 @@ def solve(problem: Problem, options: Options) -> Plan:
             search.offer(start.configuration)
         if start.interrupted:
             raise KeyboardInterrupt
-        search.go()
+        search.run_rounds()
     except OutOfTimeError:
         search.termination = Termination.TIME_LIMIT
     except KeyboardInterrupt:
@@ -80,7 +80,7 @@ def solve(problem: Problem, options: Options) -> Plan:
 
 
 @dataclass
-class _Search:
+class _MilpLossSearch:
     """Losses added so far, the best configuration and the bound."""
 
     problem: Problem
@@ -96,13 +96,13 @@ class _Search:
     added: dict[str, LossTerms] = field(default_factory=dict)
     forbidden: list[Configuration] = field(default_factory=list)
     contingency: Contingency = field(init=False)
-    normal: Terms = field(init=False)
+    normal: ProgramData = field(init=False)
     deadline: float = field(init=False)
 
     def __post_init__(self) -> None:
         assert isinstance(self.problem.objective, Contingency)
         self.contingency = self.problem.objective
-        self.normal = terms_of(self.problem)
+        self.normal = program_data(self.problem)
         limit = self.options.time_limit
         self.deadline = math.inf if limit is None else self.began + limit
 
@@ -139,7 +139,7 @@ class _Search:
             least *= max(0.0, 1 - sum(self.contingency.probabilities(self.problem)))
         self.bound = max(self.bound, least)
 
-    def go(self) -> None:
+    def run_rounds(self) -> None:
         """Add losses until the best configuration is proven or time is up.
 
         Raises
@@ -191,12 +191,12 @@ class _Search:
             if not math.isnan(lowered):
                 self.bound = max(self.bound, min(lowered, self.value))
         if outcome.values is None:
-            self.termination = _STOPS.get(outcome.stop or Stop.TIME, Termination.TIME_LIMIT)
+            self.termination = _STOPS.get(outcome.stop or StopReason.TIME, Termination.TIME_LIMIT)
             return True
         found = built.base.configuration(program, outcome.values)
         self.offer(found)
         if outcome.verdict is Verdict.STOPPED:
-            self.termination = _STOPS.get(outcome.stop or Stop.TIME, Termination.TIME_LIMIT)
+            self.termination = _STOPS.get(outcome.stop or StopReason.TIME, Termination.TIME_LIMIT)
             return True
         if self.proven:
             return True
@@ -275,7 +275,9 @@ class _Search:
         self.added[loss.name] = terms_after(problem, contingency, loss)
         return True
 
-    def _run(self, built: LossProgram, program: Program, *, presolve: bool = True) -> Outcome:
+    def _run(
+        self, built: LossProgram, program: LinearProgram, *, presolve: bool = True
+    ) -> HighsResult:
         start = None if self.best is None else built.values(program, self.best)
         scale, allowance = built.base.scale, slack(built.base, program)
 
@@ -283,7 +285,7 @@ class _Search:
             del incumbent  # of a relaxation: losses may be missing
             self.report(bound=(bound - allowance) / scale)
 
-        outcome = run(
+        outcome = run_highs(
             program,
             Guard(self.deadline, report=pass_on),
             threads=self.options.threads,
@@ -296,9 +298,9 @@ class _Search:
             self.stats[name] = amount if isinstance(before, str) else before + amount
         return outcome
 
-    def _prove(self, built: LossProgram, program: Program) -> bool:
+    def _prove(self, built: LossProgram, program: LinearProgram) -> bool:
         """Close the tree on safe bounds; whether that ends the search."""
-        closing = close(
+        closing = close_tree(
             self.problem,
             built.base,
             program,
@@ -315,7 +317,7 @@ class _Search:
         return not closing.better
 
 
-def _plan(search: _Search) -> Plan:
+def _plan(search: _MilpLossSearch) -> Plan:
     search.stats["seconds_first"] = time.perf_counter() - search.began
 
     def plan(bound: float, reasons: tuple[str, ...] = ()) -> Plan:

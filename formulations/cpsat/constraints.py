@@ -1,4 +1,4 @@
-"""What binds the decisions: one function per family, and one that adds them all."""
+"""Constraints of the model: one function per family, and one that adds them all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from formulations.cpsat.integer_costs import LIMIT, LeaderCosts
-from formulations.cpsat.variables import Variables
+from formulations.cpsat.variables import LeaderVariables
 from placement.model.configuration import Configuration, site_costs
 from placement.model.constraints import GroupRule
 from placement.problem import Problem
@@ -22,7 +22,7 @@ __all__ = ["add_all", "budget_terms", "chains", "diversity", "forbid", "waits"]
 
 def add_all(
     model: cp_model.CpModel,
-    variables: Variables,
+    variables: LeaderVariables,
     problem: Problem,
     costs: LeaderCosts,
     check_time: Callable[[], None],
@@ -40,14 +40,16 @@ def add_all(
     waits(model, variables, problem, costs)
 
 
-def _counts(model: cp_model.CpModel, variables: Variables, problem: Problem) -> None:
+def _counts(model: cp_model.CpModel, variables: LeaderVariables, problem: Problem) -> None:
     rules = problem.rules
     held = _sum(list(variables.replica.values()))
     model.add_linear_constraint(held, rules.replicas_min, rules.replicas_max)
     model.add(_sum(list(variables.voter.values())) == rules.voters)
 
 
-def _roles(model: cp_model.CpModel, variables: Variables, problem: Problem, leader: int) -> None:
+def _roles(
+    model: cp_model.CpModel, variables: LeaderVariables, problem: Problem, leader: int
+) -> None:
     """ℓ ∈ V ⊆ R, and the pins."""
     rules = problem.rules
     for site, voter in variables.voter.items():
@@ -121,7 +123,9 @@ def budget_terms(problem: Problem, leader: int) -> tuple[list[int], int] | None:
     return whole, math.ceil((rules.budget + tolerance) * scale)
 
 
-def _budget(model: cp_model.CpModel, variables: Variables, problem: Problem, leader: int) -> None:
+def _budget(
+    model: cp_model.CpModel, variables: LeaderVariables, problem: Problem, leader: int
+) -> None:
     terms = budget_terms(problem, leader)
     if terms is not None:
         prices, budget = terms
@@ -130,7 +134,7 @@ def _budget(model: cp_model.CpModel, variables: Variables, problem: Problem, lea
 
 def chains(
     model: cp_model.CpModel,
-    variables: Variables,
+    variables: LeaderVariables,
     costs: LeaderCosts,
     check_time: Callable[[], None],
 ) -> None:
@@ -158,7 +162,7 @@ def chains(
 
 
 def waits(
-    model: cp_model.CpModel, variables: Variables, problem: Problem, costs: LeaderCosts
+    model: cp_model.CpModel, variables: LeaderVariables, problem: Problem, costs: LeaderCosts
 ) -> None:
     """Within the i-th radius lie m voters, unless slow[i]; what is slow at i is slow before."""
     for wait, slow in zip(costs.waits, variables.slow, strict=True):
@@ -169,7 +173,9 @@ def waits(
                 model.add_implication(literal, slow[i - 1])
 
 
-def forbid(model: cp_model.CpModel, variables: Variables, configuration: Configuration) -> None:
+def forbid(
+    model: cp_model.CpModel, variables: LeaderVariables, configuration: Configuration
+) -> None:
     """Cut off one set of replicas under this leader."""
     replicas = frozenset(configuration.replicas)
     model.add_bool_or(

@@ -48,7 +48,7 @@ class Chain:
 
 @dataclass(frozen=True, eq=False)
 class Waits:
-    """What a quorum costs in one scenario, by the radius within which its votes lie.
+    """Cost of a quorum in one scenario, by the radius within which its votes lie.
 
     Attributes
     ----------

@@ -34,8 +34,8 @@ class LeaderModel:
     """
 
     model: cp_model.CpModel
-    variables: variables.Variables
-    objective: objective.Objective
+    variables: variables.LeaderVariables
+    objective: objective.LeaderObjective
     costs: LeaderCosts
     integers: Integers
 

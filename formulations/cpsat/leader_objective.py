@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from formulations.cpsat.integer_costs import Integers, LeaderCosts
-from formulations.cpsat.variables import Variables
+from formulations.cpsat.variables import LeaderVariables
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["Objective", "create"]
+__all__ = ["LeaderObjective", "create"]
 
 
 @dataclass
-class Objective:
-    """What is minimised, in units of 1/scale ms·operations.
+class LeaderObjective:
+    """Objective of the model, in units of 1/scale ms·operations.
 
     Attributes
     ----------
@@ -45,14 +45,14 @@ class Objective:
             self.terms[literal.index] = (literal, old + coefficient)
 
 
-def create(variables: Variables, costs: LeaderCosts, integers: Integers) -> Objective:
+def create(variables: LeaderVariables, costs: LeaderCosts, integers: Integers) -> LeaderObjective:
     """Add up serving, waiting and money.
 
     A client at its nearest replica pays cost(o₁) + Σ_j (cost(o_{j+1}) − cost(o_j))·empty[o₁ … o_j]:
     the sum telescopes to the cost of the first site of the chain that holds a replica. A wait is
     ρ_0 + Σ_i (ρ_{i+1} − ρ_i)·slow[i] in the same way.
     """
-    objective = Objective(integers.direct, {})
+    objective = LeaderObjective(integers.direct, {})
     for chain, cost in zip(costs.chains, integers.chains, strict=True):
         objective.constant += int(cost[0])
         prefix: frozenset[int] = frozenset()

@@ -21,7 +21,7 @@ import numpy as np
 from formulations.cpsat.constraints import forbid
 from formulations.cpsat.integer_costs import LeaderCosts, leader_costs
 from formulations.cpsat.leader_model import LeaderModel, build
-from formulations.solvers.cpsat import Answer, Outcome, new_solver, run_solver
+from formulations.solvers.cpsat import CpSatResult, CpSatStatus, new_solver, run_solver
 from placement.errors import LimitError, PlacementError, SolverError
 from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import find_feasible, violations
@@ -37,8 +37,8 @@ _HEURISTIC_SHARE = 0.2  # of the time limit, at most, goes to the start
 
 
 @dataclass
-class _Search:
-    """What is known so far, and the work done.
+class _LeaderByLeader:
+    """State of the search: incumbent and bounds so far, and the work done.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     SolverError
         When the solver contradicts the evaluator or the complete search for a feasible plan.
     """
-    search = _Search(problem, options, time.perf_counter())
+    search = _LeaderByLeader(problem, options, time.perf_counter())
     try:
         for leader in np.nonzero(problem.rules.may_lead)[0].tolist():
             search.bounds[leader] = 0.0  # nothing costs less than nothing
@@ -136,13 +136,13 @@ def solve(problem: Problem, options: Options) -> Plan:
     return _plan(search)
 
 
-def _order(search: _Search) -> list[int]:
+def _order(search: _LeaderByLeader) -> list[int]:
     """Leaders by floor, but the incumbent's first."""
     first = -1 if search.best is None else search.best.leader
     return sorted(search.bounds, key=lambda leader: (leader != first, search.bounds[leader]))
 
 
-def _start(search: _Search) -> None:
+def _start(search: _LeaderByLeader) -> None:
     """Find a configuration to start from: the caller's, a heuristic's, or any feasible one."""
     options, problem = search.options, search.problem
     if options.start is not None:
@@ -176,7 +176,7 @@ def _start(search: _Search) -> None:
         search.offer(found)
 
 
-def _solve_leader(search: _Search, costs: LeaderCosts) -> None:
+def _solve_leader(search: _LeaderByLeader, costs: LeaderCosts) -> None:
     """Raise the bound of one leader to the target, or to the time limit."""
     began = time.perf_counter()
     model = build(
@@ -210,11 +210,11 @@ def _solve_leader(search: _Search, costs: LeaderCosts) -> None:
     if answer.interrupted:
         raise KeyboardInterrupt
     short = search.bounds[costs.leader] < search.target - model.integers.error
-    if answer.outcome is Outcome.STOPPED and short and search.options.time_limit is not None:
+    if answer.outcome is CpSatStatus.STOPPED and short and search.options.time_limit is not None:
         raise TimeoutError
 
 
-def _run(search: _Search, model: LeaderModel) -> Answer:
+def _run(search: _LeaderByLeader, model: LeaderModel) -> CpSatResult:
     search.check_time()
     left = search.seconds_left
     options = search.options
@@ -263,7 +263,7 @@ def _breaks_budget(problem: Problem, configuration: Configuration) -> bool:
 
 
 def _accept(
-    search: _Search, model: LeaderModel, answer: Answer, configuration: Configuration
+    search: _LeaderByLeader, model: LeaderModel, answer: CpSatResult, configuration: Configuration
 ) -> None:
     """Re-score what the solver found, and take it with the voters every method would name."""
     problem = search.problem
@@ -272,7 +272,7 @@ def _accept(
     claimed = model.in_ms(answer.objective)
     slack = model.integers.error + 1e-9 * abs(value)
     # Before the end the solver may still wait for more votes than it needs to; at the end not.
-    too_high = answer.outcome is Outcome.OPTIMAL and claimed > value + slack
+    too_high = answer.outcome is CpSatStatus.OPTIMAL and claimed > value + slack
     if claimed < value - slack or too_high:
         raise SolverError(
             f"CP-SAT says the objective is {claimed!r}, the evaluator {value!r}, and rounding "
@@ -292,10 +292,10 @@ def _accept(
 
 
 def _raise_bound(
-    search: _Search, model: LeaderModel, answer: Answer, known: Configuration | None
+    search: _LeaderByLeader, model: LeaderModel, answer: CpSatResult, known: Configuration | None
 ) -> None:
     leader, error = model.costs.leader, model.integers.error
-    if answer.outcome is Outcome.INFEASIBLE:
+    if answer.outcome is CpSatStatus.INFEASIBLE:
         if known is not None:
             sites = search.problem.instance.sites
             raise SolverError(
@@ -309,7 +309,7 @@ def _raise_bound(
         search.bounds[leader] = max(search.bounds[leader], proven)
 
 
-def _plan(search: _Search) -> Plan:
+def _plan(search: _LeaderByLeader) -> Plan:
     problem = search.problem
     termination = search.termination
     bound = search.bound
@@ -348,7 +348,7 @@ def _plan(search: _Search) -> Plan:
     )
 
 
-def _confirm_infeasible(search: _Search) -> None:
+def _confirm_infeasible(search: _LeaderByLeader) -> None:
     """Let the complete search confirm it: a single solver's word ends nothing."""
     try:
         found = find_feasible(search.problem)

@@ -13,11 +13,11 @@ from placement.problem import Problem
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["Variables", "create"]
+__all__ = ["LeaderVariables", "create"]
 
 
 @dataclass
-class Variables:
+class LeaderVariables:
     """Literals of one leader's model.
 
     Attributes
@@ -56,13 +56,13 @@ class Variables:
             model.add_hint(literal, not sites & replicas)
 
 
-def create(model: cp_model.CpModel, problem: Problem, costs: LeaderCosts) -> Variables:
+def create(model: cp_model.CpModel, problem: Problem, costs: LeaderCosts) -> LeaderVariables:
     """Add the decisions on replicas, votes and waits; chains add theirs as they are walked.
 
     Solver variables are numbered, never named after sites: names can't clash.
     """
     rules = problem.rules
-    return Variables(
+    return LeaderVariables(
         replica={
             site: model.new_bool_var(f"replica{site}")
             for site in range(len(rules.may_hold))

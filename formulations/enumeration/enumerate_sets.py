@@ -24,13 +24,13 @@ from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Termination
 
-__all__ = ["Found", "better", "enumerate_sets"]
+__all__ = ["Found", "enumerate_sets", "is_better"]
 
 Found = tuple[float, float, Configuration]
 """Value, second criterion, configuration."""
 
 
-def better(one: Found, other: Found) -> bool:
+def is_better(one: Found, other: Found) -> bool:
     """Whether `one` has the smaller value or, of values that tie, the smaller second criterion."""
     if one[0] < other[0] * (1 - TIE):
         return True
@@ -86,7 +86,7 @@ def enumerate_sets(
         for size in sizes:
             for sets in _blocks(free, pinned, size, block):
                 found = look(sets)
-                if found is not None and (best is None or better(found, best)):
+                if found is not None and (best is None or is_better(found, best)):
                     best = found
                 done += len(sets)
                 seconds = time.perf_counter() - started

@@ -37,7 +37,7 @@ def count_sets(problem: Problem) -> int:
     return sum(math.comb(free, size - pinned) for size in sizes)
 
 
-class _Search:
+class _ExhaustiveSearch:
     """Best (leader, replicas) so far; ties go to the lower leader, then the smaller, lower R."""
 
     def __init__(self, problem: Problem) -> None:
@@ -56,7 +56,7 @@ class _Search:
             and (not rules.must_vote.any() or alone_leads)
         )
 
-    def look_at(self, evaluator: SetEvaluator, sets: ReplicaSets) -> None:
+    def evaluate_sets(self, evaluator: SetEvaluator, sets: ReplicaSets) -> None:
         """Take the best leader of a block of sets if it is the best so far."""
         bounds, waits = evaluator.scores(sets)
         bounds[:, ~self.problem.rules.obeyed("replicas", sets.members)] = math.inf
@@ -123,14 +123,14 @@ def solve(problem: Problem, options: Options) -> Plan:
             "the setting 'limit'"
         )
     started = time.perf_counter()
-    search = _Search(problem)
+    search = _ExhaustiveSearch(problem)
     evaluator = SetEvaluator.of(problem)
     termination = Termination.FINISHED
     done = 0
     try:
         for size in range(rules.replicas_min, rules.replicas_max + 1):
             for sets in replica_sets(evaluator, rules.may_hold, rules.must_hold, size):
-                search.look_at(evaluator, sets)
+                search.evaluate_sets(evaluator, sets)
                 done += len(sets.members)
                 seconds = time.perf_counter() - started
                 options.report(Progress(seconds, search.value, -math.inf, done, total))

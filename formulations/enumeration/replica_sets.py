@@ -225,7 +225,7 @@ def _extend(
 def _add(
     evaluator: SetEvaluator, prefixes: ReplicaSets, parents: IntArray, sites: IntArray
 ) -> ReplicaSets:
-    """One site more for each of `parents` (rows of `prefixes`)."""
+    """Return the sets with one site more for each of `parents` (rows of `prefixes`)."""
     before = prefixes.to_near[parents]
     new = evaluator.rtt[sites]
     near = prefixes.near[parents]

@@ -1,4 +1,4 @@
-"""How a search on a program ends: the tree closed again on safe bounds, read in configurations."""
+"""End of a search on a program: the tree closed again on safe bounds, read in configurations."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from formulations.milp.program_model import Milp
-from formulations.solvers.linear_program import Program
-from formulations.solvers.safe_bounds import prove
+from formulations.milp.program_model import PlacementProgram
+from formulations.solvers.linear_program import LinearProgram
+from formulations.solvers.safe_bounds import prove_by_branching
 from placement.checks import FloatArray
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
@@ -16,12 +16,12 @@ from placement.plan import objective
 from placement.problem import Problem
 from placement.status import OPTIMALITY_TOLERANCE, Termination
 
-__all__ = ["Closing", "close"]
+__all__ = ["ClosedTree", "close_tree"]
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
-    """What closing the tree proved.
+class ClosedTree:
+    """Bound and work of a tree that was closed on safe bounds.
 
     Attributes
     ----------
@@ -41,16 +41,16 @@ class Closing:
     termination: Termination | None
 
 
-def close(
+def close_tree(
     problem: Problem,
-    milp: Milp,
-    program: Program,
+    milp: PlacementProgram,
+    program: LinearProgram,
     value: float,
     *,
     deadline: float,
     report: Callable[[float], None],
     most: int | None = None,
-) -> Closing:
+) -> ClosedTree:
     """Prove that no configuration is better than `value`, or find one that is.
 
     Parameters
@@ -80,7 +80,7 @@ def close(
         better.append(configuration)
         return False
 
-    proof = prove(
+    proof = prove_by_branching(
         program,
         target * milp.scale,
         judge,
@@ -95,4 +95,4 @@ def close(
         late = time.perf_counter() >= deadline
         termination = Termination.TIME_LIMIT if late else Termination.WORK_LIMIT
     bound = proof.bound / milp.scale * (1 - 1e-15)
-    return Closing(bound, tuple(better), proof.nodes, termination)
+    return ClosedTree(bound, tuple(better), proof.nodes, termination)

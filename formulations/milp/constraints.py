@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from formulations.milp.variables import Affine, Variables
+from formulations.milp.variables import Affine, ProgramVariables
 
 __all__ = ["add_budget", "add_counts", "add_diversity", "add_leader_prices", "add_roles"]
 
 
-def add_roles(model: Any, variables: Variables) -> None:
+def add_roles(model: Any, variables: ProgramVariables) -> None:
     """y_r ≤ v_r ≤ x_r: the leader votes, and who votes holds a replica."""
     import pyomo.environ as pyo
 
@@ -20,7 +20,7 @@ def add_roles(model: Any, variables: Variables) -> None:
     model.leader_votes = pyo.Constraint(list(y), rule=lambda _, r: y[r] <= v[r])
 
 
-def add_counts(model: Any, variables: Variables) -> None:
+def add_counts(model: Any, variables: ProgramVariables) -> None:
     """n_min ≤ Σ x ≤ n_max,  Σ v = v,  Σ y = 1."""
     import pyomo.environ as pyo
 
@@ -38,7 +38,7 @@ def add_counts(model: Any, variables: Variables) -> None:
     model.one_leader = pyo.Constraint(expr=Affine.of(variables.y.values()).expression() == 1)
 
 
-def add_diversity(model: Any, variables: Variables) -> None:
+def add_diversity(model: Any, variables: ProgramVariables) -> None:
     """Caps and minimum numbers of domains, level by level, so that crossing levels are no harder.
 
     With s the chosen role (v or x), for every rule and domain δ:
@@ -70,7 +70,7 @@ def add_diversity(model: Any, variables: Variables) -> None:
             model.enough_domains.add(every.expression() >= group.min_domains)
 
 
-def add_leader_prices(model: Any, variables: Variables) -> None:
+def add_leader_prices(model: Any, variables: ProgramVariables) -> None:
     """w_ℓr = y_ℓ·x_r without a big M: Σ_ℓ w_ℓr = x_r,  w_ℓr ≤ y_ℓ.
 
     Exact at integer y: w vanishes for everyone but the leader, whose share is then all of x_r.
@@ -92,7 +92,7 @@ def add_leader_prices(model: Any, variables: Variables) -> None:
     model.priced_leader = pyo.Constraint(list(w), rule=lambda _, ell, r: w[ell, r] <= y[ell])
 
 
-def money(variables: Variables) -> Affine:
+def money(variables: ProgramVariables) -> Affine:
     """Return cost(ℓ, R) as a linear expression, in currency."""
     terms = variables.terms
     prices = terms.problem.instance.prices
@@ -109,7 +109,7 @@ def money(variables: Variables) -> Affine:
     return Affine(stored + shipped)
 
 
-def add_budget(model: Any, variables: Variables) -> None:
+def add_budget(model: Any, variables: ProgramVariables) -> None:
     """cost(ℓ, R) ≤ budget, with the slack of placement.feasibility, scaled to entries ≤ 1.
 
     Members of the cost that alone exceed the budget are forbidden one by one first; what remains

@@ -4,7 +4,7 @@
 its tolerances allow (`slack`), in a program scaled so that this is far below a relative 1e-9:
 
 * an LP optimum is dual feasible to 1e-7 per column, which costs at most 1e-7 times the sum of all
-  variables (`Milp.mass`);
+  variables (`PlacementProgram.mass`);
 * HiGHS prunes what is better than its incumbent by less than its feasibility tolerance, 1e-6;
 * coefficients are rounded: a few units in the last place of the largest, times the mass.
 
@@ -30,13 +30,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.milp.build_steps import OutOfTimeError, stepping
-from formulations.milp.close_on_safe_bounds import close
-from formulations.milp.program_data import Terms
-from formulations.milp.program_model import Milp, build, mass_of
+from formulations.milp.close_on_safe_bounds import close_tree
+from formulations.milp.program_data import ProgramData
+from formulations.milp.program_model import PlacementProgram, build, mass_of
 from formulations.milp.recipes import Recipe
 from formulations.milp.reduce_program import reduce_terms, static_bound
-from formulations.solvers.highs import Guard, Outcome, Stop, Verdict, run
-from formulations.solvers.linear_program import Program
+from formulations.solvers.highs import Guard, HighsResult, StopReason, Verdict, run_highs
+from formulations.solvers.linear_program import LinearProgram
 from placement.errors import LimitError, SolverError
 from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import violations
@@ -46,7 +46,7 @@ from placement.plan import objective
 from placement.problem import Problem
 from placement.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
 
-__all__ = ["AGREEMENT", "Search", "choose", "scale_for", "slack"]
+__all__ = ["AGREEMENT", "CuttingRounds", "choose_recipe", "scale_for", "slack"]
 
 AGREEMENT = 1e-6
 """Largest relative difference between HiGHS's objective and the evaluator's that is tolerated."""
@@ -55,19 +55,19 @@ _DUAL_TOLERANCE = 1e-7
 _MIP_TOLERANCE = 1e-6
 _TARGET = 1e6
 _MOST_FLOWS = 400_000
-"""Flow variables beyond which `choose` takes the aggregated ones: some 2 GB in Pyomo and HiGHS."""
+"""Most flow variables of `choose_recipe` before it aggregates: some 2 GB in Pyomo and HiGHS."""
 
 _ROUNDS = 20
 """Rounds after which the best so far is returned: each cuts off a plan or tightens the scale."""
 
 _TERMINATION = {
-    Stop.TIME: Termination.TIME_LIMIT,
-    Stop.GAP: Termination.GAP_LIMIT,
-    Stop.INTERRUPTED: Termination.INTERRUPTED,
+    StopReason.TIME: Termination.TIME_LIMIT,
+    StopReason.GAP: Termination.GAP_LIMIT,
+    StopReason.INTERRUPTED: Termination.INTERRUPTED,
 }
 
 
-def choose(terms: Terms) -> Recipe:
+def choose_recipe(terms: ProgramData) -> Recipe:
     """Return the strong recipe with flows per client unless that would be too large a program.
 
     Flows per client close most of the gap, and after reductions there are few of them: leaders and
@@ -83,15 +83,15 @@ def scale_for(value: float, mass: float) -> float:
     return _TARGET * max(1.0, mass / 5000) / value if value > 0 else 1.0
 
 
-def slack(milp: Milp, program: Program) -> float:
-    """What HiGHS's tolerances may have added to its bound, in units of the program."""
+def slack(milp: PlacementProgram, program: LinearProgram) -> float:
+    """Return the amount by which the tolerances of HiGHS may lift its bound, in program units."""
     largest = float(np.abs(program.cost).max(initial=0.0))
     rounding = 4 * float(np.finfo(float).eps) * largest
     return 2 * _MIP_TOLERANCE + (_DUAL_TOLERANCE + rounding) * milp.mass
 
 
 @dataclass
-class Search:
+class CuttingRounds:
     """State of one search for the optimum of a problem.
 
     Attributes
@@ -99,7 +99,7 @@ class Search:
     problem, options
         The question, and how to go about it.
     recipe
-        The formulation; None: `choose` decides, program by program.
+        The formulation; None: `choose_recipe` decides, program by program.
     terms
         Data of the program, before reductions.
     reduce
@@ -125,7 +125,7 @@ class Search:
     problem: Problem
     options: Options
     recipe: Recipe | None
-    terms: Terms
+    terms: ProgramData
     reduce: bool
     safe: bool
     began: float
@@ -205,7 +205,7 @@ class Search:
         """Raise the bound to what every configuration costs at least."""
         self._raise_bound(static_bound(self.terms))
 
-    def go(self) -> None:
+    def run_rounds(self) -> None:
         """Run rounds until the best configuration is proven, nothing is feasible, or time is up."""
         self.use_static_bound()
         try:
@@ -227,7 +227,7 @@ class Search:
             self.termination = Termination.GAP_LIMIT
         return self.settled
 
-    def _build(self) -> tuple[Milp, Program]:
+    def _build(self) -> tuple[PlacementProgram, LinearProgram]:
         began = time.perf_counter()
         step = stepping(self.report, self.deadline)
         step()
@@ -236,7 +236,7 @@ class Search:
             terms = reduce_terms(terms, self.value)
         # Without a configuration any scale will do; a later round takes the right one.
         typical = self.value if self.best is not None else max(self.bound, 1.0)
-        recipe = choose(terms) if self.recipe is None else self.recipe
+        recipe = choose_recipe(terms) if self.recipe is None else self.recipe
         milp = build(terms, recipe.rows, scale_for(typical, mass_of(terms, recipe.rows)), step)
         program = milp.program(step)
         step()
@@ -253,7 +253,7 @@ class Search:
             )
         return milp, program
 
-    def _solve(self, milp: Milp, program: Program) -> bool:
+    def _solve(self, milp: PlacementProgram, program: LinearProgram) -> bool:
         """Run HiGHS on one program, cutting off what the evaluator refutes; whether all is said."""
         for _ in range(_ROUNDS):
             outcome = self._run(milp, program)
@@ -265,7 +265,7 @@ class Search:
                 if outcome.values is not None:
                     self.notes.append("HiGHS's presolve called a feasible program infeasible")
             lowered = (outcome.bound - slack(milp, program)) / milp.scale
-            if outcome.stop is Stop.ENOUGH:
+            if outcome.stop is StopReason.ENOUGH:
                 if self.safe:
                     return self._prove()
                 self._raise_bound(min(lowered, self.value))
@@ -320,7 +320,7 @@ class Search:
         """
         milp, program = self._build()
         began = time.perf_counter()
-        closing = close(
+        closing = close_tree(
             self.problem,
             milp,
             program,
@@ -345,7 +345,9 @@ class Search:
             self.termination = closing.termination
         return not closing.better
 
-    def _run(self, milp: Milp, program: Program, *, presolve: bool = True) -> Outcome:
+    def _run(
+        self, milp: PlacementProgram, program: LinearProgram, *, presolve: bool = True
+    ) -> HighsResult:
         start = None
         if self.best is not None and self._holds_best:
             start = milp.values(program, self.best)
@@ -354,7 +356,7 @@ class Search:
         def pass_on(incumbent: float, bound: float) -> None:
             self.report(incumbent / scale, (bound - allowance) / scale)
 
-        outcome = run(
+        outcome = run_highs(
             program,
             Guard(
                 self.deadline,
@@ -381,7 +383,7 @@ class Search:
         before = self.stats.get(name, 0)
         self.stats[name] = amount if isinstance(before, str) else before + amount
 
-    def _stopped(self, outcome: Outcome) -> bool:
+    def _stopped(self, outcome: HighsResult) -> bool:
         if outcome.stop is not None:
             self.termination = _TERMINATION[outcome.stop]
         return True
@@ -399,7 +401,9 @@ class Search:
         self.infeasible = True
         return True
 
-    def _check(self, outcome: Outcome, milp: Milp, configuration: Configuration) -> None:
+    def _check(
+        self, outcome: HighsResult, milp: PlacementProgram, configuration: Configuration
+    ) -> None:
         """Raise SolverError unless HiGHS and the evaluator agree on a configuration's objective."""
         value = objective(self.problem, configuration)
         claimed = outcome.objective / milp.scale
@@ -418,7 +422,7 @@ class Search:
         free = self.problem.replace(budget=None)
         return not violations(free, configuration)
 
-    def _worth_another_round(self, milp: Milp) -> bool:
+    def _worth_another_round(self, milp: PlacementProgram) -> bool:
         """Whether the scale came from a much worse plan, so that a new one tightens the bound."""
         if self.value == 0:
             return False

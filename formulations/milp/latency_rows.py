@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from formulations.milp.recipes import Forwarding, Nearest, Quorum
-from formulations.milp.variables import Affine, Variables
+from formulations.milp.variables import Affine, ProgramVariables
 
 __all__ = ["add_forwarding", "add_nearest", "add_quorum"]
 
 
-def add_nearest(model: Any, variables: Variables) -> None:
+def add_nearest(model: Any, variables: ProgramVariables) -> None:
     """Σ_r z_cr = 1, z_cr ≤ x_r, and the closest-assignment rows of the recipe.
 
     The latter only for sites where they are not implied (see `terms.guarded`).
@@ -48,7 +48,7 @@ def add_nearest(model: Any, variables: Variables) -> None:
         _add_leader_rows(model, variables)
 
 
-def _closest(variables: Variables, i: int, r: int) -> list[Affine]:
+def _closest(variables: ProgramVariables, i: int, r: int) -> list[Affine]:
     """Expressions that must be >= 0 for r to keep farther sites from serving client i."""
     row, x = variables.terms.clients[i], variables.x
     kind = variables.rows.nearest
@@ -68,7 +68,7 @@ def _closest(variables: Variables, i: int, r: int) -> list[Affine]:
     return [Affine.total((variables.serves(i, r), closer)).minus(here)]
 
 
-def _add_leader_rows(model: Any, variables: Variables) -> None:
+def _add_leader_rows(model: Any, variables: ProgramVariables) -> None:
     """Σ_{s ⪯_c r} z_cs ≥ Σ_{ℓ ⪯_c r} y_ℓ: the nearest replica is no farther than the leader."""
     import pyomo.environ as pyo
 
@@ -86,7 +86,7 @@ def _add_leader_rows(model: Any, variables: Variables) -> None:
                 model.leader_in_ball.add(inside.expression() >= 0)
 
 
-def add_forwarding(model: Any, variables: Variables) -> None:
+def add_forwarding(model: Any, variables: ProgramVariables) -> None:
     """Tie the flows to who serves and who leads."""
     if variables.rows.forwarding is Forwarding.AGGREGATED:
         _add_aggregated_flows(model, variables)
@@ -94,7 +94,7 @@ def add_forwarding(model: Any, variables: Variables) -> None:
         _add_client_flows(model, variables)
 
 
-def _add_aggregated_flows(model: Any, variables: Variables) -> None:
+def _add_aggregated_flows(model: Any, variables: ProgramVariables) -> None:
     """Σ_ℓ F_rℓ = Σ_c b_c z_cr and Σ_r F_rℓ = y_ℓ, per class, with b_c = B_c/ΣB."""
     import pyomo.environ as pyo
 
@@ -115,7 +115,7 @@ def _add_aggregated_flows(model: Any, variables: Variables) -> None:
             model.flow_in.add(into.minus(Affine.of([variables.y[ell]])).expression() == 0)
 
 
-def _add_client_flows(model: Any, variables: Variables) -> None:
+def _add_client_flows(model: Any, variables: ProgramVariables) -> None:
     """Σ_ℓ f_crℓ = z_cr and Σ_r f_crℓ = y_ℓ for every forwarding client."""
     import pyomo.environ as pyo
 
@@ -140,7 +140,7 @@ def _add_client_flows(model: Any, variables: Variables) -> None:
     )
 
 
-def add_quorum(model: Any, variables: Variables) -> None:
+def add_quorum(model: Any, variables: ProgramVariables) -> None:
     """Tie the waits to the voters."""
     if not variables.terms.radii:
         return
@@ -155,7 +155,7 @@ def add_quorum(model: Any, variables: Variables) -> None:
         _add_nested_radii(model, variables)
 
 
-def _add_radii(model: Any, variables: Variables) -> None:
+def _add_radii(model: Any, variables: ProgramVariables) -> None:
     """Σ_j t_ℓj = y_ℓ and Σ_{r: d(ℓ,r) ≤ ρ_ℓj} v_r ≥ m t_ℓj."""
     import pyomo.environ as pyo
 
@@ -170,7 +170,7 @@ def _add_radii(model: Any, variables: Variables) -> None:
             model.heard.add(ball.minus(Affine.of([t[k, ell, j]], quorum)).expression() >= 0)
 
 
-def _add_nested_radii(model: Any, variables: Variables) -> None:
+def _add_nested_radii(model: Any, variables: ProgramVariables) -> None:
     """T_ℓj ≤ y_ℓ and Σ_{r ≠ ℓ: d(ℓ,r) ≤ ρ_ℓj} v_r ≥ (m − 1) T_ℓj, for all radii but the last.
 
     The last radius holds T = y_ℓ: after reductions that is a restriction, so it has a row as well.
@@ -193,7 +193,7 @@ def _add_nested_radii(model: Any, variables: Variables) -> None:
             model.heard.add(row.expression() >= 0)
 
 
-def _add_leader_votes(model: Any, variables: Variables) -> None:
+def _add_leader_votes(model: Any, variables: ProgramVariables) -> None:
     """Σ_ℓ u_ℓr = v_r, Σ_r u_ℓr = v y_ℓ, u_ℓr ≤ y_ℓ, u_ℓℓ = y_ℓ: the product u_ℓr = y_ℓ v_r."""
     import pyomo.environ as pyo
 
@@ -219,7 +219,7 @@ def _add_leader_votes(model: Any, variables: Variables) -> None:
     )
 
 
-def _add_members(model: Any, variables: Variables) -> None:
+def _add_members(model: Any, variables: ProgramVariables) -> None:
     """Σ_r g_ℓr = m y_ℓ, g_ℓr ≤ v_r, g_ℓℓ = y_ℓ, and q ≥ Σ_ℓ d(ℓ,r) g_ℓr for every voter r.
 
     q is counted in units of the longest possible wait, and votes beyond it are never waited for.

@@ -1,4 +1,4 @@
-"""How strong and how large a recipe is: its LP bound and its size."""
+"""Strength and size of a recipe: its LP bound, its rows and columns."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import time
 from dataclasses import dataclass
 
 from formulations.milp.cutting_rounds import scale_for
-from formulations.milp.program_data import terms_of
+from formulations.milp.program_data import program_data
 from formulations.milp.program_model import build, mass_of
 from formulations.milp.recipes import Recipe
 from formulations.milp.reduce_program import reduce_terms
-from formulations.solvers.highs import Guard, Verdict, run
+from formulations.solvers.highs import Guard, Verdict, run_highs
 from placement.problem import Problem
 
 __all__ = ["Strength", "strength"]
@@ -70,7 +70,7 @@ def strength(
         When HiGHS fails.
     """
     began = time.perf_counter()
-    terms = terms_of(problem)
+    terms = program_data(problem)
     if cutoff is not None:
         terms = reduce_terms(terms, cutoff)
     # Any feasible order of magnitude will do for the scale of an LP.
@@ -78,7 +78,7 @@ def strength(
     milp = build(terms, recipe.rows, scale_for(typical, mass_of(terms, recipe.rows)))
     program = milp.program()
     built = time.perf_counter()
-    outcome = run(program, Guard(deadline=built + time_limit), relaxed=True)
+    outcome = run_highs(program, Guard(deadline=built + time_limit), relaxed=True)
     if outcome.verdict is Verdict.INFEASIBLE:
         bound = math.inf
     elif outcome.verdict is Verdict.OPTIMAL:

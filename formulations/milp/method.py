@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import time
 
-from formulations.milp.cutting_rounds import Search
+from formulations.milp.cutting_rounds import CuttingRounds
 from formulations.milp.find_start import Start, find_start
-from formulations.milp.per_leader import search_apart
-from formulations.milp.program_data import terms_of
+from formulations.milp.per_leader import search_per_leader
+from formulations.milp.program_data import program_data
 from formulations.milp.recipes import Recipe
 from placement.errors import LimitError, UnsupportedError
 from placement.methods import Method, Options, Setting, available, load_method
@@ -56,11 +56,11 @@ def solve(problem: Problem, options: Options) -> Plan:
     began = time.perf_counter()
     deadline = math.inf if options.time_limit is None else began + options.time_limit
     name = str(options.settings["recipe"])
-    search = Search(
+    search = CuttingRounds(
         problem=problem,
         options=options,
         recipe=None if name == "auto" else Recipe(name),
-        terms=terms_of(problem),
+        terms=program_data(problem),
         reduce=bool(options.settings["reduce"]),
         safe=options.settings["proof"] == "safe",
         began=began,
@@ -79,9 +79,9 @@ def solve(problem: Problem, options: Options) -> Plan:
         if start.interrupted:
             raise KeyboardInterrupt
         if _apart(search, str(options.settings["leaders"])):
-            search_apart(search)
+            search_per_leader(search)
         else:
-            search.go()
+            search.run_rounds()
     except KeyboardInterrupt:
         search.termination = Termination.INTERRUPTED
     if search.best is None and (start.impossible or search.infeasible):
@@ -89,14 +89,14 @@ def solve(problem: Problem, options: Options) -> Plan:
     return _plan(search, bound=search.bound, termination=search.termination)
 
 
-def _apart(search: Search, leaders: str) -> bool:
+def _apart(search: CuttingRounds, leaders: str) -> bool:
     """Whether to solve leader by leader: without a plan to beat, every leader would cost a tree."""
     if search.best is None:
         return False
     return leaders == "apart" or (leaders == "auto" and search.reduce)
 
 
-def _no_plan(search: Search, start: Start) -> Plan:
+def _no_plan(search: CuttingRounds, start: Start) -> Plan:
     """Say "infeasible" when two independent searches agree; otherwise that nothing is known.
 
     A mixed-integer solver's word alone is not enough: HiGHS has called feasible programs
@@ -132,7 +132,7 @@ def _no_plan(search: Search, start: Start) -> Plan:
 
 
 def _plan(
-    search: Search,
+    search: CuttingRounds,
     *,
     bound: float,
     termination: Termination = Termination.FINISHED,
@@ -150,7 +150,7 @@ def _plan(
     )
 
 
-def _ask(name: str, search: Search) -> Plan | None:
+def _ask(name: str, search: CuttingRounds) -> Plan | None:
     """Ask another exact method; None when there is none, or it cannot take the problem."""
     if name not in available():
         return None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from formulations.milp.constraints import money
 from formulations.milp.recipes import Forwarding, Quorum
-from formulations.milp.variables import Affine, Variables
+from formulations.milp.variables import Affine, ProgramVariables
 
 __all__ = ["objective"]
 
 
-def objective(variables: Variables, scale: float = 1.0) -> Affine:
+def objective(variables: ProgramVariables, scale: float = 1.0) -> Affine:
     """Return what is minimised, times `scale`.
 
     Σ_kc A d(c, r) z_cr  +  Σ B d(r, ℓ) F_rℓ  +  Σ_ℓ (Σ_kc G d(c, ℓ)) y_ℓ  +  Σ_k D_k q_k
@@ -24,7 +24,7 @@ def objective(variables: Variables, scale: float = 1.0) -> Affine:
     return Affine.total(parts).times(scale)
 
 
-def _near(variables: Variables) -> Affine:
+def _near(variables: ProgramVariables) -> Affine:
     demand = variables.terms.demand
     return Affine.total(
         variables.serves(i, r).times(
@@ -36,7 +36,7 @@ def _near(variables: Variables) -> Affine:
     )
 
 
-def _relay(variables: Variables) -> Affine:
+def _relay(variables: ProgramVariables) -> Affine:
     terms = variables.terms
     rtt = terms.demand.site_rtt
     if variables.rows.forwarding is Forwarding.AGGREGATED:
@@ -54,11 +54,11 @@ def _relay(variables: Variables) -> Affine:
     )
 
 
-def _direct(variables: Variables) -> Affine:
+def _direct(variables: ProgramVariables) -> Affine:
     return Affine(tuple((variables.terms.direct[ell], y) for ell, y in variables.y.items()))
 
 
-def _quorum(variables: Variables) -> Affine:
+def _quorum(variables: ProgramVariables) -> Affine:
     terms, kind = variables.terms, variables.rows.quorum
     rounds = terms.demand.quorum
     if kind is Quorum.MEMBERSHIP:

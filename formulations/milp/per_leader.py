@@ -23,21 +23,21 @@ from __future__ import annotations
 
 import dataclasses
 
-from formulations.milp.cutting_rounds import Search
-from formulations.milp.program_data import Terms
+from formulations.milp.cutting_rounds import CuttingRounds
+from formulations.milp.program_data import ProgramData
 from formulations.milp.reduce_program import leader_bounds
 from placement.status import Termination, least_bound
 
-__all__ = ["search_apart"]
+__all__ = ["search_per_leader"]
 
 _ROUNDING = 1e-12
 """Relative allowance for the sums of the static bounds."""
 
 _ENDS = (Termination.TIME_LIMIT, Termination.INTERRUPTED)
-"""What ends the search of all leaders, not that of one alone."""
+"""Reasons that end the search of all leaders, not that of one alone."""
 
 
-def search_apart(search: Search) -> None:
+def search_per_leader(search: CuttingRounds) -> None:
     """Search the leaders of a problem one by one.
 
     Parameters
@@ -54,7 +54,7 @@ def search_apart(search: Search) -> None:
         leader: bound * (1 - _ROUNDING) for leader, bound in leader_bounds(search.terms).items()
     }
     integer = 0
-    for stage in (Search.relax, Search.go):
+    for stage in (CuttingRounds.relax, CuttingRounds.run_rounds):
         for leader in sorted(bounds, key=lambda leader: bounds[leader]):
             _conclude(search, bounds)
             search.report()
@@ -68,7 +68,7 @@ def search_apart(search: Search) -> None:
             )
             if part.settled:
                 continue
-            integer += stage is Search.go
+            integer += stage is CuttingRounds.run_rounds
             try:
                 stage(part)
             finally:
@@ -87,12 +87,12 @@ def search_apart(search: Search) -> None:
         search.termination = Termination.GAP_LIMIT
 
 
-def _conclude(search: Search, bounds: dict[int, float]) -> None:
+def _conclude(search: CuttingRounds, bounds: dict[int, float]) -> None:
     """Raise the bound of the problem to the least over the leaders."""
     search.bound = max(search.bound, least_bound(*bounds.values(), search.value))
 
 
-def _led_by(terms: Terms, leader: int) -> Terms:
+def _led_by(terms: ProgramData, leader: int) -> ProgramData:
     """Terms of the configurations that one site leads."""
     return dataclasses.replace(
         terms,

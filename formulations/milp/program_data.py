@@ -22,11 +22,11 @@ from placement.problem import Problem
 __all__ = [
     "Client",
     "FlowClass",
-    "Terms",
+    "ProgramData",
     "client_rows",
     "flow_classes",
-    "guarded",
-    "terms_of",
+    "guarded_sites",
+    "program_data",
 ]
 
 _CLASS_RATIO = 1e6
@@ -69,7 +69,7 @@ class FlowClass:
     scenario
         k.
     members
-        Positions in `Terms.clients`.
+        Positions in `ProgramData.clients`.
     weight
         Σ B_c over the members.
     """
@@ -80,7 +80,7 @@ class FlowClass:
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class ProgramData:
     """Everything the rows and the objective are made of, on site indices and unscaled.
 
     Attributes
@@ -132,7 +132,7 @@ class Terms:
         )
 
 
-def terms_of(problem: Problem) -> Terms:
+def program_data(problem: Problem) -> ProgramData:
     """Collect the data of the program.
 
     Notes
@@ -162,7 +162,7 @@ def terms_of(problem: Problem) -> Terms:
                 possible = np.unique(waits[rules.quorum - 1 : last])
                 radii[k, leader] = tuple(possible.tolist())
     direct = np.einsum("kc,kcs->s", demand.direct, demand.client_rtt)
-    return Terms(
+    return ProgramData(
         problem=problem,
         holders=tuple(holders.tolist()),
         voters=tuple(voters.tolist()),
@@ -213,7 +213,7 @@ def client_rows(
             sites = tuple(order.tolist())
             near, relay = float(demand.near[k, c]), float(demand.relay[k, c])
             row = Client(k, int(c), near, relay, sites, sites, ())
-            clients.append(replace(row, guarded=guarded(row, demand, leaders)))
+            clients.append(replace(row, guarded=guarded_sites(row, demand, leaders)))
     return clients
 
 
@@ -238,7 +238,9 @@ def _flow_class(k: int, group: list[int], clients: list[Client]) -> FlowClass:
     return FlowClass(k, tuple(group), math.fsum(clients[i].relay for i in group))
 
 
-def guarded(client: Client, demand: Demand, leaders: npt.NDArray[np.integer]) -> tuple[int, ...]:
+def guarded_sites(
+    client: Client, demand: Demand, leaders: npt.NDArray[np.integer]
+) -> tuple[int, ...]:
     """Sites whose closest-assignment row is not implied by the objective.
 
     The row of r says that nothing farther than r serves c while r is open. It is implied when being

@@ -15,18 +15,18 @@ from formulations.milp.constraints import (
 )
 from formulations.milp.latency_rows import add_forwarding, add_nearest, add_quorum
 from formulations.milp.objective_rows import objective
-from formulations.milp.program_data import Terms
+from formulations.milp.program_data import ProgramData
 from formulations.milp.recipes import Nearest, Rows
-from formulations.milp.variables import Affine, Variables, assign, declare
-from formulations.solvers.linear_program import Program, compile_program, values_of
+from formulations.milp.variables import Affine, ProgramVariables, assign, declare
+from formulations.solvers.linear_program import LinearProgram, compile_program, values_of
 from placement.checks import FloatArray
 from placement.model.configuration import Configuration
 
-__all__ = ["Milp", "add_rows", "build", "mass_of"]
+__all__ = ["PlacementProgram", "add_rows", "build", "mass_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Milp:
+class PlacementProgram:
     """A built program.
 
     Attributes
@@ -42,20 +42,20 @@ class Milp:
     """
 
     model: Any
-    variables: Variables
+    variables: ProgramVariables
     scale: float
     mass: float
 
-    def program(self, step: Step = no_step) -> Program:
+    def program(self, step: Step = no_step) -> LinearProgram:
         """Return the arrays of the model as it is now; `step` is called now and then."""
         return compile_program(self.model, step)
 
-    def values(self, program: Program, configuration: Configuration) -> FloatArray:
+    def values(self, program: LinearProgram, configuration: Configuration) -> FloatArray:
         """Return the columns' values at a configuration."""
         assign(self.variables, configuration)
         return values_of(program)
 
-    def configuration(self, program: Program, x: FloatArray) -> Configuration:
+    def configuration(self, program: LinearProgram, x: FloatArray) -> Configuration:
         """Read the configuration off a solution: binaries rounded, the leader by its largest y."""
         value = {id(var): float(x[j]) for j, var in enumerate(program.columns)}
         chosen = [
@@ -77,7 +77,7 @@ class Milp:
         self.model.forbidden.add(row <= len(members))
 
 
-def mass_of(terms: Terms, rows: Rows) -> float:
+def mass_of(terms: ProgramData, rows: Rows) -> float:
     """Upper bound on the sum of all variables of a recipe, which is what dual tolerances multiply.
 
     If no reduced cost is below −ε, the optimum of the exact LP is at least the computed one less ε
@@ -93,7 +93,7 @@ def mass_of(terms: Terms, rows: Rows) -> float:
     return float(served + flows + radii + domains + roles)
 
 
-def add_rows(model: Any, variables: Variables, step: Step = no_step) -> None:
+def add_rows(model: Any, variables: ProgramVariables, step: Step = no_step) -> None:
     """Add every family of constraints to a model, with a step before each."""
     for add in (
         add_roles,
@@ -109,7 +109,9 @@ def add_rows(model: Any, variables: Variables, step: Step = no_step) -> None:
         add(model, variables)
 
 
-def build(terms: Terms, rows: Rows, scale: float = 1.0, step: Step = no_step) -> Milp:
+def build(
+    terms: ProgramData, rows: Rows, scale: float = 1.0, step: Step = no_step
+) -> PlacementProgram:
     """Build the Pyomo model of a recipe.
 
     Parameters
@@ -137,4 +139,4 @@ def build(terms: Terms, rows: Rows, scale: float = 1.0, step: Step = no_step) ->
     model.objective = pyo.Objective(
         expr=objective(variables, scale).expression(), sense=pyo.minimize
     )
-    return Milp(model, variables, scale, mass_of(terms, rows))
+    return PlacementProgram(model, variables, scale, mass_of(terms, rows))

@@ -14,7 +14,7 @@ __all__ = ["Forwarding", "Nearest", "Quorum", "Recipe", "Rows"]
 
 
 class Nearest(StrEnum):
-    """How "c is served by its nearest replica" becomes linear.
+    """Linearisation of "c is served by its nearest replica".
 
     z_cr says that r serves c; Σ_r z_cr = 1 and z_cr ≤ x_r always. Without further rows a client
     would be served by the replica that is cheapest for the objective, not by its nearest.
@@ -47,7 +47,7 @@ class Nearest(StrEnum):
 
 
 class Forwarding(StrEnum):
-    """How the product "r serves c, and ℓ leads" of d(near, ℓ) becomes linear, without a big M."""
+    """Linearisation of the product "r serves c, and ℓ leads" of d(near, ℓ), without a big M."""
 
     AGGREGATED = "aggregated"
     """F_rℓ, the share of all forwarded operations that goes from r to ℓ: |S|² variables.
@@ -66,7 +66,7 @@ class Forwarding(StrEnum):
 
 
 class Quorum(StrEnum):
-    """How q_ℓ(V), the m-th smallest RTT from the leader to a voter, becomes linear.
+    """Linearisation of q_ℓ(V), the m-th smallest RTT from the leader to a voter.
 
     ρ_ℓ1 < ρ_ℓ2 < … are the distinct RTTs from ℓ that can be a quorum wait.
     """
@@ -97,7 +97,7 @@ class Quorum(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """One choice of each; `leader_rows` adds Σ_{s ⪯_c r} z_cs ≥ Σ_{ℓ ⪯_c r} y_ℓ.
+    """Recipe: a choice of each part; `leader_rows` adds Σ_{s ⪯_c r} z_cs ≥ Σ_{ℓ ⪯_c r} y_ℓ.
 
     The added rows are valid because the leader holds a replica: if it lies within c's ball, so does
     c's nearest replica. They are not implied by Church–Cohon, which sees one y_ℓ ≤ x_ℓ at a time.

@@ -1,4 +1,4 @@
-"""What a known configuration lets the program leave out because it would cost too much.
+"""Parts of the program that a known configuration rules out because they would cost too much.
 
 Every term of Eq. 1 is non-negative, so a few minima over single choices bound the objective below:
 
@@ -17,7 +17,7 @@ import dataclasses
 
 import numpy as np
 
-from formulations.milp.program_data import Terms, flow_classes, guarded
+from formulations.milp.program_data import ProgramData, flow_classes, guarded_sites
 from placement.checks import FloatArray
 
 __all__ = ["leader_bounds", "reduce_terms", "static_bound"]
@@ -25,7 +25,7 @@ __all__ = ["leader_bounds", "reduce_terms", "static_bound"]
 _MARGIN = 1e-9
 
 
-def _served(terms: Terms, leader: int) -> tuple[FloatArray, FloatArray]:
+def _served(terms: ProgramData, leader: int) -> tuple[FloatArray, FloatArray]:
     """Cost of serving client i from site r under a leader, shape (clients, sites), and its minima.
 
     Infinite where r may not serve i, or lies farther from it than the leader.
@@ -48,7 +48,7 @@ def _served(terms: Terms, leader: int) -> tuple[FloatArray, FloatArray]:
     return cost, least
 
 
-def leader_bounds(terms: Terms) -> dict[int, float]:
+def leader_bounds(terms: ProgramData) -> dict[int, float]:
     """b_ℓ of every leader candidate. O(L·K·C·S)."""
     rules, demand = terms.problem.rules, terms.demand
     holders = np.array(terms.holders, dtype=np.intp)
@@ -66,13 +66,13 @@ def leader_bounds(terms: Terms) -> dict[int, float]:
     return bounds
 
 
-def static_bound(terms: Terms) -> float:
+def static_bound(terms: ProgramData) -> float:
     """Lower bound on every configuration, min over ℓ of b_ℓ, rounded down; +∞ without leaders."""
     least = min(leader_bounds(terms).values(), default=np.inf)
     return least * (1 - 1e-12)
 
 
-def reduce_terms(terms: Terms, cutoff: float) -> Terms:
+def reduce_terms(terms: ProgramData, cutoff: float) -> ProgramData:
     """Leave out what no configuration of objective `cutoff` or better uses.
 
     Parameters
@@ -100,7 +100,7 @@ def reduce_terms(terms: Terms, cutoff: float) -> Terms:
     for i, row in enumerate(terms.clients):
         serving = tuple(r for r in row.serving if cheap[i, r])
         smaller = dataclasses.replace(row, serving=serving)
-        clients.append(dataclasses.replace(smaller, guarded=guarded(smaller, demand, array)))
+        clients.append(dataclasses.replace(smaller, guarded=guarded_sites(smaller, demand, array)))
     radii = {
         (k, leader): tuple(
             wait for wait in waits if bounds[leader] + demand.quorum[k] * (wait - waits[0]) <= limit

@@ -6,7 +6,7 @@ name        index                        meaning
 x           site                         holds a replica (binary)
 v           site                         votes (binary)
 y           site                         leads (binary)
-z           client i, site               serves client i (of Terms.clients), in [0, 1]
+z           client i, site               serves client i (of ProgramData.clients), in [0, 1]
 Z           client i, site               client i is served from here or closer, in [0, 1]
 F           class, site, leader          share of the class' forwarded operations, in [0, 1]
 f           client i, site, leader       client i is served here and ℓ leads, in [0, 1]
@@ -30,12 +30,12 @@ from typing import Any
 
 import numpy as np
 
-from formulations.milp.program_data import Terms
+from formulations.milp.program_data import ProgramData
 from formulations.milp.recipes import Forwarding, Nearest, Quorum, Rows
 from placement.evaluation.score import nearest, quorum_latency
 from placement.model.configuration import Configuration
 
-__all__ = ["Affine", "Variables", "assign", "declare"]
+__all__ = ["Affine", "ProgramVariables", "assign", "declare"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +80,13 @@ class Affine:
 
 
 @dataclass(frozen=True, eq=False)
-class Variables:
+class ProgramVariables:
     """The Pyomo variables (indexed; empty where the recipe does without), and the data they index.
 
     `u` exists for quorums split by leader, `w` when cost depends on the leader.
     """
 
-    terms: Terms
+    terms: ProgramData
     rows: Rows
     x: Any
     v: Any
@@ -135,7 +135,7 @@ class Variables:
         return Affine(((1.0, self.Z[client, serving[position]]),))
 
 
-def declare(model: Any, terms: Terms, rows: Rows) -> Variables:
+def declare(model: Any, terms: ProgramData, rows: Rows) -> ProgramVariables:
     """Add the variables of a recipe to a Pyomo model.
 
     Pinned sites have their binaries bounded below by 1. O(number of variables).
@@ -162,7 +162,7 @@ def declare(model: Any, terms: Terms, rows: Rows) -> Variables:
         return component
 
     unit = pyo.UnitInterval
-    return Variables(
+    return ProgramVariables(
         terms=terms,
         rows=rows,
         x=add("x", terms.holders, pyo.Binary, pinned(rules.must_hold)),
@@ -238,18 +238,18 @@ def declare(model: Any, terms: Terms, rows: Rows) -> Variables:
 
 
 def _not_beyond(order: tuple[int, ...], serving: tuple[int, ...], leader: int) -> tuple[int, ...]:
-    """Those of `serving` that are not farther than the leader in the client's order."""
+    """Return the sites of `serving` that are not farther than the leader in the client's order."""
     if leader not in order:
         return serving
     ball = set(order[: order.index(leader) + 1])
     return tuple(r for r in serving if r in ball)
 
 
-def assign(variables: Variables, configuration: Configuration) -> None:
+def assign(variables: ProgramVariables, configuration: Configuration) -> None:
     """Set every variable to its value at a configuration, for warm starts and for checks.
 
-    The configuration need not be feasible; one that uses what `Terms` left out cannot be expressed
-    and is recognised by rows that do not hold.
+    The configuration need not be feasible; one that uses what `ProgramData` left out cannot be
+    expressed and is recognised by rows that do not hold.
     """
     terms = variables.terms
     demand, rules = terms.demand, terms.problem.rules

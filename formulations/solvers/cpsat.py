@@ -19,7 +19,7 @@ from placement.errors import SolverError
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["Answer", "Listener", "Outcome", "new_solver", "run_solver"]
+__all__ = ["CpSatResult", "CpSatStatus", "Listener", "new_solver", "run_solver"]
 
 Listener = Callable[[list[int] | None, int | None], None]
 """Told the values of the best solution and the bound; None: none so far."""
@@ -28,8 +28,8 @@ _TICK = 0.1  # seconds between two looks at the clock
 _GRACE = 2.0  # seconds a solver may overrun before it is told, and again before it is left alone
 
 
-class Outcome(Enum):
-    """What the solver proved."""
+class CpSatStatus(Enum):
+    """Status that the solver proved."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
@@ -37,8 +37,8 @@ class Outcome(Enum):
 
 
 @dataclass
-class Answer:
-    """What came out of one run.
+class CpSatResult:
+    """Result of one run.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Answer:
         Whether Ctrl-C stopped it.
     """
 
-    outcome: Outcome = Outcome.STOPPED
+    outcome: CpSatStatus = CpSatStatus.STOPPED
     values: list[int] | None = None
     objective: int | None = None
     bound: int | None = None
@@ -106,7 +106,7 @@ def run_solver(
     *,
     seconds: float | None = None,
     listen: Listener | None = None,
-) -> Answer:
+) -> CpSatResult:
     """Run a solver to the end, to its limit, or to Ctrl-C.
 
     Parameters
@@ -125,7 +125,7 @@ def run_solver(
     """
     from ortools.sat.python import cp_model
 
-    answer = Answer()
+    answer = CpSatResult()
     lock = threading.Lock()
     finished = threading.Event()
 
@@ -160,11 +160,11 @@ def run_solver(
     if answer.error:
         raise SolverError(f"CP-SAT failed: {answer.error}")
     with lock:  # a solver that was left alone must not change what is handed out
-        return Answer(**vars(answer))
+        return CpSatResult(**vars(answer))
 
 
 def _wait(
-    answer: Answer,
+    answer: CpSatResult,
     solver: cp_model.CpSolver,
     finished: threading.Event,
     lock: threading.Lock,
@@ -199,12 +199,12 @@ def _wait(
                 return
 
 
-def _conclude(answer: Answer, solver: cp_model.CpSolver, status: object) -> None:
+def _conclude(answer: CpSatResult, solver: cp_model.CpSolver, status: object) -> None:
     from ortools.sat.python import cp_model
 
     answer.conflicts, answer.branches = solver.num_conflicts, solver.num_branches
     if status == cp_model.INFEASIBLE:
-        answer.outcome = Outcome.INFEASIBLE
+        answer.outcome = CpSatStatus.INFEASIBLE
         return
     if status == cp_model.MODEL_INVALID:
         answer.error = "the model is invalid"
@@ -215,4 +215,4 @@ def _conclude(answer: Answer, solver: cp_model.CpSolver, status: object) -> None
         answer.objective = round(solver.objective_value)
         answer.bound = math.ceil(solver.best_objective_bound - 1e-6)
     if status == cp_model.OPTIMAL and answer.objective == answer.bound:
-        answer.outcome = Outcome.OPTIMAL  # else: it stopped within the gap it was allowed
+        answer.outcome = CpSatStatus.OPTIMAL  # else: it stopped within the gap it was allowed

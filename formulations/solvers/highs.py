@@ -1,4 +1,4 @@
-"""One guarded run of HiGHS: limits that hold, Ctrl-C, incumbents as they come, the bound as it is.
+"""Guarded run of HiGHS: limits that hold, Ctrl-C, incumbents as they come, the bound as it is.
 
 HiGHS runs in a thread of its own while the caller's thread keeps the clock, listens for Ctrl-C and
 passes on progress. Traps this module knows about:
@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from formulations.solvers.linear_program import Program
+from formulations.solvers.linear_program import LinearProgram
 from placement.checks import FloatArray
 from placement.errors import SolverError
 
-__all__ = ["Guard", "Outcome", "Stop", "Verdict", "load_relaxed", "run"]
+__all__ = ["Guard", "HighsResult", "StopReason", "Verdict", "load_relaxed", "run_highs"]
 
 _POLL = 0.02
 """Seconds between two looks at the clock."""
@@ -39,14 +39,14 @@ _REPORT = 0.25
 
 
 class Verdict(StrEnum):
-    """How a run ended."""
+    """Reason why a run ended."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
     STOPPED = "stopped"
 
 
-class Stop(StrEnum):
+class StopReason(StrEnum):
     """Why a run was stopped."""
 
     TIME = "time limit"
@@ -57,7 +57,7 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What surrounds a run.
+    """Limits and callbacks of a run.
 
     Attributes
     ----------
@@ -81,8 +81,8 @@ class Guard:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """What a run gave, in units of the program.
+class HighsResult:
+    """Result of a run, in units of the program.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Outcome:
     """
 
     verdict: Verdict
-    stop: Stop | None
+    stop: StopReason | None
     values: FloatArray | None
     objective: float
     bound: float
@@ -115,7 +115,7 @@ class Outcome:
 
 @dataclass
 class _Shared:
-    """What the two threads exchange; written by one side each, read by the other."""
+    """Values that the two threads exchange; written by one side each, read by the other."""
 
     halt: bool = False
     values: FloatArray | None = None
@@ -126,8 +126,8 @@ class _Shared:
     finished: threading.Event = field(default_factory=threading.Event)
 
 
-def run(
-    program: Program,
+def run_highs(
+    program: LinearProgram,
     guard: Guard,
     *,
     threads: int = 1,
@@ -135,7 +135,7 @@ def run(
     start: FloatArray | None = None,
     presolve: bool = True,
     relaxed: bool = False,
-) -> Outcome:
+) -> HighsResult:
     """Minimise a program.
 
     Parameters
@@ -181,7 +181,7 @@ def run(
     seconds = time.perf_counter() - began
     if not shared.finished.is_set():
         # Left behind: `solver` stays alive in the worker's frame until it returns.
-        return Outcome(
+        return HighsResult(
             Verdict.STOPPED,
             stop,
             shared.values,
@@ -197,7 +197,7 @@ def run(
     return _read(solver, program, shared, stop, seconds, relaxed)
 
 
-def _load(program: Program, threads: int, seed: int, presolve: bool, relaxed: bool) -> Any:
+def _load(program: LinearProgram, threads: int, seed: int, presolve: bool, relaxed: bool) -> Any:
     """Return a HiGHS instance that holds the program, with its options set."""
     import highspy
 
@@ -234,7 +234,7 @@ def _load(program: Program, threads: int, seed: int, presolve: bool, relaxed: bo
     return solver
 
 
-def load_relaxed(program: Program, seed: int = 0) -> Any:
+def load_relaxed(program: LinearProgram, seed: int = 0) -> Any:
     """Return a HiGHS instance that holds the LP relaxation, for solving it under changing bounds.
 
     Presolve is off, so that every status comes with duals or a dual ray.
@@ -281,9 +281,9 @@ def _listen(solver: Any, shared: _Shared) -> None:
     solver.cbIpmInterrupt.subscribe(halted)
 
 
-def _watch(shared: _Shared, guard: Guard) -> Stop | None:
+def _watch(shared: _Shared, guard: Guard) -> StopReason | None:
     """Wait for the run, from the caller's thread; return why it was told to stop, if it was."""
-    stop: Stop | None = None
+    stop: StopReason | None = None
     give_up = math.inf
     reported = time.perf_counter()
     while True:
@@ -295,13 +295,13 @@ def _watch(shared: _Shared, guard: Guard) -> Stop | None:
                 reported = now
                 guard.report(shared.objective, shared.bound)
             if stop is None and now > guard.deadline:
-                stop = Stop.TIME
+                stop = StopReason.TIME
             elif stop is None and guard.gap_limit > 0 and _gap(shared) <= guard.gap_limit:
-                stop = Stop.GAP
+                stop = StopReason.GAP
             elif stop is None and shared.bound >= guard.enough:
-                stop = Stop.ENOUGH
+                stop = StopReason.ENOUGH
         except KeyboardInterrupt:
-            stop, now = Stop.INTERRUPTED, time.perf_counter()
+            stop, now = StopReason.INTERRUPTED, time.perf_counter()
         if stop is not None:
             shared.halt = True
             give_up = min(give_up, now + guard.grace)
@@ -319,12 +319,12 @@ def _gap(shared: _Shared) -> float:
 
 def _read(
     solver: Any,
-    program: Program,
+    program: LinearProgram,
     shared: _Shared,
-    stop: Stop | None,
+    stop: StopReason | None,
     seconds: float,
     relaxed: bool,
-) -> Outcome:
+) -> HighsResult:
     """Turn HiGHS's status into an outcome; what is not expected is an error."""
     import highspy
 
@@ -333,7 +333,7 @@ def _read(
     nodes = max(shared.nodes, int(info.mip_node_count))
     iterations = max(0, int(info.simplex_iteration_count))
     if status == kinds.kInfeasible:
-        return Outcome(
+        return HighsResult(
             Verdict.INFEASIBLE, None, None, math.inf, math.inf, nodes, iterations, seconds
         )
     values, value = shared.values, shared.objective
@@ -345,16 +345,16 @@ def _read(
             values, value = found, reached
     if status == kinds.kOptimal:
         bound = value if relaxed else float(info.mip_dual_bound)
-        return Outcome(Verdict.OPTIMAL, None, values, value, bound, nodes, iterations, seconds)
+        return HighsResult(Verdict.OPTIMAL, None, values, value, bound, nodes, iterations, seconds)
     if status == kinds.kTimeLimit and stop is None:
-        stop = Stop.TIME
+        stop = StopReason.TIME
     if status not in (kinds.kTimeLimit, kinds.kInterrupt) or stop is None:
         raise SolverError(
             f"HiGHS stopped with the status {solver.modelStatusToString(status)!r}, for which it "
             "had no reason"
         )
     bound = shared.bound if relaxed else max(shared.bound, float(info.mip_dual_bound))
-    return Outcome(
+    return HighsResult(
         Verdict.STOPPED,
         stop,
         values,

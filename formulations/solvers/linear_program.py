@@ -10,14 +10,14 @@ import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
 
-__all__ = ["Program", "compile_program", "values_of"]
+__all__ = ["LinearProgram", "compile_program", "values_of"]
 
 _ROWS_PER_STEP = 1000
 """Rows read between two calls of a step: some 20 ms."""
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class LinearProgram:
     """min offset + cost·x  subject to  row_lower ≤ A x ≤ row_upper,  lower ≤ x ≤ upper.
 
     Attributes
@@ -68,7 +68,7 @@ class Program:
         return self.offset + float(self.cost @ x)
 
 
-def compile_program(model: Any, step: Callable[[], None] | None = None) -> Program:
+def compile_program(model: Any, step: Callable[[], None] | None = None) -> LinearProgram:
     """Turn a linear Pyomo model into arrays.
 
     Pyomo's own HiGHS interfaces take neither warm starts nor callbacks, which a guarded run needs,
@@ -109,7 +109,7 @@ def compile_program(model: Any, step: Callable[[], None] | None = None) -> Progr
     cost = np.zeros(len(columns))
     for coefficient, var in zip(form.linear_coefs, form.linear_vars, strict=True):
         cost[place[id(var)]] += coefficient
-    return Program(
+    return LinearProgram(
         cost=cost,
         offset=float(form.constant),
         lower=np.array([var.lb for var in columns], dtype=np.float64),
@@ -124,6 +124,6 @@ def compile_program(model: Any, step: Callable[[], None] | None = None) -> Progr
     )
 
 
-def values_of(program: Program) -> FloatArray:
+def values_of(program: LinearProgram) -> FloatArray:
     """Return the values that the Pyomo variables hold, in column order."""
     return np.array([var.value for var in program.columns], dtype=np.float64)

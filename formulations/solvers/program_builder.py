@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from formulations.solvers.linear_program import Program
+from formulations.solvers.linear_program import LinearProgram
 from placement.checks import FloatArray, IntArray
 
 __all__ = ["Builder"]
 
 
 class Builder:
-    """Collects columns and rows as arrays, and makes a :class:`Program` of them.
+    """Collects columns and rows as arrays, and makes a :class:`LinearProgram` of them.
 
     The programs of this package have some ten thousand columns of few kinds; a modelling language
     would spend longer on them than HiGHS.
@@ -54,7 +54,7 @@ class Builder:
         value = np.broadcast_to(np.asarray(values, dtype=np.float64), rows.shape)
         self._entries.append((rows.ravel(), columns.ravel(), value.ravel()))
 
-    def program(self) -> Program:
+    def program(self) -> LinearProgram:
         """Return the program; coefficients of a row in the order of columns."""
         empty = np.zeros(0, dtype=np.intp)
         rows = np.concatenate([entry[0] for entry in self._entries] or [empty])
@@ -64,7 +64,7 @@ class Builder:
         start = np.zeros(self.rows + 1, dtype=np.intp)
         np.cumsum(np.bincount(rows, minlength=self.rows), out=start[1:])
         none = np.zeros(0)
-        return Program(
+        return LinearProgram(
             cost=np.concatenate(self._cost or [none]),
             offset=self.offset,
             lower=np.zeros(self.columns),

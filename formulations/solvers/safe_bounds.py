@@ -35,19 +35,19 @@ from typing import Any
 import numpy as np
 
 from formulations.solvers.highs import load_relaxed
-from formulations.solvers.linear_program import Program
+from formulations.solvers.linear_program import LinearProgram
 from placement.checks import FloatArray
 from placement.status import least_bound
 
-__all__ = ["Proof", "prove", "safe_bound"]
+__all__ = ["BoundProof", "prove_by_branching", "safe_bound"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _REPORT = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
-    """What the nodes add up to.
+class BoundProof:
+    """Bound that the nodes of the tree add up to.
 
     Attributes
     ----------
@@ -69,7 +69,12 @@ class Proof:
 
 
 def safe_bound(
-    program: Program, lower: FloatArray, upper: FloatArray, dual: FloatArray, *, cost: bool = True
+    program: LinearProgram,
+    lower: FloatArray,
+    upper: FloatArray,
+    dual: FloatArray,
+    *,
+    cost: bool = True,
 ) -> float:
     """Return a lower bound on the objective within rows and bounds, from any row duals.
 
@@ -118,15 +123,15 @@ def safe_bound(
     return terms - 8 * _EPS * size
 
 
-def prove(
-    program: Program,
+def prove_by_branching(
+    program: LinearProgram,
     cutoff: float,
     judge: Callable[[FloatArray], bool],
     *,
     deadline: float = math.inf,
     most: int | None = None,
     report: Callable[[float], None] | None = None,
-) -> Proof:
+) -> BoundProof:
     """Prove that no integer solution of the program lies below the cutoff.
 
     Parameters
@@ -148,7 +153,7 @@ def prove(
 
     Returns
     -------
-    Proof
+    BoundProof
         With bound = cutoff when all nodes are closed; else the least bound of those left.
 
     Notes
@@ -203,7 +208,7 @@ def prove(
             low[column] = high[column] = value
             heapq.heappush(waiting, (bound, next(counter), low, high))
     left = [bound for bound, *_ in waiting if bound < cutoff]
-    return Proof(min([least, *left]), nodes, len(left) + stuck, interrupted)
+    return BoundProof(min([least, *left]), nodes, len(left) + stuck, interrupted)
 
 
 def _solve(solver: Any, *, presolve: bool) -> None:
@@ -226,7 +231,7 @@ def _branching(free: np.ndarray[Any, Any], values: FloatArray) -> int:
 
 
 def _bound_of(
-    solver: Any, program: Program, lower: FloatArray, upper: FloatArray
+    solver: Any, program: LinearProgram, lower: FloatArray, upper: FloatArray
 ) -> tuple[FloatArray, float]:
     """Values and safe bound of the LP just solved; +∞ when proven empty, −∞ when unknown."""
     import highspy

@@ -24,7 +24,7 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError, PlacementWarning, UnitsWarning
-from placement.io.formats.column_reader import Frame
+from placement.io.formats.column_reader import ColumnTable
 from placement.io.formats.tables import RTT, Table, name_cell, quantity_cell, read_table
 from placement.io.rtt_importers import RttTable
 from placement.model.instance import Instance
@@ -212,7 +212,7 @@ def _whole_percentiles(
     table: Table, source: int, destination: int, columns: Mapping[float, int]
 ) -> dict[Pair, Curve]:
     """Return the pairs of a table where all is well; fewer than its rows where one is wrong."""
-    frame, percents = Frame.of(table), tuple(columns)
+    frame, percents = ColumnTable.of(table), tuple(columns)
     try:
         sources, of_source = frame.found(table.columns[source])
         destinations, of_destination = frame.found(table.columns[destination])

@@ -17,7 +17,7 @@ import numpy as np
 
 from placement.checks import FloatArray, number
 from placement.errors import InputError
-from placement.io.formats.column_reader import Frame
+from placement.io.formats.column_reader import ColumnTable
 from placement.io.formats.document import read_json
 from placement.io.formats.tables import (
     RTT,
@@ -273,7 +273,7 @@ def _square(table: Table) -> RttTable:
     _once(destinations, table)
     rows: dict[str, int] = {}
     try:
-        values, whole = Frame.of(table).matrix(table.columns[1:], RTT), True
+        values, whole = ColumnTable.of(table).matrix(table.columns[1:], RTT), True
     except InputError:  # a blank, which is a missing pair, or a cell that is refused below
         values, whole = np.full((len(table.rows), len(destinations)), math.nan), False
     for i, cells in enumerate(table.rows):
@@ -322,7 +322,7 @@ def read_long_rtt(path: str | os.PathLike[str], columns: LongColumns | None = No
 
 
 def _long(table: Table, columns: LongColumns) -> RttTable:
-    frame, varying = Frame.of(table), columns.interval is not None
+    frame, varying = ColumnTable.of(table), columns.interval is not None
     for name in (columns.source, columns.destination, columns.rtt, columns.interval):
         if name is not None:
             table.column(name)

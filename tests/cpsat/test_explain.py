@@ -74,7 +74,7 @@ def test_money_and_places_together():
 
 def test_a_plan_refutes_the_claim():
     with pytest.raises(SolverError, match="here is one"):
-        explain.explain(Problem(world(), replicas=3, voters=3))
+        explain.explain_infeasible(Problem(world(), replicas=3, voters=3))
 
 
 def test_the_objective_can_be_part_of_the_conflict():
@@ -85,7 +85,7 @@ def test_the_objective_can_be_part_of_the_conflict():
         pinned=["ber", "fra"],
         objective=Contingency("country"),
     )
-    (sentence,) = explain.explain(problem)
+    (sentence,) = explain.explain_infeasible(problem)
     assert "the objective: " in sentence
     assert "pinned ber, fra" in sentence
 
@@ -112,7 +112,7 @@ def test_sites_without_a_label_are_never_set_free():
         pinned_voters=["ewr"],
         diversity=Diversity("country", cap=1),
     )
-    found, confirmed, _ = explain.conflict(problem)
+    found, confirmed, _ = explain.minimal_conflict(problem)
     assert confirmed
     assert all(c.words != "ber" for c in found)
 
@@ -120,7 +120,7 @@ def test_sites_without_a_label_are_never_set_free():
 @given(problems())
 def test_conflicts_are_infeasible_and_minimal(problem):
     feasible = find_feasible(problem) is not None
-    found, confirmed, plan = explain.conflict(problem)
+    found, confirmed, plan = explain.minimal_conflict(problem)
     assert confirmed
     assert (plan is not None) == feasible
     if feasible:
@@ -128,7 +128,7 @@ def test_conflicts_are_infeasible_and_minimal(problem):
     assert find_feasible(explain.keeping(problem, found)) is None
     for fewer in itertools.combinations(found, len(found) - 1) if found else ():
         assert find_feasible(explain.keeping(problem, fewer)) is not None
-    assert explain.explain(problem)
+    assert explain.explain_infeasible(problem)
 
 
 @given(problems())

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from formulations.milp import cutting_rounds as search_module
 from formulations.milp import per_leader as apart_module
-from formulations.milp.cutting_rounds import Search
-from formulations.solvers.highs import Outcome, Stop, Verdict
+from formulations.milp.cutting_rounds import CuttingRounds
+from formulations.solvers.highs import HighsResult, StopReason, Verdict
 from placement import Problem, Status, Termination, solve
 from placement.feasibility.feasible_plans import find_feasible
 from tests.milp.worlds import sphere
@@ -57,7 +57,7 @@ def test_interrupted_between_leaders(monkeypatch, stage, patience):
     """Ctrl-C between leaders: what was proved stays, the bound is that of all leaders."""
     problem = Problem(sphere(10, seed=1, mix=RELAYED), replicas=4, voters=3)
     best = solve(problem, "milp")
-    real = getattr(Search, stage)
+    real = getattr(CuttingRounds, stage)
     calls = []
 
     def press(self):
@@ -66,7 +66,7 @@ def test_interrupted_between_leaders(monkeypatch, stage, patience):
             raise KeyboardInterrupt
         real(self)
 
-    monkeypatch.setattr(Search, stage, press)
+    monkeypatch.setattr(CuttingRounds, stage, press)
     start = find_feasible(problem)
     plan = solve(problem, "milp", start=start, settings={**APART, "recipe": "textbook"})
     assert len(calls) == patience
@@ -114,7 +114,7 @@ def test_a_leader_that_cannot_do_better_is_not_an_error(monkeypatch, proof):
     """
     problem = Problem(sphere(10, seed=2), replicas=3, voters=3)
     truth = solve(problem, "exhaustive")
-    real = search_module.run
+    real = search_module.run_highs
     leaders = []
 
     def gloomy(program, *args, **kwargs):
@@ -122,10 +122,10 @@ def test_a_leader_that_cannot_do_better_is_not_an_error(monkeypatch, proof):
         leaders.append(names)
         if names == {f"y[{truth.configuration.leader}]"}:
             return real(program, *args, **kwargs)
-        return Outcome(Verdict.INFEASIBLE, None, None, math.inf, math.inf, 0, 0, 0.0)
+        return HighsResult(Verdict.INFEASIBLE, None, None, math.inf, math.inf, 0, 0, 0.0)
 
-    monkeypatch.setattr(search_module, "run", gloomy)
-    monkeypatch.setattr(Search, "relax", lambda self: None)  # leave everything to HiGHS
+    monkeypatch.setattr(search_module, "run_highs", gloomy)
+    monkeypatch.setattr(CuttingRounds, "relax", lambda self: None)  # leave everything to HiGHS
     plan = solve(
         problem,
         "milp",
@@ -142,17 +142,19 @@ def test_a_run_ends_when_its_bound_is_enough(monkeypatch):
     problem = Problem(sphere(10, seed=2), replicas=3, voters=3)
     truth = solve(problem, "exhaustive")
     asked = []
-    real = search_module.run
+    real = search_module.run_highs
 
     def early(program, guard, **kwargs):
         asked.append(guard.enough)
         outcome = real(program, guard, **kwargs)
         if outcome.bound < guard.enough:
             return outcome
-        return Outcome(Verdict.STOPPED, Stop.ENOUGH, None, math.inf, guard.enough, 1, 1, 0.0)
+        return HighsResult(
+            Verdict.STOPPED, StopReason.ENOUGH, None, math.inf, guard.enough, 1, 1, 0.0
+        )
 
-    monkeypatch.setattr(search_module, "run", early)
-    monkeypatch.setattr(Search, "relax", lambda self: None)
+    monkeypatch.setattr(search_module, "run_highs", early)
+    monkeypatch.setattr(CuttingRounds, "relax", lambda self: None)
     plan = solve(problem, "milp", start=truth.configuration, settings=APART)
     assert asked
     assert all(math.isfinite(enough) for enough in asked)

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from formulations.milp.program_data import terms_of
+from formulations.milp.program_data import program_data
 from formulations.milp.program_model import build
 from formulations.milp.recipes import Recipe
 from formulations.solvers import highs
-from formulations.solvers.highs import Guard, Stop, Verdict, run
+from formulations.solvers.highs import Guard, StopReason, Verdict, run_highs
 from formulations.solvers.linear_program import compile_program
 from placement import Problem, SolverError, solve
 from tests.milp.worlds import sphere
@@ -22,7 +22,7 @@ from tests.milp.worlds import sphere
 def small():
     """A program with its problem; solved in a moment."""
     problem = Problem(sphere(8), replicas=3, voters=3)
-    milp = build(terms_of(problem), Recipe.CHAIN.rows)
+    milp = build(program_data(problem), Recipe.CHAIN.rows)
     return problem, milp, milp.program()
 
 
@@ -30,7 +30,7 @@ def small():
 def hard():
     """A program that takes HiGHS far longer than these tests wait."""
     problem = Problem(sphere(40, seed=5), replicas=6, voters=5)
-    milp = build(terms_of(problem), Recipe.MEMBERSHIP.rows, scale=1e-3)
+    milp = build(program_data(problem), Recipe.MEMBERSHIP.rows, scale=1e-3)
     program = milp.program()
     start = solve(problem, "best-of").configuration
     return problem, milp, program, milp.values(program, start)
@@ -40,7 +40,7 @@ def test_optimum(small):
     """The optimum of exhaustive search, with a bound that meets it."""
     problem, milp, program = small
     best = solve(problem, "exhaustive")
-    outcome = run(program, Guard())
+    outcome = run_highs(program, Guard())
     assert outcome.verdict is Verdict.OPTIMAL
     assert outcome.objective == pytest.approx(best.objective, rel=1e-9)
     assert outcome.bound == pytest.approx(best.objective, rel=1e-9)
@@ -50,7 +50,7 @@ def test_optimum(small):
 def test_another_number_of_threads_in_the_same_process(small):
     """A second run with other threads has been seen to fail with objective 0; every run counts."""
     _, _, program = small
-    objectives = {run(program, Guard(), threads=n).objective for n in (1, 2, 1, 2)}
+    objectives = {run_highs(program, Guard(), threads=n).objective for n in (1, 2, 1, 2)}
     assert max(objectives) == pytest.approx(min(objectives), rel=1e-12)
     assert min(objectives) > 0
 
@@ -65,7 +65,7 @@ def test_infeasible():
     model.cost = pyo.Objective(expr=model.x[0])
     program = compile_program(model)
     for presolve in (True, False):
-        outcome = run(program, Guard(), presolve=presolve)
+        outcome = run_highs(program, Guard(), presolve=presolve)
         assert outcome.verdict is Verdict.INFEASIBLE
         assert outcome.values is None
         assert outcome.bound == math.inf
@@ -74,8 +74,8 @@ def test_infeasible():
 def test_deadline_keeps_the_start_and_an_honest_bound(hard):
     """Stopped by the clock: the start or better, and a bound below it."""
     _, _, program, start = hard
-    outcome = run(program, Guard(deadline=time.perf_counter() + 0.5), start=start)
-    assert (outcome.verdict, outcome.stop) == (Verdict.STOPPED, Stop.TIME)
+    outcome = run_highs(program, Guard(deadline=time.perf_counter() + 0.5), start=start)
+    assert (outcome.verdict, outcome.stop) == (Verdict.STOPPED, StopReason.TIME)
     if outcome.values is not None:
         assert outcome.objective <= program.objective(start) * (1 + 1e-9)
         assert program.violation(outcome.values) < 1e-5
@@ -86,9 +86,9 @@ def test_gap_limit(hard):
     """Stopped by the gap that was asked for, which the bound then shows."""
     _, _, program, start = hard
     guard = Guard(deadline=time.perf_counter() + 120, gap_limit=0.9)
-    outcome = run(program, guard, start=start)
+    outcome = run_highs(program, guard, start=start)
     if outcome.verdict is Verdict.STOPPED:
-        assert outcome.stop is Stop.GAP
+        assert outcome.stop is StopReason.GAP
         assert outcome.objective - outcome.bound <= 0.9 * outcome.objective
         assert outcome.bound > -math.inf
 
@@ -100,8 +100,8 @@ def test_interrupt(hard):
     def press(incumbent, bound):
         raise KeyboardInterrupt
 
-    outcome = run(program, Guard(report=press), start=start)
-    assert (outcome.verdict, outcome.stop) == (Verdict.STOPPED, Stop.INTERRUPTED)
+    outcome = run_highs(program, Guard(report=press), start=start)
+    assert (outcome.verdict, outcome.stop) == (Verdict.STOPPED, StopReason.INTERRUPTED)
     assert outcome.bound < program.objective(start)
 
 
@@ -113,7 +113,7 @@ def test_progress_comes_from_the_callers_thread(hard):
     def listen(incumbent, bound):
         heard.append((threading.current_thread(), incumbent, bound))
 
-    run(program, Guard(deadline=time.perf_counter() + 1.5, report=listen), start=start)
+    run_highs(program, Guard(deadline=time.perf_counter() + 1.5, report=listen), start=start)
     assert heard
     assert {thread for thread, _, _ in heard} == {threading.main_thread()}
     assert all(bound <= incumbent for _, incumbent, bound in heard)
@@ -153,11 +153,11 @@ def test_a_solver_that_does_not_stop_is_left_behind(monkeypatch, small):
     release = threading.Event()
     monkeypatch.setattr(highs, "_load", lambda *args: _Deaf(release))
     try:
-        outcome = run(program, Guard(deadline=time.perf_counter() + 0.1, grace=0.1))
+        outcome = run_highs(program, Guard(deadline=time.perf_counter() + 0.1, grace=0.1))
     finally:
         release.set()
     assert outcome.abandoned
-    assert (outcome.verdict, outcome.stop) == (Verdict.STOPPED, Stop.TIME)
+    assert (outcome.verdict, outcome.stop) == (Verdict.STOPPED, StopReason.TIME)
     assert (outcome.objective, outcome.bound, outcome.nodes) == (4.0, 3.0, 7)
     assert outcome.values.tolist() == [1.0, 0.0]
 
@@ -172,7 +172,7 @@ def test_a_crash_in_the_worker_is_an_error(monkeypatch, small):
     monkeypatch.setattr(_Deaf, "run", crash)
     monkeypatch.setattr(highs, "_load", lambda *args: _Deaf(threading.Event()))
     with pytest.raises(SolverError, match="out of memory"):
-        run(program, Guard())
+        run_highs(program, Guard())
 
 
 def test_an_unexpected_status_is_an_error(monkeypatch, small):
@@ -187,7 +187,7 @@ def test_an_unexpected_status_is_an_error(monkeypatch, small):
 
     monkeypatch.setattr(highs, "_load", limited)
     with pytest.raises(SolverError, match="status"):
-        run(program, Guard(), presolve=False)
+        run_highs(program, Guard(), presolve=False)
 
 
 def test_both_gaps_are_zero(small):

@@ -17,7 +17,7 @@ from formulations.milp import find_start as start_module
 from formulations.milp import per_leader as apart_module
 from formulations.milp import program_model as model_module
 from formulations.milp.recipes import Recipe
-from formulations.solvers.highs import Outcome, Verdict
+from formulations.solvers.highs import HighsResult, Verdict
 from placement import (
     Diversity,
     InputError,
@@ -43,7 +43,7 @@ SLOW_RECIPE = {"recipe": "membership", "reduce": False}
 
 def infeasible(*args, **kwargs):
     """Stand in for a solver that calls everything infeasible."""
-    return Outcome(Verdict.INFEASIBLE, None, None, math.inf, math.inf, 0, 0, 0.0)
+    return HighsResult(Verdict.INFEASIBLE, None, None, math.inf, math.inf, 0, 0, 0.0)
 
 
 def hopeless(*args, **kwargs):
@@ -286,13 +286,13 @@ def test_unknown_recipe():
 
 def test_a_wrong_objective_is_an_error(monkeypatch):
     """HiGHS's number must be the evaluator's, to a relative 1e-6."""
-    real = search_module.run
+    real = search_module.run_highs
 
     def boastful(*args, **kwargs):
         outcome = real(*args, **kwargs)
         return dataclasses.replace(outcome, objective=outcome.objective * (1 - 2e-6))
 
-    monkeypatch.setattr(search_module, "run", boastful)
+    monkeypatch.setattr(search_module, "run_highs", boastful)
     with pytest.raises(SolverError, match="evaluator"):
         solve(Problem(sphere(6), replicas=3, voters=3), "milp", settings=TOGETHER)
 
@@ -301,20 +301,20 @@ def test_a_wrong_bound_is_an_error(monkeypatch):
     """A configuration below the claimed bound refutes it."""
     problem = Problem(sphere(6), replicas=3, voters=3)
     best = solve(problem, "exhaustive").configuration
-    real = search_module.run
+    real = search_module.run_highs
 
     def overstated(*args, **kwargs):
         outcome = real(*args, **kwargs)
         return dataclasses.replace(outcome, bound=outcome.bound * 1.001)
 
-    monkeypatch.setattr(search_module, "run", overstated)
+    monkeypatch.setattr(search_module, "run_highs", overstated)
     with pytest.raises(SolverError, match="bound"):
         solve(problem, "milp", start=best, settings=TOGETHER)
 
 
 def test_a_solution_that_breaks_the_problem_is_an_error(monkeypatch):
     """Rounded binaries are checked against the constraints, not against HiGHS's tolerances."""
-    real = search_module.run
+    real = search_module.run_highs
 
     def careless(program, *args, **kwargs):
         outcome = real(program, *args, **kwargs)
@@ -322,7 +322,7 @@ def test_a_solution_that_breaks_the_problem_is_an_error(monkeypatch):
         values[[j for j, var in enumerate(program.columns) if var.name.startswith("v[")]] = 0
         return dataclasses.replace(outcome, values=values)
 
-    monkeypatch.setattr(search_module, "run", careless)
+    monkeypatch.setattr(search_module, "run_highs", careless)
     with pytest.raises(SolverError, match="breaks"):
         solve(Problem(sphere(6), replicas=3, voters=3), "milp", settings=TOGETHER)
 
@@ -414,7 +414,7 @@ def test_a_referee_that_finds_a_plan_wins(monkeypatch):
     """HiGHS calls a feasible problem infeasible, twice: the other method's plan is returned."""
     monkeypatch.setattr(start_module, "HEURISTICS", ())
     monkeypatch.setattr(start_module, "find_feasible", hopeless)
-    monkeypatch.setattr(search_module, "run", infeasible)
+    monkeypatch.setattr(search_module, "run_highs", infeasible)
     monkeypatch.setattr("formulations.milp.method.REFEREES", ("exhaustive",))
     problem = Problem(sphere(6), replicas=3, voters=3)
     plan = solve(problem, "milp")
@@ -425,12 +425,12 @@ def test_a_referee_that_finds_a_plan_wins(monkeypatch):
 
 def test_a_lie_of_presolve_is_found_out(monkeypatch):
     """Infeasible with presolve, solved without: the second run counts, and a note says so."""
-    real = search_module.run
+    real = search_module.run_highs
 
     def lying(program, guard, *, presolve=True, **kwargs):
         return real(program, guard, presolve=False, **kwargs) if not presolve else infeasible()
 
-    monkeypatch.setattr(search_module, "run", lying)
+    monkeypatch.setattr(search_module, "run_highs", lying)
     problem = Problem(sphere(6), replicas=3, voters=3)
     plan = solve(problem, "milp", settings=TOGETHER)
     assert plan.status is Status.OPTIMAL
@@ -440,7 +440,7 @@ def test_a_lie_of_presolve_is_found_out(monkeypatch):
 
 def test_infeasible_against_a_known_configuration_is_an_error(monkeypatch):
     """A start that obeys all rules refutes the solver."""
-    monkeypatch.setattr(search_module, "run", infeasible)
+    monkeypatch.setattr(search_module, "run_highs", infeasible)
     with pytest.raises(SolverError, match="feasible configuration is known"):
         solve(Problem(sphere(6), replicas=3, voters=3), "milp", settings=TOGETHER)
 
@@ -496,13 +496,13 @@ def test_a_broken_heuristic_costs_a_start_only(monkeypatch):
 
 def test_optimal_with_a_bound_that_does_not_meet_it(monkeypatch):
     """HiGHS says "optimal" and reports a lower bound: the safe proof decides, with a note."""
-    real = search_module.run
+    real = search_module.run_highs
 
     def modest(*args, **kwargs):
         outcome = real(*args, **kwargs)
         return dataclasses.replace(outcome, bound=outcome.bound * 0.99)
 
-    monkeypatch.setattr(search_module, "run", modest)
+    monkeypatch.setattr(search_module, "run_highs", modest)
     problem = Problem(sphere(6), replicas=3, voters=3)
     plan = solve(problem, "milp", settings=TOGETHER)
     assert plan.status is Status.OPTIMAL

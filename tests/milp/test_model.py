@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formulations.milp.program_data import terms_of
+from formulations.milp.program_data import program_data
 from formulations.milp.program_model import build
 from formulations.milp.recipes import Nearest, Recipe
 from formulations.milp.reduce_program import leader_bounds, reduce_terms, static_bound
@@ -37,7 +37,7 @@ def configurations(problem):
 def test_rows_hold_exactly_for_feasible_configurations(problem, recipe):
     """Feasible: all rows hold and the objective is the evaluator's. Otherwise some row breaks."""
     assume(not reasons_infeasible(problem))
-    milp = build(terms_of(problem), recipe.rows)
+    milp = build(program_data(problem), recipe.rows)
     program = milp.program()
     for configuration in configurations(problem):
         broken = violations(problem, configuration)
@@ -71,7 +71,7 @@ def test_reductions_keep_everything_within_the_cutoff(problem, recipe, inflation
     best = solve(problem, "exhaustive")
     assume(best.found)
     cutoff = best.objective * inflation
-    milp = build(reduce_terms(terms_of(problem), cutoff), recipe.rows)
+    milp = build(reduce_terms(program_data(problem), cutoff), recipe.rows)
     program = milp.program()
     for configuration in configurations(problem):
         if violations(problem, configuration) or objective(problem, configuration) > cutoff:
@@ -87,7 +87,7 @@ def test_reductions_keep_everything_within_the_cutoff(problem, recipe, inflation
 def test_static_bound_is_a_bound(problem):
     """b_ℓ is below every configuration that ℓ leads; its minimum below the optimum."""
     assume(not reasons_infeasible(problem))
-    terms = terms_of(problem)
+    terms = program_data(problem)
     best = solve(problem, "exhaustive")
     assume(best.found)
     assert static_bound(terms) <= best.objective * (1 + 1e-12)
@@ -115,7 +115,7 @@ def test_a_farther_server_breaks_a_row(rule):
 
     free = Problem(instance, replicas=3, voters=1, leader="s2")
     # pins shorten the client's list to its nearest site; without them the rows have to do the work
-    terms = terms_of(free.replace(replicas=(2, 3)))
+    terms = program_data(free.replace(replicas=(2, 3)))
     assert 0 in terms.clients[0].guarded
     milp = build(terms, recipe.rows)
     program = milp.program()
@@ -139,16 +139,16 @@ def test_guards_only_where_needed():
     world = sphere(6)
     counts = world.counts[..., :1]
     problem = Problem(world.replace(operations=(weak,), counts=counts), replicas=3, voters=1)
-    assert all(not row.guarded for row in terms_of(problem).clients)
+    assert all(not row.guarded for row in program_data(problem).clients)
     relayed = Problem(world, replicas=3, voters=1)
-    assert any(row.guarded for row in terms_of(relayed).clients)
+    assert any(row.guarded for row in program_data(relayed).clients)
 
 
 def test_radii_span_what_can_be_the_quorum_wait():
     """Of six sites and four voters, the third to answer ranks third to fifth."""
     problem = Problem(sphere(6), replicas=4, voters=4)
     rtt = problem.demand.site_rtt[0]
-    for (_, leader), waits in terms_of(problem).radii.items():
+    for (_, leader), waits in program_data(problem).radii.items():
         assert waits == tuple(np.sort(rtt[leader])[2:5])
 
 
@@ -158,7 +158,7 @@ def test_weights_of_very_different_size_get_flows_of_their_own():
     counts = np.array(world.counts)
     counts[0, 0] *= 1e12
     problem = Problem(world.replace(counts=counts), replicas=3, voters=3)
-    terms = terms_of(problem)
+    terms = program_data(problem)
     assert len(terms.classes) == 2
     assert sorted(i for group in terms.classes for i in group.members) == list(range(5))
     program = build(terms, Recipe.CHAIN.rows).program()
@@ -168,7 +168,7 @@ def test_weights_of_very_different_size_get_flows_of_their_own():
 def test_forbidding_cuts_off_supersets_only():
     """The cut for plans over budget spares other leaders and other replica sets."""
     problem = Problem(sphere(5), replicas=(2, 3), voters=1)
-    milp = build(terms_of(problem), Recipe.CHAIN.rows)
+    milp = build(program_data(problem), Recipe.CHAIN.rows)
     milp.forbid(Configuration.of(0, [0], [0, 1]))
     program = milp.program()
 

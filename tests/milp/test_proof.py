@@ -10,12 +10,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from formulations.milp import cutting_rounds as search_module
-from formulations.milp.program_data import terms_of
+from formulations.milp.program_data import program_data
 from formulations.milp.program_model import build
 from formulations.milp.recipes import Recipe
 from formulations.solvers import safe_bounds as proof_module
-from formulations.solvers.highs import Guard, run
-from formulations.solvers.safe_bounds import prove, safe_bound
+from formulations.solvers.highs import Guard, run_highs
+from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from placement import Problem, Status, solve
 from placement.feasibility.feasible_plans import reasons_infeasible
 from tests.milp.worlds import sphere
@@ -26,7 +26,7 @@ TOGETHER = {"leaders": "together"}
 
 def program_of(problem, recipe=Recipe.PER_CLIENT):
     """Return the unreduced program of a problem, and its model."""
-    milp = build(terms_of(problem), recipe.rows)
+    milp = build(program_data(problem), recipe.rows)
     return milp.program(), milp
 
 
@@ -118,7 +118,7 @@ def test_nothing_above_the_optimum_is_proven(problem, recipe):
         told.append(program.objective(values))
         return False
 
-    proof = prove(program, truth.objective * 1.05, judge)
+    proof = prove_by_branching(program, truth.objective * 1.05, judge)
     assert proof.bound <= truth.objective * (1 + 1e-12)
     assert proof.open > 0
     assert told
@@ -153,7 +153,7 @@ def test_solver_and_proof_agree_on_a_larger_world():
 
 def test_a_bound_of_highs_is_not_used(monkeypatch):
     """With proof=safe an overstated bound of HiGHS changes nothing."""
-    real = search_module.run
+    real = search_module.run_highs
 
     def overstated(*args, **kwargs):
         outcome = real(*args, **kwargs)
@@ -161,7 +161,7 @@ def test_a_bound_of_highs_is_not_used(monkeypatch):
 
     problem = Problem(sphere(7), replicas=3, voters=3)
     truth = solve(problem, "exhaustive")
-    monkeypatch.setattr(search_module, "run", overstated)
+    monkeypatch.setattr(search_module, "run_highs", overstated)
     plan = solve(problem, "milp", settings={**TOGETHER, "proof": "safe"})
     assert plan.status is Status.OPTIMAL
     assert plan.objective == truth.objective
@@ -171,7 +171,7 @@ def test_a_wrong_optimum_of_highs_is_found_out(monkeypatch):
     """HiGHS stops at the start and calls it optimal: the proof finds what is better."""
     problem = Problem(sphere(7, seed=3), replicas=3, voters=3)
     truth = solve(problem, "exhaustive")
-    real, calls = search_module.run, []
+    real, calls = search_module.run_highs, []
 
     def lazy(program, guard, *, start=None, **kwargs):
         outcome = real(program, guard, start=start, **kwargs)
@@ -181,7 +181,7 @@ def test_a_wrong_optimum_of_highs_is_found_out(monkeypatch):
         value = program.objective(start)
         return dataclasses.replace(outcome, values=start, objective=value, bound=value)
 
-    monkeypatch.setattr(search_module, "run", lazy)
+    monkeypatch.setattr(search_module, "run_highs", lazy)
     wrong = solve(problem, "milp", settings={**TOGETHER, "start": "none"})
     assert wrong.objective > truth.objective  # believed, for want of a second look
     calls.clear()
@@ -194,8 +194,8 @@ def test_limits_of_the_proof():
     """Out of time or interrupted: the least bound of the nodes left."""
     problem = Problem(sphere(15, seed=2), replicas=5, voters=5)
     program, _ = program_of(problem, Recipe.CHAIN)
-    value = run(program, Guard()).objective
-    late = prove(program, value, lambda values: True, deadline=0.0)
+    value = run_highs(program, Guard()).objective
+    late = prove_by_branching(program, value, lambda values: True, deadline=0.0)
     assert late.nodes == 0
     assert late.open == 1
     assert late.bound < value
@@ -205,6 +205,6 @@ def test_limits_of_the_proof():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(proof_module, "_REPORT", 0.0)
-        stopped = prove(program, value, lambda values: True, report=press)
+        stopped = prove_by_branching(program, value, lambda values: True, report=press)
     assert stopped.interrupted
     assert stopped.bound < value

@@ -18,7 +18,7 @@ from formulations.enumeration import exhaustive
 from formulations.enumeration.replica_sets import ReplicaSets, SetEvaluator, replica_sets
 from formulations.exact.search_state import SearchState
 from formulations.milp import per_leader
-from formulations.milp.program_data import terms_of
+from formulations.milp.program_data import program_data
 from formulations.milp.program_model import build
 from formulations.milp.recipes import Recipe
 from formulations.quorumstore.enumeration import enumeration
@@ -116,7 +116,7 @@ BOUNDS = {0: 5.0, 1: math.nan, 2: 7.0}
 
 
 def test_a_leader_whose_bound_is_no_number_is_not_passed_over() -> None:
-    for search in (cpsat._Search, contingency_cpsat._Search):
+    for search in (cpsat._LeaderByLeader, contingency_cpsat._CpSatLossSearch):
         state: Any = SimpleNamespace(bounds=BOUNDS)
         assert search.bound.fget(state) == -math.inf  # type: ignore[attr-defined]
     state = SimpleNamespace(bounds=BOUNDS, opened=None, best_bound=0.0)
@@ -134,16 +134,16 @@ def test_a_set_whose_score_is_no_number_is_not_passed_over() -> None:
     problem = _problem()
     evaluator = SetEvaluator.of(problem)
     block = next(iter(replica_sets(evaluator, problem.rules.may_hold, problem.rules.must_hold, 3)))
-    search = exhaustive._Search(problem)
+    search = exhaustive._ExhaustiveSearch(problem)
     with pytest.raises(SolverError, match="not a number"):
         search.look_at(Scores(), block)  # type: ignore[arg-type]
 
 
 def test_safe_bounds_that_are_no_numbers_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = build(terms_of(_problem()), Recipe.PER_CLIENT.rows).program()
+    program = build(program_data(_problem()), Recipe.PER_CLIENT.rows).program()
     value = solve(_problem()).objective
-    honest = safe_bounds.prove(program, value, lambda _: False, most=3)
+    honest = safe_bounds.prove_by_branching(program, value, lambda _: False, most=3)
     assert honest.bound < value
     monkeypatch.setattr(safe_bounds, "safe_bound", lambda *args, **named: math.nan)
-    proof = safe_bounds.prove(program, value, lambda _: False, most=3)
+    proof = safe_bounds.prove_by_branching(program, value, lambda _: False, most=3)
     assert proof.bound == -math.inf

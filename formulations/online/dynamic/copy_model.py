@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.solvers.linear_program import Program
+from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.program_builder import Builder
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.online.dynamic.evaluator import base_cost
@@ -29,7 +29,7 @@ class CopyModel:
         The program's units per unit of cost.
     """
 
-    program: Program
+    program: LinearProgram
     column: IntArray
     scale: float
 

@@ -20,10 +20,10 @@ import numpy as np
 
 from formulations.online.dynamic.capacity_prices import Dual, idle_cost, solve_dual
 from formulations.online.dynamic.subset_costs import SubsetTable, single_savings, subset_table
-from formulations.solvers.highs import Guard, Verdict, run
-from formulations.solvers.linear_program import Program
+from formulations.solvers.highs import Guard, Verdict, run_highs
+from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.program_builder import Builder
-from formulations.solvers.safe_bounds import prove
+from formulations.solvers.safe_bounds import prove_by_branching
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.online.dynamic.evaluator import evaluate
 from placement.online.dynamic.plan import ReplicationPlan
@@ -165,7 +165,7 @@ def _close(
     program, subset, owner, scale = _program(
         problem, dual, left, open_objects, fixed, settled, room
     )
-    outcome = run(program, Guard(deadline=deadline))
+    outcome = run_highs(program, Guard(deadline=deadline))
     best, best_cost = copies, cost
     if outcome.values is not None:
         found = _chosen(problem, table, settled, subset, owner, outcome.values)
@@ -181,7 +181,7 @@ def _close(
         result = evaluate(problem, found)
         return bool(result.overfull) or bool(result.cost >= target)
 
-    proof = prove(program, target * scale, judge, deadline=deadline)
+    proof = prove_by_branching(program, target * scale, judge, deadline=deadline)
     bound = max(0.0, dual.bound, proof.bound / scale * (1 - 1e-15))
     words = f"{len(open_objects)} objects left after fixing, {proof.nodes} nodes, {proof.open} open"
     return best, bound, words
@@ -195,7 +195,7 @@ def _program(
     fixed: IntArray,
     settled: IntArray,
     room: IntArray,
-) -> tuple[Program, IntArray, IntArray, float]:
+) -> tuple[LinearProgram, IntArray, IntArray, float]:
     """One binary per subset left, one choice per object, the capacities that remain.
 
     Returns the program, the subset and the object of each column, and the units per unit of cost.

@@ -29,10 +29,10 @@ from formulations.online.dynamic.copy_model import (
 )
 from formulations.online.dynamic.solve_program import check_objective
 from formulations.online.dynamic.telescoped_program import add_savings
-from formulations.solvers.highs import Guard, Verdict, load_relaxed, run
-from formulations.solvers.linear_program import Program
+from formulations.solvers.highs import Guard, Verdict, load_relaxed, run_highs
+from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.program_builder import Builder
-from formulations.solvers.safe_bounds import prove, safe_bound
+from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from placement.checks import BoolArray, FloatArray, IntArray, number
 from placement.errors import InputError
 from placement.online.dynamic.evaluator import base_cost, evaluate
@@ -118,7 +118,7 @@ def solve_rounds(
     bound = -math.inf
     if len(duals) == len(program.row_lower):
         bound = safe_bound(program, program.lower, program.upper, duals) / scale
-    outcome = run(program, Guard(deadline=deadline))
+    outcome = run_highs(program, Guard(deadline=deadline))
     copies = empty
     if outcome.values is not None:
         copies = np.stack([model.copies(outcome.values) for model in models])
@@ -132,7 +132,7 @@ def solve_rounds(
             other = np.stack([model.copies(values) for model in models])
             return schedule_cost(problems, other, copying, start) >= target
 
-        proof = prove(program, target * scale, judge, deadline=deadline)
+        proof = prove_by_branching(program, target * scale, judge, deadline=deadline)
         bound = max(bound, proof.bound / scale * (1 - 1e-15))
     bound = min(max(bound, 0.0), cost)
     return Schedule(copies, cost, bound, status_of(True, cost, bound))
@@ -140,7 +140,7 @@ def solve_rounds(
 
 def _build(
     problems: Sequence[ReplicationProblem], copying: float, before: BoolArray
-) -> tuple[list[CopyModel], Program]:
+) -> tuple[list[CopyModel], LinearProgram]:
     builder = Builder()
     scale = unit(problems[0])
     # A copy may be kept through a round in which it saves nothing, for a later one.

@@ -11,8 +11,8 @@ import numpy as np
 
 from formulations.online.dynamic.copy_model import CopyModel
 from formulations.online.dynamic.telescoped_program import build_telescoped
-from formulations.solvers.highs import Guard, Outcome, Verdict, load_relaxed, run
-from formulations.solvers.safe_bounds import prove, safe_bound
+from formulations.solvers.highs import Guard, HighsResult, Verdict, load_relaxed, run_highs
+from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from placement.checks import FloatArray
 from placement.errors import SolverError
 from placement.online.dynamic.evaluator import base_cost, evaluate
@@ -74,7 +74,7 @@ def relax(model: CopyModel) -> LpBound:
     )
 
 
-def check_objective(outcome: Outcome, scale: float, cost: float, base: float) -> None:
+def check_objective(outcome: HighsResult, scale: float, cost: float, base: float) -> None:
     """Hold HiGHS's objective against the evaluator's cost, to TOLERANCE of the cost without copies.
 
     An incumbent of a run that was stopped may leave savings unclaimed, so that it costs less than
@@ -124,7 +124,7 @@ def solve_milp(
         empty = base_cost(problem)
         return ReplicationPlan.of(problem, problem.none, method, bound=empty)
     relaxed = relax(model)
-    outcome = run(model.program, Guard(deadline=deadline))
+    outcome = run_highs(model.program, Guard(deadline=deadline))
     if outcome.verdict is Verdict.INFEASIBLE:
         raise SolverError("HiGHS calls a program infeasible that no copies at all satisfy")
     notes = [f"linear relaxation {relaxed.value:.9g}, safe bound {relaxed.bound:.9g}"]
@@ -144,7 +144,7 @@ def solve_milp(
         def judge(values: FloatArray) -> bool:
             return bool(evaluate(problem, model.copies(values)).cost >= target)
 
-        proof = prove(model.program, target * model.scale, judge, deadline=deadline)
+        proof = prove_by_branching(model.program, target * model.scale, judge, deadline=deadline)
         bound = max(bound, proof.bound / model.scale * (1 - 1e-15))
         notes.append(f"proven on safe bounds, {proof.nodes} nodes, {proof.open} left open")
     return ReplicationPlan.of(problem, copies, method, bound=bound, notes=tuple(notes))

@@ -15,8 +15,8 @@ of :mod:`formulations.online.reads.compact_program`, for every node that could b
 
 a_riv <= λ_rv is the linearisation of the product λ·(share read at the lease-holder), exact because
 Σ_v λ_rv = 1. For fixed λ the y of one (r, i, l) lie in a face of a hypersimplex, so that strategies
-come out as mixtures. HiGHS finds leases, :func:`formulations.solvers.safe_bounds.prove` closes the
-tree.
+come out as mixtures. HiGHS finds leases,
+:func:`formulations.solvers.safe_bounds.prove_by_branching` closes the tree.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 
 from formulations.online.reads.split_quorums import NOTHING, Part, spread
-from formulations.solvers.highs import Guard, run
-from formulations.solvers.linear_program import Program, compile_program
-from formulations.solvers.safe_bounds import prove
+from formulations.solvers.highs import Guard, run_highs
+from formulations.solvers.linear_program import LinearProgram, compile_program
+from formulations.solvers.safe_bounds import prove_by_branching
 from placement.checks import FloatArray
 from placement.errors import UnsupportedError
 from placement.online.reads import Quorum, ReadGoal, ReadStrategy
@@ -72,7 +72,7 @@ def solve_leases(
         if not figures.broken(goal) and figures.objective(goal) < value:
             best, value = found, figures.objective(goal)
 
-    outcome = run(program, Guard(deadline))
+    outcome = run_highs(program, Guard(deadline))
     if outcome.values is not None:
         offer(outcome.values)
     while True:
@@ -85,7 +85,7 @@ def solve_leases(
             offer(values)
             return False
 
-        proof = prove(program, target, judge, deadline=deadline)
+        proof = prove_by_branching(program, target, judge, deadline=deadline)
         late = proof.interrupted or time.perf_counter() >= deadline
         if value >= before or late:
             break
@@ -95,7 +95,7 @@ def solve_leases(
     return LeasePlan.of(problem, goal, *best, bound=min(proof.bound, value))
 
 
-def _above(program: Program) -> float:
+def _above(program: LinearProgram) -> float:
     """More than any objective within the columns' bounds."""
     ends = np.maximum(program.cost * program.lower, program.cost * program.upper)
     return 1.0 + program.offset + float(ends.sum())
@@ -199,7 +199,7 @@ class _LeaseModel:
             mip.rows.add(latency <= goal.latency_budget)
         mip.value = pyo.Objective(expr=goal.load_weight * mip.t + goal.latency_weight * latency)
 
-    def read(self, program: Program, values: FloatArray) -> Found:
+    def read(self, program: LinearProgram, values: FloatArray) -> Found:
         """Leases and strategies from the values of all columns."""
         problem = self.problem
         column = {id(var): j for j, var in enumerate(program.columns)}

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.solvers.highs import load_relaxed
-from formulations.solvers.linear_program import Program
+from formulations.solvers.linear_program import LinearProgram
 from placement.checks import BoolArray, FloatArray
 from placement.errors import SolverError
 from placement.online.reads import (
@@ -190,7 +190,7 @@ class _Layout:
                 base = float(problem.base_load[k, v]) / self.unit
                 self.lines.append((terms, base, base))
 
-    def program(self) -> Program:
+    def program(self) -> LinearProgram:
         """The arrays."""
         goal, problem = self.goal, self.master.problem
         cost = np.zeros(self.columns)
@@ -209,7 +209,7 @@ class _Layout:
             cost /= self.price
         counts = [len(terms) for terms, _, _ in self.lines]
         integer: BoolArray = np.zeros(self.columns, dtype=bool)
-        return Program(
+        return LinearProgram(
             cost=cost,
             offset=0.0,
             lower=np.zeros(self.columns),

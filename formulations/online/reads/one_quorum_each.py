@@ -17,8 +17,9 @@ takes few.
 With `spare` = f a read completes when any f of the nodes it asks are down; the lease-holder alone
 does not, so give a problem without one (leader=None) to ask for that everywhere.
 
-HiGHS looks for a strategy; :func:`formulations.solvers.safe_bounds.prove` closes the tree on safe
-bounds, with the evaluator as the judge of what is left, so that neither rests on tolerances.
+HiGHS looks for a strategy; :func:`formulations.solvers.safe_bounds.prove_by_branching` closes the
+tree on safe bounds, with the evaluator as the judge of what is left, so that neither rests on
+tolerances.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ import math
 import time
 from typing import Any
 
-from formulations.solvers.highs import Guard, Verdict, run
-from formulations.solvers.linear_program import Program, compile_program
-from formulations.solvers.safe_bounds import prove
+from formulations.solvers.highs import Guard, Verdict, run_highs
+from formulations.solvers.linear_program import LinearProgram, compile_program
+from formulations.solvers.safe_bounds import prove_by_branching
 from placement.checks import FloatArray
 from placement.errors import LimitError, SolverError, UnsupportedError
 from placement.online.reads import Quorum, ReadGoal, ReadPlan, ReadProblem, ReadStrategy, evaluate
@@ -74,7 +75,7 @@ def solve_deterministic(
     deadline = time.perf_counter() + time_limit
     model = build(problem, goal)
     program = compile_program(model)
-    outcome = run(program, Guard(deadline))
+    outcome = run_highs(program, Guard(deadline))
     best: ReadStrategy | None = None
     value = math.inf
     if outcome.values is not None:
@@ -97,7 +98,7 @@ def solve_deterministic(
             found.append((figures.objective(goal), strategy))
             return False
 
-        proof = prove(program, target, judge, deadline=deadline)
+        proof = prove_by_branching(program, target, judge, deadline=deadline)
         nodes += proof.nodes
         if not found:
             break
@@ -150,7 +151,7 @@ def build(problem: ReadProblem, goal: ReadGoal) -> Any:
     return mip
 
 
-def _strategy(problem: ReadProblem, program: Program, values: FloatArray) -> ReadStrategy:
+def _strategy(problem: ReadProblem, program: LinearProgram, values: FloatArray) -> ReadStrategy:
     """Read u."""
     pairs = [(i, quorum) for i in range(problem.nodes) for quorum in problem.choices(i)]
     mixtures: list[dict[Quorum, float]] = [{} for _ in range(problem.nodes)]
@@ -161,7 +162,7 @@ def _strategy(problem: ReadProblem, program: Program, values: FloatArray) -> Rea
     return ReadStrategy.of(problem, mixtures)
 
 
-def _most(program: Program) -> float:
+def _most(program: LinearProgram) -> float:
     """No objective within the columns' bounds exceeds this."""
     ends = (program.cost * program.lower, program.cost * program.upper)
     return program.offset + float(sum(max(a, b) for a, b in zip(*ends, strict=True)))

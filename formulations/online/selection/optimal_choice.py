@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from formulations.online.selection.start_options import Option, incumbent, latest_starts, options
-from formulations.solvers.cpsat import Answer, Outcome, new_solver, run_solver
+from formulations.solvers.cpsat import CpSatResult, CpSatStatus, new_solver, run_solver
 from placement.checks import FloatArray
 from placement.errors import InputError, SolverError
 from placement.online.run_records import RunRecord, summarise
@@ -286,18 +286,18 @@ class _WindowModel:
         reads = self.window.size if self.quantile is None else 1
         return objective / reads / self.window.ticks_per_ms
 
-    def bound(self, answer: Answer) -> float:
+    def bound(self, answer: CpSatResult) -> float:
         """Return the proven bound in ms; the trivial one when the solver gave none."""
         least = self.window.least
         if self.quantile is None:
             trivial = int(least.sum())
         else:
             trivial = int(np.sort(least)[_needed(self.quantile, len(least)) - 1])
-        if answer.outcome is Outcome.INFEASIBLE:
+        if answer.outcome is CpSatStatus.INFEASIBLE:
             raise SolverError("CP-SAT finds no schedule where there always is one")
         return self.in_ms(max(trivial, trivial if answer.bound is None else answer.bound))
 
-    def plan(self, answer: Answer) -> tuple[np.ndarray, np.ndarray]:
+    def plan(self, answer: CpSatResult) -> tuple[np.ndarray, np.ndarray]:
         """Return (servers, starts) of the best solution; the greedy one when there is none."""
         if answer.values is None:
             return self.fallback

@@ -62,7 +62,7 @@ class ColumnTable:
     _careful: Table | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, table: Table) -> Frame:
+    def of(cls, table: Table) -> ColumnTable:
         """Return the columns of a table that was read with care; an empty one is allowed."""
         return cls(table.source, table.columns, len(table.rows), None, table)
 

@@ -11,7 +11,7 @@ from formulations.online.dynamic.capacity_prices import lagrangean_bound, solve_
 from formulations.online.dynamic.lagrangean_method import solve_lagrangean
 from formulations.online.dynamic.solve_program import check_objective, relax, solve_milp
 from formulations.online.dynamic.telescoped_program import build_telescoped
-from formulations.solvers.highs import Outcome, Verdict
+from formulations.solvers.highs import HighsResult, Verdict
 from heuristics.online.dynamic.greedy_copies import greedy
 from heuristics.online.dynamic.local_topk import local_topk
 from placement.errors import LimitError, SolverError
@@ -222,7 +222,7 @@ def test_an_objective_that_is_not_the_cost_is_an_error():
     one = np.zeros(1)
 
     def said(objective, verdict):
-        return Outcome(verdict, None, one, objective * model.scale, -np.inf, 0, 0, 0.0)
+        return HighsResult(verdict, None, one, objective * model.scale, -np.inf, 0, 0, 0.0)
 
     for verdict in (Verdict.OPTIMAL, Verdict.STOPPED):
         check_objective(said(cost, verdict), model.scale, cost, 50.0)
