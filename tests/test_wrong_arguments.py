@@ -151,7 +151,7 @@ CASES = [
     of_class(
         quorumstore.StoreRules, contingency=False, redirect=quorumstore.Redirect.HOP,
         read_fraction=0.9, write_fraction=0.9, max_replicas=5, replicas=None, read_quorum=None,
-        write_quorum=None, failures=1, loss=quorumstore.Loss.SITE, distinct_regions=False,
+        write_quorum=None, failures=1, loss=quorumstore.LossScope.SITE, distinct_regions=False,
     ),
     of_class(
         quorumstore.Goal, target=quorumstore.Target.THRESHOLD, read_weight=1.0, write_weight=1.0,
