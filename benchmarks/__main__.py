@@ -19,7 +19,7 @@ from benchmarks.harness.study import (
     summary,
 )
 from benchmarks.harness.suites import SUITES
-from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.cli.broken_pipe import ignore_broken_pipe
 from placement.errors import InputError, PlacementError
 
 __all__ = ["main"]
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     words = sys.argv[1:] if argv is None else argv
     try:
-        return until_the_reader_leaves(lambda: _verb(words))
+        return ignore_broken_pipe(lambda: _verb(words))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -5,7 +5,7 @@ domains, a leader, money. `AdmissibleSites` states the necessary conditions that
 counts, for all candidate sites of many sets at once: a candidate is admissible when, after it,
 every single shortfall fits into the slots that are left. The conditions are exact for one rule at
 a time; where several rules cross, a set that passes may still fail, and the caller falls back on
-the complete search :func:`placement.feasibility.feasible_plans.complete`.
+the complete search :func:`placement.feasibility.feasible_plans.complete_configuration`.
 """
 
 from __future__ import annotations

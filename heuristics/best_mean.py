@@ -19,7 +19,7 @@ import numpy as np
 from heuristics.completion import complete_proposal, mean_rtt
 from placement.checks import FloatArray
 from placement.evaluation.score import closest_first
-from placement.feasibility.feasible_plans import complete
+from placement.feasibility.feasible_plans import complete_configuration
 from placement.methods import Method, Options
 from placement.plan import Plan
 from placement.problem import Problem
@@ -58,7 +58,10 @@ def well_connected(
         return sorted(ranked, key=lambda site: site not in chosen)
 
     return complete_proposal(
-        problem, method, leaders, lambda leader, size: complete(problem, leader, order, size)
+        problem,
+        method,
+        leaders,
+        lambda leader, size: complete_configuration(problem, leader, order, size),
     )
 
 

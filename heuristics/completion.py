@@ -1,9 +1,9 @@
 """Feasible plans for rules of thumb: the complete search behind every heuristic of tier 3.
 
-A heuristic proposes; when what it proposes breaks a rule,
-:func:`placement.feasibility.feasible_plans.complete` looks for the feasible configuration that
-keeps as many of the proposed sites as come first. That search is complete, so that "infeasible" is
-said only when it is proven for every leader and every |R|.
+A heuristic proposes; when its proposal breaks a rule,
+:func:`placement.feasibility.feasible_plans.complete_configuration` looks for the feasible
+configuration that keeps as many of the proposed sites as come first. That search is complete, so
+that "infeasible" is said only when it is proven for every leader and every |R|.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from placement.checks import FloatArray
 from placement.errors import LimitError
 from placement.evaluation.score import closest_first, nearest
-from placement.feasibility.feasible_plans import complete
+from placement.feasibility.feasible_plans import complete_configuration
 from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest
 from placement.problem import Problem
@@ -98,7 +98,7 @@ def closest_feasible(problem: Problem, proposed: Iterable[int], size: int) -> Co
     for leader in np.nonzero(problem.rules.may_lead)[0].tolist():
         prefer = sorted(sites_by_distance(problem, leader), key=lambda site: site not in wanted)
         try:
-            configuration = complete(problem, leader, prefer, size)
+            configuration = complete_configuration(problem, leader, prefer, size)
         except LimitError as error:
             gave_up = error
             continue

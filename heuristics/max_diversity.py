@@ -20,7 +20,7 @@ import numpy as np
 from heuristics.completion import complete_proposal, site_traffic
 from placement.checks import FloatArray
 from placement.evaluation.score import closest_first
-from placement.feasibility.feasible_plans import complete, violations
+from placement.feasibility.feasible_plans import complete_configuration, violations
 from placement.methods import Method, Options
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
@@ -89,7 +89,7 @@ def solve(problem: Problem, options: Options) -> Plan:
 
     def build(leader: int, size: int) -> Configuration | None:
         order = spread_out(apart, arriving, leader)
-        found = complete(problem, leader, order, size)
+        found = complete_configuration(problem, leader, order, size)
         if found is None:
             return None
         voting = [site for site in order if site in found.replicas and rules.may_vote[site]]

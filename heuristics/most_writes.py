@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from heuristics.completion import complete_proposal, site_traffic, sites_by_distance, writing
 from placement.evaluation.score import closest_first
-from placement.feasibility.feasible_plans import complete
+from placement.feasibility.feasible_plans import complete_configuration
 from placement.methods import Method, Options
 from placement.plan import Plan
 from placement.problem import Problem
@@ -41,7 +41,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         problem,
         METHOD.name,
         lambda size: leaders,
-        lambda leader, size: complete(problem, leader, prefer(leader), size),
+        lambda leader, size: complete_configuration(problem, leader, prefer(leader), size),
     )
 
 

@@ -19,7 +19,7 @@ from heuristics.completion import complete_proposal
 from placement.checks import FloatArray
 from placement.datasets.distance_rtt import great_circle_km
 from placement.evaluation.score import closest_first
-from placement.feasibility.feasible_plans import complete
+from placement.feasibility.feasible_plans import complete_configuration
 from placement.methods import Method, Options
 from placement.plan import Plan
 from placement.problem import Problem
@@ -83,7 +83,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         problem,
         METHOD.name,
         lambda size: leaders,
-        lambda leader, size: complete(
+        lambda leader, size: complete_configuration(
             problem, leader, closest_first(between[leader]).tolist(), size
         ),
     )

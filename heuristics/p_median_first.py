@@ -25,7 +25,7 @@ from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
 from heuristics.objective_terms import ObjectiveTerms, objective_terms, total_operations
 from heuristics.tier2 import best_roles
 from placement.errors import LimitError
-from placement.feasibility.feasible_plans import complete
+from placement.feasibility.feasible_plans import complete_configuration
 from placement.methods import Method, Options
 from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest
@@ -79,7 +79,7 @@ def _feasible(problem: Problem, leaders: list[int], size: int, width: int) -> Pa
     rows, found = [], []
     for leader in leaders:
         try:
-            configuration = complete(problem, leader, (), size)
+            configuration = complete_configuration(problem, leader, (), size)
         except LimitError:
             continue
         if configuration is not None:

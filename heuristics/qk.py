@@ -30,8 +30,8 @@ from heuristics.objective_terms import ObjectiveTerms, objective_terms, total_op
 from heuristics.weighted_kmeans import kmeans_of_each
 from placement.errors import LimitError
 from placement.evaluation.score import closest_first
-from placement.evaluation.voter_choice import best_voters_of_each, in_order_of_answer
-from placement.feasibility.feasible_plans import complete, violations
+from placement.evaluation.voter_choice import best_voters_of_each, by_answer_time
+from placement.feasibility.feasible_plans import complete_configuration, violations
 from placement.methods import Method, Options, Progress
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Rules
@@ -86,9 +86,7 @@ def quorums_of(problem: Problem, leaders: Sequence[int], size: int) -> list[tupl
     holders = np.nonzero(rules.may_hold)[0].tolist()
     voters = best_voters_of_each(problem.demand, rules, leaders, [holders] * len(leaders))
     return [
-        None
-        if chosen is None
-        else in_order_of_answer(problem.demand, leader, chosen)[: rules.quorum]
+        None if chosen is None else by_answer_time(problem.demand, leader, chosen)[: rules.quorum]
         for leader, chosen in zip(leaders, voters, strict=True)
     ]
 
@@ -211,7 +209,7 @@ def _with_voters(problem: Problem, proposal: _Proposal) -> Configuration | None:
             return configuration
     wanted = [*proposal.quorum, *proposal.centroids]
     close = [site for site in sites_by_distance(problem, leader) if site not in wanted]
-    return complete(problem, leader, [*wanted, *close], proposal.size)
+    return complete_configuration(problem, leader, [*wanted, *close], proposal.size)
 
 
 @dataclasses.dataclass

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.evaluation.voter_choice import in_order_of_answer
+from placement.evaluation.voter_choice import by_answer_time
 from placement.methods import Method, Options, up_to_tier
 from placement.model.configuration import Configuration
-from placement.plan import Plan, cheapest, objective
+from placement.plan import Plan, cheapest, objective_value
 from placement.problem import Problem
 
 __all__ = ["METHOD", "solve"]
@@ -26,7 +26,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     best = cheapest(
         problem,
         [
-            Configuration.of(ell, in_order_of_answer(problem.demand, ell, voters), replicas)
+            Configuration.of(ell, by_answer_time(problem.demand, ell, voters), replicas)
             for ell in voters
             if rules.may_lead[ell]
         ],
@@ -42,7 +42,7 @@ def solve(problem: Problem, options: Options) -> Plan:
                 *caveats(problem),
             ),
         )
-    return Plan.of(problem, best, method=METHOD.name, bound=objective(problem, best))
+    return Plan.of(problem, best, method=METHOD.name, bound=objective_value(problem, best))
 
 
 METHOD = Method(

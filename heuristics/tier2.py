@@ -19,7 +19,7 @@ import numpy as np
 from placement.evaluation.voter_choice import best_voters_of_each
 from placement.methods import Method, Options, up_to_tier
 from placement.model.configuration import Configuration
-from placement.plan import Plan, cheapest, objective
+from placement.plan import Plan, cheapest, objective_value
 from placement.problem import Problem
 
 __all__ = ["METHOD", "best_roles", "solve"]
@@ -49,7 +49,7 @@ def solve(problem: Problem, options: Options) -> Plan:
 
         found = roles.best_roles(problem, replicas)
         best = found.best
-        notes = (roles.how_voters(found.leaders, found.enumerated),)
+        notes = (roles.describe_voter_search(found.leaders, found.enumerated),)
     else:
         best = best_roles(problem, replicas)
     if best is None:
@@ -63,7 +63,9 @@ def solve(problem: Problem, options: Options) -> Plan:
                 *caveats(problem),
             ),
         )
-    return Plan.of(problem, best, method=METHOD.name, bound=objective(problem, best), notes=notes)
+    return Plan.of(
+        problem, best, method=METHOD.name, bound=objective_value(problem, best), notes=notes
+    )
 
 
 METHOD = Method(

@@ -398,10 +398,10 @@ def explained(plan: Plan) -> Plan:
     """
     if plan.status is not Status.INFEASIBLE or reasons_infeasible(plan.problem):
         return plan
-    from placement.feasibility.explain_infeasible import explain
+    from placement.feasibility.explain_infeasible import explain_infeasible
 
     try:
-        sentences = explain(plan.problem)
+        sentences = explain_infeasible(plan.problem)
     except KeyboardInterrupt:
         return plan  # that there is none is proven all the same
     return plan.replace(reasons=(*sentences, *plan.reasons))

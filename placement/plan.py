@@ -1,4 +1,4 @@
-"""What comes out: a configuration with its score, its proof, and the numbers behind it."""
+"""Plan: a configuration with its score, its proof, and the numbers behind it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.evaluation.breakdown import (
-    Alternative,
     ClientLatency,
+    LeaderValue,
     OperationLatency,
     QuorumMember,
-    answers,
+    answer_times,
     by_client,
     by_leader,
     by_operation,
     by_voter,
-    objective,
-    objectives,
+    objective_value,
+    objective_values,
 )
 from placement.evaluation.losses import Failures
 from placement.evaluation.objective import MEAN_LATENCY, score_of
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "Alternative",
     "ClientLatency",
+    "LeaderValue",
     "OperationLatency",
     "Plan",
     "QuorumMember",
     "cheapest",
     "evaluate",
-    "objective",
-    "objectives",
+    "objective_value",
+    "objective_values",
 ]
 
 
@@ -168,7 +168,7 @@ class Plan:
         """
         bound = least_bound(float(bound))
         if configuration is not None:
-            worth = objective(problem, configuration)
+            worth = objective_value(problem, configuration)
             if bound > worth:
                 if bound > worth + 1e-6 * abs(worth) + 1e-9:
                     from placement.errors import SolverError
@@ -249,7 +249,7 @@ class Plan:
         """Names of the voters, closest to the leader first."""
         if self.configuration is None:
             return ()
-        return tuple(self._name(site) for site, _ in answers(self.problem, self.configuration))
+        return tuple(self._name(site) for site, _ in answer_times(self.problem, self.configuration))
 
     @property
     def replicas(self) -> tuple[str, ...]:
@@ -279,10 +279,10 @@ class Plan:
 
     @cached_property
     def objective(self) -> float:
-        """What is minimised: score + cost_weight · cost, unless the problem says otherwise."""
+        """Objective value: score + cost_weight · cost, unless the problem says otherwise."""
         if self.configuration is None:
             return math.inf
-        return objective(self.problem, self.configuration)
+        return objective_value(self.problem, self.configuration)
 
     @property
     def mean_latency(self) -> float:
@@ -306,16 +306,16 @@ class Plan:
 
     @cached_property
     def per_client(self) -> tuple[ClientLatency, ...]:
-        """How each client fares, in client order."""
+        """Return the latency of each client, in client order."""
         return () if self.configuration is None else by_client(self.problem, self.configuration)
 
     @cached_property
     def per_operation(self) -> tuple[OperationLatency, ...]:
-        """How each kind of operation fares, in the order of the instance."""
+        """Return the latency of each kind of operation, in the order of the instance."""
         return () if self.configuration is None else by_operation(self.problem, self.configuration)
 
     @cached_property
-    def leaders(self) -> tuple[Alternative, ...]:
+    def leaders(self) -> tuple[LeaderValue, ...]:
         """Every voter that may lead, as leader, best first (Sharov et al., Figure 2)."""
         return () if self.configuration is None else by_leader(self.problem, self.configuration)
 
@@ -394,7 +394,7 @@ def cheapest(problem: Problem, configurations: Iterable[Configuration]) -> Confi
     feasible = [c for c in configurations if not violations(problem, c)]
     if not feasible:
         return None
-    values = objectives(problem, feasible)
+    values = objective_values(problem, feasible)
     tied = [c for c, worth in zip(feasible, values, strict=True) if worth <= cutoff(values.min())]
     seconds = np.array([problem.objective.tie_break(problem, c) for c in tied])
     return tied[int(first_best(seconds))]

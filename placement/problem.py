@@ -1,4 +1,4 @@
-"""What is asked: an instance and the constraints a plan must obey."""
+"""Problem: an instance and the constraints a plan must obey."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.model.constraints import Diversity, Rules, majority
 from placement.model.demand import Demand, aggregate, decay_weights
 from placement.model.instance import Instance
-from placement.model.rules import Allowed, allowed, compiled, is_count
+from placement.model.rules import AllowedSites, allowed_sites, compile_rules, is_count
 
 __all__ = ["Problem"]
 
@@ -155,7 +155,7 @@ class Problem:
         copy = object.__new__(Problem)
         fields = {field: self.__dict__[field] for field in _FIELDS}
         copy.__dict__.update(fields, replicas=replicas, demand=self.demand, _allowed=self._allowed)
-        copy.__dict__["rules"] = compiled(copy, self._allowed, self.rules)  # validates
+        copy.__dict__["rules"] = compile_rules(copy, self._allowed, self.rules)  # validates
         copy.objective.check(copy)
         return copy
 
@@ -167,12 +167,12 @@ class Problem:
     @cached_property
     def rules(self) -> Rules:
         """Return the constraints on site indices."""
-        return compiled(self, self._allowed)
+        return compile_rules(self, self._allowed)
 
     @cached_property
-    def _allowed(self) -> Allowed:
-        """What each site may and must do, whatever the number of replicas."""
-        return allowed(self)
+    def _allowed(self) -> AllowedSites:
+        """Roles that each site may and must take, whatever the number of replicas."""
+        return allowed_sites(self)
 
     @property
     def minimises_mean(self) -> bool:

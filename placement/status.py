@@ -1,4 +1,4 @@
-"""What is known about an answer, and why the search for a better one stopped."""
+"""Status of an answer, and the reason why the search for a better one stopped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPTIMALITY_TOLERANCE = 1e-9
 
 
 class Status(StrEnum):
-    """What is known about a plan."""
+    """Status of a plan."""
 
     OPTIMAL = "optimal"
     """The bound proves, to a relative 1e-9, that nothing is better."""

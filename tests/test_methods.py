@@ -189,13 +189,13 @@ def test_the_conformance_suite_finds_a_second_rate_optimum():
     from placement.testing import every_configuration
 
     def second_best(p, o):
-        from placement.plan import objective
+        from placement.plan import objective_value
 
-        ranked = sorted(every_configuration(p), key=lambda c: objective(p, c))
+        ranked = sorted(every_configuration(p), key=lambda c: objective_value(p, c))
         if not ranked:
             return Plan.infeasible(p, method="x", reasons=("none at all",))
         chosen = ranked[min(1, len(ranked) - 1)]
-        return Plan.of(p, chosen, method="x", bound=objective(p, chosen))
+        return Plan.of(p, chosen, method="x", bound=objective_value(p, chosen))
 
     with pytest.raises(ConformanceError, match=r"above the optimum|says optimal"):
         check_method(Method(name="x", call=second_best, summary="second best", exact=True))

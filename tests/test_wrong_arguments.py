@@ -140,7 +140,7 @@ CASES = [
       "method": "exact"}),
     ("safe_rtt_range", sensitivity.safe_rtt_range,
      {"plan": PLAN, "runner_up": None, "source": CLIENTS[0], "site": SITES[0], "waiting": None}),
-    ("runner_ups", next_best_plans.runner_ups, {"plan": PLAN, "count": 1}),
+    ("runner_ups", next_best_plans.next_best_plans, {"plan": PLAN, "count": 1}),
     ("datasets.load", datasets.load, {"name": "world27", "mix": None, "seed": 0}),
     ("datasets.arguments", datasets.arguments, {"name": "world27", "mix": None, "seed": 0}),
     ("datasets.describe", datasets.describe, {"name": "world27"}),

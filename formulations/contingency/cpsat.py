@@ -39,7 +39,7 @@ from placement.evaluation.losses import Loss, demand_after
 from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, Progress, available, load_method, refusal, run
 from placement.model.configuration import Configuration
-from placement.plan import Plan, objective
+from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import OPTIMALITY_TOLERANCE, Status, Termination, least_bound, relative_gap
 
@@ -114,7 +114,7 @@ class _CpSatLossSearch:
     def offer(self, configuration: Configuration) -> bool:
         if violations(self.problem, configuration):
             return False
-        value = objective(self.problem, configuration)
+        value = objective_value(self.problem, configuration)
         if value < self.value:
             self.value, self.best = value, configuration
         return True
@@ -374,7 +374,7 @@ class _Leader:
             if violations(search.problem, found):  # passes by rounding only
                 self._forbid(found)
                 continue
-            value = objective(search.problem, found)
+            value = objective_value(search.problem, found)
             assert answer.objective is not None
             if value > answer.objective / rounding.scale + rounding.error + 1e-9 * value:
                 raise SolverError(

@@ -13,7 +13,7 @@ from formulations.contingency.enumerate_losses import best_of_block
 from formulations.enumeration.enumerate_sets import Found, enumerate_sets, is_better
 from placement.checks import IntArray
 from placement.contingency.objective import Contingency
-from placement.evaluation.breakdown import objective
+from placement.evaluation.breakdown import objective_value
 from placement.feasibility.feasible_plans import violations
 from placement.methods import Options
 from placement.model.configuration import Configuration
@@ -55,7 +55,7 @@ def _one_by_one(problem: Problem, contingency: Contingency, block: IntArray) -> 
                 if violations(problem, configuration):
                     continue
                 found = (
-                    objective(problem, configuration),
+                    objective_value(problem, configuration),
                     contingency.tie_break(problem, configuration),
                     configuration,
                 )

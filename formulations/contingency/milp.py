@@ -34,7 +34,7 @@ from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, Progress, available, load_method
 from placement.methods import run as run_method
 from placement.model.configuration import Configuration
-from placement.plan import Plan, objective
+from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import OPTIMALITY_TOLERANCE, Status, Termination, relative_gap
 
@@ -110,7 +110,7 @@ class _MilpLossSearch:
         """Take a configuration if it obeys everything and is the best so far."""
         if violations(self.problem, configuration):
             return
-        value = objective(self.problem, configuration)
+        value = objective_value(self.problem, configuration)
         if value < self.value:
             self.value, self.best = value, configuration
 

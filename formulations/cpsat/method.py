@@ -27,7 +27,7 @@ from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.methods import Method, Options, Progress, Setting, available, load_method, run
 from placement.model.configuration import Configuration
-from placement.plan import Plan, objective
+from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import OPTIMALITY_TOLERANCE, Termination, least_bound, relative_gap
 
@@ -87,7 +87,7 @@ class _LeaderByLeader:
 
     def offer(self, configuration: Configuration) -> None:
         """Take a feasible configuration if it is the best so far."""
-        value = objective(self.problem, configuration)
+        value = objective_value(self.problem, configuration)
         if value < self.value:
             self.value, self.best = value, configuration
 
@@ -267,7 +267,7 @@ def _accept(
 ) -> None:
     """Re-score what the solver found, and take it with the voters every method would name."""
     problem = search.problem
-    value = objective(problem, configuration)
+    value = objective_value(problem, configuration)
     assert answer.objective is not None
     claimed = model.in_ms(answer.objective)
     slack = model.integers.error + 1e-9 * abs(value)
@@ -287,8 +287,8 @@ def _accept(
         return
     if voters is not None:
         named = Configuration.of(configuration.leader, voters, configuration.replicas)
-        if objective(problem, named) <= search.value and not violations(problem, named):
-            search.value, search.best = objective(problem, named), named
+        if objective_value(problem, named) <= search.value and not violations(problem, named):
+            search.value, search.best = objective_value(problem, named), named
 
 
 def _raise_bound(

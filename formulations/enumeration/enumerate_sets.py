@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.checks import IntArray
 from placement.errors import LimitError
-from placement.evaluation.breakdown import objective
+from placement.evaluation.breakdown import objective_value
 from placement.evaluation.score import TIE
 from placement.methods import Options, Progress
 from placement.model.configuration import Configuration
@@ -109,7 +109,7 @@ def enumerate_sets(
         problem,
         None if best is None else best[2],
         method="exhaustive",
-        bound=objective(problem, best[2]) if best is not None and finished else -math.inf,
+        bound=objective_value(problem, best[2]) if best is not None and finished else -math.inf,
         termination=termination,
         stats={"sets": done, "of": total, **stats()},
     )

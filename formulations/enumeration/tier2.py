@@ -16,7 +16,7 @@ from placement.evaluation.score import cutoff, score_many
 from placement.feasibility.feasible_plans import violations
 from placement.methods import Method, Options, Setting, up_to_tier
 from placement.model.configuration import Configuration
-from placement.plan import Plan, objective
+from placement.plan import Plan, objective_value
 from placement.problem import Problem
 
 __all__ = ["METHOD", "solve"]
@@ -59,10 +59,14 @@ def solve(problem: Problem, options: Options) -> Plan:
         rules.quorum,
     )
     if rules.cost_weight:
-        values = np.array([objective(problem, c) for c in feasible])
+        values = np.array([objective_value(problem, c) for c in feasible])
     best = _first(problem, [feasible[i] for i in np.nonzero(values <= cutoff(values.min()))[0]])
     return Plan.of(
-        problem, best, method=METHOD.name, bound=objective(problem, best), stats={"sets": sets}
+        problem,
+        best,
+        method=METHOD.name,
+        bound=objective_value(problem, best),
+        stats={"sets": sets},
     )
 
 

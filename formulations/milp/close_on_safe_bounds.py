@@ -12,7 +12,7 @@ from formulations.solvers.safe_bounds import prove_by_branching
 from placement.checks import FloatArray
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
-from placement.plan import objective
+from placement.plan import objective_value
 from placement.problem import Problem
 from placement.status import OPTIMALITY_TOLERANCE, Termination
 
@@ -75,7 +75,7 @@ def close_tree(
         configuration = milp.configuration(program, values)
         if violations(problem, configuration):
             return True
-        if objective(problem, configuration) >= target:
+        if objective_value(problem, configuration) >= target:
             return True
         better.append(configuration)
         return False

@@ -42,7 +42,7 @@ from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, Progress
 from placement.model.configuration import Configuration
-from placement.plan import objective
+from placement.plan import objective_value
 from placement.problem import Problem
 from placement.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
 
@@ -141,7 +141,7 @@ class CuttingRounds:
 
     def offer(self, configuration: Configuration) -> None:
         """Take a feasible configuration if it is the best so far, with its best voters."""
-        value = objective(self.problem, configuration)
+        value = objective_value(self.problem, configuration)
         try:
             voters = best_voters(
                 self.problem.demand,
@@ -154,8 +154,8 @@ class CuttingRounds:
         if voters is not None:
             # Same wait, but the voters every method names; RTTs that vary may even gain by it.
             named = dataclasses.replace(configuration, voters=voters)
-            if objective(self.problem, named) <= value:
-                configuration, value = named, objective(self.problem, named)
+            if objective_value(self.problem, named) <= value:
+                configuration, value = named, objective_value(self.problem, named)
         if value < self.value or self.best is None:
             self.best, self.value = configuration, value
 
@@ -405,7 +405,7 @@ class CuttingRounds:
         self, outcome: HighsResult, milp: PlacementProgram, configuration: Configuration
     ) -> None:
         """Raise SolverError unless HiGHS and the evaluator agree on a configuration's objective."""
-        value = objective(self.problem, configuration)
+        value = objective_value(self.problem, configuration)
         claimed = outcome.objective / milp.scale
         if outcome.verdict is Verdict.OPTIMAL and not math.isclose(
             claimed, value, rel_tol=AGREEMENT, abs_tol=AGREEMENT / milp.scale

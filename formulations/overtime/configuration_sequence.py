@@ -38,7 +38,7 @@ from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, load_method, run
 from placement.model.configuration import Configuration
 from placement.model.demand import Demand, aggregate
-from placement.model.site_subsets import Choice, subsets
+from placement.model.site_subsets import SiteSubset, subsets
 from placement.overtime.moves.move_prices import MovePrices, price_table
 from placement.overtime.moves.sequence_cost import PathCost
 from placement.overtime.replay.interval_plans import at_interval
@@ -177,8 +177,8 @@ def configurations(problem: Problem) -> Iterator[Configuration]:
     for leader in np.nonzero(rules.may_lead)[0].tolist():
         for size in range(rules.replicas_min, rules.replicas_max + 1):
             pinned = must_hold | {leader}
-            for replicas in subsets(Choice(held, size, pinned, rules.of("replicas"))):
-                voters_of = Choice(
+            for replicas in subsets(SiteSubset(held, size, pinned, rules.of("replicas"))):
+                voters_of = SiteSubset(
                     [site for site in replicas if rules.may_vote[site]],
                     rules.voters,
                     must_vote | {leader},

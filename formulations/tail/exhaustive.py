@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from formulations.enumeration.enumerate_sets import Found, enumerate_sets
 from placement.checks import IntArray
-from placement.evaluation.breakdown import objective
+from placement.evaluation.breakdown import objective_value
 from placement.methods import Options
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status
 from placement.tail.objective import caveats
-from placement.tail.role_choice import best_roles, how_voters
+from placement.tail.role_choice import best_roles, describe_voter_search
 
 __all__ = ["solve"]
 
@@ -37,7 +37,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         best = roles.best
         if best is None:
             return None
-        return objective(problem, best), problem.objective.tie_break(problem, best), best
+        return objective_value(problem, best), problem.objective.tie_break(problem, best), best
 
     plan = enumerate_sets(
         problem,
@@ -49,4 +49,8 @@ def solve(problem: Problem, options: Options) -> Plan:
     )
     if plan.status is Status.INFEASIBLE:
         return plan.replace(reasons=(*plan.reasons, *caveats(problem)))
-    return plan.replace(notes=(*plan.notes, how_voters(leaders, enumerated))) if leaders else plan
+    return (
+        plan.replace(notes=(*plan.notes, describe_voter_search(leaders, enumerated)))
+        if leaders
+        else plan
+    )

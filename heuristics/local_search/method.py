@@ -47,7 +47,7 @@ from placement.errors import LimitError
 from placement.evaluation.voter_choice import best_voters
 from placement.methods import Method, Options, Progress, Setting
 from placement.model.configuration import Configuration
-from placement.plan import Plan, cheapest, objective, objectives
+from placement.plan import Plan, cheapest, objective_value, objective_values
 from placement.problem import Problem
 from placement.status import Termination
 
@@ -110,7 +110,7 @@ class _SwapSearch:
         found.extend(self._by_quorum(found_before=bool(found)))
         if not found:
             return
-        values = objectives(problem, found)
+        values = objective_values(problem, found)
         self.accept(found[int(np.argmin(values))])
         batches = [self._pairs([found[i] for i in np.argsort(values, kind="stable")])]
         if AdmissibleSites(problem, problem.rules.replicas_min).free_of_rules:
@@ -223,7 +223,7 @@ class _SwapSearch:
 
     def accept(self, configuration: Configuration) -> None:
         """Keep a feasible configuration if the evaluator says that it is the best so far."""
-        value = objective(self.problem, configuration)
+        value = objective_value(self.problem, configuration)
         if value < self.value:
             self.value, self.best = value, configuration
 

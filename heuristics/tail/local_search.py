@@ -43,11 +43,11 @@ from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, Progress, run
 from placement.model.configuration import Configuration
-from placement.plan import Plan, objective
+from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import Status, Termination
 from placement.tail.objective import Percentile, caveats
-from placement.tail.role_choice import best_roles, how_voters
+from placement.tail.role_choice import best_roles, describe_voter_search
 
 __all__ = ["solve"]
 
@@ -281,7 +281,10 @@ class _PercentileSearch:
         """Keep a feasible configuration if the evaluator says that it is the best so far."""
         if violations(self.plain, configuration):
             return False
-        value, mean = objective(self.problem, configuration), score_of(self.plain, configuration)
+        value, mean = (
+            objective_value(self.problem, configuration),
+            score_of(self.plain, configuration),
+        )
         better = value < self.value * (1 - TIE) or (
             value <= self.value * (1 + TIE) and mean < self.mean * (1 - TIE)
         )
@@ -368,7 +371,7 @@ def solve(problem: Problem, options: Options) -> Plan:
     leaders, enumerated = search.enumerated
     notes = ["voters: closest first (Algorithm 2) in every move"]
     if leaders:
-        notes[0] += "; for the replicas of the plan " + how_voters(leaders, enumerated)
+        notes[0] += "; for the replicas of the plan " + describe_voter_search(leaders, enumerated)
     return Plan.of(
         problem,
         search.best,

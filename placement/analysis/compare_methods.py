@@ -22,7 +22,7 @@ from placement.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Entry", "compare", "compare_plans", "comparison_table"]
+__all__ = ["COLUMNS", "MethodRun", "compare", "compare_plans", "comparison_table"]
 
 COLUMNS = (
     "method",
@@ -43,8 +43,8 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What one method made of a problem.
+class MethodRun:
+    """Run of one method on a problem.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ def compare_plans(
     threads: int = 1,
     progress: Callable[[str, Progress], None] | None = None,
     settings: Mapping[str, Mapping[str, object]] | None = None,
-) -> tuple[Entry, ...]:
+) -> tuple[MethodRun, ...]:
     """Run several methods and return their plans; parameters as in :func:`compare`.
 
     Ctrl-C stops the method that runs, which gives its best so far, and those after it do not run.
@@ -157,11 +157,11 @@ def compare_plans(
                 value=name,
                 expected="one of " + ", ".join(names),
             )
-    entries: list[Entry] = []
+    entries: list[MethodRun] = []
     interrupted = False
     for name in names:
         if interrupted:
-            entries.append(Entry(name, None, "not run", "interrupted before its turn", 0.0))
+            entries.append(MethodRun(name, None, "not run", "interrupted before its turn", 0.0))
             continue
         options = Options(
             time_limit=time_limit,
@@ -172,9 +172,9 @@ def compare_plans(
             settings=settings.get(name, {}),
         )
         try:
-            entry = _ask(name, problem, options)
+            entry = _run_method(name, problem, options)
         except KeyboardInterrupt:
-            entry = Entry(name, None, "not run", "interrupted before it found anything", 0.0)
+            entry = MethodRun(name, None, "not run", "interrupted before it found anything", 0.0)
             interrupted = True
         if entry.plan is not None and entry.plan.termination is Termination.INTERRUPTED:
             interrupted = True
@@ -206,7 +206,7 @@ def _labelled(progress: Callable[[str, Progress], None], name: str) -> Callable[
     return lambda report: progress(name, report)
 
 
-def _ask(name: str, problem: Problem, options: Options) -> Entry:
+def _run_method(name: str, problem: Problem, options: Options) -> MethodRun:
     """Run one method; whatever it raises becomes its reason."""
     started = time.perf_counter()
     try:
@@ -214,20 +214,20 @@ def _ask(name: str, problem: Problem, options: Options) -> Entry:
         started = time.perf_counter()
         why = refusal(method, problem)
         if why is not None:
-            return Entry(name, None, "refused", why, 0.0)
+            return MethodRun(name, None, "refused", why, 0.0)
         plan = run(method, problem, options)
         seconds = plan.seconds
         plan = explained(plan)
     except PlacementError as error:
-        return Entry(name, None, "failed", str(error), time.perf_counter() - started)
+        return MethodRun(name, None, "failed", str(error), time.perf_counter() - started)
     except Exception as error:  # a defect of one method, maybe not ours, must not hide the others
         reason = f"{type(error).__name__}: {error}"
-        return Entry(name, None, "failed", reason, time.perf_counter() - started)
+        return MethodRun(name, None, "failed", reason, time.perf_counter() - started)
     reason = "" if plan.found else "; ".join(plan.reasons)
-    return Entry(name, plan, plan.status.value, reason, seconds)
+    return MethodRun(name, plan, plan.status.value, reason, seconds)
 
 
-def _contradictions(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+def _contradictions(entries: Sequence[MethodRun]) -> tuple[MethodRun, ...]:
     """Say so beside every bound that another method's plan refutes."""
     found = [entry for entry in entries if entry.plan is not None and entry.plan.found]
     best = min(found, key=lambda entry: _objective(entry), default=None)
@@ -239,7 +239,7 @@ def _contradictions(entries: Sequence[Entry]) -> tuple[Entry, ...]:
         bound = -math.inf if entry.plan is None else entry.plan.bound
         if bound > value + OPTIMALITY_TOLERANCE * abs(value):
             said = "there is no plan" if math.isinf(bound) else f"nothing is below {bound:.12g}"
-            entry = Entry(
+            entry = MethodRun(
                 entry.method,
                 entry.plan,
                 entry.status,
@@ -250,11 +250,11 @@ def _contradictions(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     return tuple(checked)
 
 
-def _objective(entry: Entry) -> float:
+def _objective(entry: MethodRun) -> float:
     return math.inf if entry.plan is None else entry.plan.objective
 
 
-def best_bound(entries: Sequence[Entry]) -> float:
+def best_bound(entries: Sequence[MethodRun]) -> float:
     """Return the highest lower bound that a method proved and no plan refutes; −∞ if there is none.
 
     When all agree that there is no plan it is +∞.
@@ -267,7 +267,7 @@ def best_bound(entries: Sequence[Entry]) -> float:
     return min(max(honest), value)
 
 
-def comparison_table(problem: Problem, entries: Sequence[Entry]) -> pd.DataFrame:
+def comparison_table(problem: Problem, entries: Sequence[MethodRun]) -> pd.DataFrame:
     """Turn the answers of several methods into the table of :func:`compare`."""
     import pandas as pd
 

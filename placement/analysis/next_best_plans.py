@@ -25,7 +25,7 @@ from placement.plan import Plan
 from placement.problem import Problem
 from placement.proving import prove
 
-__all__ = ["best_plans", "runner_ups"]
+__all__ = ["best_plans", "next_best_plans"]
 
 
 def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
@@ -97,7 +97,7 @@ def _rest(plan: Plan) -> Iterator[Problem]:
         )
 
 
-def runner_ups(plan: Plan, count: int = 5, method: str = "exact") -> tuple[Plan, ...]:
+def next_best_plans(plan: Plan, count: int = 5, method: str = "exact") -> tuple[Plan, ...]:
     """Return the `count` best plans after the best one, of the problem of a plan.
 
     Parameters

@@ -139,7 +139,7 @@ def pareto(
             least = count if count is not None else 1
             for span in _runs([size for size in sizes if size >= least]):
                 problem = with_counts(question, span, count)
-                for solves, plan in enumerate(_cheaper_and_cheaper(problem, ask, start), 1):
+                for solves, plan in enumerate(_descending_budgets(problem, ask, start), 1):
                     complete = complete and plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
                     if plan.found:
                         plans.append(plan)
@@ -159,7 +159,7 @@ def pareto(
     return table
 
 
-def _cheaper_and_cheaper(
+def _descending_budgets(
     problem: Problem, ask: Callable[[Problem, float], Plan], budget: float
 ) -> Iterator[Plan]:
     """Yield the best plan within the budget, then within just less than that cost, and so on.

@@ -1,4 +1,4 @@
-"""How far demand and RTTs may move before the optimal plan changes.
+"""Ranges of demand and RTTs within which the optimal plan does not change.
 
 Demand. When the demand of one client is multiplied by λ, the objective of every configuration is
 affine in λ, so that the optimum is a concave, piecewise linear function of λ and a plan is optimal
@@ -24,7 +24,7 @@ import numpy as np
 
 from placement.checks import FloatArray, instance_of, number, text
 from placement.errors import InputError
-from placement.evaluation.breakdown import objective
+from placement.evaluation.breakdown import objective_value
 from placement.evaluation.score import TIE, nearest
 from placement.model.instance import Instance
 from placement.plan import Plan
@@ -32,7 +32,7 @@ from placement.problem import Problem
 from placement.proving import prove
 from placement.status import Status
 
-__all__ = ["Range", "demand_range", "rtt_range", "safe_rtt_range"]
+__all__ = ["StableRange", "demand_range", "rtt_range", "safe_rtt_range"]
 
 Waiting = Literal["client", "site"]
 
@@ -41,7 +41,7 @@ _MOST_STEPS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class StableRange:
     """Values between which a plan certainly stays optimal.
 
     Attributes
@@ -89,7 +89,7 @@ def _require_optimal(plan: Plan) -> None:
 
 def _value(plan: Plan, problem: Problem) -> float:
     assert plan.configuration is not None
-    return objective(problem, plan.configuration)
+    return objective_value(problem, plan.configuration)
 
 
 def _still_optimal(
@@ -117,7 +117,9 @@ def _still_optimal(
     return x
 
 
-def demand_range(plan: Plan, client: str, *, most: float = 1000.0, method: str = "exact") -> Range:
+def demand_range(
+    plan: Plan, client: str, *, most: float = 1000.0, method: str = "exact"
+) -> StableRange:
     """Return the factors of one client's demand between which a plan stays optimal.
 
     Parameters
@@ -157,7 +159,7 @@ def demand_range(plan: Plan, client: str, *, most: float = 1000.0, method: str =
         )
     alone = not np.delete(demand.counts, c, axis=1).any()
     if alone and not plan.problem.rules.cost_weight:
-        return Range(what, 1.0, 0.0, math.inf, True)
+        return StableRange(what, 1.0, 0.0, math.inf, True)
 
     def build(factor: float) -> Problem:
         counts = instance.counts.copy()
@@ -167,7 +169,7 @@ def demand_range(plan: Plan, client: str, *, most: float = 1000.0, method: str =
     least = 1.0 / most if alone else 0.0  # without any demand there is nothing to optimise
     low = _still_optimal(plan, build, 1.0, least, method)
     high = _still_optimal(plan, build, 1.0, most, method)
-    return Range(what, 1.0, low, high, True, alone and low == least, high == most)
+    return StableRange(what, 1.0, low, high, True, alone and low == least, high == most)
 
 
 def _row(
@@ -202,7 +204,7 @@ def rtt_range(
     waiting: Waiting | None = None,
     most: float | None = None,
     method: str = "exact",
-) -> Range:
+) -> StableRange:
     """Return the RTTs of one pair between which a plan stays optimal, everything else unchanged.
 
     Parameters
@@ -239,7 +241,7 @@ def rtt_range(
     low = _walk(plan, build, now, _stops(values, column, now, 0.0), method)
     high = _walk(plan, build, now, _stops(values, column, now, end), method)
     what = f"RTT from {source} to {site} (ms)"
-    return Range(what, now, low, high, True, high_is_limit=high == end)
+    return StableRange(what, now, low, high, True, high_is_limit=high == end)
 
 
 def _stops(values: FloatArray, column: int, now: float, end: float) -> list[float]:
@@ -285,7 +287,7 @@ def safe_rtt_range(
     site: str,
     *,
     waiting: Waiting | None = None,
-) -> Range:
+) -> StableRange:
     """Return a range of one RTT in which a plan certainly stays optimal, without solving.
 
     Parameters
@@ -293,8 +295,8 @@ def safe_rtt_range(
     plan
         An optimal plan.
     runner_up
-        The next best plan (:func:`placement.analysis.next_best_plans.runner_ups`); None when there
-        is no other.
+        The next best plan (:func:`placement.analysis.next_best_plans.next_best_plans`); None when
+        there is no other.
     source, site, waiting
         As in :func:`rtt_range`.
 
@@ -325,7 +327,7 @@ def safe_rtt_range(
             high = min(high, now + distance / mine)
         if greatest > mine:
             low = max(low, now - distance / (greatest - mine))
-    return Range(f"RTT from {source} to {site} (ms)", now, low, high, False)
+    return StableRange(f"RTT from {source} to {site} (ms)", now, low, high, False)
 
 
 def _weights(plan: Plan, matrix: str, row: int, column: int) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""How many replicas? One problem per number of replicas and voters.
+"""Sweeps: one problem per number of replicas and voters.
 
 :func:`sweep` solves a grid and says what one more replica brings;
 :mod:`placement.analysis.pareto_frontier` finds the frontier of latency and cost.
@@ -247,7 +247,7 @@ def _empty_row(size: int, count: int | None) -> dict[str, object]:
 
 
 def _gain(before: Plan, after: Plan) -> dict[str, object]:
-    """What one more replica brought, in ms and in per cent."""
+    """Return the gain of one more replica, in ms and in per cent."""
     if not before.found or not after.found:
         return {}
     gain = before.mean_latency - after.mean_latency

@@ -11,7 +11,7 @@ from placement.errors import InputError
 __all__ = ["Parser", "Subparsers", "Verb"]
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - argparse has no public name for it
-"""What ``add_subparsers()`` returns."""
+"""Type of the object that ``add_subparsers()`` returns."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,7 +35,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Verb(Protocol):
-    """What the module of a verb offers."""
+    """Interface of the module of a verb."""
 
     def add_parser(self, verbs: Subparsers) -> None:
         """Add the verb's options; the parser's default ``run`` is the function below."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from placement.cli.exit_codes import BROKEN_PIPE
 
-__all__ = ["forget_stdout", "open_streams", "until_the_reader_leaves"]
+__all__ = ["forget_stdout", "ignore_broken_pipe", "open_streams"]
 
 
 class _Closed(io.TextIOBase):
@@ -39,7 +39,7 @@ def open_streams() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the process ends
 
 
-def until_the_reader_leaves(command: Callable[[], int]) -> int:
+def ignore_broken_pipe(command: Callable[[], int]) -> int:
     """Run a command; where the reader of its output goes away, end it without a word.
 
     Parameters

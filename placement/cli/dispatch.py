@@ -12,7 +12,7 @@ from typing import TextIO
 from placement import __version__
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Parser
-from placement.cli.broken_pipe import forget_stdout, open_streams, until_the_reader_leaves
+from placement.cli.broken_pipe import forget_stdout, ignore_broken_pipe, open_streams
 from placement.cli.verb_registry import add_verbs
 from placement.errors import InputError, PlacementError, PlacementWarning, SolverError
 from placement.text import escape
@@ -44,13 +44,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             # a terminal that cannot show a letter gets an escape, not a traceback
             stream.reconfigure(errors="backslashreplace")
     try:
-        with _warnings_in_a_line():
-            return until_the_reader_leaves(lambda: _run(argv))
+        with _one_line_warnings():
+            return ignore_broken_pipe(lambda: _run(argv))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return exits.INTERRUPTED
     except PlacementError as error:
-        _complain(str(error))
+        _print_error(str(error))
         return exits.SOLVER if isinstance(error, SolverError) else exits.BAD_INPUT
     except OSError as error:
         if error.filename is None and error.strerror is None:
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.filename is None:  # most likely what was printed, to a full disk
             forget_stdout()
         where = f"{error.filename}: " if error.filename is not None else ""
-        _complain(f"{where}{error.strerror}")
+        _print_error(f"{where}{error.strerror}")
         return exits.BAD_INPUT
 
 
@@ -84,13 +84,13 @@ def _run(argv: Sequence[str] | None) -> int:
     return code
 
 
-def _complain(message: str) -> None:
+def _print_error(message: str) -> None:
     lines = [escape(line) for line in message.split("\n")]
     print("error: " + "\n".join(lines), file=sys.stderr)
 
 
 @contextlib.contextmanager
-def _warnings_in_a_line() -> Iterator[None]:
+def _one_line_warnings() -> Iterator[None]:
     """Show our own warnings as one line each, without the line of code they came from."""
 
     def show(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from placement.tail.histograms import Family
     from placement.tail.rtt_distributions import Distributions
 
-__all__ = ["add_percentile", "with_percentile"]
+__all__ = ["add_percentile", "apply_percentile"]
 
 _NEEDS = "--distributions FILE, or --spread V where only means are known"
 
@@ -63,7 +63,7 @@ def add_percentile(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def with_percentile(problem: Problem, args: argparse.Namespace) -> Problem:
+def apply_percentile(problem: Problem, args: argparse.Namespace) -> Problem:
     """Return the problem with the objective that the options ask for.
 
     Raises

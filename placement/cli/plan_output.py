@@ -1,4 +1,4 @@
-"""What verbs print and write."""
+"""Output of verbs: plans printed and written."""
 
 from __future__ import annotations
 

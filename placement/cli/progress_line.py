@@ -1,4 +1,4 @@
-"""One line on stderr that says how the search stands."""
+"""Progress line on stderr: incumbent and bound of the search."""
 
 from __future__ import annotations
 

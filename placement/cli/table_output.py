@@ -1,4 +1,4 @@
-"""What verbs share that answer with a table: options, files, pictures, exit codes."""
+"""Common parts of verbs that answer with a table: options, files, pictures, exit codes."""
 
 from __future__ import annotations
 

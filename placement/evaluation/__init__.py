@@ -1,4 +1,4 @@
-"""What a configuration costs: the score (Eq. 1), objectives, voters, breakdowns, losses."""
+"""Cost of a configuration: the score (Eq. 1), objectives, voters, breakdowns, losses."""
 
 from placement.lazy import lazy_names
 

@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from placement.problem import Problem
 
 __all__ = [
-    "Alternative",
     "ClientLatency",
+    "LeaderValue",
     "OperationLatency",
     "QuorumMember",
     "by_client",
     "by_leader",
     "by_operation",
     "by_voter",
-    "objective",
-    "objectives",
+    "objective_value",
+    "objective_values",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class ClientLatency:
-    """How one client fares under a plan.
+    """Latency of one client under a plan.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class ClientLatency:
 
 @dataclass(frozen=True, slots=True)
 class OperationLatency:
-    """How one kind of operation fares: weighted count, share of all, mean latency in ms."""
+    """Latency of one kind of operation: weighted count, share of all, mean latency in ms."""
 
     operation: str
     operations: float
@@ -73,7 +73,7 @@ class OperationLatency:
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
+class LeaderValue:
     """A voter as leader, everything else unchanged: score, mean latency in ms, overhead in %."""
 
     leader: str
@@ -91,20 +91,22 @@ class QuorumMember:
     counted: bool
 
 
-def objective(problem: Problem, configuration: Configuration) -> float:
+def objective_value(problem: Problem, configuration: Configuration) -> float:
     """Value of a configuration under the problem's objective: what every method minimises."""
     return problem.objective.value(problem, configuration)
 
 
-def objectives(
+def objective_values(
     problem: Problem, configurations: Sequence[Configuration]
 ) -> npt.NDArray[np.float64]:
-    """Values of many configurations, each as :func:`objective` gives it, shape (n,).
+    """Values of many configurations, each as :func:`objective_value` gives it, shape (n,).
 
     The mean latency takes those of one size at once: O(n·C·|R|), but few calls.
     """
     if not isinstance(problem.objective, MeanLatency):
-        return np.array([objective(problem, configuration) for configuration in configurations])
+        return np.array(
+            [objective_value(problem, configuration) for configuration in configurations]
+        )
     values = np.zeros(len(configurations))
     rows: dict[tuple[int, int, int], list[int]] = {}
     for row, one in enumerate(configurations):
@@ -144,7 +146,7 @@ def _means(
 
 
 def by_client(problem: Problem, configuration: Configuration) -> tuple[ClientLatency, ...]:
-    """How each client fares, in client order."""
+    """Return the latency of each client, in client order."""
     issued, mean = _means(problem, configuration, (0, 2))
     last = problem.demand.client_rtt[-1]
     near = nearest(last, configuration.replicas)
@@ -162,7 +164,7 @@ def by_client(problem: Problem, configuration: Configuration) -> tuple[ClientLat
 
 
 def by_operation(problem: Problem, configuration: Configuration) -> tuple[OperationLatency, ...]:
-    """How each kind of operation fares, in the order of the instance."""
+    """Return the latency of each kind of operation, in the order of the instance."""
     issued, mean = _means(problem, configuration, (0, 1))
     return tuple(
         OperationLatency(
@@ -175,7 +177,7 @@ def by_operation(problem: Problem, configuration: Configuration) -> tuple[Operat
     )
 
 
-def by_leader(problem: Problem, configuration: Configuration) -> tuple[Alternative, ...]:
+def by_leader(problem: Problem, configuration: Configuration) -> tuple[LeaderValue, ...]:
     """Every voter that may lead, as leader, best first (Sharov et al., Figure 2).
 
     Replicas and voters stay as they are; `overhead` is in percent of the best of them.
@@ -187,7 +189,7 @@ def by_leader(problem: Problem, configuration: Configuration) -> tuple[Alternati
     )
     best = float(scores[first_best(scores)])
     return tuple(
-        Alternative(
+        LeaderValue(
             problem.instance.sites[order[i]],
             float(scores[i]),
             float(scores[i] / problem.demand.operations),
@@ -197,7 +199,7 @@ def by_leader(problem: Problem, configuration: Configuration) -> tuple[Alternati
     )
 
 
-def answers(problem: Problem, configuration: Configuration) -> list[tuple[int, float]]:
+def answer_times(problem: Problem, configuration: Configuration) -> list[tuple[int, float]]:
     """Voters and their RTTs from the leader in ms, in the order in which their answers arrive.
 
     With RTTs that vary by interval, those of the last scenario.
@@ -215,5 +217,5 @@ def by_voter(problem: Problem, configuration: Configuration) -> tuple[QuorumMemb
     quorum = quorum_size(problem, configuration)
     return tuple(
         QuorumMember(problem.instance.sites[site], wait, rank < quorum)
-        for rank, (site, wait) in enumerate(answers(problem, configuration))
+        for rank, (site, wait) in enumerate(answer_times(problem, configuration))
     )

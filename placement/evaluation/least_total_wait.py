@@ -29,7 +29,7 @@ import numpy as np
 from placement.checks import FloatArray
 from placement.evaluation.score import TIE
 from placement.model.constraints import GroupRule
-from placement.model.site_subsets import Choice, subsets
+from placement.model.site_subsets import SiteSubset, subsets
 
 __all__ = ["least_total_wait"]
 
@@ -38,7 +38,7 @@ def least_total_wait(
     waits: FloatArray,
     weights: FloatArray,
     quorum: int,
-    choice: Choice,
+    choice: SiteSubset,
 ) -> tuple[int, ...] | None:
     """Return the voters of least total wait, the first in the order of the choice among ties.
 
@@ -84,7 +84,9 @@ def least_total_wait(
 class _Search:
     """Branch and bound over (chosen, excluded) sites, for one leader."""
 
-    def __init__(self, waits: FloatArray, weights: FloatArray, quorum: int, choice: Choice) -> None:
+    def __init__(
+        self, waits: FloatArray, weights: FloatArray, quorum: int, choice: SiteSubset
+    ) -> None:
         self.order = tuple(int(site) for site in choice.order)
         self.size = choice.size
         self.groups: Sequence[GroupRule] = choice.groups
@@ -100,7 +102,7 @@ class _Search:
     def complete(self, chosen: frozenset[int], excluded: frozenset[int]) -> tuple[int, ...] | None:
         """Return the first voter set that holds `chosen`, avoids `excluded` and obeys the rules."""
         order = [site for site in self.order if site not in excluded]
-        return next(subsets(Choice(order, self.size, chosen, self.groups)), None)
+        return next(subsets(SiteSubset(order, self.size, chosen, self.groups)), None)
 
     def minimum(
         self,

@@ -76,7 +76,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What one loss does to a plan.
+    """Effect of one loss on a plan.
 
     Attributes
     ----------

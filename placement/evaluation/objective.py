@@ -1,4 +1,4 @@
-"""What is minimised: the mean latency, unless a problem says otherwise.
+"""Objective of a problem: the mean latency, unless a problem says otherwise.
 
 An :class:`Objective` gives a configuration its value. Values are built from Eq. 1 (see
 :mod:`placement.evaluation.score`), never from a solver's number. A method declares the kinds of
@@ -27,7 +27,7 @@ __all__ = ["MEAN_LATENCY", "MeanLatency", "Objective", "quorum_size", "score_of"
 
 @runtime_checkable
 class Objective(Protocol):
-    """What a problem minimises."""
+    """Objective that a problem minimises."""
 
     @property
     def kind(self) -> str:
@@ -69,7 +69,7 @@ class Objective(Protocol):
         ...
 
     def violations(self, problem: Problem, configuration: Configuration) -> tuple[str, ...]:
-        """What makes a configuration unacceptable under this objective, in words."""
+        """Reasons why a configuration is unacceptable under this objective, in words."""
         ...
 
     def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:

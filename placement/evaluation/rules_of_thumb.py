@@ -1,4 +1,4 @@
-"""What administrators choose without a model: the leader strategies a plan is compared with.
+"""Rules of thumb of administrators: the leader strategies a plan is compared with.
 
 Sharov et al., PVLDB 8(12), 2015, section 6.1: for given replicas and voters,
 
@@ -22,11 +22,11 @@ from placement.model.configuration import Configuration
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["NaiveChoice", "closest_to_writes", "naive_choices", "smallest_quorum"]
+__all__ = ["RuleOfThumb", "closest_to_writes", "rules_of_thumb", "smallest_quorum"]
 
 
 @dataclass(frozen=True, slots=True)
-class NaiveChoice:
+class RuleOfThumb:
     """A naive leader for the replicas and voters of a plan.
 
     Attributes
@@ -79,7 +79,7 @@ def smallest_quorum(
     return candidates[int(first_best(np.array(waits)))]
 
 
-def naive_choices(problem: Problem, configuration: Configuration) -> tuple[NaiveChoice, ...]:
+def rules_of_thumb(problem: Problem, configuration: Configuration) -> tuple[RuleOfThumb, ...]:
     """Score the naive leaders for the replicas and voters of a feasible configuration.
 
     Candidates are the voters that may lead. Scores are Eq. 1; prices do not enter.
@@ -93,8 +93,8 @@ def naive_choices(problem: Problem, configuration: Configuration) -> tuple[Naive
 
     best = value(configuration.leader)
 
-    def choice(strategy: str, leader: int | None, total: float) -> NaiveChoice:
-        return NaiveChoice(
+    def choice(strategy: str, leader: int | None, total: float) -> RuleOfThumb:
+        return RuleOfThumb(
             strategy,
             None if leader is None else problem.instance.sites[leader],
             total / demand.operations,
@@ -104,7 +104,7 @@ def naive_choices(problem: Problem, configuration: Configuration) -> tuple[Naive
     writer = closest_to_writes(problem, candidates)
     quick = smallest_quorum(problem, candidates, configuration.voters, quorum)
     return (
-        NaiveChoice(
+        RuleOfThumb(
             "closest-to-writes",
             None,
             float("nan"),

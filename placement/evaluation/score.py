@@ -64,7 +64,7 @@ def first_best(scores: npt.ArrayLike, axis: int = -1) -> IntArray:
 
 
 def overhead(value: float, best: float) -> float:
-    """How much more `value` is than `best`, in %; infinite beside a best of 0.
+    """Return the excess of `value` over `best`, in %; infinite beside a best of 0.
 
     Examples
     --------

@@ -21,14 +21,14 @@ from placement.evaluation.least_total_wait import least_total_wait
 from placement.evaluation.score import closest_first, quorum_latency
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
-from placement.model.site_subsets import Choice, subsets
+from placement.model.site_subsets import SiteSubset, subsets
 
 __all__ = [
     "best_voters",
     "best_voters_of_each",
+    "by_answer_time",
     "greedy_voters",
     "greedy_waits",
-    "in_order_of_answer",
 ]
 
 
@@ -131,7 +131,7 @@ def _nearest_voters(
     return tuple(site for _, site in near if site in chosen)
 
 
-def in_order_of_answer(demand: Demand, leader: int, sites: npt.ArrayLike) -> tuple[int, ...]:
+def by_answer_time(demand: Demand, leader: int, sites: npt.ArrayLike) -> tuple[int, ...]:
     """Order sites by how soon they answer a leader, ties by site order.
 
     With RTTs that vary by interval, by the mean over the scenarios weighted with D, the rounds of
@@ -279,7 +279,7 @@ def _closest(
     for ball in last_of_ties:
         if ball < rules.quorum:
             continue
-        choice = Choice(
+        choice = SiteSubset(
             order.tolist(), rules.voters, pinned, rules.of("voters"), (int(ball), rules.quorum)
         )
         for voters in subsets(choice):
@@ -291,10 +291,10 @@ def _least_total_wait(
     demand: Demand, rules: Rules, leader: int, candidates: IntArray, pinned: frozenset[int]
 ) -> tuple[int, ...] | None:
     """Return the voters of the smallest Σ_k D_k·q_ℓk where RTTs vary by interval."""
-    order = in_order_of_answer(demand, leader, candidates)
+    order = by_answer_time(demand, leader, candidates)
     return least_total_wait(
         demand.site_rtt[:, leader],
         _scenario_weights(demand),
         rules.quorum,
-        Choice(order, rules.voters, pinned, rules.of("voters")),
+        SiteSubset(order, rules.voters, pinned, rules.of("voters")),
     )

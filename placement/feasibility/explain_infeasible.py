@@ -1,4 +1,4 @@
-"""How an infeasible problem gets its explanation: whoever registered to give one is asked.
+"""Explanation of an infeasible problem, by the registered explainers.
 
 The checks of :func:`placement.feasibility.feasible_plans.reasons_infeasible` see one rule at a
 time. Which rules
@@ -12,13 +12,13 @@ from __future__ import annotations
 from placement.errors import UnsupportedError
 from placement.problem import Problem
 
-__all__ = ["GROUP", "explain"]
+__all__ = ["GROUP", "explain_infeasible"]
 
 GROUP = "placement.explainers"
 """The entry-point group that explainers register under."""
 
 
-def explain(problem: Problem) -> tuple[str, ...]:
+def explain_infeasible(problem: Problem) -> tuple[str, ...]:
     """Return why an infeasible problem has no plan, from every registered explainer in turn.
 
     Raises

@@ -13,11 +13,11 @@ from placement.evaluation.voter_choice import best_voters
 from placement.model.configuration import Configuration, configuration_cost, site_costs
 from placement.model.constraints import GroupRule, Rules
 from placement.model.instance import Instance
-from placement.model.site_subsets import Choice, subsets
+from placement.model.site_subsets import SiteSubset, subsets
 from placement.problem import Problem
 
 __all__ = [
-    "complete",
+    "complete_configuration",
     "find_feasible",
     "reasons_infeasible",
     "repaired",
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-def complete(
+def complete_configuration(
     problem: Problem, leader: int, prefer: Sequence[int], size: int | None = None
 ) -> Configuration | None:
     """Feasible configuration led by `leader`, taking the sites that come first in `prefer`.
@@ -63,7 +63,7 @@ def complete(
     budget = np.inf if rules.budget is None else rules.budget
     must_vote = frozenset(np.nonzero(rules.must_vote)[0].tolist()) | {leader}
     must_hold = frozenset(np.nonzero(rules.must_hold)[0].tolist())
-    voters_first = Choice(
+    voters_first = SiteSubset(
         [site for site in order if rules.may_vote[site]],
         rules.voters,
         must_vote,
@@ -84,7 +84,7 @@ def complete(
         if signature in failed:
             continue
         for target in sizes:
-            replicas_next = Choice(
+            replicas_next = SiteSubset(
                 holders,
                 target,
                 frozenset(voters) | must_hold,
@@ -130,7 +130,7 @@ def repaired(
     leaders = dict.fromkeys((before.leader, *prefer, *np.nonzero(rules.may_lead)[0].tolist()))
     try:
         for leader in leaders:
-            found = complete(problem, leader, prefer, size)
+            found = complete_configuration(problem, leader, prefer, size)
             if found is not None and not problem.objective.violations(problem, found):
                 return found
     except LimitError:
@@ -150,7 +150,7 @@ def find_feasible(problem: Problem, prefer: Sequence[int] = ()) -> Configuration
     """
     leaders = dict.fromkeys([*map(int, prefer), *range(len(problem.rules.may_lead))])
     for leader in leaders:
-        found = complete(problem, leader, prefer)
+        found = complete_configuration(problem, leader, prefer)
         if found is not None:
             return found
     return None

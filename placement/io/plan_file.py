@@ -228,12 +228,12 @@ def _tail_document(plan: Plan) -> dict[str, object] | None:
     """Return what a plan for a percentile has beside its value: recomputed when read."""
     if plan.problem.objective.kind != "percentile" or plan.configuration is None:
         return None
-    from placement.tail.percentile_breakdown import by_leader, curve
+    from placement.tail.percentile_breakdown import by_leader, percentile_curve
 
     return {
         "percentiles": [
             {"percent": percent, "ms": _finite(value)}
-            for percent, value in curve(plan.problem, plan.configuration)
+            for percent, value in percentile_curve(plan.problem, plan.configuration)
         ],
         "leaders": _rows(by_leader(plan.problem, plan.configuration)),
     }

@@ -351,7 +351,7 @@ def distributions_of(
 def _curves(
     table: PairTable, rows: tuple[str, ...], columns: tuple[str, ...], rtt: FloatArray
 ) -> list[list[Curve]]:
-    """What the table says of every pair; a name that waits for itself may be missing."""
+    """Entries of the table for every pair; a name that waits for itself may be missing."""
     if rtt.ndim != 2:
         raise InputError(
             "RTTs that vary by interval have no one distribution per pair",

@@ -41,10 +41,10 @@ __all__ = [
 ]
 
 Kind = Literal["auto", "square", "long", "cloudping", "percentiles"]
-"""How a file of RTTs is laid out."""
+"""Layout of a file of RTTs."""
 
 Fill = Literal["none", "transpose"]
-"""What is done about a missing pair: refuse it, or take the RTT of the opposite direction."""
+"""Treatment of a missing pair: refuse it, or take the RTT of the opposite direction."""
 
 _SHOWN = 5
 

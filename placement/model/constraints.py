@@ -1,4 +1,4 @@
-"""What a plan must obey, in the user's words (`Diversity`) and on site indices (`Rules`)."""
+"""Constraints on a plan, in the user's words (`Diversity`) and on site indices (`Rules`)."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ __all__ = ["Demand", "aggregate", "decay_weights"]
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """What Eq. 1 needs and nothing else, per scenario k (one, unless RTTs vary by interval).
+    """Data that Eq. 1 needs, per scenario k (one, unless RTTs vary by interval).
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ __all__ = ["Prices", "checked_prices"]
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """What replicas cost, for plans under a budget or with a price in the objective.
+    """Prices of replicas, for plans under a budget or with a price in the objective.
 
     The cost of a configuration, in `currency` per interval of demand, is
 

@@ -1,7 +1,7 @@
 """From a question to the constraints on site indices: masks and numbers, refused if contradictory.
 
-In two steps, because sweeps ask for one number of replicas after another: :func:`allowed` is what
-the question says whatever the number, :func:`compiled` adds the number.
+In two steps, because sweeps ask for one number of replicas after another: :func:`allowed_sites`
+holds for every number, :func:`compile_rules` adds the number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from placement.model.constraints import GroupRule, Rules, group_rule, majority, 
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["Allowed", "allowed", "compiled", "is_count"]
+__all__ = ["AllowedSites", "allowed_sites", "compile_rules", "is_count"]
 
 
 def _whole(value: object, field: str, minimum: int = 1) -> int:
@@ -78,8 +78,8 @@ def is_count(value: object) -> TypeGuard[int | tuple[int, int] | range]:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
-    """What each site may and must do as far as no number of replicas decides it.
+class AllowedSites:
+    """Roles that each site may and must take, as far as no number of replicas decides them.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Allowed:
     holders: int
 
 
-def allowed(problem: Problem) -> Allowed:
+def allowed_sites(problem: Problem) -> AllowedSites:
     """Turn what the question says of the sites into masks, refusing what contradicts itself.
 
     Raises
@@ -183,7 +183,7 @@ def allowed(problem: Problem) -> Allowed:
     may_lead = may_lead & may_vote
     for array in (may_hold, must_hold, may_vote, must_vote, may_lead):
         array.flags.writeable = False  # problems that differ in the number of replicas share them
-    return Allowed(
+    return AllowedSites(
         may_hold=may_hold,
         must_hold=must_hold,
         may_vote=may_vote,
@@ -198,7 +198,7 @@ def allowed(problem: Problem) -> Allowed:
     )
 
 
-def compiled(problem: Problem, known: Allowed, before: Rules | None = None) -> Rules:
+def compile_rules(problem: Problem, known: AllowedSites, before: Rules | None = None) -> Rules:
     """Add what the number of replicas decides, refusing what contradicts itself.
 
     Parameters
@@ -206,7 +206,7 @@ def compiled(problem: Problem, known: Allowed, before: Rules | None = None) -> R
     problem
         The question.
     known
-        What :func:`allowed` says of it.
+        What :func:`allowed_sites` says of it.
     before
         Rules of a problem that differs from it in the number of replicas alone, if there is one:
         what is the same is taken from there.
@@ -271,7 +271,7 @@ def _too_many_pins(field: str, pins: int, limit: int) -> InputError:
 
 
 def _count(chosen: BoolArray) -> int:
-    """How many sites: a mask has few elements, and this is the quickest way to count them."""
+    """Return the number of sites of a mask: a mask has few elements, so that this is quickest."""
     return int(np.count_nonzero(chosen))
 
 

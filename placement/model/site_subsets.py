@@ -16,14 +16,14 @@ from placement.checks import FloatArray
 from placement.errors import LimitError
 from placement.model.constraints import GroupRule
 
-__all__ = ["NODE_LIMIT", "Choice", "subsets"]
+__all__ = ["NODE_LIMIT", "SiteSubset", "subsets"]
 
 NODE_LIMIT = 2_000_000
 """Nodes after which a search gives up with a LimitError instead of running for days."""
 
 
 @dataclass
-class Choice:
+class SiteSubset:
     """A choice of `size` sites out of `order`, to be enumerated by :func:`subsets`.
 
     Attributes
@@ -54,8 +54,8 @@ class Choice:
     nodes: int = field(default=0)
 
 
-def subsets(choice: Choice) -> Iterator[tuple[int, ...]]:
-    """Yield every set that a `Choice` admits, in lexicographic order of positions in `order`.
+def subsets(choice: SiteSubset) -> Iterator[tuple[int, ...]]:
+    """Yield every set that a `SiteSubset` admits, in lexicographic order of positions in `order`.
 
     Raises
     ------

@@ -28,13 +28,13 @@ import numpy as np
 from placement.checks import FloatArray, instance_of
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration, site_costs
-from placement.plan import Plan, objective
+from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.proof.leader_proof import CertificateError, Integers, LeaderProof, Work, integers
-from placement.proof.no_plan_check import prove_no_plan
+from placement.proof.no_plan_check import check_no_plan
 from placement.status import Status, status_of
 
-__all__ = ["FORMAT", "WORK", "CertificateError", "Checked", "check_certificate"]
+__all__ = ["FORMAT", "WORK", "CertificateError", "CheckResult", "check_certificate"]
 
 FORMAT = "replica-placement/bound/1"
 
@@ -47,8 +47,8 @@ _PARTS = 10**12  # 1 / placement.evaluation.score.TIE
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """What a check has proved: no configuration lies below `bound`; `score` is the plan's own.
+class CheckResult:
+    """Result of a check: no configuration lies below `bound`; `score` is the plan's own.
 
     `leaders`, `events` and `bounds` count the proofs, events and bounds L that were recomputed.
     Where there is no plan, `bound` and `score` are +∞, and `events` says how often was counted.
@@ -61,7 +61,7 @@ class Checked:
     bounds: int
 
 
-class _Claim:
+class _PlanClaim:
     """The problem on the integer grid, and what is claimed of it."""
 
     def __init__(self, problem: Problem, certificate: Mapping[str, Any], work: Work) -> None:
@@ -126,7 +126,7 @@ def _price(problem: Problem, leader: int) -> FloatArray:
     return np.asarray(problem.rules.cost_weight * costs)
 
 
-def check_certificate(plan: Plan, *, work: int = WORK) -> Checked:
+def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
     """Prove a plan's optimality, or that there is no plan, from its certificate, or refuse.
 
     Parameters
@@ -163,14 +163,14 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> Checked:
         raise CertificateError("the plan has no configuration to prove optimal")
     try:
         if certificate is None or infeasible:
-            counted = prove_no_plan(problem.rules, problem.instance.sites, certificate)
-            return Checked(math.inf, math.inf, *counted, bounds=0)
+            counted = check_no_plan(problem.rules, problem.instance.sites, certificate)
+            return CheckResult(math.inf, math.inf, *counted, bounds=0)
         return _check(plan, problem, certificate, Work(work))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise CertificateError(f"the certificate is malformed: {error!r}") from error
 
 
-def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: Work) -> Checked:
+def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: Work) -> CheckResult:
     rules = problem.rules
     if certificate["format"] != FORMAT:
         raise CertificateError(f"unknown format {certificate['format']!r}, expected {FORMAT!r}")
@@ -195,7 +195,7 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     broken = violations(problem, plan.configuration)
     if broken:
         raise CertificateError("the configuration is not feasible: " + "; ".join(broken))
-    score, bound = objective(problem, plan.configuration), float(certificate["bound"])
+    score, bound = objective_value(problem, plan.configuration), float(certificate["bound"])
     if not abs(float(certificate["score"]) - score) <= _SCORE_TOLERANCE * abs(score):
         raise CertificateError(f"the score is {score!r}, not {certificate['score']!r}")
     if not plan.bound <= bound + abs(bound) / _PARTS:  # NaN is refused too
@@ -203,7 +203,7 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     if plan.status is Status.OPTIMAL and status_of(True, score, bound) is not Status.OPTIMAL:
         raise CertificateError(f"a bound of {bound!r} does not make {score!r} optimal")
 
-    claim = _Claim(problem, certificate, work)
+    claim = _PlanClaim(problem, certificate, work)
     proofs: list[Mapping[str, Any]] = list(certificate["proofs"])
     leaders = [None if p["leader"] is None else int(p["leader"]) for p in proofs]
     if leaders == [None]:
@@ -216,4 +216,4 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
         replay = LeaderProof(claim, leader)
         replay.run(proof["events"])
         events, bounds = events + replay.events, bounds + replay.bounds
-    return Checked(bound, score, len(proofs), events, bounds)
+    return CheckResult(bound, score, len(proofs), events, bounds)

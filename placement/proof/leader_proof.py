@@ -36,7 +36,15 @@ import numpy.typing as npt
 from placement.errors import LimitError, PlacementError
 from placement.model.constraints import GroupRule, Rules
 
-__all__ = ["CertificateError", "Claim", "Integers", "LeaderProof", "Load", "Work", "integers"]
+__all__ = [
+    "CapUsage",
+    "CertificateError",
+    "Integers",
+    "LeaderClaim",
+    "LeaderProof",
+    "Work",
+    "integers",
+]
 
 Integers = Any  # object arrays of Python integers, which NumPy's types cannot name
 
@@ -66,8 +74,11 @@ class Work:
             )
 
 
-class Claim(Protocol):
-    """What :class:`LeaderProof` reads of a claim; see :mod:`placement.proof.certificate_check`."""
+class LeaderClaim(Protocol):
+    """Fields of a claim that :class:`LeaderProof` reads.
+
+    See :mod:`placement.proof.certificate_check`.
+    """
 
     rules: Rules
     order_rtt: npt.NDArray[np.float64]
@@ -95,8 +106,8 @@ def integers(values: npt.ArrayLike, bits: int) -> Integers:
     return np.array(whole, dtype=object).reshape(array.shape)
 
 
-class Load:
-    """How many of some sites each domain holds, and what its caps still let in."""
+class CapUsage:
+    """Number of some sites that each domain holds, and the number its caps still let in."""
 
     def __init__(self, groups: Sequence[GroupRule], sites: Iterable[int]) -> None:
         self.caps = [(g.labels.tolist(), g.cap, [0] * len(g.names)) for g in groups]
@@ -116,7 +127,7 @@ class Load:
 class LeaderProof:
     """The proof of one leader; ℓ is None when the leader does not matter."""
 
-    def __init__(self, claim: Claim, leader: int | None) -> None:
+    def __init__(self, claim: LeaderClaim, leader: int | None) -> None:
         rules = claim.rules
         self.claim, self.leader, self.rules = claim, leader, rules
         self.events = self.bounds = 0
@@ -145,9 +156,9 @@ class LeaderProof:
 
     # --- the inner problem ------------------------------------------------------------------
 
-    def _voters(self, members: set[int], wanted: int) -> tuple[int, Load] | None:
+    def _voters(self, members: set[int], wanted: int) -> tuple[int, CapUsage] | None:
         """How many of `wanted` voters `members` give, pins among them first; None: forbidden."""
-        load = Load(self.rules.of("voters"), self.pinned)
+        load = CapUsage(self.rules.of("voters"), self.pinned)
         spare = self.rules.voters - len(self.pinned)
         found = len(self.pinned & members)
         if not load.kept or spare < 0 or wanted - found > spare:
@@ -193,7 +204,7 @@ class LeaderProof:
 
     def _cheapest_under_caps(self, rho: Integers, order: list[int], inside: set[int]) -> int | None:
         """Least Σ ρ over Y such that I ∪ Y obeys the caps on replicas; None: impossible."""
-        load = Load(self.rules.of("replicas"), inside)
+        load = CapUsage(self.rules.of("replicas"), inside)
         least, most = self._sizes(len(inside))
         total = taken = 0
         for s in order:
@@ -360,7 +371,7 @@ class LeaderProof:
     def _value(self, replicas: set[int]) -> int | None:
         """Least objective of a replica set under this leader; None when nothing is feasible."""
         voters = self._voters(replicas, self.rules.voters)
-        if not Load(self.rules.of("replicas"), replicas).kept or voters is None:
+        if not CapUsage(self.rules.of("replicas"), replicas).kept or voters is None:
             return None
         if voters[0] < self.rules.voters:
             return None

@@ -33,14 +33,14 @@ import numpy as np
 
 from placement.checks import BoolArray
 from placement.model.constraints import GroupRule, Role, Rules, laminar
-from placement.proof.leader_proof import CertificateError, Load
+from placement.proof.leader_proof import CapUsage, CertificateError
 
-__all__ = ["FORMAT", "prove_no_plan"]
+__all__ = ["FORMAT", "check_no_plan"]
 
 FORMAT = "replica-placement/no-plan/1"
 
 
-def prove_no_plan(
+def check_no_plan(
     rules: Rules, sites: Sequence[str], certificate: Mapping[str, Any] | None
 ) -> tuple[int, int]:
     """Prove that no configuration obeys the rules, or refuse.
@@ -116,8 +116,8 @@ def _no_plan(rules: Rules, leader: int, by_votes: frozenset[int]) -> bool:
     """Whether counting shows that no plan is led by a site; see the module."""
     may_vote, may_hold = _sites(rules.may_vote), _sites(rules.may_hold)
     voters, holders = _sites(rules.must_vote) | {leader}, _sites(rules.must_hold) | {leader}
-    votes = Load(_capped(rules, "voters"), voters)
-    places = Load(_capped(rules, "replicas"), holders)
+    votes = CapUsage(_capped(rules, "voters"), voters)
+    places = CapUsage(_capped(rules, "replicas"), holders)
     spare = rules.replicas_max - len(holders)
     if not (voters <= may_vote and holders <= may_hold and votes.kept and places.kept):
         return True
@@ -130,7 +130,7 @@ def _no_plan(rules: Rules, leader: int, by_votes: frozenset[int]) -> bool:
     most += min(spare, sum(places.take(s) for s in rest - holders))
     if most < rules.voters:
         return True
-    room = Load(_capped(rules, "replicas"), holders)
+    room = CapUsage(_capped(rules, "replicas"), holders)
     return len(holders) + sum(room.take(s) for s in may_hold - holders) < rules.replicas_min
 
 

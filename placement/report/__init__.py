@@ -1,4 +1,4 @@
-"""One self-contained page from a plan or from results, and its figures as pictures.
+"""Self-contained page from a plan or from results, and its figures as pictures.
 
 from placement.report import write_report, save_figures
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.evaluation.rules_of_thumb import NaiveChoice, naive_choices
+from placement.evaluation.rules_of_thumb import RuleOfThumb, rules_of_thumb
 from placement.plan import Plan, evaluate
 
-__all__ = ["Baseline", "baselines", "distinct", "latency_shares", "named"]
+__all__ = ["Baseline", "baseline_names", "baselines", "distinct_baselines", "latency_shares"]
 
 _CORNERS = 120
 
@@ -27,7 +27,7 @@ class Baseline:
         Mean latency of each client in ms, in client order.
     """
 
-    choice: NaiveChoice
+    choice: RuleOfThumb
     per_client: tuple[float, ...]
 
 
@@ -38,7 +38,7 @@ def baselines(plan: Plan) -> tuple[Baseline, ...]:
         return ()
     index = {name: i for i, name in enumerate(plan.problem.instance.sites)}
     found = []
-    for choice in naive_choices(plan.problem, configuration):
+    for choice in rules_of_thumb(plan.problem, configuration):
         if choice.leader is not None:
             other = dataclasses.replace(configuration, leader=index[choice.leader])
             rows = evaluate(plan.problem, other).per_client
@@ -46,7 +46,7 @@ def baselines(plan: Plan) -> tuple[Baseline, ...]:
     return tuple(found)
 
 
-def distinct(plan: Plan, others: Sequence[Baseline]) -> list[Baseline]:
+def distinct_baselines(plan: Plan, others: Sequence[Baseline]) -> list[Baseline]:
     """Return one naive choice per leader that the plan does not have itself."""
     found: dict[str | None, Baseline] = {}
     for other in others:
@@ -55,7 +55,7 @@ def distinct(plan: Plan, others: Sequence[Baseline]) -> list[Baseline]:
     return list(found.values())
 
 
-def named(other: Baseline) -> str:
+def baseline_names(other: Baseline) -> str:
     """Return the rule and its leader, as text."""
     return f"{other.choice.strategy} ({other.choice.leader})"
 

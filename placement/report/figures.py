@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.errors import InputError, MissingDependencyError
 from placement.plan import Plan
-from placement.report.baselines import baselines, distinct, latency_shares
+from placement.report.baselines import baselines, distinct_baselines, latency_shares
 from placement.report.charts.markup import clipped
 from placement.report.charts.palette import LATENCY, METHODS, ROLES
 from placement.report.map.map_view import map_view
@@ -234,7 +234,7 @@ def _latency(plan: Plan) -> Figure:
     weight = [row.operations for row in rows]
     lines = [("this plan", [row.latency for row in rows], ROLES["plan"], "solid")]
     styles = ((ROLES["naive"], "dashed"), (ROLES["average"], "dotted"))
-    different = distinct(plan, baselines(plan))
+    different = distinct_baselines(plan, baselines(plan))
     for (colour, style), other in zip(styles, different, strict=False):
         name = f"{other.choice.strategy} ({_name(str(other.choice.leader), 20)})"
         lines.append((name, list(other.per_client), colour, style))
@@ -255,7 +255,7 @@ def _clients(plan: Plan) -> Figure:
     rows = plan.per_client
     heaviest = sorted(range(len(rows)), key=lambda c: rows[c].operations)[-20:]
     figure, axes = _figure(7, 1.2 + 0.26 * len(heaviest))
-    different = distinct(plan, baselines(plan))[:1]
+    different = distinct_baselines(plan, baselines(plan))[:1]
     y = range(len(heaviest))
     after = [rows[c].latency for c in heaviest]
     if different:

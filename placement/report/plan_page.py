@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from placement.evaluation.rules_of_thumb import naive_choices
+from placement.evaluation.rules_of_thumb import rules_of_thumb
 from placement.plan import Plan
 from placement.problem import describe
-from placement.report.baselines import baselines, distinct, latency_shares, named
+from placement.report.baselines import baseline_names, baselines, distinct_baselines, latency_shares
 from placement.report.charts.html_tables import Column, data_table, milliseconds, percent
 from placement.report.charts.markup import Child, Markup, tag
 from placement.report.charts.parts import facts, reasons, section
@@ -251,9 +251,9 @@ def _clients(plan: Plan) -> Markup:
     heaviest = sorted(range(len(rows)), key=lambda c: -rows[c].operations)[:_HEAVIEST]
     weight = [row.operations for row in rows]
     series = [Series("this plan", latency_shares([r.latency for r in rows], weight), "plan")]
-    different = distinct(plan, others)
+    different = distinct_baselines(plan, others)
     for role, other in zip(("naive", "average"), different, strict=False):
-        series.append(Series(named(other), latency_shares(other.per_client, weight), role))
+        series.append(Series(baseline_names(other), latency_shares(other.per_client, weight), role))
     picture = lines(
         series,
         caption="Share of the operations whose client is answered within a mean latency",
@@ -267,7 +267,7 @@ def _clients(plan: Plan) -> Markup:
                 rows[c].client,
                 (
                     *(
-                        (other.per_client[c], role, named(other))
+                        (other.per_client[c], role, baseline_names(other))
                         for role, other in zip(("naive", "average"), different, strict=False)
                     ),
                     (rows[c].latency, "plan", "this plan"),
@@ -290,7 +290,7 @@ def _clients(plan: Plan) -> Markup:
             Column("RTT to it, ms", True),
             Column("RTT to leader, ms", True),
             Column("Mean latency, ms", True),
-            *(Column(f"with {named(other)}, ms", True) for other in others),
+            *(Column(f"with {baseline_names(other)}, ms", True) for other in others),
         ],
         [
             [
@@ -327,7 +327,7 @@ def _leaders(plan: Plan) -> Markup:
         ],
         caption="Mean latency with each voter as leader, replicas and voters unchanged",
     )
-    naive = naive_choices(plan.problem, plan.configuration) if plan.configuration else ()
+    naive = rules_of_thumb(plan.problem, plan.configuration) if plan.configuration else ()
     table = data_table(
         "What a leader chosen by a rule of thumb would cost",
         [

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 FORMATS = ("png", "svg", "pdf")
-"""What pictures can be written as, by the end of the file's name."""
+"""Formats of pictures, by the end of the file's name."""
 
 _PROVEN, _KNOWN, _OTHER = ROLES["plan"], ROLES["client"], METHODS[7]
 _SERIES = METHODS

@@ -48,7 +48,7 @@ CONTRADICTION = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a file of results holds.
+    """Content of a file of results.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How wide the grid of bins must be, when nobody says so.
+"""Width of the grid of bins, when it is not given.
 
 A percentile of a sum of several round trips may lie far beyond every single one of them, and beyond
 the horizon of distributions with overflow nothing is known. So the horizon is what RTTs of a long

@@ -21,7 +21,7 @@ __all__ = [
     "PERCENTS",
     "TailAlternative",
     "by_leader",
-    "curve",
+    "percentile_curve",
     "percentile_of",
     "value_tables",
 ]
@@ -45,7 +45,7 @@ def percentile_of(problem: Problem) -> Percentile | None:
     return objective if isinstance(objective, Percentile) else None
 
 
-def curve(
+def percentile_curve(
     problem: Problem, configuration: Configuration, percents: Sequence[float] = PERCENTS
 ) -> tuple[tuple[float, float], ...]:
     """(percent, latency in ms) for several percentiles and the one that is minimised, rising.
@@ -79,7 +79,7 @@ def by_leader(problem: Problem, configuration: Configuration) -> tuple[TailAlter
 
 
 def value_tables(problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
-    """Return the tables of :func:`curve` and :func:`by_leader`."""
+    """Return the tables of :func:`percentile_curve` and :func:`by_leader`."""
     goal = percentile_of(problem)
     assert goal is not None
     word, beyond, decimals = f"p{goal.percent:g}", "beyond the horizon", goal.decimals
@@ -89,7 +89,10 @@ def value_tables(problem: Problem, configuration: Configuration) -> tuple[ValueT
         ValueTable(
             "Latency of all operations",
             (ValueColumn("percentile"), ValueColumn("ms", decimals, beyond)),
-            tuple((f"p{percent:g}", value) for percent, value in curve(problem, configuration)),
+            tuple(
+                (f"p{percent:g}", value)
+                for percent, value in percentile_curve(problem, configuration)
+            ),
         ),
         ValueTable(
             f"Leaders by {word}, replicas and voters unchanged",

@@ -21,10 +21,10 @@ from placement.plan import cheapest
 from placement.problem import Problem
 from placement.tail.objective import Percentile
 
-__all__ = ["Roles", "best_roles", "how_voters", "stochastically_ordered"]
+__all__ = ["RoleChoice", "best_roles", "describe_voter_search", "stochastically_ordered"]
 
 
-class Roles(NamedTuple):
+class RoleChoice(NamedTuple):
     """The best roles, and how the voters of the candidate leaders were found.
 
     Attributes
@@ -48,7 +48,7 @@ def stochastically_ordered(percentile: Percentile, leader: int, order: IntArray)
     return bool((np.diff(answered, axis=0) <= 1e-12).all())
 
 
-def best_roles(problem: Problem, replicas: list[int]) -> Roles:
+def best_roles(problem: Problem, replicas: list[int]) -> RoleChoice:
     """Best leader and voters among given replicas.
 
     Parameters
@@ -82,15 +82,15 @@ def best_roles(problem: Problem, replicas: list[int]) -> Roles:
             for chosen in itertools.combinations(order.tolist(), rules.voters)
             if leader in chosen
         )
-    return Roles(cheapest(problem, candidates), leaders, enumerated)
+    return RoleChoice(cheapest(problem, candidates), leaders, enumerated)
 
 
-def how_voters(leaders: int, enumerated: int) -> str:
+def describe_voter_search(leaders: int, enumerated: int) -> str:
     """Say how the voters of so many candidate leaders were found, in a sentence.
 
     Examples
     --------
-    >>> how_voters(5, 2)
+    >>> describe_voter_search(5, 2)
     'voters: closest first (Algorithm 2) for 3 of 5 leaders, every voter set for the other 2'
     """
     if not enumerated:

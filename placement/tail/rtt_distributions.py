@@ -205,7 +205,7 @@ class Distributions:
         width: float = 1.0,
         bins: int = 1000,
     ) -> Distributions:
-        """One family for all pairs, with the instance's RTTs as means.
+        """Return distributions of one family for all pairs, with the instance's RTTs as means.
 
         `variation` is the coefficient of variation, standard deviation over mean.
         """

@@ -114,7 +114,7 @@ def check_takes_something(method: Method, seed: int = 0) -> None:
 
 
 def check_refusals_have_reasons(method: Method, seed: int = 0) -> None:
-    """What a method refuses it refuses with a reason, as an UnsupportedError."""
+    """Check that a method refuses a problem with a reason, as an UnsupportedError."""
     for world in worlds(seed):
         reason = refusal(method, world.problem)
         if reason is None:

@@ -14,7 +14,7 @@ from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 from placement.model.instance import Instance, Prices
-from placement.plan import objective
+from placement.plan import objective_value
 from placement.problem import Problem
 
 __all__ = ["World", "every_configuration", "large_worlds", "optimum", "random_instance", "worlds"]
@@ -262,4 +262,6 @@ def every_configuration(problem: Problem) -> Iterator[Configuration]:
 
 def optimum(problem: Problem) -> float:
     """Least objective of all configurations, +∞ when there is none; for small problems only."""
-    return min((objective(problem, c) for c in every_configuration(problem)), default=math.inf)
+    return min(
+        (objective_value(problem, c) for c in every_configuration(problem)), default=math.inf
+    )

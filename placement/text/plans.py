@@ -252,7 +252,7 @@ def _leaders(plan: Plan) -> str:
 
 
 def _naive(plan: Plan) -> str:
-    from placement.evaluation.rules_of_thumb import naive_choices
+    from placement.evaluation.rules_of_thumb import rules_of_thumb
 
     assert plan.configuration is not None
     return table(
@@ -265,7 +265,7 @@ def _naive(plan: Plan) -> str:
                 "–" if math.isnan(row.overhead) else f"{row.overhead:.2f} %",
                 row.why,
             ]
-            for row in naive_choices(plan.problem, plan.configuration)
+            for row in rules_of_thumb(plan.problem, plan.configuration)
         ],
         right=(2, 3),
         indent="  ",

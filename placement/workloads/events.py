@@ -60,7 +60,7 @@ class Event(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FlashCrowd:
-    """One country all at once: a ramp of an interval or two, then an exponential decay.
+    """Event in one country: a ramp of an interval or two, then an exponential decay.
 
         factor(t) = 1 + (peak − 1)·(t − at)/ramp                     while at <= t < at + ramp
         factor(t) = 1 + (peak − 1)·2^(−(t − at − ramp)/half_life)    after that

@@ -72,7 +72,7 @@ _CLUSTER = AR1(0.7, 0.15)
 
 @dataclass(frozen=True, eq=False)
 class Database:
-    """One database and the law of its demand.
+    """Database and the law of its demand.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ USER_EXPONENT = 0.7
 
 @dataclass(frozen=True, eq=False)
 class Clients:
-    """What a workload must know of its client clusters.
+    """Data of the client clusters that a workload needs.
 
     Parameters
     ----------

@@ -31,14 +31,14 @@ from placement.workloads.noise import autoregress
 __all__ = ["Block", "Law", "generate"]
 
 Law = Literal["poisson", "negative-binomial", "expected"]
-"""How counts are drawn from rates; ``expected`` draws nothing and gives the means themselves."""
+"""Draw of counts from rates; ``expected`` draws nothing and gives the means themselves."""
 
 _WRITE = STANDARD_OPERATIONS.index(SINGLE_GROUP)
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some consecutive databases of a fleet with all their counts.
+    """Consecutive databases of a fleet with all their counts.
 
     Attributes
     ----------

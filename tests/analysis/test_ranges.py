@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import placement
-from placement.analysis.next_best_plans import runner_ups
+from placement.analysis.next_best_plans import next_best_plans
 from placement.analysis.sensitivity import demand_range, rtt_range, safe_rtt_range
 from placement.errors import InputError
-from placement.plan import objective
+from placement.plan import objective_value
 from placement.testing import random_instance
 
 
 def optimal_at(plan, problem, tolerance=1e-7):
     best = placement.solve(problem, method="exhaustive")
-    return objective(problem, plan.configuration) <= best.objective * (1 + tolerance)
+    return objective_value(problem, plan.configuration) <= best.objective * (1 + tolerance)
 
 
 def with_demand(plan, client, factor):
@@ -68,7 +68,7 @@ def test_rtt_ranges(kind):
     ended = 0
     for plan in plans():
         instance = plan.problem.instance
-        second = runner_ups(plan, 1)[0]
+        second = next_best_plans(plan, 1)[0]
         sources = instance.clients if kind == "client" else (plan.leader, *plan.replicas[:2])
         for source in list(sources)[:3]:
             site = plan.replicas[int(rng.integers(len(plan.replicas)))]

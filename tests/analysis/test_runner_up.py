@@ -6,8 +6,8 @@ import pytest
 
 import placement
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.analysis.next_best_plans import best_plans, runner_ups
-from placement.plan import objective
+from placement.analysis.next_best_plans import best_plans, next_best_plans
+from placement.plan import objective_value
 from placement.testing import every_configuration, random_instance, worlds
 
 
@@ -16,7 +16,7 @@ def ranked(problem):
     best = {}
     for c in every_configuration(problem):
         key = (c.leader, c.replicas)
-        best[key] = min(best.get(key, float("inf")), objective(problem, c))
+        best[key] = min(best.get(key, float("inf")), objective_value(problem, c))
     return sorted(best.values()), best
 
 
@@ -44,7 +44,7 @@ def test_all_plans_of_a_small_problem_and_no_more():
 def test_runner_ups_leave_out_the_best():
     problem = placement.Problem(random_instance(9), replicas=3, voters=3)
     plan = placement.solve(problem)
-    following = runner_ups(plan, 3)
+    following = next_best_plans(plan, 3)
     assert len(following) == 3
     assert all(p.objective >= plan.objective for p in following)
     assert all(p.problem is problem for p in following)

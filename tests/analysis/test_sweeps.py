@@ -15,7 +15,7 @@ from placement.analysis import sweep as sweeps
 from placement.errors import InputError
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration, configuration_cost
-from placement.plan import evaluate, objective
+from placement.plan import evaluate, objective_value
 from placement.testing import random_instance
 from tests.strategies import NESTED, problems
 
@@ -46,7 +46,7 @@ def everything(instance, sizes, voters):
                 for leader in chosen:
                     one = Configuration.of(leader, chosen, replicas)
                     if not violations(problem, one):
-                        yield configuration_cost(instance, one), objective(problem, one)
+                        yield configuration_cost(instance, one), objective_value(problem, one)
 
 
 def frontier(points):
@@ -354,7 +354,7 @@ def test_frontiers_of_generated_problems(problem):
                     configuration = Configuration.of(leader, chosen, replicas)
                     if not violations(one, configuration):
                         cost = configuration_cost(problem.instance, configuration)
-                        points.append((cost, objective(one, configuration)))
+                        points.append((cost, objective_value(one, configuration)))
     truth = frontier(points)
     table = placement.pareto(problem, replicas=range(sizes[0], sizes[1] + 1), method="exhaustive")
     assert table.attrs["complete"]

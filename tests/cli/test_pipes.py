@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.cli.broken_pipe import ignore_broken_pipe
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes of another kind")
 
@@ -69,9 +69,9 @@ def test_other_endings_go_through() -> None:
     def fail() -> int:
         raise ValueError("of the command")
 
-    assert until_the_reader_leaves(lambda: 2) == 2
+    assert ignore_broken_pipe(lambda: 2) == 2
     with pytest.raises(ValueError, match="of the command"):
-        until_the_reader_leaves(fail)
+        ignore_broken_pipe(fail)
 
 
 @pytest.mark.parametrize(("ending", "code"), [("return 2", 2), ("sys.exit(4)", 4)])

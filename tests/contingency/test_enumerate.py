@@ -13,7 +13,7 @@ from placement.errors import InputError
 from placement.feasibility.feasible_plans import reasons_infeasible
 from placement.methods import Options
 from placement.model.constraints import Diversity
-from placement.plan import cheapest, objective
+from placement.plan import cheapest, objective_value
 from placement.testing import every_configuration, random_instance
 
 OPTIONS = Options(settings={"limit": 10**6})
@@ -45,7 +45,7 @@ def brute_force(problem):
     best = cheapest(problem, every_configuration(problem))
     if best is None:
         return math.inf, math.inf
-    return objective(problem, best), problem.objective.tie_break(problem, best)
+    return objective_value(problem, best), problem.objective.tie_break(problem, best)
 
 
 def check(problem):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from placement.feasibility.feasible_plans import reasons_infeasible, violations
 from placement.methods import Options, load_method, run
-from placement.plan import objective
+from placement.plan import objective_value
 from placement.status import Status
 from tests.strategies import ALL, problems
 
@@ -26,7 +26,7 @@ def agrees(problem, options=COLD):
         return
     assert truth.status is Status.OPTIMAL
     assert not violations(problem, plan.configuration)
-    assert plan.objective == objective(problem, plan.configuration)
+    assert plan.objective == objective_value(problem, plan.configuration)
     assert plan.objective == pytest.approx(truth.objective, rel=1e-9, abs=1e-9)
     assert plan.bound <= truth.objective * (1 + 1e-12)
 

@@ -16,7 +16,7 @@ from placement.errors import SolverError
 from placement.feasibility.feasible_plans import find_feasible, violations
 from placement.methods import Options, load_method, run
 from placement.model.configuration import Configuration
-from placement.plan import objective
+from placement.plan import objective_value
 
 CP_SAT = load_method("cp-sat")
 
@@ -41,7 +41,7 @@ def is_honest(plan, problem, optimum=None):
     assert plan.bound <= plan.objective
     if plan.found:
         assert not violations(problem, plan.configuration)
-        assert plan.objective == objective(problem, plan.configuration)
+        assert plan.objective == objective_value(problem, plan.configuration)
     if optimum is not None:
         assert plan.bound <= optimum * (1 + 1e-9)
 
@@ -239,7 +239,7 @@ def test_the_start_may_be_worse_than_the_rest():
     bad = max(
         (Configuration.of(s, (s, *((s + 1) % 12, (s + 2) % 12)), [(s + i) % 12 for i in range(4)])
          for s in range(12)),
-        key=lambda c: objective(problem, c),
+        key=lambda c: objective_value(problem, c),
     )  # fmt: skip
     plan = run(CP_SAT, problem, Options(start=bad))
     assert plan.status is Status.OPTIMAL

@@ -17,7 +17,7 @@ from formulations.solvers.cpsat import CpSatResult, CpSatStatus
 from placement import Instance, Operation, Problem, Status
 from placement.methods import Options, load_method, run
 from placement.model.configuration import Configuration, configuration_cost
-from placement.plan import objective
+from placement.plan import objective_value
 from tests.strategies import problems
 
 WEAK = (Operation("weak", near=1),)
@@ -67,7 +67,7 @@ def test_the_stated_error_is_never_exceeded(problem):
                 for others in itertools.combinations(eligible, rules.voters - 1):
                     chosen = Configuration.of(leader, (leader, *others), replicas)
                     whole = whole_objective(problem, costs, integers, chosen)
-                    value = objective(problem, chosen)
+                    value = objective_value(problem, chosen)
                     assert abs(whole / integers.scale - value) <= integers.error
                     assert costs.floor <= value * (1 + 1e-12)
 
@@ -147,7 +147,9 @@ def test_money_is_part_of_the_objective():
     chosen = Configuration.of(1, (1,), (1,))
     assert configuration_cost(instance, chosen) == 1.0
     integers = to_integers(costs)
-    assert whole_objective(problem, costs, integers, chosen) == 1000 * objective(problem, chosen)
+    assert whole_objective(problem, costs, integers, chosen) == 1000 * objective_value(
+        problem, chosen
+    )
 
 
 def test_cutting_off_below_the_constant_needs_no_solver():

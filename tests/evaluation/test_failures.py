@@ -8,7 +8,7 @@ import pytest
 import placement
 from placement.evaluation.losses import failures, losses, score_after
 from placement.model.configuration import Configuration
-from placement.plan import objective
+from placement.plan import objective_value
 from placement.testing import every_configuration, random_instance, worlds
 
 
@@ -101,7 +101,7 @@ def test_invariants_on_every_kind_of_world():
             assert scores
             if chosen.leader not in loss.sites and not problem.demand.relay.any():
                 # Same leader, fewer voters and replicas: without relayed reads nothing improves.
-                normal = objective(problem, chosen) - (
+                normal = objective_value(problem, chosen) - (
                     problem.rules.cost_weight * plan_cost(problem, chosen)
                 )
                 assert scores[chosen.leader] >= normal * (1 - 1e-12)

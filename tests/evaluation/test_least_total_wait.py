@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from placement.evaluation.least_total_wait import least_total_wait
 from placement.evaluation.score import TIE
 from placement.model.constraints import GroupRule
-from placement.model.site_subsets import Choice
+from placement.model.site_subsets import SiteSubset
 
 
 def enumerated(waits, weights, quorum, choice):
@@ -60,7 +60,7 @@ def test_it_equals_enumeration(data, seed):
         groups = [GroupRule("voters", "level", labels, names, cap, fewest, "a rule")]
     pinned = {leader, *rng.choice(sites, int(rng.integers(0, 2)), replace=False).tolist()}
     order = sorted(range(sites), key=lambda s: (float(weights @ waits[:, s]), s))
-    choice = Choice(order, size, frozenset(pinned), groups)
+    choice = SiteSubset(order, size, frozenset(pinned), groups)
     best, expected = enumerated(waits, weights, quorum, choice)
     found = least_total_wait(waits, weights, quorum, choice)
     if expected is None:
@@ -77,5 +77,5 @@ def test_it_equals_enumeration(data, seed):
 
 def test_the_example_of_the_module():
     waits = np.array([[0.0, 1.0, 9.0], [0.0, 9.0, 1.0]])
-    choice = Choice((0, 1, 2), 2, frozenset({0}))
+    choice = SiteSubset((0, 1, 2), 2, frozenset({0}))
     assert least_total_wait(waits, np.ones(2), 2, choice) == (0, 1)

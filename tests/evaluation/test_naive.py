@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from placement.evaluation.rules_of_thumb import naive_choices
+from placement.evaluation.rules_of_thumb import rules_of_thumb
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.problem import Problem
@@ -34,7 +34,7 @@ def test_by_hand():
     counts[0, 2] = 10
     counts[0, 3], counts[2, 3] = 1, 4
     problem = world(counts)
-    writes, quorum, average = naive_choices(problem, Configuration(0, (0, 1, 2), (0, 1, 2)))
+    writes, quorum, average = rules_of_thumb(problem, Configuration(0, (0, 1, 2), (0, 1, 2)))
     assert writes.leader == "c"
     assert writes.mean_latency == pytest.approx(434 / 15)
     assert writes.overhead == pytest.approx(100 * (434 / 181 - 1))
@@ -47,7 +47,7 @@ def test_by_hand():
 def test_closest_to_writes_is_undefined_without_transactions():
     counts = np.zeros((3, 5))
     counts[:, 0] = 1
-    writes, _, _ = naive_choices(world(counts), Configuration(0, (0, 1, 2), (0, 1, 2)))
+    writes, _, _ = rules_of_thumb(world(counts), Configuration(0, (0, 1, 2), (0, 1, 2)))
     assert writes.leader is None
     assert math.isnan(writes.mean_latency)
     assert writes.why == "no transactions in the first interval"
@@ -57,7 +57,7 @@ def test_candidates_are_the_voters_that_may_lead():
     counts = np.zeros((3, 5))
     counts[2, 3] = 1
     problem = world(counts).replace(leaders=["a", "b"])
-    writes, quorum, average = naive_choices(problem, Configuration(1, (0, 1, 2), (0, 1, 2)))
+    writes, quorum, average = rules_of_thumb(problem, Configuration(1, (0, 1, 2), (0, 1, 2)))
     assert writes.leader == "b"  # c is closest, but may not lead
     assert quorum.leader == "a"
     # leader a: 30 + 10; leader b: 20 + 10
@@ -68,6 +68,6 @@ def test_configurations_that_break_the_problem_are_scored_too():
     counts = np.ones((3, 5))
     problem = world(counts).replace(voters=3, leaders=["c"])
     # Two voters, none of which may lead: still comparable, with their own majority.
-    rows = naive_choices(problem, Configuration(0, (0, 1), (0, 1)))
+    rows = rules_of_thumb(problem, Configuration(0, (0, 1), (0, 1)))
     assert [row.leader for row in rows] == ["a", "a", None]
     assert all(math.isfinite(row.mean_latency) for row in rows)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import placement
 from placement import Configuration, Problem
-from placement.plan import objective, objectives
+from placement.plan import objective_value, objective_values
 from tests.strategies import ALL, problems
 
 
@@ -20,8 +20,8 @@ def test_many_values_are_those_of_each(problem: Problem, data: st.DataObject) ->
         replicas = data.draw(st.lists(st.sampled_from(sites), min_size=1, unique=True))
         voters = replicas[: data.draw(st.integers(1, len(replicas)))]
         chosen.append(Configuration.of(data.draw(st.sampled_from(voters)), voters, replicas))
-    together = objectives(problem, chosen)
-    assert together.tolist() == [objective(problem, one) for one in chosen]
+    together = objective_values(problem, chosen)
+    assert together.tolist() == [objective_value(problem, one) for one in chosen]
 
 
 def test_other_objectives_value_each() -> None:
@@ -33,7 +33,7 @@ def test_other_objectives_value_each() -> None:
         objective=placement.Contingency(),
     )
     chosen = [Configuration.of(0, (0, 1, 2), (0, 1, 2)), Configuration.of(4, (4, 9, 7), (4, 7, 9))]
-    values = objectives(problem, chosen)
-    assert values.tolist() == [objective(problem, one) for one in chosen]
+    values = objective_values(problem, chosen)
+    assert values.tolist() == [objective_value(problem, one) for one in chosen]
     plain = Problem(problem.instance, replicas=3, voters=3)
-    assert values[0] > objective(plain, chosen[0])  # the mean latency would be another value
+    assert values[0] > objective_value(plain, chosen[0])  # the mean latency would be another value

@@ -14,9 +14,9 @@ from placement.evaluation.score import TIE
 from placement.evaluation.voter_choice import (
     best_voters,
     best_voters_of_each,
+    by_answer_time,
     greedy_voters,
     greedy_waits,
-    in_order_of_answer,
 )
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
@@ -64,7 +64,7 @@ def check_best_voters(problem: Problem, replicas: tuple[int, ...]) -> None:
         waits = [total_wait(demand, leader, voters, rules.quorum) for voters in admitted]
         mine = total_wait(demand, leader, found, rules.quorum)
         assert mine <= min(waits) * (1 + TIE)
-        assert found == in_order_of_answer(demand, leader, found)
+        assert found == by_answer_time(demand, leader, found)
         if demand.scenarios == 1:
             # Of those with this wait the closest: lowest ranks in the leader's order of sites.
             row = demand.site_rtt[0, leader].tolist()

@@ -13,7 +13,7 @@ from formulations.exact.branch_and_bound import search
 from formulations.exact.no_plan_proof import no_plan
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.errors import SolverError
-from placement.proof.no_plan_check import prove_no_plan
+from placement.proof.no_plan_check import check_no_plan
 from placement.status import Status, Termination
 from tests.exact.test_engine import each_kernel
 from tests.exact.worlds import brute_force, random_core
@@ -28,7 +28,7 @@ def test_equals_enumeration():
         if found is not None:
             infeasible += 1
             names = tuple(map(str, range(core.sites)))
-            leaders, _ = prove_no_plan(core.rules, names, found.to_json())
+            leaders, _ = check_no_plan(core.rules, names, found.to_json())
             assert leaders == core.rules.may_lead.sum()
     assert infeasible > 70
 
@@ -64,7 +64,7 @@ def test_voters_that_only_exchanges_find(size, columns):
     found = no_plan(rules)
     assert found is not None
     names = tuple(map(str, range(size * columns)))
-    assert prove_no_plan(rules, names, found.to_json())[0] == may_vote.sum()
+    assert check_no_plan(rules, names, found.to_json())[0] == may_vote.sum()
 
 
 @each_kernel

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from formulations.enumeration.exhaustive import count_sets
 from placement import Configuration, Diversity, Instance, LimitError, Problem, Status, solve
 from placement.feasibility.feasible_plans import (
-    complete,
+    complete_configuration,
     find_feasible,
     reasons_infeasible,
     violations,
 )
-from placement.model.site_subsets import Choice, subsets
+from placement.model.site_subsets import SiteSubset, subsets
 from tests import reference
 from tests.evaluation.test_score import configurations
 from tests.strategies import ALL, Kind, problems
@@ -33,7 +33,7 @@ def check_complete(problem: Problem, prefer: list[int]) -> None:
                 for chief, _, replicas in admitted
                 if chief == leader and size in (None, len(replicas))
             ]
-            found = complete(problem, leader, prefer, size)
+            found = complete_configuration(problem, leader, prefer, size)
             assert (found is not None) == bool(exists)
             if found is None:
                 continue
@@ -180,13 +180,13 @@ def test_completion_takes_what_is_preferred(data: st.DataObject, sites: int) -> 
     problem = Problem(instance, replicas=size, voters=data.draw(st.integers(1, size)))
     prefer = data.draw(st.permutations(range(sites)))
     leader = data.draw(st.integers(0, sites - 1))
-    found = complete(problem, leader, prefer)
+    found = complete_configuration(problem, leader, prefer)
     others = [s for s in prefer if s != leader][: size - 1]
     assert found is not None
     assert set(found.replicas) == {leader, *others}
 
 
-def brute_force(choice: Choice) -> Iterator[tuple[int, ...]]:
+def brute_force(choice: SiteSubset) -> Iterator[tuple[int, ...]]:
     """All sets that a choice admits, by positions in its order."""
     first, wanted = choice.near
     for chosen in itertools.combinations(choice.order, choice.size):
@@ -216,7 +216,7 @@ def test_every_subset_once_and_in_order(data: st.DataObject, problem: Problem) -
     budget = float(data.draw(st.integers(0, 20)))
     for cost, limit in ((None, np.inf), (costs, budget)):
         groups = problem.rules.groups if size else ()
-        choice = Choice(order, size, frozenset(pinned), groups, near, cost, limit)
+        choice = SiteSubset(order, size, frozenset(pinned), groups, near, cost, limit)
         expected = list(brute_force(choice)) if pinned <= set(order) else []
         assert list(subsets(choice)) == expected
 
@@ -224,4 +224,4 @@ def test_every_subset_once_and_in_order(data: st.DataObject, problem: Problem) -
 def test_a_hopeless_search_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("placement.model.site_subsets.NODE_LIMIT", 10)
     with pytest.raises(LimitError, match="more than 10 nodes"):
-        list(subsets(Choice(range(10), 5)))
+        list(subsets(SiteSubset(range(10), 5)))

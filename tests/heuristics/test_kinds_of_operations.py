@@ -8,7 +8,7 @@ import pytest
 import placement
 from heuristics.closest_to_writes import greatest_writer
 from placement.errors import InputError
-from placement.evaluation.rules_of_thumb import naive_choices
+from placement.evaluation.rules_of_thumb import rules_of_thumb
 from placement.io.embedded_instance import instance_document, instance_from_document
 from placement.io.instance_folder import load_instance, save_instance
 from placement.model.operations import STANDARD_OPERATIONS, Operation
@@ -43,7 +43,7 @@ def test_a_linearizable_read_is_no_write():
     for method in ("most-writes", "closest-to-writes"):
         assert placement.solve(problem, method).leader == "b"
     plan = placement.solve(problem, "exhaustive")
-    (rule,) = [c for c in naive_choices(problem, plan.configuration)
+    (rule,) = [c for c in rules_of_thumb(problem, plan.configuration)
                if c.strategy == "closest-to-writes"]  # fmt: skip
     assert rule.leader == "b"
     # said to be a write, it decides

@@ -11,7 +11,7 @@ from hypothesis import given
 from heuristics import best_of, kq, qk
 from placement import Instance, Problem, Status
 from placement.methods import Options, run
-from placement.plan import objective
+from placement.plan import objective_value
 from placement.testing import random_instance
 from tests.heuristics import paper
 from tests.strategies import ALL, problems
@@ -105,7 +105,7 @@ def test_ctrl_c_gives_the_best_leader_so_far() -> None:
     assert best.configuration is not None
     first = run(kq.METHOD, problem, Options()).configuration
     assert first is not None
-    assert best.objective <= objective(problem, first)
+    assert best.objective <= objective_value(problem, first)
 
 
 def test_time_limit_stops_between_leaders() -> None:

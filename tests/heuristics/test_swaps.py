@@ -18,7 +18,7 @@ from heuristics.objective_terms import objective_terms
 from placement import Configuration, Diversity, Problem
 from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import violations
-from placement.plan import objective
+from placement.plan import objective_value
 from placement.testing import random_instance
 from tests import reference
 from tests.heuristics.test_rules import HARD
@@ -33,7 +33,9 @@ def true_value(problem: Problem, leader: int, replicas: list[int]) -> float:
     if voters is None:
         return math.inf
     configuration = Configuration.of(leader, voters, replicas)
-    return math.inf if violations(problem, configuration) else objective(problem, configuration)
+    return (
+        math.inf if violations(problem, configuration) else objective_value(problem, configuration)
+    )
 
 
 @st.composite

@@ -31,7 +31,7 @@ from placement.io import load_plan, save_instance, save_plan
 from placement.io.formats.document import Document
 from placement.io.plan_file import Reference, plan_document
 from placement.io.recomputed_fields import check_recomputed
-from placement.plan import evaluate, objective
+from placement.plan import evaluate, objective_value
 from placement.proof.leader_proof import CertificateError
 from placement.report import write_report
 from tests.io.plans import plans
@@ -74,7 +74,7 @@ def test_any_plan_comes_back(problem: Problem, slack: float, data: st.DataObject
     if configuration is None:
         plan = Plan.infeasible(problem, method="proof", reasons=("none", "at all"), seconds=0.5)
     else:
-        value = objective(problem, configuration)
+        value = objective_value(problem, configuration)
         plan = Plan.of(
             problem,
             configuration,
@@ -95,7 +95,7 @@ def test_any_plan_comes_back(problem: Problem, slack: float, data: st.DataObject
 
 def _plan(**constraints: Any) -> Plan:
     problem = Problem(small(), **{"replicas": 3, "voters": 3, **constraints})
-    value = objective(problem, Configuration.of(0, (0, 1, 2), (0, 1, 2)))
+    value = objective_value(problem, Configuration.of(0, (0, 1, 2), (0, 1, 2)))
     return Plan.of(
         problem, Configuration.of(0, (0, 2, 1), (0, 1, 2)), method="m", bound=0.9 * value
     )

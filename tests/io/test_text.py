@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from placement import Diversity, Instance, Plan, Prices, Problem, Termination
 from placement.feasibility.feasible_plans import find_feasible
 from placement.model.configuration import Configuration
-from placement.plan import evaluate, objective
+from placement.plan import evaluate, objective_value
 from placement.text import WIDTH, clip, display_width, escape, instance_text, plan_text, table, wrap
 from tests.io.worlds import ANY_UNITS, awkward, small
 from tests.strategies import problems
@@ -127,7 +127,7 @@ def _plan(**constraints: object) -> Plan:
     arguments: dict[str, object] = {"replicas": 3, "voters": 2, **constraints}
     problem = Problem(small(), **arguments)  # type: ignore[arg-type]  # checked by the problem
     configuration = Configuration.of(1, (1, 0), (0, 1, 2))
-    value = objective(problem, configuration)
+    value = objective_value(problem, configuration)
     return Plan.of(
         problem,
         configuration,
@@ -195,7 +195,7 @@ def test_every_status_is_said_in_words() -> None:
     assert "nothing found, and nothing proven" in str(Plan.of(problem, None, method="m"))
     assert "optimal, proven" in str(
         Plan.of(problem, Configuration.of(0, (0, 2), (0, 2)), method="m", bound=1e-30).replace(
-            bound=objective(problem, Configuration.of(0, (0, 2), (0, 2))),
+            bound=objective_value(problem, Configuration.of(0, (0, 2), (0, 2))),
             status=_plan().status.OPTIMAL,
         )
     )

@@ -32,7 +32,7 @@ from placement import (
 )
 from placement.errors import LimitError
 from placement.feasibility.feasible_plans import find_feasible, reasons_infeasible, violations
-from placement.plan import objective
+from placement.plan import objective_value
 from tests.milp.worlds import sphere, with_prices
 from tests.strategies import problems
 
@@ -70,7 +70,7 @@ def test_a_bad_start_hides_no_pruning_error(problem):
     rng = np.random.default_rng(0)
     size = len(problem.instance.sites)
     tries = [find_feasible(problem, rng.permutation(size).tolist()) for _ in range(5)]
-    worst = max(tries, key=lambda c: objective(problem, c))
+    worst = max(tries, key=lambda c: objective_value(problem, c))
     plan = solve(problem, "milp", start=worst)
     assert plan.status is Status.OPTIMAL
     assert math.isclose(plan.objective, truth.objective, rel_tol=1e-9)

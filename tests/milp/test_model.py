@@ -14,7 +14,7 @@ from formulations.milp.recipes import Nearest, Recipe
 from formulations.milp.reduce_program import leader_bounds, reduce_terms, static_bound
 from placement import Configuration, Instance, Operation, Problem, solve
 from placement.feasibility.feasible_plans import reasons_infeasible, violations
-from placement.plan import objective
+from placement.plan import objective_value
 from tests.milp.worlds import sphere
 from tests.strategies import problems
 
@@ -56,7 +56,10 @@ def test_rows_hold_exactly_for_feasible_configurations(problem, recipe):
             assert not set(milp.variables.y) & set(configuration.voters) - {configuration.leader}
         assert program.violation(x) < 1e-9
         assert math.isclose(
-            program.objective(x), objective(problem, configuration), rel_tol=1e-12, abs_tol=1e-9
+            program.objective(x),
+            objective_value(problem, configuration),
+            rel_tol=1e-12,
+            abs_tol=1e-9,
         )
         back = milp.configuration(program, x)
         assert back.leader == configuration.leader
@@ -74,12 +77,15 @@ def test_reductions_keep_everything_within_the_cutoff(problem, recipe, inflation
     milp = build(reduce_terms(program_data(problem), cutoff), recipe.rows)
     program = milp.program()
     for configuration in configurations(problem):
-        if violations(problem, configuration) or objective(problem, configuration) > cutoff:
+        if violations(problem, configuration) or objective_value(problem, configuration) > cutoff:
             continue
         x = milp.values(program, configuration)
         assert program.violation(x) < 1e-9
         assert math.isclose(
-            program.objective(x), objective(problem, configuration), rel_tol=1e-12, abs_tol=1e-9
+            program.objective(x),
+            objective_value(problem, configuration),
+            rel_tol=1e-12,
+            abs_tol=1e-9,
         )
 
 

@@ -24,7 +24,7 @@ from formulations.milp.recipes import Recipe
 from formulations.quorumstore.enumeration import enumeration
 from formulations.solvers import safe_bounds
 from placement import Configuration, Plan, Problem, Status, solve
-from placement.analysis.compare_methods import Entry, best_bound
+from placement.analysis.compare_methods import MethodRun, best_bound
 from placement.errors import SolverError
 from placement.proof.certificate_check import CertificateError, check_certificate
 from placement.quorumstore import QuorumPlan, StoreRules
@@ -100,7 +100,10 @@ def test_a_quorum_plan() -> None:
 def test_the_comparison_of_methods_passes_over_it() -> None:
     plan = Plan.of(_problem(), _configuration(), method="m", bound=1.0)
     wrong = plan.replace(bound=math.nan)
-    entries = [Entry("a", wrong, "feasible", "", 0.0), Entry("b", plan, "feasible", "", 0.0)]
+    entries = [
+        MethodRun("a", wrong, "feasible", "", 0.0),
+        MethodRun("b", plan, "feasible", "", 0.0),
+    ]
     assert best_bound(entries) == 1.0
     assert best_bound(entries[:1]) == -math.inf
 

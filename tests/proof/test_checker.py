@@ -13,7 +13,7 @@ import placement
 from placement.errors import LimitError
 from placement.methods import Options, load_method, run
 from placement.model.configuration import Configuration
-from placement.plan import objective
+from placement.plan import objective_value
 from placement.proof.certificate_check import WORK, CertificateError, check_certificate
 from placement.status import Status
 from placement.testing import every_configuration, optimum, random_instance, worlds
@@ -95,7 +95,7 @@ def test_a_certificate_of_another_instance():
 def test_a_worse_plan():
     plan = solve(plain())
     for worse in every_configuration(plan.problem):
-        if objective(plan.problem, worse) <= plan.objective * (1 + 1e-9):
+        if objective_value(plan.problem, worse) <= plan.objective * (1 + 1e-9):
             continue
         swapped = plan.replace(configuration=worse)
         with pytest.raises(CertificateError, match="another configuration"):
@@ -105,11 +105,11 @@ def test_a_worse_plan():
             leader=worse.leader,
             voters=list(worse.voters),
             replicas=list(worse.replicas),
-            score=objective(plan.problem, worse),
+            score=objective_value(plan.problem, worse),
         )
         with pytest.raises(CertificateError, match=r"optimal|bound"):
             check_certificate(edited)
-        raised = with_certificate(edited, bound=objective(plan.problem, worse))
+        raised = with_certificate(edited, bound=objective_value(plan.problem, worse))
         with pytest.raises(CertificateError):
             check_certificate(raised)
 

@@ -18,7 +18,7 @@ from placement.io import load_plan, save_plan
 from placement.methods import Options, load_method, run
 from placement.plan import Plan
 from placement.proof.certificate_check import CertificateError, check_certificate
-from placement.proof.no_plan_check import FORMAT, prove_no_plan
+from placement.proof.no_plan_check import FORMAT, check_no_plan
 from placement.status import Status, Termination
 from placement.testing import every_configuration, random_instance, worlds
 from tests.exact.worlds import random_core
@@ -129,7 +129,7 @@ def led(core):
 
 def proves(rules, names, proofs):
     try:
-        prove_no_plan(rules, names, {"format": FORMAT, "proofs": proofs})
+        check_no_plan(rules, names, {"format": FORMAT, "proofs": proofs})
     except CertificateError:
         return False
     return True

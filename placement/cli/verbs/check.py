@@ -13,7 +13,7 @@ from placement.errors import InputError
 
 if TYPE_CHECKING:
     from placement.plan import Plan
-    from placement.proof.certificate_check import Checked
+    from placement.proof.certificate_check import CheckResult
 
 __all__ = ["add_parser", "run"]
 
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     return exits.FOUND
 
 
-def _none(plan: Plan, checked: Checked, args: argparse.Namespace) -> int:
+def _none(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> int:
     """Say that there is no plan, and what was counted."""
     if args.json:
         print_json({"proved": True, "status": plan.status.value, "leaders": checked.leaders})

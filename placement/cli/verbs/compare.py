@@ -14,7 +14,7 @@ from placement.cli.options import (
     instance_from,
     problem_from,
 )
-from placement.cli.percentile_options import add_percentile, with_percentile
+from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.progress_line import progress_of
 from placement.cli.table_output import (
     add_table_output,
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_table_targets(args)
     settings = _settings(args)
-    problem = with_percentile(problem_from(args, instance_from(args)), args)
+    problem = apply_percentile(problem_from(args, instance_from(args)), args)
     names = None
     if args.methods:
         names = [part.strip() for text in args.methods for part in text.split(",") if part.strip()]

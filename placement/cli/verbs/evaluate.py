@@ -13,7 +13,7 @@ from placement.cli.options import (
     names,
     problem_from,
 )
-from placement.cli.percentile_options import add_percentile, with_percentile
+from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import check_target, show_plan
 
 __all__ = ["add_parser", "run"]
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     check_target(args)
     instance = instance_from(args)
     known = instance.sites
-    problem = with_percentile(problem_from(args, instance, configuration=True), args)
+    problem = apply_percentile(problem_from(args, instance, configuration=True), args)
     replicas, voters = names(args.replicas, known), names(args.voters, known)
     plan = evaluate(problem, leader=args.leader, voters=voters, replicas=replicas)
     return show_plan(plan, args)

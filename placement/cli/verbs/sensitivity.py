@@ -12,7 +12,7 @@ from placement.cli.plan_output import print_json
 from placement.errors import InputError
 
 if TYPE_CHECKING:
-    from placement.analysis.sensitivity import Range
+    from placement.analysis.sensitivity import StableRange
     from placement.plan import Plan
 
 __all__ = ["add_parser", "run"]
@@ -54,7 +54,7 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print runners-up and ranges."""
-    from placement.analysis.next_best_plans import runner_ups
+    from placement.analysis.next_best_plans import next_best_plans
     from placement.analysis.sensitivity import demand_range
     from placement.io.plan_file import load_plan
 
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     heaviest = sorted(plan.per_client, key=lambda row: -row.operations)[: args.clients]
     clients = [row.client for row in heaviest if row.operations > 0]
     demand = [demand_range(plan, client) for client in clients]
-    following = runner_ups(plan, max(1, args.runner_ups))
+    following = next_best_plans(plan, max(1, args.runner_ups))
     ranges = _rtt_ranges(plan, following[0] if following else None, clients, exact=args.exact)
     shown = following[: args.runner_ups]
     if args.json:
@@ -82,7 +82,9 @@ def run(args: argparse.Namespace) -> int:
     return exits.FOUND
 
 
-def _rtt_ranges(plan: Plan, second: Plan | None, clients: list[str], *, exact: bool) -> list[Range]:
+def _rtt_ranges(
+    plan: Plan, second: Plan | None, clients: list[str], *, exact: bool
+) -> list[StableRange]:
     """Ranges of the RTTs between heavy clients and their replicas, and from leader to quorum."""
     from placement.analysis.sensitivity import Waiting, rtt_range, safe_rtt_range
 
@@ -108,7 +110,7 @@ def _row(plan: Plan, other: Plan) -> dict[str, object]:
     }
 
 
-def _range(found: Range) -> dict[str, object]:
+def _range(found: StableRange) -> dict[str, object]:
     return {
         "what": found.what,
         "value": found.value,
@@ -123,8 +125,8 @@ def _range(found: Range) -> dict[str, object]:
 def _text(
     plan: Plan,
     following: tuple[Plan, ...],
-    demand: list[Range],
-    ranges: list[Range],
+    demand: list[StableRange],
+    ranges: list[StableRange],
     *,
     exact: bool,
 ) -> str:
@@ -136,7 +138,7 @@ def _text(
         new = [f"+{name}" for name in other.replicas if name not in plan.replicas]
         return ", ".join([*gone, *new]) or "same replicas"
 
-    def limits(rows: list[Range], digits: int) -> list[list[str]]:
+    def limits(rows: list[StableRange], digits: int) -> list[list[str]]:
         return [
             [
                 r.what,

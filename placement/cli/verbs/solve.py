@@ -14,7 +14,7 @@ from placement.cli.options import (
     problem_from,
     settings_from,
 )
-from placement.cli.percentile_options import add_percentile, with_percentile
+from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import check_target, show_plan
 from placement.cli.progress_line import progress_of
 
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     from placement.methods import solve
 
     check_target(args)
-    problem = with_percentile(problem_from(args, instance_from(args)), args)
+    problem = apply_percentile(problem_from(args, instance_from(args)), args)
     with progress_of(args, problem) as progress:
         plan = solve(
             problem,

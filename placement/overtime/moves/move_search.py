@@ -38,7 +38,7 @@ from placement.feasibility.neighbours import neighbours
 from placement.model.configuration import Configuration
 from placement.model.instance import Prices
 from placement.overtime.moves.move_prices import MovePrices, changes
-from placement.plan import Plan, objective
+from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import Status, status_of
 
@@ -212,7 +212,7 @@ class _Search:
         price = self.prices.of(changes(self.current, configuration))
         if math.isinf(price):
             return math.inf
-        mean = objective(self.problem, configuration) / self.problem.demand.operations
+        mean = objective_value(self.problem, configuration) / self.problem.demand.operations
         return mean + price * self.weight
 
     def take(self, configuration: Configuration) -> float:

@@ -30,7 +30,7 @@ from placement.overtime.moves.move_prices import changes
 from placement.overtime.moves.move_search import best_move
 from placement.overtime.moves.move_steps import step_document, steps_between
 from placement.overtime.watch.watch_settings import WatchSettings
-from placement.plan import Plan, objective
+from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import Status, Termination
 
@@ -271,7 +271,7 @@ def _found(plan: Plan) -> Configuration:
 def _candidate(
     kind: str, problem: Problem, configuration: Configuration, price: float, note: str
 ) -> Candidate:
-    mean = objective(problem, configuration) / problem.demand.operations
+    mean = objective_value(problem, configuration) / problem.demand.operations
     return Candidate(kind, configuration, mean, price, str(note))
 
 

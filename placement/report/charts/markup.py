@@ -24,7 +24,7 @@ class Markup(str):
 
 
 Child: TypeAlias = "str | float | Iterable[Child] | None"
-"""What an element may hold: markup, text, numbers, nothing, or several of these."""
+"""Content of an element: markup, text, numbers, nothing, or several of these."""
 
 _VOID = frozenset(("br", "circle", "col", "hr", "input", "line", "meta", "path", "rect", "polygon"))
 

@@ -18,7 +18,7 @@ __all__ = ["Bar", "Dots", "Series", "bars", "dots", "lines", "ticks"]
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: what, how much, the number as text, and the role that colours it."""
+    """Bar of a chart: label, value, the value as text, and the role that colours it."""
 
     label: str
     value: float
@@ -28,7 +28,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """One row of dots on a common axis: what, and (value, role, name of the series)."""
+    """Row of dots on a common axis: label, and (value, role, name of the series)."""
 
     label: str
     points: tuple[tuple[float, str, str], ...]
@@ -36,7 +36,7 @@ class Dots:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line: its name and its (x, y) points in order of x."""
+    """Line of a chart: its name and its (x, y) points in order of x."""
 
     name: str
     points: tuple[tuple[float, float], ...]

@@ -1,4 +1,4 @@
-"""What the map shows and where, before anybody draws it.
+"""Content and layout of the map, before it is drawn.
 
 Sites with coordinates are projected; when no site has any, places come from the RTTs themselves and
 no land is drawn. The replicas are numbered, the leader first, then the other voters in the order

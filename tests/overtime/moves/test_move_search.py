@@ -13,7 +13,7 @@ from placement import Configuration, Instance, Options, Plan, Prices, Problem
 from placement.methods import load_method, run
 from placement.overtime.moves import MovePrices, changes
 from placement.overtime.moves.move_search import best_move
-from placement.plan import objective
+from placement.plan import objective_value
 from placement.status import Status
 
 PRICES = (0.0, 0.5, 3.0, 20.0, math.inf)
@@ -86,7 +86,7 @@ def test_no_configuration_is_cheaper(method: str, count: int) -> None:
         worth = {}
         for one in every:
             price = prices.of(changes(current, one))
-            mean = objective(problem, one) / problem.demand.operations
+            mean = objective_value(problem, one) / problem.demand.operations
             worth[one] = math.inf if math.isinf(price) else mean + price / horizon
         least = min(worth.values())
         found = best_move(problem, current, prices, horizon, lambda p: answer(method, p))
@@ -135,7 +135,7 @@ def test_a_bound_on_the_mean_saves_the_search() -> None:
     """Where the cheapest change costs more than any gain there can be, nothing is searched."""
     problem = drawn(2)
     every = list(configurations(problem))
-    means = [objective(problem, one) / problem.demand.operations for one in every]
+    means = [objective_value(problem, one) / problem.demand.operations for one in every]
     current, floor = every[int(np.argmax(means))], min(means)
 
     def never(part: Problem) -> Plan:

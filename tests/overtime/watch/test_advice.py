@@ -18,7 +18,7 @@ from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, MovePrices, changes
 from placement.overtime.watch.recommend import advise, initial_state
 from placement.overtime.watch.state_store import read_log
-from placement.plan import objective
+from placement.plan import objective_value
 from tests.overtime.watch.worlds import Run, csv_text, demand, drop, reference, settings, world
 
 
@@ -41,10 +41,10 @@ def test_recommendations_hold_up_to_the_evaluator() -> None:
         weights = decay ** np.arange(-i, 1.0)
         rates = np.tensordot(weights, counts[: i + 1], 1) / weights.sum()
         now = problem.replace(instance=instance.replace(counts=rates, intervals=()))
-        mean = {c: objective(now, c) / rates.sum() for c in every}
+        mean = {c: objective_value(now, c) / rates.sum() for c in every}
         assert advice.document["operations"] == pytest.approx(rates.sum())
         for each in advice.candidates:
-            value = objective(now, each.configuration) / rates.sum()
+            value = objective_value(now, each.configuration) / rates.sum()
             assert each.mean == pytest.approx(value, rel=1e-12)
         least = min(mean.values())
         assert min(each.mean for each in advice.candidates) == pytest.approx(least, rel=1e-12)
@@ -54,7 +54,7 @@ def test_recommendations_hold_up_to_the_evaluator() -> None:
         held = [c for c in every if c.replicas == before.replicas]
         same = [c for c in held if set(c.voters) == set(before.voters)]
         for kind, among in (("leader", same), ("roles", held), ("replicas", every)):
-            best = min(objective(now, c) / rates.sum() for c in among)
+            best = min(objective_value(now, c) / rates.sum() for c in among)
             shown = [each.mean for each in advice.candidates if each.kind in ("keep", kind)]
             wider = [each.mean for each in advice.candidates]
             assert min(wider if kind == "replicas" else [*shown, *wider]) <= best * (1 + 1e-12)
