@@ -1,4 +1,4 @@
-"""The structure of the packages: arrows go one way, no circles, no crowded folders.
+"""The structure of the packages: arrows go one way, no circles, no crowded folders, no name twice.
 
 A module imports only from packages of its own rank or below. Imports inside functions count, those
 under ``if TYPE_CHECKING`` do not.
@@ -7,7 +7,7 @@ under ``if TYPE_CHECKING`` do not.
 from __future__ import annotations
 
 import ast
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -185,3 +185,14 @@ def test_no_folder_is_crowded() -> None:
         if path.suffix in suffixes
     )
     assert not {str(f): n for f, n in folders.items() if n > MOST_FILES and f.name != "tests"}
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    """Classes of the three packages at the top of a module; a benchmark is a program of its own."""
+    homes: dict[str, list[str]] = defaultdict(list)
+    for name, path in MODULES.items():
+        if not name.startswith("benchmarks"):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef):
+                    homes[node.name].append(name)
+    assert not {name: modules for name, modules in homes.items() if len(modules) > 1}

@@ -64,7 +64,7 @@ def least_total_wait(
     One search for the value, and at most one more for each candidate to find the first of several
     optima. Exponential in |U| at worst; a few nodes where the scenarios resemble each other.
     """
-    search = _Search(waits, weights, quorum, choice)
+    search = _VoterSubsetSearch(waits, weights, quorum, choice)
     chosen = search.complete(frozenset(choice.pinned), frozenset())
     if chosen is None:
         return None
@@ -81,7 +81,7 @@ def least_total_wait(
     return search.complete(fixed, excluded)
 
 
-class _Search:
+class _VoterSubsetSearch:
     """Branch and bound over (chosen, excluded) sites, for one leader."""
 
     def __init__(

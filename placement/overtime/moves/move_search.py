@@ -121,7 +121,7 @@ def best_move(
     :func:`placement.feasibility.neighbours.neighbours` follows. Ties: single changes that cost
     nothing are taken back one by one, which need not reach the nearest of all.
     """
-    search = _Search(problem, current, prices, horizon, answer)
+    search = _MoveSearch(problem, current, prices, horizon, answer)
     for one in (current, *known):
         if not violations(problem, one):
             search.take(one)
@@ -168,7 +168,7 @@ class _Part:
 
 
 @dataclass
-class _Search:
+class _MoveSearch:
     """Best-first branch and bound over parts."""
 
     problem: Problem
