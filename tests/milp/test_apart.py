@@ -52,7 +52,7 @@ def test_bounds_hold_at_every_report(problem):
         ends.append((report.bound, report.incumbent))
 
 
-@pytest.mark.parametrize(("stage", "patience"), [("relax", 3), ("go", 1)])
+@pytest.mark.parametrize(("stage", "patience"), [("relax", 3), ("run_rounds", 1)])
 def test_interrupted_between_leaders(monkeypatch, stage, patience):
     """Ctrl-C between leaders: what was proved stays, the bound is that of all leaders."""
     problem = Problem(sphere(10, seed=1, mix=RELAYED), replicas=4, voters=3)

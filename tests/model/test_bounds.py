@@ -139,7 +139,7 @@ def test_a_set_whose_score_is_no_number_is_not_passed_over() -> None:
     block = next(iter(replica_sets(evaluator, problem.rules.may_hold, problem.rules.must_hold, 3)))
     search = exhaustive._ExhaustiveSearch(problem)
     with pytest.raises(SolverError, match="not a number"):
-        search.look_at(Scores(), block)  # type: ignore[arg-type]
+        search.evaluate_sets(Scores(), block)  # type: ignore[arg-type]
 
 
 def test_safe_bounds_that_are_no_numbers_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,7 @@ def interval_key(label: str) -> IntervalKey:
     Examples
     --------
     >>> interval_key("7"), interval_key("1970-01-01T01:00+01:00")
-    (Key(kind='number', value=7), Key(kind='time', value=0))
+    (IntervalKey(kind='number', value=7), IntervalKey(kind='time', value=0))
     """
     text = label.strip()
     if _WHOLE.fullmatch(text):
