@@ -196,7 +196,7 @@ def test_the_program_is_not_built_on_after_the_limit(monkeypatch):
         raise AssertionError("HiGHS was called after the limit")
 
     monkeypatch.setattr(loss_program, "_copy", slow)
-    monkeypatch.setattr(contingency_milp, "run", solved)
+    monkeypatch.setattr(contingency_milp, "run_highs", solved)
     monkeypatch.setattr(time, "perf_counter", lambda: began + ahead[0])
     problem = placement.Problem(random_instance(2), replicas=4, voters=3, objective=Contingency())
     plan = answer("milp", problem, time_limit=100.0)

@@ -242,8 +242,8 @@ def test_the_limit_is_kept_while_a_program_is_built(monkeypatch, part, leaders):
         return began + ahead[0]
 
     monkeypatch.setattr(model_module, part, slow)
-    monkeypatch.setattr(search_module, "run", solved)
-    monkeypatch.setattr(search_module, "close", solved)
+    monkeypatch.setattr(search_module, "run_highs", solved)
+    monkeypatch.setattr(search_module, "close_tree", solved)
     monkeypatch.setattr(steps_module.time, "perf_counter", clock)
     problem = Problem(sphere(12, seed=1), replicas=4, voters=3)
     start = find_feasible(problem)
