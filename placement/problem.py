@@ -51,8 +51,8 @@ class Problem:
     diversity
         :class:`Diversity` rules.
     survive
-        A failure-domain level any one domain of which may be lost without losing the service:
-        enough of the original voters must remain to commit and to elect a leader, that is
+        A failure-domain level. The service survives the loss of any one domain of this level:
+        enough of the original voters remain to commit and to elect a leader, that is
         max(m, v − m + 1), which for majorities is a majority. Shorthand for at most
         v − max(m, v − m + 1) voters per domain.
     decay

@@ -3,9 +3,10 @@
     python -m benchmarks run overtime.leader_moves            # results, and the tables on stdout
 
 A fleet of all tenant classes, two weeks of half hours. Every database has 7 replicas, the best for
-its first week, and 5 voters that go with whoever leads (tier 2). What is chosen is chosen on the
-first week; everything is measured on the second: what a rule pays, scores and moves, above what
-the best sequence of leaders in hindsight pays (:mod:`formulations.overtime.leader_sequence`).
+its first week, and 5 voters that go with whoever leads (tier 2). Replicas and
+voters are chosen on the first week. The second week measures each rule: its scores and moves,
+above those of the best sequence of leaders in hindsight
+(:mod:`formulations.overtime.leader_sequence`).
 Prices are given as the seconds that a change of leader stops the service for.
 """
 

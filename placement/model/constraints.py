@@ -125,7 +125,7 @@ class Rules:
     budget
         Largest cost allowed; None: no budget.
     cost_weight
-        ms·operations that one unit of cost is worth in the objective.
+        Weight of money in the objective: ms·operations per unit of cost.
     """
 
     replicas_min: int

@@ -326,7 +326,7 @@ def _reasons(
         even = shown.price / gain
         second = (
             f"The move costs {shown.price:.3f} ms and saves {over}: "
-            f"{'it pays' if pays else 'it does not pay'} (it would from {even:.1f} intervals on)."
+            f"{'it pays' if pays else 'it does not pay'} (break-even after {even:.1f} intervals)."
         )
     what = "Moving" if pays else "Staying"
     among = "all configurations" if cheapest else "all configurations that were found"
