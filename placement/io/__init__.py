@@ -9,26 +9,26 @@ from placement.lazy import lazy_names
 if TYPE_CHECKING:
     from placement.io.assemble_instance import assemble as assemble
     from placement.io.assemble_instance import read_counts as read_counts
+    from placement.io.cloudping import read_cloudping as read_cloudping
     from placement.io.instance_folder import load_instance as load_instance
     from placement.io.instance_folder import save_instance as save_instance
     from placement.io.plan_file import load_plan as load_plan
     from placement.io.plan_file import plan_document as plan_document
     from placement.io.plan_file import save_plan as save_plan
     from placement.io.rtt_importers import LongColumns as LongColumns
-    from placement.io.rtt_importers import RttTable as RttTable
-    from placement.io.rtt_importers import read_cloudping as read_cloudping
     from placement.io.rtt_importers import read_long_rtt as read_long_rtt
     from placement.io.rtt_importers import read_rtt as read_rtt
     from placement.io.rtt_importers import read_square_rtt as read_square_rtt
+    from placement.io.rtt_table import RttTable as RttTable
 
 _HOME = {
     "LongColumns": "placement.io.rtt_importers",
-    "RttTable": "placement.io.rtt_importers",
+    "RttTable": "placement.io.rtt_table",
     "assemble": "placement.io.assemble_instance",
     "load_instance": "placement.io.instance_folder",
     "load_plan": "placement.io.plan_file",
     "plan_document": "placement.io.plan_file",
-    "read_cloudping": "placement.io.rtt_importers",
+    "read_cloudping": "placement.io.cloudping",
     "read_counts": "placement.io.assemble_instance",
     "read_long_rtt": "placement.io.rtt_importers",
     "read_rtt": "placement.io.rtt_importers",

@@ -14,7 +14,7 @@ from placement.io.demand_tables import read_demand
 from placement.io.formats.tables import read_table
 from placement.io.instance_folder import read_sites
 from placement.io.labelled_arrays import INTERVAL, Labelled
-from placement.io.rtt_importers import Fill, RttTable
+from placement.io.rtt_table import Fill, RttTable
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, STANDARD_OPERATIONS, Operation
 

@@ -26,7 +26,7 @@ from placement.checks import FloatArray
 from placement.errors import InputError, PlacementWarning, UnitsWarning
 from placement.io.formats.column_reader import ColumnTable
 from placement.io.formats.tables import RTT, Table, name_cell, quantity_cell, read_table
-from placement.io.rtt_importers import RttTable
+from placement.io.rtt_table import RttTable
 from placement.model.instance import Instance
 from placement.tail.bin_grid import bins_for, bins_within, reach_of_percentiles
 from placement.tail.histograms import mean_of_percentiles, of_percentiles, of_weights

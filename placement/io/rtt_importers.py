@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 
-from placement.checks import FloatArray, number
 from placement.errors import InputError
+from placement.io.cloudping import read_cloudping
 from placement.io.formats.column_reader import ColumnTable
-from placement.io.formats.document import read_json
 from placement.io.formats.tables import (
     RTT,
     Table,
@@ -28,13 +26,11 @@ from placement.io.formats.tables import (
     read_table,
 )
 from placement.io.interval_order import order_intervals
+from placement.io.rtt_table import RttTable
 
 __all__ = [
-    "Fill",
     "Kind",
     "LongColumns",
-    "RttTable",
-    "read_cloudping",
     "read_long_rtt",
     "read_rtt",
     "read_square_rtt",
@@ -42,11 +38,6 @@ __all__ = [
 
 Kind = Literal["auto", "square", "long", "cloudping", "percentiles"]
 """Layout of a file of RTTs."""
-
-Fill = Literal["none", "transpose"]
-"""Treatment of a missing pair: refuse it, or take the RTT of the opposite direction."""
-
-_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,144 +56,6 @@ class LongColumns:
     destination: str = "dst"
     rtt: str = "rtt"
     interval: str | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class RttTable:
-    """RTTs by name, gaps allowed.
-
-    Attributes
-    ----------
-    source
-        The file.
-    sources, destinations
-        Names along the axes, in the order of the file: a source waits for a destination.
-    values
-        ms, NaN where nothing was measured: shape (sources, destinations), or with a leading axis of
-        intervals.
-    intervals
-        Labels, oldest first where they are times or numbers, else in the order of the file; empty
-        without such an axis.
-    provenance
-        Sentences for the instance.
-    """
-
-    source: str
-    sources: tuple[str, ...]
-    destinations: tuple[str, ...]
-    values: FloatArray
-    intervals: tuple[str, ...] = ()
-    provenance: tuple[str, ...] = ()
-
-    def scaled(self, factor: float) -> RttTable:
-        """Return the table in other units, for instance times 1000 for seconds.
-
-        Raises
-        ------
-        InputError
-            Unless the factor is a finite number > 0.
-        """
-        factor = number(factor, "scale", above=True)
-        if factor == 1:
-            return self
-        return RttTable(
-            self.source,
-            self.sources,
-            self.destinations,
-            self.values * factor,
-            self.intervals,
-            (*self.provenance, f"RTTs of {Path(self.source).name} were multiplied by {factor:g}."),
-        )
-
-    def between(
-        self,
-        rows: tuple[str, ...],
-        columns: tuple[str, ...],
-        *,
-        fill: Fill = "none",
-        diagonal: bool = True,
-    ) -> tuple[FloatArray, tuple[str, ...]]:
-        """Return the RTTs from `rows` to `columns`, without gaps.
-
-        Parameters
-        ----------
-        rows, columns
-            Names wanted; those of the table that are not wanted are left out.
-        fill
-            "transpose": a missing pair takes the RTT of the opposite direction, if that is there.
-        diagonal
-            Whether an RTT of a name to itself is needed; where it is not, it stays NaN if missing.
-
-        Returns
-        -------
-        values
-            Shape (rows, columns), or with a leading axis of intervals.
-        sentences
-            What was filled, for the provenance.
-
-        Raises
-        ------
-        InputError
-            For a name that the table does not have, and for missing pairs: how many, and the first
-            few.
-        """
-        place = {
-            "source": {name: i for i, name in enumerate(self.sources)},
-            "destination": {name: i for i, name in enumerate(self.destinations)},
-        }
-        values = self._pick(place["source"], place["destination"], rows, columns)
-        same = np.array([[a == b for b in columns] for a in rows])
-        wanted = np.broadcast_to(np.ones_like(same) if diagonal else ~same, values.shape)
-        gaps = np.isnan(values) & wanted
-        sentences: tuple[str, ...] = ()
-        if gaps.any() and fill == "transpose":
-            back = self._pick(place["source"], place["destination"], columns, rows)
-            other = np.swapaxes(back, -1, -2)
-            filled = gaps & ~np.isnan(other)
-            values = np.where(filled, other, values)
-            if filled.any():
-                sentences = (
-                    f"{int(filled.sum())} missing RTTs of {Path(self.source).name} were taken from "
-                    f"the opposite direction: {self._pairs(filled, rows, columns)}.",
-                )
-            gaps = np.isnan(values) & wanted
-        if gaps.any():
-            raise InputError(
-                f"{int(gaps.sum())} of {int(wanted.sum())} pairs have no RTT",
-                source=self.source,
-                field="rtt",
-                value=self._pairs(gaps, rows, columns),
-                expected="an RTT for every pair (fill='transpose', --fill transpose, takes the "
-                "opposite direction where that was measured)",
-            )
-        return values, sentences
-
-    def _pick(
-        self,
-        sources: Mapping[str, int],
-        destinations: Mapping[str, int],
-        rows: tuple[str, ...],
-        columns: tuple[str, ...],
-    ) -> FloatArray:
-        """Values by name; NaN for names that the table does not have."""
-        picked = np.full((*self.values.shape[:-2], len(rows), len(columns)), math.nan)
-        known_rows = [i for i, name in enumerate(rows) if name in sources]
-        known_columns = [j for j, name in enumerate(columns) if name in destinations]
-        from_rows = [sources[rows[i]] for i in known_rows]
-        from_columns = [destinations[columns[j]] for j in known_columns]
-        picked[..., np.array(known_rows, dtype=np.intp)[:, np.newaxis], known_columns] = (
-            self.values[..., np.array(from_rows, dtype=np.intp)[:, np.newaxis], from_columns]
-        )
-        return picked
-
-    def _pairs(self, where: np.ndarray, rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
-        found = [tuple(map(int, index)) for index in np.argwhere(where)[:_SHOWN]]
-        shown = [
-            f"{rows[i[-2]]} → {columns[i[-1]]}"
-            + (f" (interval {self.intervals[i[0]]})" if len(i) == 3 else "")
-            for i in found
-        ]
-        return ", ".join(shown) + (", …" if int(where.sum()) > _SHOWN else "")
 
 
 def read_rtt(
@@ -389,135 +242,3 @@ def _check_rows(table: Table, columns: LongColumns) -> None:
 def _from(source: str, column: str = "") -> str:
     of = f", column {column!r}" if column else ""
     return f"RTTs were imported from {Path(source).name}{of}."
-
-
-# --- cloudping -------------------------------------------------------------------------------
-
-
-def read_cloudping(path: str | os.PathLike[str]) -> RttTable:
-    """Read what the API of cloudping.co (latency between AWS regions) answers.
-
-    Two forms are known: that of ``/latencies``, a percentile over a time frame,
-
-        {"metadata": {"percentile": "p_50", "timeframe": "1Y", "unit": "milliseconds"},
-         "data": {"eu-west-1": {"us-east-1": 67.9, …}, …}}
-
-    and the older one of ``/averages/day``,
-
-        [{"region": "eu-west-1", "averages": [{"regionTo": "us-east-1", "average": 68.1}, …]}, …]
-
-    Raises
-    ------
-    InputError
-        For any other form or unit, a pair given twice, and values that are no RTT.
-    """
-    source = os.fspath(path)
-    value = read_json(path)
-    if isinstance(value, list):
-        pairs, words = _averages(value, source), "averages"
-    elif isinstance(value, dict) and isinstance(value.get("data"), dict):
-        pairs, words = _latencies(value["data"], source), _metadata(value, source)
-    else:
-        raise InputError(
-            "not an answer of cloudping.co",
-            source=source,
-            expected='{"metadata": …, "data": {from: {to: ms}}} or '
-            '[{"region": from, "averages": [{"regionTo": to, "average": ms}]}]',
-        )
-    sources = tuple(dict.fromkeys(pair[0] for pair in pairs))
-    destinations = tuple(dict.fromkeys(pair[1] for pair in pairs))
-    if not pairs:
-        raise InputError("no RTTs", source=source, expected="at least one pair of regions")
-    rows, columns = ({name: i for i, name in enumerate(axis)} for axis in (sources, destinations))
-    values = np.full((len(sources), len(destinations)), math.nan)
-    for (start, end), rtt in pairs.items():
-        values[rows[start], columns[end]] = rtt
-    sentence = (
-        f"RTTs were measured by cloudping.co ({words}) and imported from {Path(source).name}."
-    )
-    return RttTable(source, sources, destinations, values, (), (sentence,))
-
-
-def _metadata(value: Mapping[str, object], source: str) -> str:
-    metadata = value.get("metadata")
-    if not isinstance(metadata, dict):
-        return "percentile and time frame unknown"
-    unit = metadata.get("unit", "milliseconds")
-    if unit != "milliseconds":
-        raise InputError(
-            "another unit",
-            source=source,
-            field="metadata.unit",
-            value=unit,
-            expected="milliseconds",
-        )
-    return f"percentile {metadata.get('percentile')}, time frame {metadata.get('timeframe')}"
-
-
-def _latencies(data: Mapping[str, object], source: str) -> dict[tuple[str, str], float]:
-    pairs: dict[tuple[str, str], float] = {}
-    for start, row in data.items():
-        if not isinstance(row, dict):
-            raise InputError(
-                "not RTTs by region",
-                source=source,
-                field=f"data.{start}",
-                value=row,
-                expected="{…}",
-            )
-        for end, rtt in row.items():
-            if rtt is not None:
-                field = f"data.{start}.{end}"
-                pairs[_region(start, source, field), _region(end, source, field)] = _json_rtt(
-                    rtt, source, field
-                )
-    return pairs
-
-
-def _averages(rows: list[object], source: str) -> dict[tuple[str, str], float]:
-    pairs: dict[tuple[str, str], float] = {}
-    for i, row in enumerate(rows):
-        averages = row.get("averages") if isinstance(row, dict) else None
-        if not isinstance(row, dict) or not isinstance(averages, list):
-            raise InputError(
-                "not the averages of a region",
-                source=source,
-                field=f"[{i}]",
-                value=row,
-                expected='{"region": …, "averages": […]}',
-            )
-        start = _region(row.get("region"), source, f"[{i}].region")
-        for j, item in enumerate(averages):
-            place = f"[{i}].averages[{j}]"
-            if not isinstance(item, dict):
-                raise InputError(
-                    "not an average", source=source, field=place, value=item, expected="{…}"
-                )
-            end = _region(item.get("regionTo"), source, f"{place}.regionTo")
-            if (start, end) in pairs:
-                raise InputError(
-                    "a pair given twice",
-                    source=source,
-                    field=f"{place}.regionTo",
-                    value=f"{start} → {end}",
-                    expected="once",
-                )
-            if item.get("average") is not None:
-                pairs[start, end] = _json_rtt(item["average"], source, f"{place}.average")
-    return pairs
-
-
-def _region(value: object, source: str, field: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise InputError(
-            "not a region", source=source, field=field, value=value, expected="the name of a region"
-        )
-    return value.strip()
-
-
-def _json_rtt(value: object, source: str, field: str) -> float:
-    if isinstance(value, (dict, list)):
-        raise InputError(
-            "not a number", source=source, field=field, value=value, expected="milliseconds"
-        )
-    return quantity_cell(value, source, field)

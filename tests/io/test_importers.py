@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from placement import InputError, Instance
 from placement.io import LongColumns, assemble, read_cloudping, read_counts, read_rtt
-from placement.io.rtt_importers import Kind, RttTable, read_long_rtt, read_square_rtt
+from placement.io.rtt_importers import Kind, read_long_rtt, read_square_rtt
+from placement.io.rtt_table import RttTable
 
 # Rows wait for columns; every number is another one, so that a transposed table would show.
 RTT = {("a", "a"): 0.5, ("a", "b"): 10.0, ("b", "a"): 12.0, ("b", "b"): 0.7}

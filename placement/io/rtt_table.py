@@ -1,0 +1,159 @@
+"""RTTs by name, gaps allowed: the result of every importer of RTTs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from placement.checks import FloatArray, number
+from placement.errors import InputError
+
+__all__ = ["Fill", "RttTable"]
+
+Fill = Literal["none", "transpose"]
+"""Treatment of a missing pair: refuse it, or take the RTT of the opposite direction."""
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class RttTable:
+    """RTTs by name, gaps allowed.
+
+    Attributes
+    ----------
+    source
+        The file.
+    sources, destinations
+        Names along the axes, in the order of the file: a source waits for a destination.
+    values
+        ms, NaN where nothing was measured: shape (sources, destinations), or with a leading axis of
+        intervals.
+    intervals
+        Labels, oldest first where they are times or numbers, else in the order of the file; empty
+        without such an axis.
+    provenance
+        Sentences for the instance.
+    """
+
+    source: str
+    sources: tuple[str, ...]
+    destinations: tuple[str, ...]
+    values: FloatArray
+    intervals: tuple[str, ...] = ()
+    provenance: tuple[str, ...] = ()
+
+    def scaled(self, factor: float) -> RttTable:
+        """Return the table in other units, for instance times 1000 for seconds.
+
+        Raises
+        ------
+        InputError
+            Unless the factor is a finite number > 0.
+        """
+        factor = number(factor, "scale", above=True)
+        if factor == 1:
+            return self
+        return RttTable(
+            self.source,
+            self.sources,
+            self.destinations,
+            self.values * factor,
+            self.intervals,
+            (*self.provenance, f"RTTs of {Path(self.source).name} were multiplied by {factor:g}."),
+        )
+
+    def between(
+        self,
+        rows: tuple[str, ...],
+        columns: tuple[str, ...],
+        *,
+        fill: Fill = "none",
+        diagonal: bool = True,
+    ) -> tuple[FloatArray, tuple[str, ...]]:
+        """Return the RTTs from `rows` to `columns`, without gaps.
+
+        Parameters
+        ----------
+        rows, columns
+            Names wanted; those of the table that are not wanted are left out.
+        fill
+            "transpose": a missing pair takes the RTT of the opposite direction, if that is there.
+        diagonal
+            Whether an RTT of a name to itself is needed; where it is not, it stays NaN if missing.
+
+        Returns
+        -------
+        values
+            Shape (rows, columns), or with a leading axis of intervals.
+        sentences
+            What was filled, for the provenance.
+
+        Raises
+        ------
+        InputError
+            For a name that the table does not have, and for missing pairs: how many, and the first
+            few.
+        """
+        place = {
+            "source": {name: i for i, name in enumerate(self.sources)},
+            "destination": {name: i for i, name in enumerate(self.destinations)},
+        }
+        values = self._pick(place["source"], place["destination"], rows, columns)
+        same = np.array([[a == b for b in columns] for a in rows])
+        wanted = np.broadcast_to(np.ones_like(same) if diagonal else ~same, values.shape)
+        gaps = np.isnan(values) & wanted
+        sentences: tuple[str, ...] = ()
+        if gaps.any() and fill == "transpose":
+            back = self._pick(place["source"], place["destination"], columns, rows)
+            other = np.swapaxes(back, -1, -2)
+            filled = gaps & ~np.isnan(other)
+            values = np.where(filled, other, values)
+            if filled.any():
+                sentences = (
+                    f"{int(filled.sum())} missing RTTs of {Path(self.source).name} were taken from "
+                    f"the opposite direction: {self._pairs(filled, rows, columns)}.",
+                )
+            gaps = np.isnan(values) & wanted
+        if gaps.any():
+            raise InputError(
+                f"{int(gaps.sum())} of {int(wanted.sum())} pairs have no RTT",
+                source=self.source,
+                field="rtt",
+                value=self._pairs(gaps, rows, columns),
+                expected="an RTT for every pair (fill='transpose', --fill transpose, takes the "
+                "opposite direction where that was measured)",
+            )
+        return values, sentences
+
+    def _pick(
+        self,
+        sources: Mapping[str, int],
+        destinations: Mapping[str, int],
+        rows: tuple[str, ...],
+        columns: tuple[str, ...],
+    ) -> FloatArray:
+        """Values by name; NaN for names that the table does not have."""
+        picked = np.full((*self.values.shape[:-2], len(rows), len(columns)), math.nan)
+        known_rows = [i for i, name in enumerate(rows) if name in sources]
+        known_columns = [j for j, name in enumerate(columns) if name in destinations]
+        from_rows = [sources[rows[i]] for i in known_rows]
+        from_columns = [destinations[columns[j]] for j in known_columns]
+        picked[..., np.array(known_rows, dtype=np.intp)[:, np.newaxis], known_columns] = (
+            self.values[..., np.array(from_rows, dtype=np.intp)[:, np.newaxis], from_columns]
+        )
+        return picked
+
+    def _pairs(self, where: np.ndarray, rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
+        found = [tuple(map(int, index)) for index in np.argwhere(where)[:_SHOWN]]
+        shown = [
+            f"{rows[i[-2]]} → {columns[i[-1]]}"
+            + (f" (interval {self.intervals[i[0]]})" if len(i) == 3 else "")
+            for i in found
+        ]
+        return ", ".join(shown) + (", …" if int(where.sum()) > _SHOWN else "")
