@@ -276,8 +276,10 @@ def assign(variables: ProgramVariables, configuration: Configuration) -> None:
         flow.set_value(min(1.0, share / group.weight) if ell == leader else 0.0)
     for (i, r, ell), flow in variables.f.items():
         flow.set_value(int(server[i] == r and ell == leader))
+    # with fewer voters than votes no wait is right: the row that counts voters breaks then
+    votes = min(rules.quorum, len(voters))
     waits = {
-        k: float(quorum_latency(demand.site_rtt[k], leader, voters, rules.quorum))
+        k: float(quorum_latency(demand.site_rtt[k], leader, voters, votes))
         for k in {k for k, _ in terms.radii}
     }
     for (k, ell, j), chosen_radius in variables.t.items():

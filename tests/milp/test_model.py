@@ -15,6 +15,7 @@ from formulations.milp.reduce_program import leader_bounds, reduce_terms, static
 from placement import Configuration, Instance, Operation, Problem, solve
 from placement.feasibility.feasible_plans import reasons_infeasible, violations
 from placement.plan import objective_value
+from placement.testing import random_instance
 from tests.milp.worlds import sphere
 from tests.strategies import problems
 
@@ -65,6 +66,15 @@ def test_rows_hold_exactly_for_feasible_configurations(problem, recipe):
         assert back.leader == configuration.leader
         assert back.replicas == configuration.replicas
         assert set(back.voters) == set(configuration.voters)
+
+
+@pytest.mark.parametrize("recipe", Recipe)
+def test_fewer_voters_than_votes_break_a_row(recipe):
+    """A configuration with one voter where commits wait for two votes can be assigned."""
+    problem = Problem(random_instance(3, sites=4), replicas=(2, 3), voters=2)
+    milp = build(program_data(problem), recipe.rows)
+    program = milp.program()
+    assert program.violation(milp.values(program, Configuration.of(0, (0,), (0,)))) > 1e-9
 
 
 @settings(max_examples=60)
