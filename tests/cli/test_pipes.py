@@ -16,13 +16,13 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes of another kin
 SCRIPT = """
 import sys
 from pathlib import Path
-from placement.cli.broken_pipe import until_the_reader_leaves
+from placement.cli.broken_pipe import ignore_broken_pipe
 
 def command():
     print("half")
     {ending}
 
-sys.exit(until_the_reader_leaves(command))
+sys.exit(ignore_broken_pipe(command))
 """
 
 
