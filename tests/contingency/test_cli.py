@@ -263,7 +263,15 @@ def test_a_crooked_table_of_rtts(capsys, tmp_path):
     assert "no such file" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("more", [[], ["--clients-move"], ["--within", "0.5"], ["--normal"]])
+@pytest.mark.parametrize(
+    "more",
+    [
+        [],
+        pytest.param(["--clients-move"], marks=pytest.mark.slow),
+        ["--within", "0.5"],
+        ["--normal"],
+    ],
+)
 def test_what_is_printed_is_read_back_and_recomputed(tmp_path, capsys, more):
     document = run_json(capsys, *LEADER, *more)
     path = tmp_path / "plan.json"

@@ -82,6 +82,7 @@ def test_deadline_keeps_the_start_and_an_honest_bound(hard):
     assert outcome.bound < outcome.objective
 
 
+@pytest.mark.slow
 def test_gap_limit(hard):
     """Stopped by the gap that was asked for, which the bound then shows."""
     _, _, program, start = hard
