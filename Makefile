@@ -47,7 +47,7 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-## test-thorough: the tests of `make test` with more and fresh instances, and the slow ones, for CI
+## test-thorough: the tests of `make test` with more and fresh instances, and the slow ones
 test-thorough: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow or not slow"
 
