@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from benchmarks.harness.machine import ROOT
+from placement.errors import InputError
 from placement.io.formats.files import write_file
 
 __all__ = [
@@ -42,6 +43,20 @@ def read_rows(path: Path) -> list[Row]:
         return []
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def existing_rows(path: Path) -> list[Row]:
+    """Return the rows of a CSV that a report needs.
+
+    Raises
+    ------
+    InputError
+        When there is no such file, or it holds no row.
+    """
+    rows = read_rows(path)
+    if not rows:
+        raise InputError("no results to report", source=str(path), expected="a run of the study")
+    return rows
 
 
 def rows_of(rows: Iterable[Row], suite: str, **wanted: str | float) -> list[Row]:

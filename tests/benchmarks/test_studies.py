@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.harness.result_files import RESULTS, save_csv, save_json
+from benchmarks.harness.result_files import RESULTS, existing_rows, save_csv, save_json
 from benchmarks.harness.study import MODULES, load_study, summary
 from benchmarks.harness.suites import SUITES
+from placement.errors import InputError
 
 BENCHMARKS = RESULTS.parent
 ROOT = BENCHMARKS.parent
@@ -97,3 +98,9 @@ def test_documents_are_written_as_they_are_committed(name: str, tmp_path: Path) 
             document = json.loads(data)
             save_json(tmp_path / result, document, indent=len(data[2:]) - len(data[2:].lstrip()))
             assert (tmp_path / result).read_bytes() == data
+
+
+def test_a_report_without_results_names_the_file(tmp_path):
+    missing = tmp_path / "online_reads.csv"
+    with pytest.raises(InputError, match=r"online_reads\.csv: no results to report"):
+        existing_rows(missing)

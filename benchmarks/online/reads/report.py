@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.pictures import rows as table
-from benchmarks.harness.result_files import Row, read_json, read_rows, rows_of, save_text
+from benchmarks.harness.result_files import Row, existing_rows, read_json, rows_of, save_text
 from benchmarks.online.reads.pictures import draw
 from benchmarks.online.reads.rows import STRATEGIES, UNIFORM, mean
 from benchmarks.online.reads.study import (
@@ -66,7 +66,7 @@ RETRIES = (
 
 def report(*, write_docs: bool) -> int:
     """Print the page; with `write_docs` write it, and draw the figures."""
-    rows = read_rows(RESULTS)
+    rows = existing_rows(RESULTS)
     head = read_json(RESULTS.with_suffix(".json"))
     page = "\n".join(_page(rows, head)) + "\n"
     print(page)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import Row, read_json, read_rows, rows_of, save_text
+from benchmarks.harness.result_files import Row, existing_rows, read_json, rows_of, save_text
 from benchmarks.online.selection.ladder import RESULTS as LADDER
 from benchmarks.online.selection.pictures import draw_epochs
 from benchmarks.online.selection.reference import GRID, ORIGINAL, POISSON, RATIOS, SETTINGS
@@ -25,7 +25,7 @@ _LADDER = ("ECTF", "ECT", "ORA", "C3", "LOR", "RR")
 
 def report(*, write_docs: bool) -> int:
     """Print the page; with `write_docs` write it, and draw the figure."""
-    rows = read_rows(RESULTS)
+    rows = existing_rows(RESULTS)
     ladder = read_json(LADDER)
     head = read_json(RESULTS.with_suffix(".json"))
     page = _page(rows, head, ladder)
