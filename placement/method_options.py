@@ -43,7 +43,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What every method is told beside the problem.
+    """Options of a method beside the problem.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting of a method: its default, what it means, and how a value is checked.
+    """A setting of a method: its default, its meaning, and the check of a value.
 
     Attributes
     ----------

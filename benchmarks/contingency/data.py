@@ -1,4 +1,4 @@
-"""What :mod:`benchmarks.contingency.study` runs on: measured latencies, and seeded keys."""
+"""Data of :mod:`benchmarks.contingency.study`: measured latencies, and seeded keys."""
 
 from __future__ import annotations
 

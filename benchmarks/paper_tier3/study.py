@@ -326,7 +326,7 @@ LABELS = {
     10: ("share of weak reads", "QK slower than KQ, per cent"),
     11: ("replicas |R|, with |V| = 3", "slower than the optimum with 13, per cent"),
 }
-"""What each figure has on its two axes."""
+"""The names of the two axes of each figure."""
 
 
 def _draw_panel(axes: Axes, figure: int, lines: Sequence[dict[str, object]]) -> None:

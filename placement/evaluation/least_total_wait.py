@@ -140,11 +140,11 @@ class _VoterSubsetSearch:
                 best = min(best, value)
                 if attain:
                     return best
-            if missing:  # else every completion has this very value: the rules alone decide
-                site = missing[0]
-                stack.append((chosen, excluded | {site}))
-                if len(chosen) < self.size:
-                    stack.append((chosen | {site}, excluded))
+            # a site is missing: a node without one was closed, or has no feasible completion
+            site = missing[0]
+            stack.append((chosen, excluded | {site}))
+            if len(chosen) < self.size:
+                stack.append((chosen | {site}, excluded))
         return best
 
     def _bound(self, excluded: frozenset[int]) -> tuple[float, list[int]]:

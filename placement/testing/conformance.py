@@ -165,7 +165,7 @@ def check_no_time(method: Method, seed: int = 0) -> None:
 
 def check_time_limits(method: Method, seed: int = 0) -> None:
     """Limits of 0, 0.05 and 0.5 s on large worlds cost little more processor time than that."""
-    run(method, *_first_question(method, seed))  # imports are not counted
+    run(method, _lowered(method, seed)[0].problem, Options())  # imports are not counted
     for world in large_worlds(seed):
         if refusal(method, world.problem) is not None:
             continue
@@ -183,10 +183,6 @@ def check_time_limits(method: Method, seed: int = 0) -> None:
                 f"took {spent:.1f} s of processor time with a limit of {limit} s",
             )
             _demand(plan.bound <= plan.objective, method, world, "the bound is above the value")
-
-
-def _first_question(method: Method, seed: int) -> tuple[Problem, Options]:
-    return _lowered(method, seed)[0].problem, Options()
 
 
 def check_start(method: Method, seed: int = 0) -> None:

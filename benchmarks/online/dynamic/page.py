@@ -372,7 +372,7 @@ def _memory(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _policies(rows: Sequence[Mapping[str, Any]]) -> str:
-    """One line per share of writes and policy."""
+    """Return a line per share of writes and policy."""
     lines = []
     for share in dict.fromkeys(r["write_share"] for r in rows):
         for policy in dict.fromkeys(r["policy"] for r in rows):

@@ -1,4 +1,4 @@
-"""How policies break ties."""
+"""Orders by which policies break ties."""
 
 from __future__ import annotations
 
