@@ -29,7 +29,7 @@ from placement.io.formats.tables import RTT, Table, name_cell, quantity_cell, re
 from placement.io.rtt_table import RttTable
 from placement.model.instance import Instance
 from placement.tail.bin_grid import bins_for, bins_within, reach_of_percentiles
-from placement.tail.histograms import mean_of_percentiles, of_percentiles, of_weights
+from placement.tail.histograms import means_of_percentiles, of_percentiles, of_weights
 from placement.tail.rtt_distributions import Distributions
 
 __all__ = [
@@ -245,12 +245,17 @@ def percentile_rtts(table: Table) -> RttTable:
     destinations = tuple(dict.fromkeys(b for _, b in found.pairs))
     values = np.full((len(sources), len(destinations)), np.nan)
     rows, columns = ({name: i for i, name in enumerate(axis)} for axis in (sources, destinations))
-    for row, ((a, b), (curve, percents)) in enumerate(found.pairs.items()):
-        if column is not None:
-            cell = table.rows[row][table.column(column)]
-            mean = quantity_cell(cell, table.at(row), column)
-        else:
-            mean = mean_of_percentiles(dict(zip(percents, curve, strict=True)))
+    if column is None:
+        means = means_of_percentiles(
+            found.percents, [curve for curve, _ in found.pairs.values()]
+        ).tolist()
+    else:
+        place = table.column(column)
+        means = [
+            quantity_cell(cells[place], table.at(row), column)
+            for row, cells in enumerate(table.rows)
+        ]
+    for (a, b), mean in zip(found.pairs, means, strict=True):
         values[rows[a], columns[b]] = mean
     how = f"column {column!r}" if column is not None else "means of the percentiles"
     return RttTable(

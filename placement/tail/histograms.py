@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from placement.checks import FloatArray
 from placement.errors import InputError, MissingDependencyError
@@ -18,6 +19,7 @@ from placement.errors import InputError, MissingDependencyError
 __all__ = [
     "Family",
     "mean_of_percentiles",
+    "means_of_percentiles",
     "of_family",
     "of_percentiles",
     "of_samples",
@@ -118,31 +120,48 @@ def _quantile_function(
     percentiles: Mapping[float, float],
 ) -> tuple[FloatArray, FloatArray, float]:
     """Levels and values between which it is linear, from level 0 up, and the scale of the tail."""
-    shares = np.array(sorted(percentiles), dtype=np.float64) / 100
-    values = np.array([percentiles[p] for p in sorted(percentiles)], dtype=np.float64)
+    percents = sorted(percentiles)
+    levels, knots, scales = _quantile_functions(percents, [[percentiles[p] for p in percents]])
+    return levels, knots[0], float(scales[0])
+
+
+def _quantile_functions(
+    percents: Sequence[float], values: npt.ArrayLike
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Levels, the values of each pair at them, shape (pairs, levels), and the scale of each tail.
+
+    The percents rise; `values` has the shape (pairs, percents).
+    """
+    shares = np.array(percents, dtype=np.float64) / 100
+    given = np.array(values, dtype=np.float64)
+
+    def pair(row: int) -> dict[float, float]:
+        return dict(zip(percents, given[row].tolist(), strict=True))
+
     if len(shares) < 2 or shares[0] <= 0 or shares[-1] >= 1:
         raise InputError(
             "bad percentiles",
             field="percentiles",
-            value=dict(percentiles),
+            value=pair(0),
             expected="two or more between 0 and 100, exclusive",
         )
-    if not (np.isfinite(values) & (values >= 0)).all() or (np.diff(values) < 0).any():
+    good = (np.isfinite(given) & (given >= 0)).all(axis=1)
+    good &= ~(np.diff(given, axis=1) < 0).any(axis=1)
+    if not good.all():
         raise InputError(
             "percentiles must not fall",
             field="percentiles",
-            value=dict(percentiles),
+            value=pair(int(good.argmin())),
             expected="finite values >= 0 in rising order",
         )
-    first = max(0.0, values[0] - shares[0] * (values[1] - values[0]) / (shares[1] - shares[0]))
-    scale = (values[-1] - values[-2]) / math.log((1 - shares[-2]) / (1 - shares[-1]))
-    return np.append(0.0, shares), np.append(first, values), float(scale)
+    slope = shares[0] * (given[:, 1] - given[:, 0]) / (shares[1] - shares[0])
+    first = np.maximum(0.0, given[:, 0] - slope)
+    scales = (given[:, -1] - given[:, -2]) / math.log((1 - shares[-2]) / (1 - shares[-1]))
+    return np.append(0.0, shares), np.column_stack((first, given)), scales
 
 
 def mean_of_percentiles(percentiles: Mapping[float, float]) -> float:
     """Mean in ms of the distribution of :func:`of_percentiles`, before it is put into bins.
-
-    The integral of its quantile function: trapezia, and (1 − p_n)·(v_n + s) for the tail.
 
     Raises
     ------
@@ -154,9 +173,44 @@ def mean_of_percentiles(percentiles: Mapping[float, float]) -> float:
     >>> round(mean_of_percentiles({25: 10.0, 75: 30.0}), 1)  # 0 at the lowest, s = 20 / ln 3
     23.3
     """
-    levels, knots, scale = _quantile_function(percentiles)
-    inner = float((np.diff(levels) * (knots[1:] + knots[:-1]) / 2).sum())
-    return inner + (1 - float(levels[-1])) * (float(knots[-1]) + scale)
+    percents = sorted(percentiles)
+    return float(means_of_percentiles(percents, [[percentiles[p] for p in percents]])[0])
+
+
+def means_of_percentiles(percents: Sequence[float], values: npt.ArrayLike) -> FloatArray:
+    """Mean in ms of each of many pairs, all given by the same percentiles.
+
+    The integral of the quantile function: trapezia, and (1 − p_n)·(v_n + s) for the tail.
+
+    Parameters
+    ----------
+    percents
+        Two or more, rising, in (0, 100).
+    values
+        ms, shape (pairs, percents), none of a pair below the one before it.
+
+    Returns
+    -------
+    ndarray
+        Shape (pairs,).
+
+    Raises
+    ------
+    InputError
+        As :func:`of_percentiles`, naming the values of the first pair that is wrong.
+
+    Notes
+    -----
+    O(pairs · percents).
+
+    Examples
+    --------
+    >>> means_of_percentiles([25, 75], [[10.0, 30.0], [10.0, 10.0]]).round(1)
+    array([23.3, 10. ])
+    """
+    levels, knots, scales = _quantile_functions(percents, values)
+    inner = (np.diff(levels) * (knots[:, 1:] + knots[:, :-1]) / 2).sum(axis=1)
+    return np.asarray(inner + (1 - float(levels[-1])) * (knots[:, -1] + scales))
 
 
 def of_family(

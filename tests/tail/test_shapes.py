@@ -13,6 +13,7 @@ from placement.tail import Distributions
 from placement.tail.bin_grid import bins_for, bins_within, reach_of_family, reach_of_percentiles
 from placement.tail.histograms import (
     mean_of_percentiles,
+    means_of_percentiles,
     of_family,
     of_percentiles,
     of_samples,
@@ -70,6 +71,24 @@ def test_mean_is_that_of_the_bins(values):
     if 1 - d.sum() < 1e-9:
         mean = float(d @ np.arange(len(d))) * 0.5
         assert mean_of_percentiles(told) == pytest.approx(mean, abs=0.3)
+
+
+@pytest.mark.parametrize("percents", [(50, 99), (5, 25, 50, 75, 90, 95, 99, 99.9, 99.99)])
+def test_many_means_at_once_are_those_of_each_pair_to_the_last_bit(percents):
+    rng = np.random.default_rng(len(percents))
+    values = np.sort(rng.gamma(2.0, 30.0, (200, len(percents))), axis=1)
+    values[::7, 1] = values[::7, 0]
+    means = means_of_percentiles(percents, values)
+    for row, mean in zip(values, means, strict=True):
+        shares = np.append(0.0, np.array(percents) / 100)
+        slope = shares[1] * (row[1] - row[0]) / (shares[2] - shares[1])
+        knots = np.append(max(0.0, row[0] - slope), row)
+        scale = (row[-1] - row[-2]) / math.log((1 - shares[-2]) / (1 - shares[-1]))
+        inner = float((np.diff(shares) * (knots[1:] + knots[:-1]) / 2).sum())
+        assert mean == inner + (1 - float(shares[-1])) * (float(knots[-1]) + float(scale))
+    values[3, 0] = values[3, 1] + 1
+    with pytest.raises(InputError, match=f"{values[3, 0]}"):
+        means_of_percentiles(percents, values)
 
 
 def test_weights_are_scaled_and_samples_are_weights():
