@@ -2,7 +2,7 @@
 
 A percentile is on a grid and flat almost everywhere, so that a descent on it alone stands still at
 once. Instead the search sets a deadline just below the best percentile so far and minimises the
-share of operations that miss it (:mod:`heuristics.tail.late_operations`), which every move changes:
+share of operations that miss it (:mod:`placement.tail.late_operations`), which every move changes:
 
 1. **Start** from the plan of least mean latency (:mod:`heuristics.local_search.method`) and from
    the sets that QK (Algorithm 5) finds for every leader.
@@ -15,7 +15,7 @@ share of operations that miss it (:mod:`heuristics.tail.late_operations`), which
    keep the percentile and lower the mean, since percentiles tie often.
 
 Leaders under which too many operations are late whatever the replicas are
-(:mod:`heuristics.tail.percentile_bound`) are dropped on the way, and the same bound is the plan's.
+(:mod:`placement.tail.percentile_bound`) are dropped on the way, and the same bound is the plan's.
 Deterministic by seed unless a time limit cuts it short; Ctrl-C gives the best plan so far. Never
 worse than the plan of least mean latency that it starts from.
 """
@@ -33,8 +33,6 @@ import numpy as np
 from heuristics import qk
 from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
 from heuristics.objective_terms import objective_terms
-from heuristics.tail.late_operations import LateOperations
-from heuristics.tail.percentile_bound import SLACK, least_late, percentile_bound
 from placement.checks import FloatArray, IntArray
 from placement.errors import LimitError
 from placement.evaluation.objective import MEAN_LATENCY, score_of
@@ -46,7 +44,9 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import Status, Termination
+from placement.tail.late_operations import LateOperations
 from placement.tail.objective import Percentile, caveats
+from placement.tail.percentile_bound import SLACK, least_late, percentile_bound
 from placement.tail.role_choice import best_roles, describe_voter_search
 
 __all__ = ["solve"]

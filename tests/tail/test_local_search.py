@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 import placement
 from heuristics.objective_terms import objective_terms
-from heuristics.tail.late_operations import LateOperations
-from heuristics.tail.percentile_bound import percentile_bound
 from placement import Operation, Problem, Status
 from placement.methods import Options, load_method, run
 from placement.model.configuration import Configuration
 from placement.tail import Distributions, Percentile
+from placement.tail.late_operations import LateOperations
+from placement.tail.percentile_bound import percentile_bound
 from placement.testing import every_configuration, random_instance
 from tests.strategies import ALL, problems
 from tests.tail.worlds import drawn, least, whole

@@ -1,6 +1,6 @@
 """A lower bound on the percentile: what is late whatever the replicas and voters are.
 
-For a deadline t and leader ℓ, with s and d of :mod:`heuristics.tail.late_operations`,
+For a deadline t and leader ℓ, with s and d of :mod:`placement.tail.late_operations`,
 
     late_ℓ(R, V) >= Σ_c min { s_ℓ(c, r) : r ⪯_c ℓ, r may hold a replica } + d_ℓ(all that may vote)
 
@@ -15,9 +15,9 @@ import math
 
 import numpy as np
 
-from heuristics.tail.late_operations import LateOperations
 from placement.checks import FloatArray, IntArray
 from placement.evaluation.score import closest_first
+from placement.tail.late_operations import LateOperations
 
 __all__ = ["SLACK", "least_late", "percentile_bound"]
 
