@@ -24,6 +24,9 @@ __all__ = ["NumpyKernel"]
 
 _EPS = float(np.finfo(np.float64).eps)
 
+_LEAST_SCALE = 1e-30
+"""Least share of the largest weight: lengths of steps stay far from overflow."""
+
 
 class NumpyKernel:
     """See :class:`formulations.exact.kernel.Kernel` for what the methods do.
@@ -41,6 +44,10 @@ class NumpyKernel:
         self._rank = np.empty(rtt.shape, dtype=np.intp)
         places = np.arange(core.sites, dtype=np.intp)[np.newaxis]
         np.put_along_axis(self._rank, order, places, axis=1)
+        weight = core.demand.near[0][core.active] + core.demand.relay[0][core.active]
+        self._scale = (
+            np.maximum(weight / weight.max(initial=0.0), _LEAST_SCALE) if len(weight) else weight
+        )
         self._best = Incumbent(math.inf, -2, ())
         self._cutoff = math.inf
         self._tolerance = TOLERANCE
@@ -270,7 +277,10 @@ class NumpyKernel:
         return BoundValue(base + best.value, error, rho, answers, base)
 
     def _improve(self, view: LeaderView, node: TreeNode, steps: int, deadline: float) -> float:
-        """Take subgradient steps from node.u; keep the best multipliers there, return the bound."""
+        """Take subgradient steps from node.u; keep the best multipliers there, return the bound.
+
+        Steps are in the metric of the weights: a multiplier is as large as its client's weight.
+        """
         best, step_size, stall, patience = -math.inf, 1.0, 0, max(6, steps // 20)
         u, direction = node.u.copy(), np.zeros(len(node.u))
         for step in range(steps):
@@ -292,14 +302,14 @@ class NumpyKernel:
             serves &= self._rank[:, chosen] < node.fixed_rank[:, np.newaxis]
             slope = 1.0 - serves.sum(axis=1)
             slope[(slope > 0) & (u >= node.fixed_cost)] = 0.0
-            norm = float(slope @ slope)
+            norm = float(self._scale @ (slope * slope))
             if norm == 0:
                 break
             target = self._cutoff if self._cutoff < math.inf else 2 * abs(value.bound) + 1
             target += 0.05 * (target - best)
             if stall >= patience:
                 stall, step_size, u = 0, 0.6 * step_size, node.u
-            direction = slope + 0.7 * direction
+            direction = self._scale * slope + 0.7 * direction
             moved = u + step_size * (target - value.bound) / norm * direction
             u = np.clip(moved, 0.0, node.fixed_cost)
         return best

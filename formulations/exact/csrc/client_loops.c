@@ -60,14 +60,15 @@ VECTORISED void subtract_covered(const double *column, const double *u, int padd
         cover[c] -= column[c] < u[c] ? 1.0 : 0.0;
 }
 
-VECTORISED double gradient_norm(const double *u, const double *fixed, int padded, double *g)
+/* Turn the subgradient g at u into the direction of a step, scale times g; returns the sum of scale g^2. */
+VECTORISED double scaled_gradient(const double *u, const double *fixed, const double *scale, int padded, double *g)
 {
     double sum[PAD] = {0};
     for (int c = 0; c < padded; c += PAD)
         for (int k = 0; k < PAD; k++) {
             double v = g[c + k] > 0.0 && u[c + k] >= fixed[c + k] ? 0.0 : g[c + k];
-            g[c + k] = v;
-            sum[k] += v * v;
+            g[c + k] = scale[c + k] * v;
+            sum[k] += scale[c + k] * v * v;
         }
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
@@ -220,11 +221,11 @@ int client_loops_are_right(void)
         for (volatile int c = 0; c < n; c++)
             right &= out[c] == g[c] - (a[c] < b[c] ? 1.0 : 0.0);
         memcpy(out, g, sizeof out);
-        double squares = gradient_norm(a, b, n, out);
+        double squares = scaled_gradient(a, b, d, n, out);
         for (volatile int c = 0; c < n; c++) {
             double v = g[c] > 0.0 && a[c] >= b[c] ? 0.0 : g[c];
-            right &= out[c] == v;
-            norm += v * v;
+            right &= out[c] == d[c] * v;
+            norm += d[c] * v * v;
         }
         right &= squares == norm;
         memcpy(one, d, sizeof one);

@@ -181,15 +181,16 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
                 sum += x->rows.beta[k];
             }
             int after = cover == 0 && uc >= limit[c] + sum;
+            double scale = p->step_scale[c]; /* as in improve_bound: of u and of the beta of the client */
             g[c] = 1.0 - cover - after;
-            norm += g[c] * g[c];
+            norm += scale * g[c] * g[c];
             for (int k = last - 1; k >= first; k--) {
                 int on = x->rows.step[k], step = after + chosen[x->rows.position[k]] - 1;
                 after += on;
                 if (step < 0 && x->rows.beta[k] <= 0.0)
                     step = 0;
                 x->rows.step[k] = (signed char)step;
-                norm += (double)(step * step);
+                norm += scale * (double)(step * step);
             }
         }
         for (int i = 0; i < count; i++)
@@ -206,15 +207,15 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
         }
         double step = lambda * (target - value) / norm, keep = TIGHT_MOMENTUM;
         for (int c = 0; c < p->clients; c++) {
-            double sum = 0.0;
+            double sum = 0.0, scale = p->step_scale[c];
             for (int k = x->rows.start[c]; k < x->rows.start[c + 1]; k++) {
-                double d = x->rows.step[k] + keep * x->rows.move[k], b = x->rows.beta[k] + step * d;
+                double d = scale * x->rows.step[k] + keep * x->rows.move[k], b = x->rows.beta[k] + step * d;
                 x->rows.move[k] = d;
                 b = b > 0.0 ? b : 0.0;
                 x->rows.beta[k] = b;
                 sum += b;
             }
-            double d = g[c] + keep * direction[c], v = u[c] + step * d;
+            double d = scale * g[c] + keep * direction[c], v = u[c] + step * d;
             direction[c] = d;
             v = v < 0.0 ? 0.0 : v < ceiling[c] ? v : ceiling[c];
             u[c] = v < limit[c] + sum ? v : limit[c] + sum;

@@ -62,6 +62,7 @@ void context_free(context *x)
     free(p->rank);
     free(p->near_weight);
     free(p->relay_weight);
+    free(p->step_scale);
     free(p->site_rtt);
     free(p->direct);
     free(p->price);
@@ -108,6 +109,21 @@ static void set_ranks(problem *p)
                 p->rank[(size_t)p->by_client[c * S + t] * P + c] = (int)t;
 }
 
+/* The scale of each client's multipliers: its weight, as a share of the largest, 0 for the padding. What weighs next to
+ * nothing counts as LEAST_SCALE, so that the length of a step is a number. */
+static void set_step_scale(problem *p)
+{
+    double largest = 0.0;
+    for (int c = 0; c < p->clients; c++) {
+        p->step_scale[c] = p->near_weight[c] + p->relay_weight[c];
+        largest = p->step_scale[c] > largest ? p->step_scale[c] : largest;
+    }
+    for (int c = 0; c < p->clients; c++) {
+        double share = largest > 0.0 ? p->step_scale[c] / largest : 1.0;
+        p->step_scale[c] = share > LEAST_SCALE ? share : LEAST_SCALE;
+    }
+}
+
 /* Derive what follows from the problem, and make all memory; 0 when there is none left. */
 int context_prepare(context *x)
 {
@@ -132,6 +148,7 @@ int context_prepare(context *x)
     x->view.costs = malloc(S * P * 8 + 8);
     x->view.near_order = malloc(S * sizeof(int));
     p->rank = calloc(S * P + 1, sizeof(int));
+    p->step_scale = calloc(P + 1, 8);
     x->tree.stack = calloc((size_t)x->tree.capacity, sizeof(tree_node));
     x->inner.rho = malloc(S * 8);
     x->inner.selected = malloc(5 * S * sizeof(int));
@@ -143,10 +160,11 @@ int context_prepare(context *x)
         if (!x->pseudo.forced[side] || !x->pseudo.gain[side] || !x->pseudo.tries[side])
             return 0;
     }
-    if (!scratch_prepare(&x->scratch, p) || !memory_prepare(x) || !p->rank || !x->best.replicas || !x->view.costs ||
+    if (!scratch_prepare(&x->scratch, p) || !memory_prepare(x) || !p->rank || !p->step_scale || !x->best.replicas || !x->view.costs ||
         !x->view.near_order || !x->tree.stack || !x->inner.rho || !x->inner.selected || !x->inner.radii)
         return 0;
     set_ranks(p);
+    set_step_scale(p);
     for (int c = 0; c < clients; c++)
         p->relays |= p->relay_weight[c] > 0.0;
     return 1;

@@ -30,6 +30,7 @@
 #define MOST_SIZES 64         /* bits of a size_set; _MOST_SIZES of multi_size.py is the same number */
 #define MOST_NEEDED 64        /* largest quorum of a search over several sizes: length of some arrays */
 #define CLOSE_BITS 16         /* bits of the largest multiplier in a recorded proof: length of certificates */
+#define LEAST_SCALE 1e-30     /* least scale of a step: lengths stay far from overflow */
 #define UNIT_ROUNDOFF 1.1102230246251565e-16 /* 2^-53 */
 
 /* One clone per instruction set, chosen when the module is loaded (needs glibc's ifunc). */
@@ -58,6 +59,7 @@ typedef struct {
     double *near_weight;       /* A, padded */
     double *relay_weight;      /* B, padded */
     int relays;                /* 1: some B > 0, so closest-assignment multipliers can matter */
+    double *step_scale;        /* (A + B) / the largest of these, padded: the metric of the steps */
     double *site_rtt;          /* sites x sites, row = the waiting side */
     double *direct;            /* sites: sum of G d(c, leader) */
     double quorum_weight;      /* D */
@@ -298,7 +300,7 @@ double reduced_cost_from_rtts(const double *rtt, const double *near, const doubl
                       const double *u, int padded);
 double served_cost(const double *u, const double *fixed, int padded);
 void subtract_covered(const double *column, const double *u, int padded, double *cover);
-double gradient_norm(const double *u, const double *fixed, int padded, double *g);
+double scaled_gradient(const double *u, const double *fixed, const double *scale, int padded, double *g);
 void subgradient_step(const double *from, double *to, const double *g, double *direction,
                             double keep, double step, const double *fixed, int padded);
 void subtract_beta(double *value, const int *rank, const int *dropped, const double *beta,

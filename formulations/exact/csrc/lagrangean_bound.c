@@ -66,7 +66,13 @@ double evaluate_bound(context *x, tree_node *f, const double *u, int all_radii, 
     return f->constant + x->evaluated.served + least;
 }
 
-/* Subgradient steps from f->u; leaves the best multipliers there and returns their bound. */
+/* Subgradient steps from f->u; leaves the best multipliers there and returns their bound.
+ *
+ * The steps are in the metric of the weights: a client moves by s_c times its subgradient, s_c its share of the largest
+ * weight, and the length is over the sum of s_c g_c^2. A multiplier is as large as the weight of its client, so with one
+ * length for all clients, one heavy client sets it far too long for the others and far too short for itself. After k
+ * steps of Polyak's length the bound lacks at most sum(u_c^2 / s_c)^(1/2) max(sum s_c g_c^2)^(1/2) / k^(1/2), about
+ * sum(s_c) where |u_c| ~ s_c; without the metric it is (C sum(s_c^2))^(1/2), never less by Cauchy and Schwarz. */
 double improve_bound(context *x, tree_node *f, int iterations, double *error)
 {
     const problem *p = &x->p;
@@ -106,7 +112,7 @@ double improve_bound(context *x, tree_node *f, int iterations, double *error)
         else
             for (int i = 0; i < count; i++)
                 subtract_covered(f->column[x->inner.selected[i]], u, p->padded, g);
-        double norm = gradient_norm(u, most, p->padded, g);
+        double norm = scaled_gradient(u, most, p->step_scale, p->padded, g);
         if (norm == 0.0)
             break;
         double target = x->best.cutoff < BIG ? x->best.cutoff : 2.0 * fabs(value) + 1.0;
