@@ -25,9 +25,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from placement.checks import instance_of, text, whole
+from placement.entry_points import EntryPoint, entry_points
 from placement.errors import InputError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import reasons_infeasible, repaired, violations
 from placement.method_options import Options, Progress, Setting
@@ -35,9 +35,6 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 __all__ = [
     "GROUP",
@@ -142,10 +139,8 @@ class Method:
 
 @lru_cache(maxsize=1)
 def _registered() -> Mapping[str, EntryPoint]:
-    """Entry points by name. Reading the metadata of all distributions takes milliseconds."""
-    from importlib.metadata import entry_points
-
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+    """Entry points by name. Looking through all distributions takes a millisecond."""
+    return entry_points(GROUP)
 
 
 def available() -> tuple[str, ...]:

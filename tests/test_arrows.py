@@ -20,6 +20,7 @@ RANKS: dict[str, dict[str, int]] = {
     "placement": {
         "placement.errors": 0,
         "placement.checks": 0,
+        "placement.entry_points": 0,
         "placement.lazy": 0,
         "placement.status": 0,
         "placement.io.formats": 0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -38,6 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit code, see :mod:`placement.cli.exit_codes`.
     """
+    _use_one_blas_thread()
     open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -60,6 +62,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename is not None else ""
         _print_error(f"{where}{error.strerror}")
         return exits.BAD_INPUT
+
+
+def _use_one_blas_thread() -> None:
+    """Keep OpenBLAS from starting its threads, unless the user has said how many there should be.
+
+    It starts them while NumPy is imported, and that takes longer than the import. The command line
+    has no product of matrices that is large enough to gain by them. A library must not decide this
+    for the program that imports it, so it is done here and nowhere else.
+    """
+    if "numpy" not in sys.modules:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _run(argv: Sequence[str] | None) -> int:

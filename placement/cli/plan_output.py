@@ -57,26 +57,28 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
     A plan without a configuration is printed but not written: nobody should find a file where a
     decision was expected.
     """
-    from placement.cli.options import reference_from
-    from placement.io.plan_file import plan_document, save_plan
-
-    reference = reference_from(args)
-    written = ""
-    if args.output is not None:
-        if plan.found:
-            save_plan(
-                plan,
-                args.output,
-                reference=None if args.embed else reference,
-                force=args.force,
-            )
-            written = f"Written to {args.output}"
-        else:
-            written = f"Nothing was written to {args.output}"
+    written = _save(plan, args)
     if args.json:
-        print_json(plan_document(plan, reference=reference))
+        from placement.cli.options import reference_from
+        from placement.io.plan_file import plan_document
+
+        print_json(plan_document(plan, reference=reference_from(args)))
     else:
         print(plan)
         if written:
             print(f"\n{written}")
     return exit_code(plan.status)
+
+
+def _save(plan: Plan, args: argparse.Namespace) -> str:
+    """Write the plan where it was asked for, and return a line that says what was done."""
+    if args.output is None:
+        return ""
+    if not plan.found:
+        return f"Nothing was written to {args.output}"
+    from placement.cli.options import reference_from
+    from placement.io.plan_file import save_plan
+
+    reference = None if args.embed else reference_from(args)
+    save_plan(plan, args.output, reference=reference, force=args.force)
+    return f"Written to {args.output}"

@@ -11,14 +11,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from placement.cli.argument_parser import Subparsers, Verb
+from placement.entry_points import EntryPoint, entry_points
 from placement.errors import UnsupportedError
 from placement.text import escape
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 __all__ = ["GROUP", "add_parts", "add_verbs"]
 
@@ -46,11 +43,9 @@ _ORDER = (
 @lru_cache(maxsize=1)
 def _registered() -> dict[str, EntryPoint]:
     """Return the entry points by name, in the order of the help."""
-    from importlib.metadata import entry_points
-
     rank = {name: place for place, name in enumerate(_ORDER)}
-    found = sorted(entry_points(group=GROUP), key=lambda e: (rank.get(e.name, len(rank)), e.name))
-    return {entry.name: entry for entry in found}
+    found = entry_points(GROUP)
+    return {n: found[n] for n in sorted(found, key=lambda n: (rank.get(n, len(rank)), n))}
 
 
 def _load(name: str) -> Verb:

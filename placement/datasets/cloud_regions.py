@@ -6,15 +6,15 @@ Nothing here needs more than the standard library, so that listing what is bundl
 from __future__ import annotations
 
 import csv
+import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import TypeVar
 
 from placement.errors import InputError
 
-__all__ = ["CONTINENTS", "PROVIDERS", "City", "Region", "cities", "regions"]
+__all__ = ["CONTINENTS", "PROVIDERS", "City", "Region", "bundled", "cities", "regions"]
 
 Record = TypeVar("Record")
 
@@ -141,8 +141,22 @@ def _region(row: dict[str, str]) -> Region:
     )
 
 
+def bundled(name: str) -> bytes:
+    """Return the content of a file beside this module.
+
+    Raises
+    ------
+    FileNotFoundError
+        When the installation has no such file.
+    """
+    data = pkgutil.get_data("placement.datasets", name)  # importlib.resources imports zipfile
+    if data is None:
+        raise FileNotFoundError(name)
+    return data
+
+
 def _rows(name: str, record: Callable[[dict[str, str]], Record]) -> Iterator[Record]:
-    text = resources.files("placement.datasets").joinpath(name).read_text(encoding="utf-8")
+    text = bundled(name).decode("utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     for row in csv.DictReader(lines):
         yield record(row)

@@ -19,6 +19,7 @@ __all__ = [
     "DayOfDemand",
     "InstanceArguments",
     "day_of_demand",
+    "default_day",
     "gather",
 ]
 
@@ -91,12 +92,32 @@ def day_of_demand(
     return DayOfDemand(
         counts=block.counts[0].astype(np.float64),
         intervals=timeline.labels,
-        sentence=(
-            f"Demand is synthetic: one world-wide consumer service with the operation mix "
-            f"{name!r}, about {RATE:,.0f} operations per half hour, over the 24 hours of "
-            f"{day:%Y-%m-%d} (UTC), spread over {len(cities)} metropolitan areas by internet "
-            f"users ^ 0.7; Poisson counts, seed {seed}."
-        ),
+        sentence=_sentence(name, day, len(cities), seed),
+    )
+
+
+def default_day(counts: FloatArray) -> DayOfDemand:
+    """Return the default day, whose counts have been drawn before by :func:`day_of_demand`.
+
+    Parameters
+    ----------
+    counts
+        Operations, shape (48, cities, 5), drawn with the default mix, seed 0 and :data:`DAY`.
+    """
+    moments = (divmod(30 * half, 60) for half in range(counts.shape[0]))
+    return DayOfDemand(
+        counts=counts,
+        intervals=tuple(f"{DAY:%Y-%m-%d}T{hour:02}:{minute:02}Z" for hour, minute in moments),
+        sentence=_sentence(DEFAULT_MIX, DAY, counts.shape[1], 0),
+    )
+
+
+def _sentence(mix: str, day: date, cities: int, seed: int) -> str:
+    return (
+        f"Demand is synthetic: one world-wide consumer service with the operation mix {mix!r}, "
+        f"about {RATE:,.0f} operations per half hour, over the 24 hours of {day:%Y-%m-%d} (UTC), "
+        f"spread over {cities} metropolitan areas by internet users ^ 0.7; Poisson counts, "
+        f"seed {seed}."
     )
 
 

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import io
+from collections import Counter
 from datetime import date
 
 import numpy as np
 
+from placement.checks import FloatArray
 from placement.datasets import distance_rtt as geo
-from placement.datasets.cloud_regions import City, Region, cities, regions
-from placement.datasets.day_of_demand import DAY, InstanceArguments, day_of_demand
+from placement.datasets.cloud_regions import PROVIDERS, City, Region, bundled, cities, regions
+from placement.datasets.day_of_demand import (
+    DAY,
+    DEFAULT_MIX,
+    DayOfDemand,
+    InstanceArguments,
+    day_of_demand,
+    default_day,
+)
 from placement.errors import InputError
 from placement.model.operations import STANDARD_OPERATIONS
 
-__all__ = ["ROUTE_SEED", "WORLD27", "aws", "gcp", "modelled", "world27", "world27_cities"]
+__all__ = [
+    "COUNTS_FILE",
+    "ROUTE_SEED",
+    "RTT_FILE",
+    "WORLD27",
+    "aws",
+    "gcp",
+    "modelled",
+    "world27",
+    "world27_cities",
+    "world27_sites",
+]
 
 ROUTE_SEED = 2015
 """Seed of the route inflation: apart from the workload's, so that another day of demand is served
@@ -49,6 +70,12 @@ WORLD27 = (
 )
 """The 27 regions of ``world27``: nine of each provider, at least two on every continent."""
 
+RTT_FILE = "world27_rtt.npy"
+"""RTTs of ``world27``: one row per client and below them one per site, one column per site."""
+
+COUNTS_FILE = "world27_counts.npy"
+"""Operations of the default day of ``world27``, by half hour, client and kind."""
+
 _WORLD27_CITIES = 60
 _WORLD27_PER_CONTINENT = 8
 _WORLD27_PER_COUNTRY = 4
@@ -70,10 +97,20 @@ def world27(*, mix: str | None = None, seed: int = 0, day: date = DAY) -> Instan
     day
         Date of the demand, UTC.
     """
-    known = {each.id: each for name in ("aws", "gcp", "azure") for each in regions(name)}
-    sites = tuple(known[name] for name in WORLD27)
+    rtt = _stored(RTT_FILE)
+    demand = None
+    if mix in (None, DEFAULT_MIX) and seed == 0 and day == DAY:
+        demand = default_day(_stored(COUNTS_FILE))
     return modelled(
-        "world27", sites, world27_cities(), levels=_PROVIDERS_CROSS, mix=mix, seed=seed, day=day
+        "world27",
+        world27_sites(),
+        world27_cities(),
+        levels=_PROVIDERS_CROSS,
+        mix=mix,
+        seed=seed,
+        day=day,
+        rtt=(rtt[: -len(WORLD27)], rtt[-len(WORLD27) :]),
+        demand=demand,
     )
 
 
@@ -91,6 +128,17 @@ _NESTED = ("country", "continent")
 _PROVIDERS_CROSS = (*_NESTED, "provider")
 
 
+def world27_sites() -> tuple[Region, ...]:
+    """Return the regions of :data:`WORLD27`."""
+    known = {each.id: each for name in PROVIDERS for each in regions(name)}
+    return tuple(known[name] for name in WORLD27)
+
+
+def _stored(name: str) -> FloatArray:
+    stored: FloatArray = np.load(io.BytesIO(bundled(name))).astype(np.float64)
+    return stored
+
+
 def world27_cities() -> tuple[City, ...]:
     """Return the 60 metropolitan areas of ``world27``, most people online first.
 
@@ -99,20 +147,19 @@ def world27_cities() -> tuple[City, ...]:
     in two countries.
     """
     ranked = sorted(cities(), key=lambda city: (-city.users, city.city))
-    allowed: list[City] = []
+    in_country, on_continent = Counter[str](), Counter[str]()
+    first: list[City] = []
+    rest: list[City] = []
     for city in ranked:
-        if sum(other.country == city.country for other in allowed) < _WORLD27_PER_COUNTRY:
-            allowed.append(city)
-    first = [
-        city
-        for city in allowed
-        if [other for other in allowed if other.continent == city.continent].index(city)
-        < _WORLD27_PER_CONTINENT
-        and city.users >= _WORLD27_LEAST_USERS
-    ]
-    rest = [city for city in allowed if city not in first]
-    chosen = set(first + rest[: _WORLD27_CITIES - len(first)])
-    return tuple(city for city in ranked if city in chosen)
+        in_country[city.country] += 1
+        if in_country[city.country] > _WORLD27_PER_COUNTRY:
+            continue
+        on_continent[city.continent] += 1
+        many = city.users >= _WORLD27_LEAST_USERS
+        early = on_continent[city.continent] <= _WORLD27_PER_CONTINENT
+        (first if many and early else rest).append(city)
+    chosen = {city.city for city in first + rest[: _WORLD27_CITIES - len(first)]}
+    return tuple(city for city in ranked if city.city in chosen)
 
 
 def modelled(
@@ -126,6 +173,8 @@ def modelled(
     day: date = DAY,
     route: geo.RouteModel | None = None,
     route_seed: int = ROUTE_SEED,
+    rtt: tuple[FloatArray, FloatArray] | None = None,
+    demand: DayOfDemand | None = None,
 ) -> InstanceArguments:
     """Return an instance's arguments for any regions and cities, with modelled RTTs.
 
@@ -141,6 +190,11 @@ def modelled(
         Of the demand.
     route, route_seed
         How distance becomes an RTT; see :mod:`placement.datasets.distance_rtt`.
+    rtt
+        RTTs of clients and of sites, when they have been modelled before from the same `route` and
+        `route_seed`.
+    demand
+        The day of demand, when it has been drawn before from the same `mix`, `seed` and `day`.
 
     Raises
     ------
@@ -150,10 +204,12 @@ def modelled(
     model = geo.RouteModel() if route is None else route
     site_points = np.array([(each.lat, each.lon) for each in sites])
     client_points = np.array([(each.lat, each.lon) for each in clients])
-    client_rtt, site_rtt = geo.modelled_rtt(
-        site_points, client_points, np.random.default_rng(route_seed), model
-    )
-    demand = day_of_demand(clients, mix=mix, seed=seed, day=day)
+    if rtt is None:
+        draws = np.random.default_rng(route_seed)
+        rtt = geo.modelled_rtt(site_points, client_points, draws, model)
+    client_rtt, site_rtt = rtt
+    if demand is None:
+        demand = day_of_demand(clients, mix=mix, seed=seed, day=day)
     return InstanceArguments(
         name=name,
         sites=tuple(each.id for each in sites),

@@ -9,6 +9,7 @@ way methods are: as entry points, of the group ``placement.explainers``. An expl
 
 from __future__ import annotations
 
+from placement.entry_points import entry_points
 from placement.errors import UnsupportedError
 from placement.problem import Problem
 
@@ -28,10 +29,8 @@ def explain_infeasible(problem: Problem) -> tuple[str, ...]:
     UnsupportedError
         When a registered object cannot be imported or called.
     """
-    from importlib.metadata import entry_points
-
     sentences: list[str] = []
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+    for _, entry in sorted(entry_points(GROUP).items()):
         try:
             explainer = entry.load()
         except ImportError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from placement.entry_points import entry_points
 from placement.errors import UnsupportedError
 from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.io.formats.document import Document
@@ -22,9 +23,8 @@ GROUP = "placement.objectives"
 @lru_cache(maxsize=1)
 def _registered() -> dict[str, type[Objective]]:
     """Return the classes of objectives by kind."""
-    from importlib.metadata import entry_points
-
-    return {entry.name: entry.load() for entry in sorted(entry_points(group=GROUP))}
+    found = entry_points(GROUP)
+    return {kind: found[kind].load() for kind in sorted(found)}
 
 
 def objective_document(objective: Objective, instance: Instance) -> dict[str, object]:

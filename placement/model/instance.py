@@ -6,7 +6,6 @@ An :class:`Instance` holds data only; what is asked of it is a :class:`placement
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -286,6 +285,8 @@ class Instance:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (hex) of everything that can change a score; display data is left out."""
+        import hashlib  # loads OpenSSL, which few callers need
+
         digest = hashlib.sha256()
         head = {
             "sites": self.sites,

@@ -71,7 +71,7 @@ def warn_of_units(rtt: RttMatrix, sites: FloatArray | None) -> None:
     if rtt.field == "site_rtt":
         values = values[..., ~np.eye(len(rtt.sites), dtype=bool)]
     if values.size:
-        median = float(np.median(values))
+        median = _median(values)
         fix = ""
         if 0 < median < _LOWEST[rtt.field]:
             fix = "seconds? multiply by 1000"
@@ -86,6 +86,14 @@ def warn_of_units(rtt: RttMatrix, sites: FloatArray | None) -> None:
             )
     if rtt.places is not None and sites is not None:
         _compare_with_light(rtt, rtt.places, sites)
+
+
+def _median(values: FloatArray) -> float:
+    """Return the median of finite values; ``np.median`` would import ``numpy.ma``."""
+    high = values.size // 2
+    low = (values.size - 1) // 2
+    parted = np.partition(values, (low, high), axis=None)
+    return float((parted[low] + parted[high]) / 2)
 
 
 def _compare_with_light(rtt: RttMatrix, places: FloatArray, sites: FloatArray) -> None:

@@ -228,6 +228,37 @@ def test_help_and_the_package_import_nothing_heavy() -> None:
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("threads", [None, "3"])
+def test_a_small_question_loads_only_what_it_needs(threads: str | None) -> None:
+    slow = "{'numpy.ma', 'numpy.random', 'email', 'zipfile', 'hashlib', 'importlib.metadata'}"
+    ask = "main(['solve', 'world27', '--replicas', '5', '--voters', '3'])"
+    script = (
+        f"import os, sys; from placement.cli import main; assert {ask} == 0; "
+        f"loaded = ({slow} | {{'placement.workloads', 'placement.io.plan_file'}}) & "
+        f"set(sys.modules); assert not loaded, loaded; "
+        f"assert os.environ['OPENBLAS_NUM_THREADS'] == '{threads or 1}'"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    if threads is not None:
+        environment["OPENBLAS_NUM_THREADS"] = threads
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_library_leaves_the_threads_of_the_program_alone() -> None:
+    script = (
+        "import os, placement; placement.load('world27'); "
+        "assert 'OPENBLAS_NUM_THREADS' not in os.environ"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_help_names_every_verb_and_exit_code() -> None:
     done = subprocess.run(_script("--help"), capture_output=True, text=True, check=True)
     for verb in ("solve", "evaluate", "show", "datasets", "import", "methods"):

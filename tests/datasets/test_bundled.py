@@ -62,6 +62,19 @@ def test_world27_is_what_it_says():
     assert [world.labels("provider").count(each) for each in datasets.PROVIDERS] == [9, 9, 9]
 
 
+def test_world27_is_stored_as_it_is_made():
+    sites, clients = modelled.world27_sites(), modelled.world27_cities()
+    made = modelled.modelled("world27", sites, clients, levels=("country", "continent", "provider"))
+    stored = modelled.world27()
+    assert made.keys() == stored.keys()
+    arrays = {"client_rtt", "site_rtt", "counts", "site_coordinates", "client_coordinates"}
+    for name in made.keys() - arrays:
+        assert made[name] == stored[name], name
+    np.testing.assert_array_equal(made["counts"], stored["counts"])
+    for name in ("client_rtt", "site_rtt"):  # the sine of another C library may differ
+        np.testing.assert_allclose(stored[name], made[name], rtol=1e-12)
+
+
 def test_world27_clients_are_spread():
     rows = modelled.world27_cities()
     countries = [row.country for row in rows]

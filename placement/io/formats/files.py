@@ -15,7 +15,6 @@ through and stays what it is. Anything else that is no regular file is refused.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import secrets
 import shutil
@@ -270,6 +269,8 @@ def _free_name(folder: Path, plain: str, data: bytes) -> str:
     path = folder / plain
     if not path.exists() or (path.is_file() and path.read_bytes() == data):
         return plain
+    import hashlib  # loads OpenSSL
+
     digest = hashlib.sha256(data).hexdigest()
     for length in (8, 64):
         name = f"{path.stem}-{digest[:length]}{path.suffix}"

@@ -1,0 +1,78 @@
+"""Entry points are read as ``importlib.metadata`` reads them, without its imports."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from placement.entry_points import EntryPoint, entry_points
+
+TEXT = """# a comment
+[other.group]
+toy = other:NAME
+
+[placement.methods]
+toy = toy_module:METHOD
+toy.percentile = toy_module.part : solve.inner [extra]
+; another comment
+plain = toy_module
+"""
+
+
+def distribution(folder: Path, name: str, text: str) -> None:
+    info = folder / name
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "group", ["placement.methods", "placement.verbs", "placement.objectives", "console_scripts"]
+)
+def test_agrees_with_the_standard_library(group):
+    expected = {entry.name: entry.value for entry in metadata.entry_points(group=group)}
+    assert {name: e.value for name, e in entry_points(group).items()} == expected
+
+
+def test_sections_comments_and_extras(tmp_path, monkeypatch):
+    distribution(tmp_path, "toy-1.0.dist-info", TEXT)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "missing")])
+    assert {name: entry.value for name, entry in entry_points("placement.methods").items()} == {
+        "toy": "toy_module:METHOD",
+        "toy.percentile": "toy_module.part : solve.inner [extra]",
+        "plain": "toy_module",
+    }
+    assert entry_points("placement") == {}
+
+
+def test_the_first_of_two_installations_counts(tmp_path, monkeypatch):
+    distribution(tmp_path / "a", "Some.Thing-1.0.dist-info", "[g]\nx = first\n")
+    distribution(tmp_path / "b", "some_thing-2.0.egg-info", "[g]\nx = second\n")
+    distribution(tmp_path / "b", "other-2.0.dist-info", "[g]\ny = third\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "a"), str(tmp_path / "b")])
+    assert {name: entry.value for name, entry in entry_points("g").items()} == {
+        "x": "first",
+        "y": "third",
+    }
+
+
+def test_a_zip_file_is_left_to_the_standard_library(tmp_path, monkeypatch):
+    path = tmp_path / "toy.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("toy-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: toy\n")
+        archive.writestr("toy-1.0.dist-info/entry_points.txt", "[g]\nx = first:X\n")
+    monkeypatch.setattr(sys, "path", [str(path)])
+    assert {name: entry.value for name, entry in entry_points("g").items()} == {"x": "first:X"}
+
+
+def test_load():
+    assert EntryPoint("a", "os.path").load() is sys.modules["os.path"]
+    assert EntryPoint("a", "pathlib : Path.home [extra]").load() == Path.home
+    with pytest.raises(ImportError):
+        EntryPoint("a", "no_such_module_anywhere:X").load()
+    with pytest.raises(AttributeError):
+        EntryPoint("a", "pathlib:NoSuchName").load()
