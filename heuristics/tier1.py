@@ -32,14 +32,12 @@ def solve(problem: Problem, options: Options) -> Plan:
         ],
     )
     if best is None:
-        from placement.tail.objective import caveats  # only where it is asked for
-
         return Plan.infeasible(
             problem,
             method=METHOD.name,
             reasons=(
                 "the fixed replicas and voters obey the constraints under no leader",
-                *caveats(problem),
+                *problem.objective.caveats(problem),
             ),
         )
     return Plan.of(problem, best, method=METHOD.name, bound=objective_value(problem, best))

@@ -22,7 +22,7 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan, cheapest, objective_value
 from placement.problem import Problem
 
-__all__ = ["METHOD", "best_roles", "solve"]
+__all__ = ["METHOD", "best_roles", "plan_of_roles", "solve"]
 
 
 def best_roles(problem: Problem, replicas: list[int]) -> Configuration | None:
@@ -43,24 +43,20 @@ def solve(problem: Problem, options: Options) -> Plan:
     """Take every replica as leader with its closest voters and keep the best."""
     del options
     replicas = np.nonzero(problem.rules.must_hold)[0].tolist()
-    notes: tuple[str, ...] = ()
-    if problem.objective.kind == "percentile":
-        from placement.tail import role_choice as roles  # only where asked for
+    return plan_of_roles(problem, best_roles(problem, replicas))
 
-        found = roles.best_roles(problem, replicas)
-        best = found.best
-        notes = (roles.describe_voter_search(found.leaders, found.enumerated),)
-    else:
-        best = best_roles(problem, replicas)
+
+def plan_of_roles(
+    problem: Problem, best: Configuration | None, notes: tuple[str, ...] = ()
+) -> Plan:
+    """Return the plan of the best roles among the given replicas; None: there are none."""
     if best is None:
-        from placement.tail.objective import caveats
-
         return Plan.infeasible(
             problem,
             method=METHOD.name,
             reasons=(
                 "no choice of voters and leader among the fixed replicas obeys all rules",
-                *caveats(problem),
+                *problem.objective.caveats(problem),
             ),
         )
     return Plan.of(

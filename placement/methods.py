@@ -70,10 +70,10 @@ def up_to_tier(tier: int) -> Callable[[Problem], str | None]:
         if problem.tier <= tier:
             return None
         given = "replicas and voters" if tier == 1 else "replicas"
-        other = "'local-search'" if problem.objective.kind == "percentile" else "'exact'"
         return (
             f"it is a tier {tier} method and the question is one of tier {problem.tier}; give "
-            f"{given} by name, or use a tier {problem.tier} method such as {other}"
+            f"{given} by name, or use a tier {problem.tier} method such as 'exact' or "
+            "'local-search'"
         )
 
     return refuses

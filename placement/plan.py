@@ -27,7 +27,7 @@ from placement.evaluation.breakdown import (
     objective_values,
 )
 from placement.evaluation.losses import Failures
-from placement.evaluation.objective import MEAN_LATENCY, score_of
+from placement.evaluation.objective import score_of
 from placement.evaluation.score import cutoff, first_best
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration, configuration_cost
@@ -266,7 +266,7 @@ class Plan:
         """Eq. 1, ms times operations; +∞ when nothing was found."""
         if self.configuration is None:
             return math.inf
-        if self.problem.objective is MEAN_LATENCY and not self.problem.rules.cost_weight:
+        if self.problem.minimises_mean:
             return self.objective
         return score_of(self.problem, self.configuration)
 

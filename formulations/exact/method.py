@@ -34,28 +34,11 @@ __all__ = ["METHOD", "Session", "solve"]
 
 _DELEGATE = "milp"
 
-_FEW_SETS = 300_000
-"""Replica sets up to which contingency problems are enumerated under a time limit."""
-
-_MOST_SETS = 3_000_000
-"""The same without a limit: some minutes."""
-
-_PERCENTILE_SETS = 20_000
-"""Replica sets up to which percentiles are enumerated: a minute or so on 60 clients."""
-
 
 def refuses(problem: Problem) -> str | None:
-    """Return why a problem cannot be taken: a percentile over more sets than can be enumerated."""
-    if problem.objective.kind != "percentile":
-        return None
-    count = count_sets(problem)
-    if count <= _PERCENTILE_SETS:
-        return None
-    return (
-        f"a percentile is proven by evaluating every replica set, and there are {count:,} of them "
-        f"(at most {_PERCENTILE_SETS:,} are taken); use 'local-search', which has a bound, or "
-        "'exhaustive' and patience"
-    )
+    """Return why no method proves a plan for the problem's objective, or None."""
+    other = problem.objective.proof_method(partial(count_sets, problem), None)
+    return None if other is None else other.refusal or None
 
 
 class Session(BatchSession):
@@ -144,7 +127,7 @@ def _group_by_size(problems: Sequence[Problem]) -> tuple[ReducedProblem | None, 
     first, group = None, []
     for problem in problems:
         rules = problem.rules
-        if rules.replicas_min != rules.replicas_max or problem.objective.kind != "mean":
+        if rules.replicas_min != rules.replicas_max or not problem.objective.minimises_mean:
             continue
         if core is None:
             if ReducedProblem.refuses(problem.demand, rules) is None:
@@ -186,13 +169,9 @@ def solve(problem: Problem, options: Options) -> Plan:
 
 def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
     """Return why the engine cannot take a problem, and the method that answers it; or None."""
-    if problem.objective.kind == "contingency":
-        # Enumeration is vectorised and proves nothing before its end; branching bounds from the
-        # start, and of the two that can, CP-SAT is the faster by far.
-        few = count_sets(problem) <= (_FEW_SETS if options.time_limit is not None else _MOST_SETS)
-        return "it minimises over losses", "exhaustive" if few else "cp-sat"
-    if problem.objective.kind == "percentile":
-        return "it minimises a percentile", "exhaustive"
+    other = problem.objective.proof_method(partial(count_sets, problem), options.time_limit)
+    if other is not None:
+        return other.reason, other.name
     reason = ReducedProblem.refuses(problem.demand, problem.rules)
     return None if reason is None else (reason, _DELEGATE)
 

@@ -13,7 +13,6 @@ from placement.methods import Options
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status
-from placement.tail.objective import caveats
 from placement.tail.role_choice import best_roles, describe_voter_search
 
 __all__ = ["solve"]
@@ -48,7 +47,7 @@ def solve(problem: Problem, options: Options) -> Plan:
         stats=lambda: {"leaders": leaders, "leaders with enumerated voters": enumerated},
     )
     if plan.status is Status.INFEASIBLE:
-        return plan.replace(reasons=(*plan.reasons, *caveats(problem)))
+        return plan.replace(reasons=(*plan.reasons, *problem.objective.caveats(problem)))
     return (
         plan.replace(notes=(*plan.notes, describe_voter_search(leaders, enumerated)))
         if leaders

@@ -45,7 +45,7 @@ from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import Status, Termination
 from placement.tail.late_operations import LateOperations
-from placement.tail.objective import Percentile, caveats
+from placement.tail.objective import Percentile
 from placement.tail.percentile_bound import SLACK, least_late, percentile_bound
 from placement.tail.role_choice import best_roles, describe_voter_search
 
@@ -391,5 +391,5 @@ def _nothing(problem: Problem, search: _PercentileSearch) -> Plan:
         None,
         method="local-search",
         termination=Termination.WORK_LIMIT if finished else search.termination,
-        notes=caveats(problem) if finished else (),
+        notes=problem.objective.caveats(problem) if finished else (),
     )

@@ -24,7 +24,7 @@ def check_question(
     progress: Callable[..., None] | None,
     settings: Mapping[str, object] | None,
 ) -> None:
-    """Check types, and refuse a percentile, whose gains would be shown as those of the mean."""
+    """Check types, and refuse an objective whose gains would be shown as those of the mean."""
     if not isinstance(question, (Instance, Problem)):
         raise InputError(
             "not a question",
@@ -36,7 +36,7 @@ def check_question(
         function(progress, "progress")
     if settings is not None:
         mapping(settings, "settings")
-    if isinstance(question, Problem) and question.objective.kind == "percentile":
+    if isinstance(question, Problem) and not question.objective.shows_gains:
         raise UnsupportedError(
             "sweeps and frontiers are about the mean latency, not "
             f"{question.objective.describe()}: solve for each number of replicas instead"

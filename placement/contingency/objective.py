@@ -14,7 +14,7 @@ A configuration that some loss stops altogether (fewer than m voters left) is no
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -29,12 +29,15 @@ from placement.evaluation.losses import (
     score_after,
     unnoticed,
 )
-from placement.evaluation.objective import score_of
+from placement.evaluation.objective import ProofMethod, score_of, values_one_by_one
 from placement.evaluation.value_tables import ValueTable
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from placement.io.formats.document import Document
     from placement.model.instance import Instance
     from placement.plan import Plan
@@ -43,6 +46,12 @@ if TYPE_CHECKING:
 __all__ = ["Contingency", "Goal", "solve_within"]
 
 Goal = Literal["worst", "bounded", "weighted"]
+
+_ENUMERATED_IN_TIME = 300_000
+"""Replica sets up to which the exact method enumerates under a time limit."""
+
+_ENUMERATED_SETS = 3_000_000
+"""Replica sets up to which it enumerates without a limit: some minutes."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +223,22 @@ class Contingency:
         share = 1 - sum(weights)
         return share * normal + sum(p * s for p, (_, s) in zip(weights, after, strict=True))
 
+    def values(
+        self, problem: Problem, configurations: Sequence[Configuration]
+    ) -> npt.NDArray[np.float64]:
+        """Values of many configurations, each as :meth:`value` gives it, shape (n,)."""
+        return values_one_by_one(self, problem, configurations)
+
+    @property
+    def beyond(self) -> str:
+        """Return the text for a configuration that a loss stops."""
+        return "service stops"
+
+    @property
+    def shows_gains(self) -> bool:
+        """Return True: every plan under losses has a mean latency too."""
+        return True
+
     def in_ms(self, problem: Problem, value: float) -> float:
         """Return a value, or a bound on one, as a mean latency in ms."""
         return value / problem.demand.operations
@@ -282,6 +307,25 @@ class Contingency:
             f"{self.describe()} needs {self.together} to be spared",
         )
 
+    def caveats(self, problem: Problem) -> tuple[str, ...]:
+        """Return nothing: the losses have their reasons among the constraints."""
+        del problem
+        return ()
+
+    def proof_method(self, sets: Callable[[], int], time_limit: float | None) -> ProofMethod | None:
+        """Return ``exhaustive`` for few replica sets, else ``cp-sat``.
+
+        Enumeration is vectorised and proves nothing before its end; branching bounds from the
+        start, and of the two methods that can, CP-SAT is the faster by far.
+        """
+        few = sets() <= (_ENUMERATED_SETS if time_limit is None else _ENUMERATED_IN_TIME)
+        return ProofMethod("exhaustive" if few else "cp-sat", "it minimises over losses")
+
+    def unproven(self, plan: Plan) -> tuple[str, str] | None:
+        """Return None: the certificate decides."""
+        del plan
+        return None
+
     def describe(self) -> str:
         """Return the objective in words."""
         lost = f"any {'two' if self.together == 2 else 'one'} {self.level}" + (
@@ -297,6 +341,13 @@ class Contingency:
         """Return no table: the losses have one of their own in every plan."""
         del problem, configuration
         return ()
+
+    def plan_rows(
+        self, problem: Problem, configuration: Configuration
+    ) -> Mapping[str, Sequence[object]]:
+        """Return nothing: every plan file tells the losses."""
+        del problem, configuration
+        return {}
 
     def document(self, instance: Instance) -> dict[str, object]:
         """Return the losses and the goal."""

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from placement.evaluation.objective import MeanLatency, quorum_size, score_of
+from placement.evaluation.objective import quorum_size, score_of
 from placement.evaluation.score import (
     closest_first,
     first_best,
     nearest,
     operation_latency,
     overhead,
-    score_many,
 )
-from placement.model.configuration import Configuration, configuration_cost
+from placement.model.configuration import Configuration
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -99,32 +98,8 @@ def objective_value(problem: Problem, configuration: Configuration) -> float:
 def objective_values(
     problem: Problem, configurations: Sequence[Configuration]
 ) -> npt.NDArray[np.float64]:
-    """Values of many configurations, each as :func:`objective_value` gives it, shape (n,).
-
-    The mean latency takes those of one size at once: O(n·C·|R|), but few calls.
-    """
-    if not isinstance(problem.objective, MeanLatency):
-        return np.array(
-            [objective_value(problem, configuration) for configuration in configurations]
-        )
-    values = np.zeros(len(configurations))
-    rows: dict[tuple[int, int, int], list[int]] = {}
-    for row, one in enumerate(configurations):
-        kind = (len(one.replicas), len(one.voters), quorum_size(problem, one))
-        rows.setdefault(kind, []).append(row)
-    for (_, _, quorum), some in rows.items():
-        alike = [configurations[row] for row in some]
-        values[some] = score_many(
-            problem.demand,
-            [one.leader for one in alike],
-            [one.voters for one in alike],
-            [one.replicas for one in alike],
-            quorum,
-        )
-    if problem.rules.cost_weight:
-        costs = [configuration_cost(problem.instance, one) for one in configurations]
-        values += problem.rules.cost_weight * np.array(costs)
-    return values
+    """Values of many configurations, each as :func:`objective_value` gives it, shape (n,)."""
+    return problem.objective.values(problem, configurations)
 
 
 def _means(

@@ -8,10 +8,14 @@ silent approximation.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from placement.evaluation.score import score
+import numpy as np
+import numpy.typing as npt
+
+from placement.evaluation.score import score, score_many
 from placement.evaluation.value_tables import ValueTable
 from placement.model.configuration import Configuration, configuration_cost
 from placement.model.constraints import Diversity, majority
@@ -20,9 +24,37 @@ if TYPE_CHECKING:
     from placement.evaluation.losses import Failures
     from placement.io.formats.document import Document
     from placement.model.instance import Instance
+    from placement.plan import Plan
     from placement.problem import Problem
 
-__all__ = ["MEAN_LATENCY", "MeanLatency", "Objective", "quorum_size", "score_of"]
+__all__ = [
+    "MEAN_LATENCY",
+    "MeanLatency",
+    "Objective",
+    "ProofMethod",
+    "quorum_size",
+    "score_of",
+    "values_one_by_one",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ProofMethod:
+    """Method that proves plans for an objective which the search of ``exact`` does not bound.
+
+    Attributes
+    ----------
+    name
+        Name of the method.
+    reason
+        What the objective does that the search cannot bound, as in "it minimises a percentile".
+    refusal
+        Why no method proves a plan in reasonable time; empty: one does.
+    """
+
+    name: str
+    reason: str
+    refusal: str = ""
 
 
 @runtime_checkable
@@ -52,8 +84,24 @@ class Objective(Protocol):
         """Value of a configuration, in the unit that `in_ms` turns into ms; infinite for none."""
         ...
 
+    def values(
+        self, problem: Problem, configurations: Sequence[Configuration]
+    ) -> npt.NDArray[np.float64]:
+        """Values of many configurations, each as :meth:`value` gives it, shape (n,)."""
+        ...
+
     def in_ms(self, problem: Problem, value: float) -> float:
         """Return a value, or a bound on one, in ms per operation."""
+        ...
+
+    @property
+    def beyond(self) -> str:
+        """Text in place of an infinite value."""
+        ...
+
+    @property
+    def shows_gains(self) -> bool:
+        """Whether a table of numbers of replicas may tell gains in mean latency."""
         ...
 
     def failures(self, problem: Problem, configuration: Configuration) -> Failures:
@@ -80,12 +128,41 @@ class Objective(Protocol):
         """Numbers that show that no configuration is acceptable, in words."""
         ...
 
+    def caveats(self, problem: Problem) -> tuple[str, ...]:
+        """Say what beside the constraints can be the reason that no plan was found."""
+        ...
+
+    def proof_method(self, sets: Callable[[], int], time_limit: float | None) -> ProofMethod | None:
+        """Return the method that ``exact`` hands the problem to; None: its own search bounds it.
+
+        Parameters
+        ----------
+        sets
+            Counts the replica sets of the problem.
+        time_limit
+            Seconds that the method has; None: no limit.
+        """
+        ...
+
+    def unproven(self, plan: Plan) -> tuple[str, str] | None:
+        """Return what was recomputed of a plan and why this proves nothing about other plans.
+
+        None where the certificate of the plan decides.
+        """
+        ...
+
     def describe(self) -> str:
         """Return the objective in words; empty for the mean latency."""
         ...
 
     def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
         """Return the tables that a plan shows beside those of the mean latency."""
+        ...
+
+    def plan_rows(
+        self, problem: Problem, configuration: Configuration
+    ) -> Mapping[str, Sequence[object]]:
+        """Return what a plan file tells beside the values: rows (dataclasses) by name."""
         ...
 
     def document(self, instance: Instance) -> dict[str, object]:
@@ -134,9 +211,42 @@ class MeanLatency:
             total += problem.rules.cost_weight * configuration_cost(problem.instance, configuration)
         return total
 
+    def values(
+        self, problem: Problem, configurations: Sequence[Configuration]
+    ) -> npt.NDArray[np.float64]:
+        """Values of many configurations: those of one size at once; O(n·C·|R|), but few calls."""
+        values = np.zeros(len(configurations))
+        rows: dict[tuple[int, int, int], list[int]] = {}
+        for row, one in enumerate(configurations):
+            kind = (len(one.replicas), len(one.voters), quorum_size(problem, one))
+            rows.setdefault(kind, []).append(row)
+        for (_, _, quorum), some in rows.items():
+            alike = [configurations[row] for row in some]
+            values[some] = score_many(
+                problem.demand,
+                [one.leader for one in alike],
+                [one.voters for one in alike],
+                [one.replicas for one in alike],
+                quorum,
+            )
+        if problem.rules.cost_weight:
+            costs = [configuration_cost(problem.instance, one) for one in configurations]
+            values += problem.rules.cost_weight * np.array(costs)
+        return values
+
     def in_ms(self, problem: Problem, value: float) -> float:
         """Return a value in ms per operation: a cost counts with its weight."""
         return value / problem.demand.operations
+
+    @property
+    def beyond(self) -> str:
+        """Return "∞"; every configuration has a mean latency."""
+        return "∞"
+
+    @property
+    def shows_gains(self) -> bool:
+        """Return True."""
+        return True
 
     def failures(self, problem: Problem, configuration: Configuration) -> Failures:
         """Latency under the loss of each single site, clients staying where they are."""
@@ -169,6 +279,21 @@ class MeanLatency:
         del problem
         return ()
 
+    def caveats(self, problem: Problem) -> tuple[str, ...]:
+        """Return nothing."""
+        del problem
+        return ()
+
+    def proof_method(self, sets: Callable[[], int], time_limit: float | None) -> ProofMethod | None:
+        """Return None: the search of ``exact`` bounds the mean latency."""
+        del sets, time_limit
+        return None
+
+    def unproven(self, plan: Plan) -> tuple[str, str] | None:
+        """Return None: the certificate decides."""
+        del plan
+        return None
+
     def describe(self) -> str:
         """Return the empty string: the default goes without saying."""
         return ""
@@ -177,6 +302,13 @@ class MeanLatency:
         """Return no table."""
         del problem, configuration
         return ()
+
+    def plan_rows(
+        self, problem: Problem, configuration: Configuration
+    ) -> Mapping[str, Sequence[object]]:
+        """Return nothing."""
+        del problem, configuration
+        return {}
 
     def document(self, instance: Instance) -> dict[str, object]:
         """Return nothing: the kind says all."""
@@ -192,6 +324,13 @@ class MeanLatency:
 
 MEAN_LATENCY = MeanLatency()
 """The default objective."""
+
+
+def values_one_by_one(
+    objective: Objective, problem: Problem, configurations: Sequence[Configuration]
+) -> npt.NDArray[np.float64]:
+    """Values of many configurations by one evaluation each, shape (n,)."""
+    return np.array([objective.value(problem, one) for one in configurations], dtype=np.float64)
 
 
 def quorum_size(problem: Problem, configuration: Configuration) -> int:

@@ -207,7 +207,7 @@ def _breakdown(plan: Plan) -> dict[str, object]:
             "quorum": _rows(plan.quorum_members),
         },
         "failures": failures_document(plan.failures) if plan.found else None,
-        "tail": _tail_document(plan),
+        "tail": _objective_rows(plan),
     }
 
 
@@ -224,19 +224,12 @@ def _headline(plan: Plan) -> dict[str, object] | None:
     }
 
 
-def _tail_document(plan: Plan) -> dict[str, object] | None:
-    """Return what a plan for a percentile has beside its value: recomputed when read."""
-    if plan.problem.objective.kind != "percentile" or plan.configuration is None:
+def _objective_rows(plan: Plan) -> dict[str, object] | None:
+    """Return what the objective tells beside its value: recomputed when read."""
+    if plan.configuration is None:
         return None
-    from placement.tail.percentile_breakdown import by_leader, percentile_curve
-
-    return {
-        "percentiles": [
-            {"percent": percent, "ms": _finite(value)}
-            for percent, value in percentile_curve(plan.problem, plan.configuration)
-        ],
-        "leaders": _rows(by_leader(plan.problem, plan.configuration)),
-    }
+    tables = plan.problem.objective.plan_rows(plan.problem, plan.configuration)
+    return {name: _rows(rows) for name, rows in tables.items()} or None
 
 
 def failures_document(failures: Failures) -> dict[str, object]:

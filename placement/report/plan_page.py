@@ -126,10 +126,7 @@ def _headline(plan: Plan) -> list[tuple[str, str, str]]:
     if not goal.headline(problem):
         return []
     value = goal.in_ms(problem, plan.objective)
-    if math.isfinite(value):
-        said = milliseconds(value)
-    else:
-        said = "beyond the horizon" if goal.kind == "percentile" else "service stops"
+    said = milliseconds(value) if math.isfinite(value) else goal.beyond
     return [(goal.describe(), said, "what this plan minimises")]
 
 

@@ -7,29 +7,38 @@ What the latency of all operations is, and how it is distributed:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from placement.checks import instance_of
 from placement.errors import InputError
 from placement.evaluation.losses import Failures, failures
-from placement.evaluation.objective import score_of
+from placement.evaluation.objective import ProofMethod, score_of, values_one_by_one
 from placement.evaluation.value_tables import ValueTable
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
+from placement.status import Status
 from placement.tail.distribution_arithmetic import percentile
 from placement.tail.latency_mixture import mixture
 from placement.tail.rtt_distributions import Distributions
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from placement.io.formats.document import Document
     from placement.model.instance import Instance
+    from placement.plan import Plan
     from placement.problem import Problem
 
-__all__ = ["Percentile", "caveats"]
+__all__ = ["Percentile"]
 
 _REMEMBERED = 4096
 """Values that an objective remembers."""
+
+_ENUMERATED_SETS = 20_000
+"""Replica sets up to which percentiles are enumerated: a minute or so on 60 clients."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +92,26 @@ class Percentile:
             self._known[key] = value
         return value
 
+    def values(
+        self, problem: Problem, configurations: Sequence[Configuration]
+    ) -> npt.NDArray[np.float64]:
+        """Values of many configurations, each as :meth:`value` gives it, shape (n,)."""
+        return values_one_by_one(self, problem, configurations)
+
     def in_ms(self, problem: Problem, value: float) -> float:
         """Return the value: percentiles are in ms already."""
         del problem
         return value
+
+    @property
+    def beyond(self) -> str:
+        """Return the text for a percentile beyond the horizon of the distributions."""
+        return "beyond the horizon"
+
+    @property
+    def shows_gains(self) -> bool:
+        """Return False: gains of a percentile would be taken for gains in mean latency."""
+        return False
 
     def failures(self, problem: Problem, configuration: Configuration) -> Failures:
         """Mean latency under the loss of each single site, clients staying where they are."""
@@ -145,6 +170,49 @@ class Percentile:
         del problem
         return ()
 
+    def caveats(self, problem: Problem) -> tuple[str, ...]:
+        """Say so when the horizon is short enough to be the reason that no plan was found."""
+        del problem
+        if self.distributions.overflow <= 1e-9:
+            return ()
+        horizon = self.distributions.bins * self.distributions.width
+        return (
+            f"plans whose {self.describe()} lies beyond the horizon of {horizon:g} ms do not "
+            "count; a longer horizon tells more",
+        )
+
+    def proof_method(self, sets: Callable[[], int], time_limit: float | None) -> ProofMethod | None:
+        """Return ``exhaustive``, with a refusal where the replica sets are too many."""
+        del time_limit
+        count, refusal = sets(), ""
+        if count > _ENUMERATED_SETS:
+            refusal = (
+                "a percentile is proven by evaluating every replica set, and there are "
+                f"{count:,} of them (at most {_ENUMERATED_SETS:,} are taken); use "
+                "'local-search', which has a bound, or 'exhaustive' and patience"
+            )
+        return ProofMethod("exhaustive", "it minimises a percentile", refusal)
+
+    def unproven(self, plan: Plan) -> tuple[str, str] | None:
+        """Return the value of the plan, and nothing about others: the integer proof bounds sums.
+
+        None for an infeasible plan, whose certificate counts sites.
+        """
+        if plan.status is Status.INFEASIBLE:
+            return None
+        held = "the plan holds no configuration"
+        if plan.found:
+            rules = "breaks constraints" if plan.reasons else "obeys all constraints"
+            held = (
+                "the configuration was evaluated again from the distributions in the file: its "
+                f"{self.describe()} is {plan.objective:g} ms, and it {rules}"
+            )
+        return held, (
+            "plans for a percentile carry no certificate, so that no other plan is ruled out "
+            f"here; {plan.method!r} said {plan.status.value!r}: solve again with 'exhaustive', or "
+            "with 'leader' or 'tier2' where replicas are given, which try everything"
+        )
+
     def describe(self) -> str:
         """Return the objective in words."""
         return f"p{self.percent:g} latency"
@@ -154,6 +222,19 @@ class Percentile:
         from placement.tail.percentile_breakdown import value_tables
 
         return value_tables(problem, configuration)
+
+    def plan_rows(
+        self, problem: Problem, configuration: Configuration
+    ) -> Mapping[str, Sequence[object]]:
+        """Return other percentiles, and every voter as leader."""
+        from placement.tail.percentile_breakdown import PercentileValue, by_leader, percentile_curve
+
+        return {
+            "percentiles": [
+                PercentileValue(*row) for row in percentile_curve(problem, configuration)
+            ],
+            "leaders": by_leader(problem, configuration),
+        }
 
     def document(self, instance: Instance) -> dict[str, object]:
         """Return the percentile and the distributions of every pair."""
@@ -171,15 +252,3 @@ class Percentile:
 
         given = distributions_from(document.table("distributions"), instance)
         return cls(document.number("percent"), given)
-
-
-def caveats(problem: Problem) -> tuple[str, ...]:
-    """Say what else can be the reason that a problem has no plan: too short a horizon."""
-    goal = problem.objective
-    if not isinstance(goal, Percentile) or goal.distributions.overflow <= 1e-9:
-        return ()
-    horizon = goal.distributions.bins * goal.distributions.width
-    return (
-        f"plans whose {goal.describe()} lies beyond the horizon of {horizon:g} ms do not count; a "
-        "longer horizon tells more",
-    )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PERCENTS",
+    "PercentileValue",
     "TailAlternative",
     "by_leader",
     "percentile_curve",
@@ -28,6 +29,14 @@ __all__ = [
 
 PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9)
 """Shown beside the percentile that is minimised."""
+
+
+@dataclass(frozen=True, slots=True)
+class PercentileValue:
+    """A percentile: percent, and latency in ms (infinite beyond the horizon)."""
+
+    percent: float
+    ms: float
 
 
 @dataclass(frozen=True, slots=True)

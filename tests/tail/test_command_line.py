@@ -72,7 +72,9 @@ def test_compare_shows_the_percentile_and_who_refuses(placement, world):
     assert gap == "0.00"
     assert exhaustive.split()[6] == f"{float(value):.3f}"  # a bound in ms, not per operation
     assert "kq: it minimises mean latency" in outcome.out
-    assert "or use a tier 3 method such as 'local-search'" in " ".join(outcome.out.split())
+    assert "or use a tier 3 method such as 'exact' or 'local-search'" in " ".join(
+        outcome.out.split()
+    )
     document = placement(
         "compare", world, *ASK, "--percentile", 95, "--spread", 0.2, "--family", "gamma",
         "--methods", "local-search", "--json",

@@ -45,15 +45,15 @@ def run(args: argparse.Namespace) -> int:
     from placement.io.plan_file import load_plan
     from placement.proof.certificate_check import WORK, check_certificate
     from placement.proof.leader_proof import CertificateError
-    from placement.status import Status
 
     if args.work is not None and args.work < 0:
         raise InputError(
             "out of range", field="--work", value=args.work, expected="a whole number >= 0"
         )
     plan = load_plan(args.plan)
-    if plan.problem.objective.kind == "percentile" and plan.status is not Status.INFEASIBLE:
-        return _percentile(plan, args)
+    evaluated = plan.problem.objective.unproven(plan)
+    if evaluated is not None:
+        return _not_proved(*evaluated, args)
     try:
         checked = check_certificate(plan, work=WORK if args.work is None else args.work)
     except CertificateError as flaw:
@@ -100,24 +100,8 @@ def _none(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> int:
     return exits.FOUND
 
 
-def _percentile(plan: Plan, args: argparse.Namespace) -> int:
-    """Say what is known about a plan for a percentile: its value, and nothing about others.
-
-    The integer proof bounds sums, and a percentile is none.
-    """
-    word = plan.problem.objective.describe()
-    rules = "breaks constraints" if plan.reasons else "obeys all constraints"
-    held = "the plan holds no configuration"
-    if plan.found:
-        held = (
-            "the configuration was evaluated again from the distributions in the file: its "
-            f"{word} is {plan.objective:g} ms, and it {rules}"
-        )
-    flaw = (
-        "plans for a percentile carry no certificate, so that no other plan is ruled out here; "
-        f"{plan.method!r} said {plan.status.value!r}: solve again with 'exhaustive', or with "
-        "'leader' or 'tier2' where replicas are given, which try everything"
-    )
+def _not_proved(held: str, flaw: str, args: argparse.Namespace) -> int:
+    """Say what was recomputed of a plan without a certificate: nothing about other plans."""
     if args.json:
         print_json({"proved": False, "flaw": flaw, "evaluated": held})
     else:
