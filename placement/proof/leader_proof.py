@@ -1,4 +1,4 @@
-"""The proof of one leader in an optimality certificate, replayed in exact integer arithmetic.
+"""The proof of one leader in an optimality certificate, replayed in whole numbers.
 
 What is proved
 --------------
@@ -20,33 +20,42 @@ the leader may have to wait, D·r + max(E, C, W), where E lets I ∪ Y have m vo
 the caps on replicas and W has v voters; each is the least weight of a basis of a matroid, found by
 its greedy.
 
-A proof is a list of events that narrow or split the state until nothing is left (`_Leader.run`).
+*A fixed site.* Let j be free, and ρ the one of (I, O, u, β). A configuration with a replica at j is
+bounded by the same L with ρ_j + Z(ρ) over the sets that hold j, one without by Z(ρ) over those that
+do not. One evaluation so bounds both cases of every free site. Where that is too weak, L(I + j, O)
+or L(I, O + j) is computed by itself, the latter with u_c less β_cj where j ∈ N(c).
+
+A proof is a list of events that narrow or split the state until nothing is left
+(:meth:`LeaderProof.run`). Each bound is first computed in int64 with costs rounded down
+(:mod:`placement.proof.rounded_costs`). What that does not prove is computed in exact integers
+(:mod:`placement.proof.exact_costs`), which decide.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from operator import index
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from placement.checks import FloatArray
 from placement.errors import LimitError, PlacementError
-from placement.model.constraints import GroupRule, Rules
+from placement.proof.claim import Claim
+from placement.proof.exact_costs import ExactCosts
+from placement.proof.multipliers import Betas
+from placement.proof.rounded_costs import RoundedCosts
+from placement.proof.site_choice import SiteChoice
 
-__all__ = [
-    "CapUsage",
-    "CertificateError",
-    "Integers",
-    "LeaderClaim",
-    "LeaderProof",
-    "Work",
-    "integers",
-]
+__all__ = ["CertificateError", "LeaderProof", "Work"]
 
-Integers = Any  # object arrays of Python integers, which NumPy's types cannot name
+_CELLS_PER_STEP = 32
+"""Cells of clients × sites in int64 that count as one step, which is one in exact integers."""
+
+Costs = RoundedCosts | ExactCosts
 
 
 class CertificateError(PlacementError):
@@ -74,233 +83,89 @@ class Work:
             )
 
 
-class LeaderClaim(Protocol):
-    """Fields of a claim that :class:`LeaderProof` reads.
+class LeaderProof:
+    """The proof of one leader.
 
-    See :mod:`placement.proof.certificate_check`.
+    Parameters
+    ----------
+    claim
+        What is to be proved.
+    leader
+        ℓ; None when the leader does not matter.
+    work
+        Steps that may still be taken.
     """
 
-    rules: Rules
-    order_rtt: npt.NDArray[np.float64]
-    clients: npt.NDArray[np.intp]
-    client_rtt: Integers
-    site_rtt: Integers
-    near: Integers
-    relay: Integers
-    direct: Integers
-    quorum: int
-    needed: int
-    bits: int
-    work: Work
-
-    def price(self, leader: int) -> Integers:
-        """Price of a replica at each site under a leader."""
-        ...
-
-
-def integers(values: npt.ArrayLike, bits: int) -> Integers:
-    """x·2^bits for doubles x: exact where they lie on that grid, rounded down elsewhere."""
-    array = np.asarray(values, dtype=np.float64)
-    ratios = (float(x).as_integer_ratio() for x in array.ravel())
-    whole = [(top << bits) // bottom for top, bottom in ratios]
-    return np.array(whole, dtype=object).reshape(array.shape)
-
-
-class CapUsage:
-    """Number of some sites that each domain holds, and the number its caps still let in."""
-
-    def __init__(self, groups: Sequence[GroupRule], sites: Iterable[int]) -> None:
-        self.caps = [(g.labels.tolist(), g.cap, [0] * len(g.names)) for g in groups]
-        self.kept = True
-        for site in sites:
-            self.kept = self.take(site) and self.kept
-
-    def take(self, site: int) -> bool:
-        """Count a site if every cap has room for it; say whether it had."""
-        if any(cap is not None and held[labels[site]] >= cap for labels, cap, held in self.caps):
-            return False
-        for labels, _, held in self.caps:
-            held[labels[site]] += 1
-        return True
-
-
-class LeaderProof:
-    """The proof of one leader; ℓ is None when the leader does not matter."""
-
-    def __init__(self, claim: LeaderClaim, leader: int | None) -> None:
-        rules = claim.rules
-        self.claim, self.leader, self.rules = claim, leader, rules
+    def __init__(self, claim: Claim, leader: int | None, work: Work) -> None:
+        self.claim, self.leader, self.work = claim, leader, work
         self.events = self.bounds = 0
-        sites = len(rules.may_hold)
-        rtt, between = claim.client_rtt, claim.site_rtt
-        self.w = claim.near[:, np.newaxis] * rtt[claim.clients]
-        self.constant, self.quorum_price, self.waits = 0, 0, [0] * sites
-        if leader is not None:
-            self.w = self.w + claim.relay[:, np.newaxis] * between[:, leader][np.newaxis, :]
-            self.constant = int((claim.direct * rtt[:, leader]).sum())
-            self.quorum_price = claim.quorum
-            self.waits = between[leader].tolist()
-        self.order = np.argsort(claim.order_rtt, axis=1, kind="stable")
-        self.rank = np.empty_like(self.order)
-        np.put_along_axis(self.rank, self.order, np.arange(sites)[np.newaxis, :], axis=1)
-        self.price = claim.price(0 if leader is None else leader)
-        self.pinned = {int(s) for s in np.nonzero(rules.must_vote)[0]}
-        if leader is not None:
-            self.pinned.add(leader)
-        asks_quorum = leader is not None and rules.quorum > 1 and self.quorum_price > 0
-        self.radii = sorted(set(self.waits)) if asks_quorum else [0]
-        self.asks_quorum = asks_quorum
-        # of one bound, or of one replica set: clients x sites, and the greedy for every radius
-        self.steps = sites * (len(claim.clients) + len(self.radii))
-        claim.work.take(self.steps)
+        rules = claim.rules
+        self.sites = len(rules.may_hold)
+        asks_quorum = leader is not None and rules.quorum > 1 and claim.quorum > 0
+        self.choice = SiteChoice(rules, leader, claim.site_rtt[leader] if asks_quorum else None)
+        self._cells = self.sites * len(claim.clients)
+        self._exact_only = claim.rounded is None
+        self._take(1 if self._exact_only else _CELLS_PER_STEP)
 
-    # --- the inner problem ------------------------------------------------------------------
+    @cached_property
+    def _rounded(self) -> RoundedCosts:
+        return RoundedCosts(self.claim, self.leader, self.choice.radii)
 
-    def _voters(self, members: set[int], wanted: int) -> tuple[int, CapUsage] | None:
-        """How many of `wanted` voters `members` give, pins among them first; None: forbidden."""
-        load = CapUsage(self.rules.of("voters"), self.pinned)
-        spare = self.rules.voters - len(self.pinned)
-        found = len(self.pinned & members)
-        if not load.kept or spare < 0 or wanted - found > spare:
-            return None
-        if not all(self.rules.may_vote[s] for s in self.pinned):
-            return None
-        for s in sorted(members - self.pinned):
-            if found >= wanted:
-                break
-            found += bool(self.rules.may_vote[s]) and load.take(s)
-        return found, load
+    @cached_property
+    def _exact(self) -> ExactCosts:
+        self._take(1)
+        return ExactCosts(self.claim, self.leader, self.choice.radii)
 
-    def _sizes(self, held: int) -> tuple[int, int]:
-        least = max(self.rules.replicas_min, self.rules.voters) - held
-        return max(least, 0), self.rules.replicas_max - held
+    def _take(self, cells_per_step: int, times: int = 1) -> None:
+        """Count so many evaluations of a bound, or of a set of replicas."""
+        self.work.take(times * (self._cells // cells_per_step + self.choice.steps))
 
-    def _cheapest_with_voters(
-        self, rho: Integers, order: list[int], inside: set[int], within: set[int], wanted: int
-    ) -> int | None:
-        """Least Σ ρ over Y such that I ∪ Y has `wanted` voters in `within`; None: impossible.
+    def _forms(self, beta: Betas) -> Iterator[tuple[Costs, int]]:
+        """The forms of the costs, the quick one first, and cells per step of each."""
+        if not self._exact_only and self._rounded.fits(beta):
+            yield self._rounded, _CELLS_PER_STEP
+        yield self._exact, 1
 
-        The greedy of an elongated laminar matroid: in order of ρ, take what adds a voter while
-        voters are needed, and of the rest as many as sizes and signs ask for.
-        """
-        voters = self._voters(inside & within, wanted)
-        if voters is None:
-            return None
-        found, load = voters
-        need = max(0, wanted - found)
-        least, most = self._sizes(len(inside))
-        total = raising = others = 0
-        for s in order:
-            useful = raising < need and s in within and bool(self.rules.may_vote[s])
-            if useful and load.take(s):
-                raising += 1
-            elif others < most - need and (rho[s] < 0 or others < least - need):
-                others += 1
-            else:
-                continue
-            total += rho[s]
-        filled = raising == need and raising + others >= least and need <= most
-        return total if filled and least <= most else None
+    # --- bounds ------------------------------------------------------------------------------
 
-    def _cheapest_under_caps(self, rho: Integers, order: list[int], inside: set[int]) -> int | None:
-        """Least Σ ρ over Y such that I ∪ Y obeys the caps on replicas; None: impossible."""
-        load = CapUsage(self.rules.of("replicas"), inside)
-        least, most = self._sizes(len(inside))
-        total = taken = 0
-        for s in order:
-            if taken >= most or (rho[s] >= 0 and taken >= least):
-                break
-            if load.take(s):
-                taken += 1
-                total += rho[s]
-        return total if load.kept and least <= taken <= most else None
-
-    def _inner(self, rho: Integers, inside: set[int], free: list[int]) -> int | None:
-        """Z(ρ); None when no set is allowed."""
-        order = sorted(free, key=lambda s: rho[s])
-        everywhere = set(range(len(rho)))
-        caps = self._cheapest_under_caps(rho, order, inside)
-        voters = self._cheapest_with_voters(rho, order, inside, everywhere, self.rules.voters)
-        if caps is None or voters is None:
-            return None
-        floor = max(caps, voters)
-        if not self.asks_quorum:
-            return floor
-        best: int | None = None
-        for radius in self.radii:
-            waited = self.quorum_price * radius
-            if best is not None and waited + floor >= best:
-                break  # the radii ascend, and no term below is less than `floor`
-            within = {s for s in everywhere if self.waits[s] <= radius}
-            near = self._cheapest_with_voters(rho, order, inside, within, self.rules.quorum)
-            if near is not None:
-                value = waited + max(near, floor)
-                best = value if best is None else min(best, value)
-        return best
-
-    # --- the bound ---------------------------------------------------------------------------
-
-    def bound(
-        self,
-        inside: set[int],
-        outside: set[int],
-        u: Integers,
-        beta: Mapping[int, Mapping[int, int]],
-    ) -> int | None:
-        """L(I, O, u, β); None when no configuration agrees with the state."""
-        self.claim.work.take(self.steps)
+    def _reaches(
+        self, costs: Costs, inside: set[int], outside: set[int], u: FloatArray, beta: Betas,
+        less: int | None = None,
+    ) -> bool:  # fmt: skip
+        """Whether L(I, O, u, β) proves the claim."""
         self.bounds += 1
-        sites = len(self.waits)
-        free = [s for s in range(sites) if s not in inside and s not in outside]
-        held = sorted(inside)
-        first = np.full(len(u), sites)
-        if held:
-            first = self.rank[:, held].min(axis=1)
-        cost = self.w
-        closing = np.zeros(len(u), dtype=object)  # T_c
-        rho: Integers = self.price.copy()
-        if beta:
-            cost = self.w.copy()
-            for c, entries in beta.items():
-                before = 0
-                for j in sorted(free, key=lambda s: int(self.rank[c, s])):
-                    if self.rank[c, j] >= first[c]:
-                        break
-                    cost[c, j] += before
-                    before += entries.get(j, 0)
-                    rho[j] += entries.get(j, 0)
-                closing[c] = before
-        rows, columns = np.nonzero(self.rank[:, free] < first[:, np.newaxis])
-        if len(rows):
-            at = np.array(free)[columns]
-            saved = np.minimum(cost[rows, at] - u[rows], 0)
-            np.add.at(rho, at, saved)
-        served = u.copy()
-        near = np.nonzero(first < sites)[0]
-        if len(near):
-            home = self.order[near, first[near]]
-            served[near] = np.minimum(u[near], self.w[near, home] + closing[near])
-        fixed = self.constant + sum(self.price[s] for s in held) + int((served - closing).sum())
-        rest = self._inner(rho, inside, free)
-        return None if rest is None else int(fixed + rest)
+        free = self._free(inside, outside)
+        fixed, rho = costs.evaluation(inside, free, u, beta, less)
+        order = sorted(free, key=rho.__getitem__)
+        wanted = costs.needed - fixed
+        return self.choice.reaches(wanted, order, rho, inside, costs.radius_costs)
 
-    def _proves(self, value: int | None) -> bool:
-        return value is None or value >= self.claim.needed
+    def _free(self, inside: set[int], outside: set[int]) -> list[int]:
+        return [s for s in range(self.sites) if s not in inside and s not in outside]
+
+    def _closes(self, inside: set[int], outside: set[int], u: FloatArray, beta: Betas) -> bool:
+        u = self.claim.clipped(u, beta)
+        for costs, cells_per_step in self._forms(beta):
+            self._take(cells_per_step)
+            if self._reaches(costs, inside, outside, u, beta):
+                return True
+        return False
 
     # --- the proof ---------------------------------------------------------------------------
 
     def run(self, events: Sequence[Sequence[Any]]) -> None:
         """Replay a proof; CertificateError at the first event that does not hold."""
-        inside = {int(s) for s in np.nonzero(self.rules.must_hold)[0]}
+        rules = self.claim.rules
+        inside = {int(s) for s in np.nonzero(rules.must_hold)[0]}
         if self.leader is not None:
             inside.add(self.leader)
-        outside = {int(s) for s in np.nonzero(~self.rules.may_hold)[0]} - inside
-        pending: list[tuple[set[int], set[int], dict[int, dict[int, int]]]] = []
-        beta: dict[int, dict[int, int]] = {}
+        outside = {int(s) for s in np.nonzero(~rules.may_hold)[0]} - inside
+        pending: list[tuple[set[int], set[int], Betas]] = []
+        beta = Betas()
         open_state = True
         for number, event in enumerate(events):
             self.events += 1
-            self.claim.work.take(len(self.waits))
+            self.work.take(self.sites)
             if not open_state:
                 raise self._flaw(number, "the proof goes on after its end")
             kind = event[0]
@@ -308,19 +173,18 @@ class LeaderProof:
             if kind == "beta":
                 beta = self._betas(event[1], number)
             elif kind == "fix":
-                self._fix(event, inside, outside, beta, number)
-                outside |= {int(s) for s in event[2]}
-                inside |= {int(s) for s in event[3]}
+                out, kept = self._fix(event, inside, outside, beta, number)
+                outside, inside = outside | out, inside | kept
             elif kind == "close":
-                if not self._proves(self.bound(inside, outside, self._us(event[1]), beta)):
+                if not self._closes(inside, outside, self._us(event[1]), beta):
                     raise self._flaw(number, "the bound does not reach the claim")
                 done = True
             elif kind == "enumerate":
                 self._enumerate(inside, outside, number)
                 done = True
             elif kind == "branch":
-                site = int(event[1])
-                if site in inside or site in outside or not 0 <= site < len(self.waits):
+                site = index(event[1])
+                if site in inside or site in outside or not 0 <= site < self.sites:
                     raise self._flaw(number, f"site {site} is not free to branch on")
                 pending.append((set(inside), outside | {site}, beta))
                 inside = inside | {site}
@@ -334,76 +198,92 @@ class LeaderProof:
             raise self._flaw(len(events), "the proof ends with something left open")
 
     def _fix(
-        self, event: Sequence[Any], inside: set[int], outside: set[int],
-        beta: Mapping[int, Mapping[int, int]], number: int,
-    ) -> None:  # fmt: skip
-        u = self._us(event[1])
-        out, kept = [int(s) for s in event[2]], [int(s) for s in event[3]]
-        free = set(range(len(self.waits))) - inside - outside
-        if len(set(out) | set(kept)) != len(out) + len(kept) or not {*out, *kept} <= free:
+        self, event: Sequence[Any], inside: set[int], outside: set[int], beta: Betas, number: int
+    ) -> tuple[set[int], set[int]]:
+        """Prove the sites of an event out and in; return both sets."""
+        u = self.claim.clipped(self._us(event[1]), beta)
+        out, kept = [index(s) for s in event[2]], [index(s) for s in event[3]]
+        fixed = {*out, *kept}
+        if len(fixed) != len(out) + len(kept) or not fixed <= {*self._free(inside, outside)}:
             raise self._flaw(number, "fixes a site that is not free, or twice")
-        for s in out:
-            if not self._proves(self.bound(inside | {s}, outside, u, beta)):
-                raise self._flaw(number, f"nothing proves site {s} out")
-        for s in kept:
-            shifted = u.copy()
-            first = self.rank[:, sorted(inside)].min(axis=1) if inside else None
-            for c, entries in beta.items():
-                if s in entries and (first is None or self.rank[c, s] < first[c]):
-                    shifted[c] = max(0, shifted[c] - entries[s])
-            if not self._proves(self.bound(inside, outside | {s}, shifted, beta)):
-                raise self._flaw(number, f"nothing proves site {s} in")
+        left = [*out, *kept]
+        outs = set(out)
+        for costs, cells_per_step in self._forms(beta):
+            self._take(cells_per_step)
+            left = self._left_by_one(costs, left, outs, inside, outside, u, beta)
+            still = []
+            for s in left:
+                self._take(cells_per_step)
+                if s in outs:
+                    proved = self._reaches(costs, inside | {s}, outside, u, beta)
+                else:
+                    proved = self._reaches(costs, inside, outside | {s}, u, beta, less=s)
+                if not proved:
+                    still.append(s)
+            left = still
+            if not left:
+                return outs, set(kept)
+        where = "out" if left[0] in outs else "in"
+        raise self._flaw(number, f"nothing proves site {left[0]} {where}")
+
+    def _left_by_one(
+        self, costs: Costs, sites: Sequence[int], outs: set[int], inside: set[int],
+        outside: set[int], u: FloatArray, beta: Betas,
+    ) -> list[int]:  # fmt: skip
+        """Which of some sites one evaluation of the bound leaves unproved."""
+        self.bounds += 1
+        free = self._free(inside, outside)
+        fixed, rho = costs.evaluation(inside, free, u, beta)
+        order = sorted(free, key=rho.__getitem__)
+        wanted, radii = costs.needed - fixed, costs.radius_costs
+        left = []
+        for s in sites:
+            self.work.take(self.choice.steps)
+            others = [j for j in order if j != s]
+            if s in outs:
+                proved = self.choice.reaches(wanted - rho[s], others, rho, inside | {s}, radii)
+            else:
+                proved = self.choice.reaches(wanted, others, rho, inside, radii)
+            if not proved:
+                left.append(s)
+        return left
 
     def _enumerate(self, inside: set[int], outside: set[int], number: int) -> None:
         """Evaluate every replica set that agrees with the state."""
-        free = [s for s in range(len(self.waits)) if s not in inside and s not in outside]
-        least, most = self._sizes(len(inside))
-        sizes = range(least, min(most, len(free)) + 1)
-        self.claim.work.take(self.steps * sum(math.comb(len(free), size) for size in sizes))
+        free = self._free(inside, outside)
+        sizes = self.choice.sizes_of(len(inside), len(free))
+        cells_per_step = 1 if self._exact_only else _CELLS_PER_STEP
+        for size in sizes:
+            self._take(cells_per_step, math.comb(len(free), size))
         for size in sizes:
             for more in itertools.combinations(free, size):
-                value = self._value(inside | set(more))
-                if value is not None and not self._proves(value):
-                    raise self._flaw(
-                        number, f"the replicas {sorted(inside | set(more))} are better"
-                    )
+                replicas = sorted({*inside, *more})
+                if not self._is_no_better(replicas):
+                    raise self._flaw(number, f"the replicas {replicas} are better")
 
-    def _value(self, replicas: set[int]) -> int | None:
-        """Least objective of a replica set under this leader; None when nothing is feasible."""
-        voters = self._voters(replicas, self.rules.voters)
-        if not CapUsage(self.rules.of("replicas"), replicas).kept or voters is None:
-            return None
-        if voters[0] < self.rules.voters:
-            return None
-        wait = 0
-        for radius in self.radii if self.asks_quorum else ():
-            near = self._voters({s for s in replicas if self.waits[s] <= radius}, self.rules.quorum)
-            if near is not None and near[0] >= self.rules.quorum:
-                wait = radius
-                break
-        held = sorted(replicas)
-        home = np.array(held)[self.rank[:, held].argmin(axis=1)]
-        reads = int(self.w[np.arange(len(home)), home].sum()) if len(home) else 0
-        prices = int(sum(self.price[s] for s in held))
-        return int(self.constant + prices + reads + self.quorum_price * wait)
+    def _is_no_better(self, replicas: list[int]) -> bool:
+        """Whether no configuration with these replicas is below the claim."""
+        radius = self.choice.radius_of(replicas)
+        if radius is None:
+            return True
+        for costs, _ in self._forms(Betas()):
+            if costs.reads(replicas) + costs.radius_costs[radius] >= costs.needed:
+                return True
+        return False
 
     # --- reading -----------------------------------------------------------------------------
 
-    def _us(self, values: Sequence[float]) -> Integers:
+    def _us(self, values: Sequence[float]) -> FloatArray:
         if len(values) != len(self.claim.clients) or not all(map(math.isfinite, values)):
             raise CertificateError("a list of multipliers has the wrong length or is not finite")
-        return integers(values, self.claim.bits)
+        return np.array(values, dtype=np.float64)
 
-    def _betas(self, entries: Sequence[Sequence[float]], number: int) -> dict[int, dict[int, int]]:
-        beta: dict[int, dict[int, int]] = {}
-        self.claim.work.take(len(entries))
-        for site, client, value in entries:
-            if not (value >= 0 and math.isfinite(value)):
-                raise self._flaw(number, "a closest-assignment multiplier is negative")
-            if not (0 <= site < len(self.waits) and 0 <= client < len(self.claim.clients)):
-                raise self._flaw(number, "a multiplier belongs to no site or client")
-            beta.setdefault(int(client), {})[int(site)] = int(integers([value], self.claim.bits)[0])
-        return beta
+    def _betas(self, entries: Sequence[Sequence[float]], number: int) -> Betas:
+        self.work.take(len(entries))
+        try:
+            return Betas.read(entries, self.sites, len(self.claim.clients))
+        except ValueError as flaw:
+            raise self._flaw(number, str(flaw)) from None
 
     def _flaw(self, number: int, what: str) -> CertificateError:
         whom = "all leaders" if self.leader is None else f"leader {self.leader}"

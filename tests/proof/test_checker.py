@@ -326,7 +326,7 @@ def test_every_event_counts(event):
     event = [some if part is None else part for part in event]
     proofs = [{**first, "events": [event] * 3000}, *plan.certificate["proofs"][1:]]
     with pytest.raises(LimitError):
-        check_certificate(with_certificate(plan, proofs=proofs), work=100)
+        check_certificate(with_certificate(plan, proofs=proofs), work=40)
 
 
 def test_the_limit_can_be_raised_and_is_not_met_by_honest_certificates():

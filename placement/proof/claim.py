@@ -1,0 +1,259 @@
+"""The problem behind a certificate, and what is claimed of it, on an exact and a rounded grid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import FloatArray, IntArray
+from placement.model.configuration import site_costs
+from placement.problem import Problem
+from placement.proof.multipliers import Betas
+
+__all__ = ["Claim", "ExactGrid", "Integers", "RoundedGrid", "finest_bit", "integers"]
+
+Integers = Any  # object arrays of Python integers, which NumPy's types cannot name
+
+_GUARD_BITS = 64
+_PARTS = 10**12  # 1 / placement.evaluation.score.TIE
+_ROUNDED_BITS = 60
+_MOST_SHIFT = 500  # beyond, products of doubles may leave their range
+
+
+def integers(values: npt.ArrayLike, bits: int) -> Integers:
+    """x·2^bits for doubles x: exact where they lie on that grid, rounded down elsewhere."""
+    array = np.asarray(values, dtype=np.float64)
+    ratios = (float(x).as_integer_ratio() for x in array.ravel())
+    whole = [(top << bits) // bottom for top, bottom in ratios]
+    return np.array(whole, dtype=object).reshape(array.shape)
+
+
+def finest_bit(*arrays: FloatArray) -> int:
+    """Bits behind the binary point of the finest of some finite doubles."""
+    return max((_finest_bit(array) for array in arrays if array.size), default=0)
+
+
+def _finest_bit(values: FloatArray) -> int:
+    mantissa, exponent = np.frexp(values)
+    whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
+    lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1  # of the bits that are set
+    behind = np.where(whole > 0, 53 - exponent - lowest, 0)
+    return max(int(behind.max()), 0)
+
+
+@dataclass(frozen=True)
+class ExactGrid:
+    """All data in integers; their products are multiples of 2^-bits.
+
+    Attributes
+    ----------
+    client_rtt, site_rtt
+        Shapes (clients, sites) and (sites, sites).
+    near, relay, direct, quorum
+        A and B of the active clients, G of all clients, and D.
+    """
+
+    client_rtt: Integers
+    site_rtt: Integers
+    near: Integers
+    relay: Integers
+    direct: Integers
+    quorum: int
+
+
+@dataclass(frozen=True)
+class RoundedGrid:
+    """Data scaled by 2^shift, so that costs rounded down are int64.
+
+    Attributes
+    ----------
+    shift
+        g.
+    near_costs
+        fl(A_c·d(c,j)) of the active clients, scaled, shape (active clients, sites).
+    relay, direct, quorum
+        B of the active clients, G of all clients and D, scaled.
+    total
+        T, scaled; see :mod:`placement.proof.rounded_costs`.
+    needed
+        The value that proves the claim, rounded up.
+    """
+
+    shift: int
+    near_costs: FloatArray
+    relay: FloatArray
+    direct: FloatArray
+    quorum: float
+    total: float
+    needed: int
+
+    def scaled(self, values: FloatArray) -> FloatArray:
+        """x·2^g; infinite where that is beyond the doubles."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.ldexp(values, self.shift))
+
+
+class Claim:
+    """The problem, and a bound that is claimed of it.
+
+    Parameters
+    ----------
+    problem
+        With one RTT matrix.
+    bound
+        No configuration has an objective below it, it is claimed.
+    granularity
+        1: the claim rests on objectives being whole numbers; 0: it does not.
+
+    Raises
+    ------
+    ValueError
+        When the bound is not finite, or the objectives are not multiples of the granularity.
+
+    Attributes
+    ----------
+    clients
+        The active clients, those with A > 0 or B > 0.
+    leader_matters
+        Whether the proofs of two leaders differ.
+    """
+
+    def __init__(self, problem: Problem, bound: float, granularity: float) -> None:
+        if not math.isfinite(bound):
+            raise ValueError(f"the claimed bound {bound!r} is no number")
+        demand, self.rules = problem.demand, problem.rules
+        self.bound = bound
+        self.clients: IntArray = np.nonzero((demand.near[0] > 0) | (demand.relay[0] > 0))[0]
+        self.client_rtt: FloatArray = demand.client_rtt[0]
+        self.site_rtt: FloatArray = demand.site_rtt[0]
+        self.near: FloatArray = demand.near[0][self.clients]
+        self.relay: FloatArray = demand.relay[0][self.clients]
+        self.direct: FloatArray = demand.direct[0]
+        self.quorum = float(demand.quorum[0])
+        self._prices = _prices(problem)
+        self.whole = False
+        if granularity:
+            weights = (self.near, self.relay, self.direct, demand.quorum)
+            data = (*weights, self.client_rtt, self.site_rtt, *self._prices)
+            self.whole = granularity == 1 and all((array % 1 == 0).all() for array in data)
+            if not self.whole:
+                raise ValueError(
+                    f"the claim rests on objectives being multiples of {granularity:g}, and they "
+                    "are not"
+                )
+        self.leader_matters = bool(
+            self.relay.any()
+            or self.direct.any()
+            or self.quorum
+            or any((row != self._prices[0]).any() for row in self._prices)
+        )
+
+    def price(self, leader: int | None) -> FloatArray:
+        """Price of a replica at each site under a leader."""
+        return self._prices[0 if leader is None or len(self._prices) == 1 else leader]
+
+    @cached_property
+    def rank(self) -> IntArray:
+        """Place of each site in the order of each active client; ties in site order."""
+        sites = self.client_rtt.shape[1]
+        order = np.argsort(self.client_rtt[self.clients], axis=1, kind="stable")
+        rank = np.empty(order.shape, dtype=np.int16 if sites < 2**15 else np.int32)
+        places = np.arange(sites, dtype=rank.dtype)[np.newaxis, :]
+        np.put_along_axis(rank, order, places, axis=1)
+        return rank
+
+    @cached_property
+    def bits(self) -> int:
+        """Bits behind the binary point of the exact grid."""
+        prices = finest_bit(*self._prices)
+        return max(self._rtt_bits + self._weight_bits, prices) + _GUARD_BITS
+
+    @cached_property
+    def needed(self) -> int:
+        """The value that proves the claim, on the exact grid."""
+        if self.whole:
+            # Objectives are whole numbers: anything above bound − 1 is as good as the bound.
+            return ((math.ceil(self.bound) - 1) << self.bits) + 1
+        top, bottom = self.bound.as_integer_ratio()
+        needed = -((-top << self.bits) // bottom)  # rounded up
+        return needed - abs(needed) // _PARTS
+
+    @cached_property
+    def exact(self) -> ExactGrid:
+        """The data in exact integers; made when they are first asked for."""
+        rest = self.bits - self._rtt_bits  # weights carry what the RTTs do not
+        return ExactGrid(
+            client_rtt=integers(self.client_rtt, self._rtt_bits),
+            site_rtt=integers(self.site_rtt, self._rtt_bits),
+            near=integers(self.near, rest),
+            relay=integers(self.relay, rest),
+            direct=integers(self.direct, rest),
+            quorum=int(integers(self.quorum, rest)),
+        )
+
+    @cached_property
+    def rounded(self) -> RoundedGrid | None:
+        """The data for bounds in int64; None where the numbers are too large or too small."""
+        farthest = float((self.direct * self.client_rtt.max(axis=1)).sum())
+        total = float(self._most.sum() + farthest + self.quorum * float(self.site_rtt.max()))
+        total += float(np.abs(self._prices).max(axis=0).sum())
+        if not math.isfinite(total):
+            return None
+        shift = _ROUNDED_BITS - math.frexp(2 * (self.rules.replicas_max + 4) * total)[1]
+        if abs(shift) > _MOST_SHIFT:
+            return None
+        drop = self.bits - shift
+        return RoundedGrid(
+            shift=shift,
+            near_costs=np.ldexp(self.near, shift)[:, np.newaxis] * self.client_rtt[self.clients],
+            relay=np.ldexp(self.relay, shift),
+            direct=np.ldexp(self.direct, shift),
+            quorum=math.ldexp(self.quorum, shift),
+            total=math.ldexp(total, shift),
+            needed=-(-self.needed >> drop) if drop >= 0 else self.needed << -drop,
+        )
+
+    def clipped(self, u: FloatArray, beta: Betas) -> FloatArray:
+        """Multipliers u, brought to within ± the largest cost of their clients and all their β.
+
+        Any u is valid, and one beyond proves no more.
+        """
+        limit = self._most.copy()
+        with np.errstate(over="ignore"):
+            np.add.at(limit, beta.clients[beta.rows], beta.values)
+        return np.asarray(np.clip(u, -limit, limit))
+
+    @cached_property
+    def _most(self) -> FloatArray:
+        """Largest cost of each active client."""
+        nearest = self.near * self.client_rtt.max(axis=1)[self.clients]
+        return np.asarray(nearest + self.relay * self.site_rtt.max())
+
+    @cached_property
+    def _rtt_bits(self) -> int:
+        return finest_bit(self.client_rtt, self.site_rtt)
+
+    @cached_property
+    def _weight_bits(self) -> int:
+        return finest_bit(self.near, self.relay, self.direct, np.array([self.quorum]))
+
+    def exact_radii(self, radii: FloatArray) -> list[int]:
+        """D·r of some radii on the exact grid."""
+        return [self.exact.quorum * int(r) for r in integers(radii, self._rtt_bits)]
+
+
+def _prices(problem: Problem) -> list[FloatArray]:
+    """cost_weight · price of a replica at each site under each leader.
+
+    In the doubles that make the objective.
+    """
+    sites = len(problem.instance.sites)
+    if not problem.rules.cost_weight or problem.instance.prices is None:
+        return [np.zeros(sites)]
+    costs = [site_costs(problem.instance, leader) for leader in range(sites)]
+    return [np.asarray(problem.rules.cost_weight * row) for row in costs if row is not None]

@@ -1,0 +1,114 @@
+"""The costs of one leader in exact integers: the form of the bound that decides last.
+
+Every double is a whole multiple of a power of two. All data are put on one grid that is fine enough
+for their products, so that nothing is rounded but multipliers, of which any value is valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.proof.claim import Claim, Integers, integers
+from placement.proof.multipliers import Betas
+
+__all__ = ["ExactCosts"]
+
+
+class ExactCosts:
+    """L(I, O, u, β) without Z(ρ), and the cost of a set of replicas, in exact integers.
+
+    Parameters
+    ----------
+    claim
+        The problem and what is claimed of it.
+    leader
+        ℓ; None when the leader does not matter.
+    radii
+        Distinct waits for the quorum in ascending order.
+
+    Attributes
+    ----------
+    needed
+        The value that proves the claim.
+    radius_costs
+        D·r of each radius.
+    """
+
+    def __init__(self, claim: Claim, leader: int | None, radii: FloatArray) -> None:
+        exact = claim.exact
+        self.bits, self.rank, self.needed = claim.bits, claim.rank, claim.needed
+        self.w = exact.near[:, np.newaxis] * exact.client_rtt[claim.clients]
+        self.constant = 0
+        self.radius_costs: list[int] = [0]
+        if leader is not None:
+            to_leader = exact.site_rtt[:, leader]
+            self.w = self.w + exact.relay[:, np.newaxis] * to_leader[np.newaxis, :]
+            self.constant = int((exact.direct * exact.client_rtt[:, leader]).sum())
+            self.radius_costs = claim.exact_radii(radii)
+        self.price: Integers = integers(claim.price(leader), claim.bits)
+
+    def evaluation(
+        self,
+        inside: Collection[int],
+        free: Sequence[int],
+        u: FloatArray,
+        beta: Betas,
+        less: int | None = None,
+    ) -> tuple[int, list[int]]:
+        """Constant part of L, and ρ of every site; only those of free sites mean something.
+
+        Parameters
+        ----------
+        inside, free
+            I, and the sites that are neither in I nor in O.
+        u, beta
+            Multipliers.
+        less
+            A site: u_c is lowered by its β_c, to 0 at the least, where it comes before f(c).
+        """
+        clients, sites = self.rank.shape
+        held = sorted(inside)
+        first = self.rank[:, held].min(axis=1) if held else np.full(clients, sites)
+        multipliers = integers(u, self.bits)
+        cost = self.w
+        closing = np.zeros(clients, dtype=object)  # T_c
+        rho: Integers = self.price.copy()
+        if len(beta.clients):
+            cost = self.w.copy()
+            entries: list[dict[int, int]] = [{} for _ in beta.clients]
+            values = integers(beta.values, self.bits)
+            sites_of = beta.sites.tolist()
+            for row, site, value in zip(beta.rows.tolist(), sites_of, values, strict=True):
+                entries[row][site] = value
+            for c, listed in zip(beta.clients.tolist(), entries, strict=True):
+                if less in listed and self.rank[c, less] < first[c]:
+                    multipliers[c] = max(0, multipliers[c] - listed[less])
+                before = 0
+                for j in sorted(free, key=self.rank[c].tolist().__getitem__):
+                    if self.rank[c, j] >= first[c]:
+                        break
+                    cost[c, j] += before
+                    before += listed.get(j, 0)
+                    rho[j] += listed.get(j, 0)
+                closing[c] = before
+        rows, columns = np.nonzero(self.rank[:, free] < first[:, np.newaxis])
+        if len(rows):
+            at = np.array(free)[columns]
+            saved = np.minimum(cost[rows, at] - multipliers[rows], 0)
+            np.add.at(rho, at, saved)
+        served = multipliers.copy()
+        if held:
+            home = np.array(held)[self.rank[:, held].argmin(axis=1)]
+            alone = self.w[np.arange(clients), home] + closing
+            served = np.minimum(multipliers, alone)
+        prices = sum(int(self.price[s]) for s in held)
+        return self.constant + prices + int((served - closing).sum()), rho.tolist()
+
+    def reads(self, replicas: Sequence[int]) -> int:
+        """Objective of a set of replicas without the wait for the quorum."""
+        home = np.array(replicas)[self.rank[:, replicas].argmin(axis=1)]
+        reads = int(self.w[np.arange(len(home)), home].sum()) if len(home) else 0
+        return self.constant + reads + sum(int(self.price[s]) for s in replicas)

@@ -1,0 +1,198 @@
+r"""The costs of one leader in int64, rounded down: the quick form of the bound.
+
+Why a rounded bound is a bound
+------------------------------
+L(I, O, u, β) of :mod:`placement.proof.leader_proof` does not fall when a cost w_cj, a price, K or
+D·r rises, and u and β may have any values (β >= 0). So take a grid 2^-g and
+
+    w'_cj = ⌊ fl(fl(A_c·d(c,j)) + fl(B_c·d(j,ℓ))) · (1 − 2^-51) · 2^g ⌋   <=   w_cj · 2^g
+
+(three roundings of at most 1 + 2^-53 each, of numbers that are not negative), K and D·r likewise,
+prices, u and β rounded down. On whole numbers int64 is exact, so L' <= L · 2^g with no analysis of
+errors: where L' reaches the claim, rounded *up* to the grid, L does. A rounded bound is some
+(n + 1) · |C| units of the grid too low; where it does not reach the claim, exact integers decide.
+
+Why nothing wraps around
+------------------------
+With n replicas at most and T the sum of the largest costs of all clients, K, the largest D·r and
+all prices, g is chosen so that 2 (n + 4) T 2^g < 2^60. The multipliers u come from a file: each is
+clipped as a double to ± (the largest cost of its client + the sum of its β), and a list β whose sum
+exceeds T has no rounded form. Then |ρ_j| <= 2 T 2^g, and so do all sums over
+clients stay below 2^60.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import FloatArray, IntArray
+from placement.proof.claim import Claim
+from placement.proof.multipliers import Betas
+
+__all__ = ["RoundedCosts"]
+
+Whole = npt.NDArray[np.int64]
+
+_BELOW = 1 - 2.0**-51
+_BLOCK = 1 << 15  # cells that a pass handles at once, so that they stay in the cache
+
+
+class RoundedCosts:
+    """L(I, O, u, β) without Z(ρ), and the cost of a set of replicas, on a grid in int64.
+
+    Parameters
+    ----------
+    claim
+        The problem and what is claimed of it; `claim.rounded` is not None.
+    leader
+        ℓ; None when the leader does not matter.
+    radii
+        Distinct waits for the quorum in ascending order.
+
+    Attributes
+    ----------
+    needed
+        The value that proves the claim, rounded up to the grid.
+    radius_costs
+        D·r of each radius, rounded down; two radii may have the same.
+    """
+
+    def __init__(self, claim: Claim, leader: int | None, radii: FloatArray) -> None:
+        grid = claim.rounded
+        assert grid is not None
+        self.grid, self.rank, self.needed = grid, claim.rank, grid.needed
+        self.near_costs = grid.near_costs
+        self.relay = grid.relay
+        self.to_leader = np.zeros(claim.rank.shape[1])
+        self.constant = 0
+        self.radius_costs: list[int] = [0]
+        if leader is not None:
+            self.to_leader = np.ascontiguousarray(claim.site_rtt[:, leader])
+            self.constant = int(_whole(grid.direct * claim.client_rtt[:, leader]).sum())
+            self.radius_costs = _whole(grid.quorum * radii).tolist()
+        self.price = np.floor(grid.scaled(claim.price(leader))).astype(np.int64)
+
+    def fits(self, beta: Betas) -> bool:
+        """Whether multipliers β have a rounded form: whether their sum is within the grid."""
+        with np.errstate(over="ignore"):
+            return bool(self.grid.scaled(beta.values).sum() <= self.grid.total)
+
+    def evaluation(
+        self,
+        inside: Collection[int],
+        free: Sequence[int],
+        u: FloatArray,
+        beta: Betas,
+        less: int | None = None,
+    ) -> tuple[int, list[int]]:
+        """Constant part of L, and ρ of every site; only those of free sites mean something.
+
+        Parameters
+        ----------
+        inside, free
+            I, and the sites that are neither in I nor in O.
+        u, beta
+            Multipliers; u as :meth:`Claim.clipped` leaves them, and β :meth:`fits`.
+        less
+            A site: u_c is lowered by its β_c, to 0 at the least, where it comes before f(c).
+        """
+        clients = len(self.rank)
+        held = sorted(inside)
+        first = self._first(held)
+        table = self._table(beta)
+        whole_u = np.floor(self.grid.scaled(u)).astype(np.int64)
+        if less is not None and len(beta.clients):
+            before = self.rank[beta.clients, less] < first[beta.clients]
+            lowered = np.maximum(0, whole_u[beta.clients] - table[:, less])
+            there = before & (table[:, less] > 0)
+            whole_u[beta.clients] = np.where(there, lowered, whole_u[beta.clients])
+        closing = np.zeros(clients, dtype=np.int64)  # T_c
+        rho = self.price.copy()
+        plain = first.copy()
+        plain[beta.clients] = 0  # these clients are handled by themselves
+        self._save(whole_u, plain, rho)
+        if len(beta.clients):
+            self._save_with_betas(beta.clients, table, free, whole_u, first, rho, closing)
+        served = whole_u
+        if held:
+            home = np.array(held)[self.rank[:, held].argmin(axis=1)]
+            alone = self._costs(np.arange(clients), home) + closing
+            served = np.minimum(whole_u, alone)
+        constant = self.constant + int((served - closing).sum())
+        return constant + int(self.price[held].sum()), rho.tolist()
+
+    def reads(self, replicas: Sequence[int]) -> int:
+        """Objective of a set of replicas without the wait for the quorum, rounded down."""
+        home = np.array(replicas)[self.rank[:, replicas].argmin(axis=1)]
+        reads = int(self._costs(np.arange(len(home)), home).sum())
+        return self.constant + reads + int(self.price[list(replicas)].sum())
+
+    # --- passes over the clients ---------------------------------------------------------------
+
+    def _first(self, held: Sequence[int]) -> IntArray:
+        """Rank of the first site of I in each client's order."""
+        if not held:
+            return np.full(len(self.rank), self.rank.shape[1], dtype=self.rank.dtype)
+        return np.asarray(self.rank[:, held].min(axis=1))
+
+    def _costs(self, clients: IntArray, sites: IntArray) -> Whole:
+        """Costs w' of pairs of a client and a site."""
+        return _whole(self.near_costs[clients, sites] + self.relay[clients] * self.to_leader[sites])
+
+    def _save(self, u: Whole, first: IntArray, rho: Whole) -> None:
+        """Add Σ_c min(0, w'_cj − u_c) over the clients that prefer j to f(c) to every ρ_j."""
+        clients, sites = self.rank.shape
+        rows = max(1, _BLOCK // sites)
+        for start in range(0, clients, rows):
+            part = slice(start, start + rows)
+            cost = self.relay[part, np.newaxis] * self.to_leader
+            cost += self.near_costs[part]
+            cost *= _BELOW
+            saved = cost.astype(np.int64)  # towards 0, which is down
+            saved -= u[part, np.newaxis]
+            np.minimum(saved, 0, out=saved)
+            saved *= self.rank[part] < first[part, np.newaxis]
+            rho += saved.sum(axis=0)
+
+    def _save_with_betas(
+        self,
+        clients: IntArray,
+        table: Whole,
+        free: Sequence[int],
+        u: Whole,
+        first: IntArray,
+        rho: Whole,
+        closing: Whole,
+    ) -> None:
+        """Add Σ_c [β_cj + min(0, w'_cj + P_cj − u_c)] of the clients with β; put T_c in place."""
+        rank = self.rank[clients]
+        counts = rank < first[clients, np.newaxis]
+        is_free = np.zeros(rank.shape[1], dtype=bool)
+        is_free[list(free)] = True
+        rows, sites = np.nonzero(table * (counts & is_free))
+        values = table[rows, sites]
+        np.add.at(rho, sites, values)
+        np.add.at(closing, clients[rows], values)
+        ordered = np.zeros_like(table)  # β by rank, from rank 1 on: sums give those before
+        place = rank[rows, sites] + 1
+        inner = place < table.shape[1]
+        ordered[rows[inner], place[inner]] = values[inner]
+        before = np.take_along_axis(np.cumsum(ordered, axis=1), rank.astype(np.intp), axis=1)
+        cost = self.relay[clients, np.newaxis] * self.to_leader + self.near_costs[clients]
+        saved = np.minimum(0, _whole(cost) + before - u[clients, np.newaxis])
+        rho += (saved * counts).sum(axis=0)
+
+    def _table(self, beta: Betas) -> Whole:
+        """β rounded down, a row for each client that has any, shape (k, sites)."""
+        table = np.zeros((len(beta.clients), self.rank.shape[1]), dtype=np.int64)
+        values = np.floor(self.grid.scaled(beta.values)).astype(np.int64)
+        table[beta.rows, beta.sites] = values
+        return table
+
+
+def _whole(costs: FloatArray) -> Whole:
+    """Sums of at most two products of doubles, none negative, rounded down for certain."""
+    return (np.asarray(costs) * _BELOW).astype(np.int64)

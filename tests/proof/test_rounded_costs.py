@@ -1,0 +1,356 @@
+"""The quick form of the checker: rounded down, never wrapped around, same verdicts as the exact."""
+
+import copy
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.errors import LimitError
+from placement.proof.certificate_check import CertificateError, check_certificate
+from placement.proof.claim import Claim, finest_bit
+from placement.proof.exact_costs import ExactCosts
+from placement.proof.multipliers import Betas
+from placement.proof.rounded_costs import RoundedCosts
+from placement.proof.site_choice import SiteChoice
+from placement.status import Status
+from placement.testing import optimum
+from tests.proof.test_checker import (
+    MUTATIONS,
+    TAKEN,
+    certified,
+    certified_problems,
+    mutate,
+    plain,
+    solve,
+    with_certificate,
+)
+from tests.strategies import problems
+
+# --- the bound -----------------------------------------------------------------------------------
+
+
+def state_of(rng, sites):
+    """Some sites inside, the free ones, and multipliers from harmless to hostile."""
+    kind = rng.integers(0, 3, sites)
+    inside = set(np.nonzero(kind == 0)[0][:3].tolist())
+    free = [s for s in range(sites) if s not in inside and kind[s] < 2]
+    return inside, free
+
+
+def multipliers(rng, claim):
+    """Random u of the size of the costs, some of them huge or negative."""
+    near = claim.near * claim.client_rtt[claim.clients].mean(axis=1)
+    u = near * rng.uniform(0, 2, len(near))
+    wild = rng.random(len(u)) < 0.2
+    return np.where(wild, rng.choice([-1e300, -1e18, -1.0, 2.0**63, 1e308], len(u)), u)
+
+
+def betas(rng, claim, sites):
+    count = int(rng.integers(0, 6))
+    if not len(claim.clients):
+        return Betas()
+    scale = float(np.mean(claim.near * claim.client_rtt[claim.clients].mean(axis=1)))
+    return Betas(
+        (
+            int(rng.integers(sites)),
+            int(rng.integers(len(claim.clients))),
+            float(scale * rng.uniform(0, 1)),
+        )
+        for _ in range(count)
+    )
+
+
+def by_hand(costs, inside, free, u, beta, less):
+    """L and ρ from the rounded data, one client and site at a time, in Python's integers."""
+    grid, rank = costs.grid, costs.rank.tolist()
+    entries = {}
+    for row, site, value in zip(beta.rows, beta.sites, beta.values, strict=True):
+        client = int(beta.clients[row])
+        entries.setdefault(client, {})[int(site)] = math.floor(grid.scaled(value))
+    rho = [int(p) for p in costs.price]
+    constant = costs.constant + sum(rho[s] for s in inside)
+    for c, row in enumerate(rank):
+        listed = entries.get(c, {})
+        multiplier = math.floor(grid.scaled(u[c]))
+        order = sorted(range(len(row)), key=row.__getitem__)
+        home = next((j for j in order if j in inside), None)
+        ahead = order if home is None else order[: row[home]]
+
+        def cost(j, c=c):
+            both = grid.near_costs[c, j] + costs.relay[c] * costs.to_leader[j]
+            return int(both * (1 - 2.0**-51))
+
+        if less in listed and less in ahead and listed[less] > 0:
+            multiplier = max(0, multiplier - listed[less])
+        before = 0
+        for j in ahead:
+            own = listed.get(j, 0) if j in free else 0
+            rho[j] += own + min(0, cost(j) + before - multiplier)
+            before += own
+        served = multiplier if home is None else min(multiplier, cost(home) + before)
+        constant += served - before
+    return constant, rho
+
+
+@given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
+def test_rounded_bounds_are_below_the_exact_ones_and_nothing_wraps_around(problem, seed):
+    rng = np.random.default_rng(seed)
+    claim = Claim(problem, 1.0, 0.0)
+    sites = len(problem.instance.sites)
+    leader = int(rng.integers(sites)) if claim.leader_matters else None
+    choice = SiteChoice(problem.rules, leader, None if leader is None else claim.site_rtt[leader])
+    exact = ExactCosts(claim, leader, choice.radii)
+    rounded = RoundedCosts(claim, leader, choice.radii)
+    inside, free = state_of(rng, sites)
+    beta = betas(rng, claim, sites)
+    u = claim.clipped(multipliers(rng, claim), beta)
+    less = free[0] if free and rng.random() < 0.5 else None
+    assert rounded.fits(beta)
+    fixed, rho = rounded.evaluation(inside, free, u, beta, less)
+    assert (fixed, [rho[j] for j in free]) == (
+        (found := by_hand(rounded, inside, free, u, beta, less))[0],
+        [found[1][j] for j in free],
+    )
+    shift = claim.bits - rounded.grid.shift
+    assert shift >= 0
+    pairs = np.indices(claim.rank.shape)
+    whole = rounded._costs(pairs[0], pairs[1]).astype(object)
+    assert ((whole << shift) <= exact.w).all()
+    assert ((rounded.price.astype(object) << shift) <= exact.price).all()
+    assert rounded.constant << shift <= exact.constant
+    for low, high in zip(rounded.radius_costs, exact.radius_costs, strict=True):
+        assert low << shift <= high
+    if inside:
+        held = sorted(inside)
+        assert rounded.reads(held) << shift <= exact.reads(held)
+    assert (rounded.needed - 1) << shift < claim.needed <= rounded.needed << shift
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 3e-320, 5e-324, 2.0**80, 1e18, 1 / 3, 2**-40])
+def test_the_finest_bit(value):
+    assert finest_bit(np.array([0.0, value])) == value.as_integer_ratio()[1].bit_length() - 1
+
+
+# --- the inner problem ---------------------------------------------------------------------------
+
+
+@given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
+def test_the_least_sum_by_places_is_that_of_the_greedy(problem, seed):
+    """Without caps on voters the radii are valued from sums of prefixes."""
+    rng = np.random.default_rng(seed)
+    sites = len(problem.instance.sites)
+    leader = int(rng.integers(sites))
+    choice = SiteChoice(problem.rules, leader, rng.integers(0, 4, sites).astype(float))
+    inside = {leader, *np.nonzero(problem.rules.must_hold)[0].tolist()}
+    free = [s for s in range(sites) if s not in inside and rng.random() < 0.8]
+    rho = rng.integers(-5, 4, sites).tolist()
+    order = sorted(free, key=rho.__getitem__)
+    if choice._caps_votes or choice._sizes(len(inside))[1] < 0:
+        return
+    radii = range(len(choice.radii))
+    greedy = [
+        choice._cheapest_with_voters(rho, order, inside, radius, problem.rules.quorum)
+        for radius in radii
+    ]
+    assert list(choice._by_radius(rho, order, inside, len(radii))) == greedy
+
+
+# --- verdicts ------------------------------------------------------------------------------------
+
+KINDS = (*MUTATIONS, "raise a little", "move beta", "wild multiplier", "beta of all")
+
+
+def prepared(plan, kind, rng):
+    """A certificate with events of the kind that is to be mutated, where the search used none."""
+    c = copy.deepcopy(dict(plan.certificate))
+    sites, clients = len(plan.problem.instance.sites), len(c["clients"])
+    for proof in c["proofs"]:
+        if [e[0] for e in proof["events"]] == ["close"]:
+            (close,) = proof["events"]
+            site = (proof["leader"] + int(rng.integers(1, sites))) % sites
+            if kind == "flip branch":
+                proof["events"] = [["branch", site], close, copy.deepcopy(close)]
+            elif kind in ("fix more", "close early"):
+                out, kept = ([site], []) if rng.random() < 0.5 else ([], [site])
+                proof["events"] = [["fix", close[1], out, kept], copy.deepcopy(close)]
+        if kind == "move beta":
+            size = c["bound"] / clients / 1000 * float(rng.choice([0.1, 1, 10]))
+            entries = [
+                [int(rng.integers(sites)), int(rng.integers(clients)), size * rng.random()]
+                for _ in range(4)
+            ]
+            proof["events"].insert(0, ["beta", entries])
+            c["bound"] = plan.bound * float(rng.choice([0.98, 0.9999]))
+    return c
+
+
+def mutate_more(certificate, kind, rng):
+    """Mutations of the checker's tests, and those that aim at rounding and wrapping around."""
+    if kind in MUTATIONS:
+        return mutate(certificate, kind, rng)
+    c = copy.deepcopy(dict(certificate))
+    if kind == "raise a little":
+        c["bound"] *= 1 + float(rng.choice([1e-9, 1e-10, 1e-11, 3e-12]))
+        return c
+    events = [event for proof in c["proofs"] for event in proof["events"]]
+    if kind == "move beta":
+        events = [event for event in events if event[0] == "beta" and event[1]]
+        if not events:
+            return None
+        event = events[int(rng.integers(len(events)))]
+        entry = list(event[1][int(rng.integers(len(event[1])))])
+        entry[2] = entry[2] * float(rng.choice([0, 0.5, 1.01, 2])) + float(rng.choice([0, 1e4]))
+        event[1] = [*event[1], entry]
+        return c
+    if kind == "beta of all":
+        value = float(rng.choice([1.0, 1e6, 1e18, 1e300]))
+        proof = c["proofs"][int(rng.integers(len(c["proofs"])))]
+        proof["events"].insert(0, ["beta", [[0, i, value] for i in range(len(c["clients"]))]])
+        return c
+    holders = [event for event in events if event[0] in ("close", "fix") and event[1]]
+    if not holders:
+        return None
+    u = holders[int(rng.integers(len(holders)))][1]
+    u[int(rng.integers(len(u)))] = float(rng.choice([2.0**63, -(2.0**63), 1e308, -1e308, 5e-324]))
+    return c
+
+
+def verdict(plan):
+    """The message of the flaw, or None."""
+    try:
+        check_certificate(plan)
+    except CertificateError as flaw:
+        return str(flaw)
+    return None
+
+
+def compare(plans, rng, per_kind):
+    """Ask both forms about mutated certificates; return how many of each kind both refused."""
+    refused = dict.fromkeys(KINDS, 0)
+    proved = 0
+    for kind in KINDS:
+        tried = 0
+        for _ in range(30 * per_kind):
+            plan = plans[int(rng.integers(len(plans)))]
+            changed = mutate_more(prepared(plan, kind, rng), kind, rng)
+            if changed is None:
+                continue
+            tried += 1
+            believer = plan.replace(
+                certificate=changed, bound=changed["bound"], status=Status.FEASIBLE
+            )
+            quick = verdict(believer)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Claim, "rounded", None)
+                slow = verdict(believer)
+            assert quick == slow
+            refused[kind] += quick is not None
+            proved += quick is None
+            if tried == per_kind:
+                break
+        assert tried == per_kind, kind
+    assert proved
+    return refused
+
+
+def test_both_forms_have_the_same_verdict_on_mutated_certificates():
+    plans = certified_problems()
+    refused = compare(plans, np.random.default_rng(1), per_kind=12)
+    assert refused["raise bound"] == refused["drop proof"] == 12
+    assert refused["raise a little"] >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_both_forms_have_the_same_verdict_on_thousands_of_mutated_certificates(seed):
+    plans = certified_problems()
+    refused = compare(plans, np.random.default_rng([2, seed]), per_kind=500)
+    assert sum(refused.values()) >= 3000
+
+
+def test_a_claim_of_one_part_in_a_thousand_million_too_much_is_refused():
+    for plan in certified_problems()[::6]:
+        claim = optimum(plan.problem) * (1 + 1e-9)
+        edited = with_certificate(plan, bound=claim).replace(bound=claim, status=Status.FEASIBLE)
+        with pytest.raises(CertificateError):
+            check_certificate(edited)
+
+
+# --- hostile certificates ------------------------------------------------------------------------
+
+NUMBERS = [
+    2**63, -(2**63), 2**64, 10**400, -(10**400), 1e308, -1e308, math.nan, math.inf, -math.inf,
+    "1", None, [1.0], {}, [[[[]]]], 5e-324,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", NUMBERS, ids=lambda value: str(value)[:8])
+def test_no_number_of_a_certificate_proves_what_is_false(value):
+    """Whatever stands for a multiplier, a site or a β: refused, or the claim is true."""
+    plan = solve(plain())
+    least = optimum(plan.problem)
+    events = plan.certificate["proofs"][0]["events"]
+    u = next(e[1] for e in events if e[0] in ("close", "fix"))
+    hostile = [
+        ["close", [value] * len(u)],
+        ["close", [*u[:-1], value]],
+        ["fix", u, [value], []],
+        ["fix", u, [], [value]],
+        ["fix", u, value, []],
+        ["fix", [value] * len(u), [1, 2], [3]],
+        ["branch", value],
+        ["beta", [[value, 0, 1.0]]],
+        ["beta", [[0, value, 1.0]]],
+        ["beta", [[0, 0, value]]],
+        ["beta", [[s, c, value] for s, c in itertools.product(range(6), range(len(u)))]],
+        ["beta", value],
+        [value],
+        value,
+    ]
+    for event in hostile:
+        for claim in (plan.bound, least * 1.01, 1e300):
+            proofs = copy.deepcopy(plan.certificate["proofs"])
+            for proof in proofs:
+                proof["events"].insert(0, event)
+            edited = with_certificate(plan, proofs=proofs, bound=claim)
+            edited = edited.replace(bound=claim, status=Status.FEASIBLE)
+            try:
+                checked = check_certificate(edited)
+            except CertificateError:
+                continue
+            assert checked.bound <= least * (1 + 1e-12)
+
+
+def test_sites_named_twice_or_out_of_range_are_refused():
+    plan = solve(plain())
+    u = next(e[1] for e in plan.certificate["proofs"][0]["events"] if e[0] in ("close", "fix"))
+    for out, kept in (([1, 1], []), ([1], [1]), ([-1], []), ([6], []), ([10**30], []), ([1.0], [])):
+        proofs = copy.deepcopy(plan.certificate["proofs"])
+        proofs[0]["events"].insert(0, ["fix", u, out, kept])
+        with pytest.raises(CertificateError, match=r"not free, or twice|malformed"):
+            check_certificate(with_certificate(plan, proofs=proofs))
+
+
+@pytest.mark.parametrize("event", [["branch", 1], ["beta", []], ["enumerate"]])
+def test_a_million_events_end_early(event):
+    plan = solve(plain())
+    proofs = copy.deepcopy(plan.certificate["proofs"])
+    proofs[0]["events"] = [event] * 1_000_000
+    with pytest.raises((CertificateError, LimitError)):
+        check_certificate(with_certificate(plan, proofs=proofs), work=100_000)
+
+
+def test_numbers_beyond_the_rounded_grid_are_decided_in_exact_integers():
+    """Weights of 1e-200 leave no room for a grid of doubles; the verdict is the same."""
+    problem = plain()
+    tiny = problem.instance.replace(counts=problem.instance.counts * 1e-200)
+    plan = certified(type(problem)(tiny, replicas=3, voters=3))
+    assert Claim(plan.problem, plan.bound, 0.0).rounded is None
+    assert check_certificate(plan).bound == plan.bound
+    claim = plan.bound * (1 + 1e-9)
+    with pytest.raises(CertificateError):
+        check_certificate(with_certificate(plan, bound=claim).replace(bound=claim))
