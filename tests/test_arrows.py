@@ -52,7 +52,9 @@ RANKS: dict[str, dict[str, int]] = {
         "placement.cli": 10,
         "placement.__main__": 10,
         "placement.overtime": 11,
+        "placement.databases": 11,
         "placement.contingency.verb": 11,
+        "placement.testing.databases": 12,
     },
     "formulations": {
         "formulations.solvers": 0,

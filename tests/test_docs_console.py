@@ -1,9 +1,9 @@
 """Quick start and how-to pages run as they stand: files, commands and Python, in their order.
 
-A block of text below a paragraph that begins with the name of a CSV file is that file. A block of
-kind ``console`` is a session: each line with ``$`` is run, and its output is compared with the
-lines below it, where ``...`` stands for anything. The how-to pages start from the folder that the
-quick start makes.
+A block of text below a paragraph that begins with the name of a CSV, SQL or JSON file is that file.
+A block of kind ``console`` is a session: each line with ``$`` is run, and its output is compared
+with the lines below it, where ``...`` stands for anything. The how-to pages and the page of
+databases start from the folder that the quick start makes.
 """
 
 import doctest
@@ -17,13 +17,20 @@ from placement.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 START = ROOT / "docs" / "quick-start.md"
-PAGES = [START, *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+PAGES = [
+    START,
+    ROOT / "docs" / "databases.md",
+    *sorted((ROOT / "docs" / "how-to").glob("*.md")),
+]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def write_files(text, folder):
-    """Write the CSV files that a page shows."""
-    for name, table in re.findall(r"^`([\w-]+\.csv)`.*?^```text\n(.*?)^```", text, re.S | re.M):
+    """Write the files that a page shows."""
+    found = re.findall(
+        r"^`([\w-]+\.(?:csv|sql|json))`.*?^```text\n(.*?)^```", text, re.DOTALL | re.MULTILINE
+    )
+    for name, table in found:
         (folder / name).write_text(table, encoding="utf-8")
 
 
@@ -49,6 +56,7 @@ def test_page_runs(page, tmp_path, monkeypatch, capsys):
         (tmp_path / "intervals").mkdir()
         capsys.readouterr()
     text = page.read_text(encoding="utf-8")
+    write_files(text, tmp_path)
     names = {"__name__": page.stem}
     ran = 0
     for found in re.finditer(r"^```(python|console)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):

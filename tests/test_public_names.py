@@ -24,6 +24,8 @@ MODULES = {
     "analysis": "placement.analysis",
     "analysis.sensitivity": "placement.analysis.sensitivity",
     "contingency.objective": "placement.contingency.objective",
+    "databases": "placement.databases",
+    "databases.load_system": "load_system",
     "datasets": "placement.datasets",
     "errors": "placement.errors",
     "feasibility.feasible_plans": "placement.feasibility.feasible_plans",

@@ -41,12 +41,22 @@ _RANGE = re.compile(r"(\d+)\s*\.\.\s*(\d+)")
 # --- adding them -----------------------------------------------------------------------------
 
 
-def add_instance(parser: argparse.ArgumentParser) -> None:
-    """Add the instance: a data set or a path."""
+def add_instance(parser: argparse.ArgumentParser, *, option: bool = False) -> None:
+    """Add the instance: a data set or a path.
+
+    Parameters
+    ----------
+    parser
+        Of the verb.
+    option
+        Whether it is an option ``--instance`` that must be given, instead of the first argument.
+    """
     group = parser.add_argument_group("instance")
-    group.add_argument(
-        "instance", metavar="INSTANCE", help="a bundled data set (placement datasets), or a path"
-    )
+    meaning = "a bundled data set (placement datasets), or a path"
+    if option:
+        group.add_argument("--instance", required=True, metavar="INSTANCE", help=meaning)
+    else:
+        group.add_argument("instance", metavar="INSTANCE", help=meaning)
     group.add_argument("--mix", help="operation mix of a data set's workload")
     group.add_argument(
         "--workload-seed",

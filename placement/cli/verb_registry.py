@@ -31,6 +31,8 @@ _ORDER = (
     "watch",
     "check",
     "sensitivity",
+    "deployment",
+    "export",
     "report",
     "show",
     "datasets",

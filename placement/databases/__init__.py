@@ -1,0 +1,50 @@
+"""Placement configurations of real databases: read, lint, evaluate, write, compare.
+
+    from placement.databases import Deployment, Localities, Request, load_system
+
+    etcd = load_system("etcd")
+    reading = etcd.read((("members.json", text),), Request(Localities.plain(instance.sites)))
+    reading.deployment.leaders
+
+A system is an entry point of the group ``placement.databases``, so that another distribution can
+bring its own. ``placement.testing.databases`` is the conformance suite.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placement.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from placement.databases.deployment import Deployment as Deployment
+    from placement.databases.deployment import Member as Member
+    from placement.databases.deployment import SiteReplicas as SiteReplicas
+    from placement.databases.findings import Finding as Finding
+    from placement.databases.localities import Localities as Localities
+    from placement.databases.localities import Locality as Locality
+    from placement.databases.system import DatabaseSystem as DatabaseSystem
+    from placement.databases.system import Reading as Reading
+    from placement.databases.system import Request as Request
+    from placement.databases.system import Script as Script
+    from placement.databases.system import available as available
+    from placement.databases.system import load_system as load_system
+
+_HOME = {
+    "Deployment": "placement.databases.deployment",
+    "Member": "placement.databases.deployment",
+    "SiteReplicas": "placement.databases.deployment",
+    "Finding": "placement.databases.findings",
+    "Localities": "placement.databases.localities",
+    "Locality": "placement.databases.localities",
+    "DatabaseSystem": "placement.databases.system",
+    "Reading": "placement.databases.system",
+    "Request": "placement.databases.system",
+    "Script": "placement.databases.system",
+    "available": "placement.databases.system",
+    "load_system": "placement.databases.system",
+}
+
+__all__ = sorted(_HOME)
+
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -1,0 +1,287 @@
+"""Systems and how they are found: what reads and writes the configuration of one database.
+
+A system is an entry point of the group ``placement.databases``::
+
+    [project.entry-points."placement.databases"]
+    my-database = "my_package.my_module:SYSTEM"
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from placement.checks import text
+from placement.databases.deployment import Deployment
+from placement.databases.findings import Finding
+from placement.databases.localities import Localities
+from placement.errors import InputError, UnsupportedError
+from placement.method_options import Setting
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from placement.databases.server_moves import MovePath
+
+__all__ = [
+    "GROUP",
+    "DatabaseSystem",
+    "Reading",
+    "Request",
+    "Script",
+    "Texts",
+    "available",
+    "load_system",
+    "read_deployment",
+    "write_deployment",
+]
+
+GROUP = "placement.databases"
+"""The entry-point group that systems register under."""
+
+Texts = Sequence[tuple[str, str]]
+"""Inputs: pairs of a file's name, for messages, and its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Names and settings that reading and writing need beside the text.
+
+    Attributes
+    ----------
+    localities
+        Names of places.
+    name
+        What is placed: a database, a keyspace, a cluster. Empty: the only one that there is.
+    settings
+        Of the system, by name; all of them, checked.
+    """
+
+    localities: Localities
+    name: str = ""
+    settings: Mapping[str, bool | int | float | str] = dataclasses.field(default_factory=dict)
+
+    def text(self, setting: str) -> str:
+        """Return a setting as text."""
+        return str(self.settings[setting])
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A configuration as read.
+
+    Attributes
+    ----------
+    deployment
+        The roles.
+    findings
+        Rules of the database itself that the configuration breaks, and what the roles leave out.
+    """
+
+    deployment: Deployment
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A configuration as written.
+
+    Attributes
+    ----------
+    text
+        The statements or the document; it ends with a line feed.
+    notes
+        What the reader must know, a sentence each: what the system cannot be told, what to do
+        after a failover.
+    """
+
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+def _whole(deployment: Deployment) -> Deployment:
+    return deployment
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DatabaseSystem:
+    """A database whose placement configuration can be read and written.
+
+    Attributes
+    ----------
+    name
+        What users type.
+    title
+        Name of the product.
+    inputs
+        What `read` accepts.
+    read
+        Texts of a configuration -> roles and findings.
+    refuses
+        A deployment -> why it cannot be said in this system; empty where it can.
+    write
+        A deployment that is not refused, and the steps from the present one (None where it is not
+        known) -> text. Reading the text again gives `said` of the deployment.
+    said
+        A deployment -> what the configuration keeps of it. Where that is less, the script has a
+        note that says so.
+    says, cannot
+        What the configuration can and cannot say, for `placement export --list` and the page.
+    validated
+        On what the written text was tried, with version, or that it was not.
+    operations
+        Statement or consistency level -> the operation of :mod:`placement.model.operations` that
+        it is, in words.
+    settings
+        Settings of reading and writing, by name.
+    names_servers
+        Whether the configuration names servers. The table of localities then has a row for each
+        server, several for one site; else a row for each place.
+    """
+
+    name: str
+    title: str
+    inputs: str
+    read: Callable[[Texts, Request], Reading]
+    refuses: Callable[[Deployment, Request], tuple[str, ...]]
+    write: Callable[[Deployment, Request, MovePath | None], Script]
+    says: str
+    cannot: str
+    validated: str
+    operations: Mapping[str, str]
+    settings: Mapping[str, Setting] = dataclasses.field(default_factory=dict)
+    said: Callable[[Deployment], Deployment] = _whole
+    names_servers: bool = False
+
+    def request(
+        self,
+        localities: Localities,
+        name: str = "",
+        settings: Mapping[str, object] | None = None,
+    ) -> Request:
+        """Return the request with every setting present and checked.
+
+        Raises
+        ------
+        InputError
+            For an unknown setting, or a value that it does not take.
+        """
+        given = dict(settings or {})
+        checked = {key: setting.default for key, setting in self.settings.items()}
+        for key, value in given.items():
+            if key not in self.settings:
+                raise InputError(
+                    f"{self.title} has no such setting",
+                    field="settings",
+                    value=key,
+                    expected="one of " + ", ".join(self.settings) if self.settings else "none",
+                )
+            checked[key] = self.settings[key].check(key, value)
+        return Request(localities, name, MappingProxyType(checked))
+
+
+@lru_cache(maxsize=1)
+def _registered() -> Mapping[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def available() -> tuple[str, ...]:
+    """Names of all registered systems, sorted; imports none of them."""
+    return tuple(sorted(_registered()))
+
+
+def load_system(name: str) -> DatabaseSystem:
+    """Return the system registered under a name.
+
+    Raises
+    ------
+    InputError
+        When there is none, with the closest name that there is.
+    UnsupportedError
+        When the registered object is no system, or its module cannot be imported.
+    """
+    found = _registered().get(text(name, "system"))
+    if found is None:
+        import difflib
+
+        names = available()
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"one of {', '.join(names)}" + (f" (did you mean {close[0]!r}?)" if close else "")
+        raise InputError("unknown system", field="system", value=name, expected=hint)
+    try:
+        system = found.load()
+    except ImportError as error:
+        raise UnsupportedError(f"system {name!r} cannot be imported: {error}") from error
+    if not isinstance(system, DatabaseSystem):
+        raise UnsupportedError(
+            f"the entry point {name!r} = {found.value!r} is a {type(system).__name__}, "
+            "not a DatabaseSystem"
+        )
+    return system
+
+
+def read_deployment(system: DatabaseSystem, texts: Texts, request: Request) -> Reading:
+    """Read a configuration.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the field and the value, for a text that cannot be understood.
+    """
+    if not texts:
+        raise InputError("no file", field="files", expected=system.inputs)
+    return system.read(texts, request)
+
+
+def write_deployment(
+    system: DatabaseSystem,
+    deployment: Deployment,
+    request: Request,
+    present: Deployment | None = None,
+) -> Script:
+    """Write a deployment in the language of a system.
+
+    Parameters
+    ----------
+    system, deployment, request
+        What is said, and in which language.
+    present
+        The deployment that runs now; the text then has the steps from it, in a safe order.
+
+    Raises
+    ------
+    UnsupportedError
+        When the deployment cannot be said in this system, with every reason.
+    """
+    from placement.databases.server_moves import path_between
+
+    reasons = [*_common_refusals(deployment), *system.refuses(deployment, request)]
+    if reasons:
+        raise UnsupportedError(
+            f"{system.title} cannot be told this placement: " + "; ".join(dict.fromkeys(reasons))
+        )
+    path = None if present is None else path_between(present, deployment)
+    return system.write(deployment, request, path)
+
+
+def _common_refusals(deployment: Deployment) -> list[str]:
+    reasons = []
+    if deployment.free_voters or deployment.free_non_voters:
+        reasons.append(
+            f"{deployment.free_voters + deployment.free_non_voters} replicas have no place"
+        )
+    if not deployment.voters:
+        reasons.append("no replica votes")
+    where = deployment.voters_at
+    for site in deployment.leaders:
+        if site not in where:
+            reasons.append(f"{site} should lead and holds no voter")
+    if deployment.quorum > deployment.voters:
+        reasons.append(f"{deployment.quorum} votes are asked of {deployment.voters} voters")
+    return reasons

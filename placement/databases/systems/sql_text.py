@@ -1,0 +1,251 @@
+"""SQL as text: names and values quoted, and statements cut into tokens.
+
+Two dialects: standard SQL (a quote is doubled, a backslash is a letter) and that of MySQL and TiDB
+(names in backticks, a backslash escapes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from placement.errors import InputError
+from placement.text.characters import escape
+
+__all__ = [
+    "SqlToken",
+    "TokenStream",
+    "comment",
+    "mysql_name",
+    "mysql_string",
+    "sql_name",
+    "sql_string",
+    "tokens",
+]
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
+_NUL = "\0"
+
+
+def _no_nul(value: str) -> str:
+    if _NUL in value:
+        raise InputError(
+            "a NUL character", field="name", value=value, expected="text without NUL characters"
+        )
+    return value
+
+
+def sql_string(value: str) -> str:
+    """Return a string literal of standard SQL.
+
+    Examples
+    --------
+    >>> print(sql_string("it's"))
+    'it''s'
+    """
+    return "'" + _no_nul(value).replace("'", "''") + "'"
+
+
+def sql_name(value: str) -> str:
+    """Return a quoted identifier of standard SQL.
+
+    Examples
+    --------
+    >>> print(sql_name('a"b'))
+    "a""b"
+    """
+    return '"' + _no_nul(value).replace('"', '""') + '"'
+
+
+def mysql_string(value: str) -> str:
+    r"""Return a string literal of MySQL or TiDB: a backslash escapes there, so it is doubled too.
+
+    Examples
+    --------
+    >>> print(mysql_string("a\\' OR 1"))
+    'a\\'' OR 1'
+    """
+    return "'" + _no_nul(value).replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def mysql_name(value: str) -> str:
+    """Return a quoted identifier of MySQL or TiDB.
+
+    Examples
+    --------
+    >>> print(mysql_name("a`b"))
+    `a``b`
+    """
+    return "`" + _no_nul(value).replace("`", "``") + "`"
+
+
+def comment(text: str) -> str:
+    """Return a line of comment; control characters of the text become escapes, so it stays one."""
+    return "-- " + escape(text)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlToken:
+    """Part of a statement.
+
+    Attributes
+    ----------
+    kind
+        "word" (keyword, bare name or number), "name" (quoted identifier), "string" or "mark".
+    value
+        The text, without quotes and escapes.
+    line
+        Line of the file, from 1.
+    """
+
+    kind: Literal["word", "name", "string", "mark"]
+    value: str
+    line: int
+
+
+def tokens(text: str, source: str, *, backslash: bool = False) -> Iterator[SqlToken]:
+    """Yield the tokens of a text, comments left out.
+
+    Parameters
+    ----------
+    text, source
+        Statements, and the file for messages.
+    backslash
+        Whether a backslash in a string escapes, as in MySQL and TiDB.
+
+    Raises
+    ------
+    InputError
+        For a quote or a comment that never ends.
+    """
+    place, line, end = 0, 1, len(text)
+    while place < end:
+        here = text[place]
+        start = place
+        if here.isspace():
+            place += 1
+        elif text.startswith("--", place) or (backslash and here == "#"):
+            stop = text.find("\n", place)
+            place = end if stop < 0 else stop
+        elif text.startswith("/*", place):
+            stop = text.find("*/", place + 2)
+            if stop < 0:
+                raise InputError("a comment that never ends", source=f"{source}, row {line}")
+            inner = text[place + 2 : stop]
+            place = stop + 2
+            if backslash and inner[:3] == "T![":  # /*T![placement] … */ holds a statement of TiDB
+                yield from tokens(inner.partition("]")[2], source, backslash=True)
+        elif here in "'\"`":
+            value, place = _quoted(text, place, source, line, backslash and here != "`")
+            string = here == "'" or (here == '"' and backslash)
+            yield SqlToken("string" if string else "name", value, line)
+        elif here in "eE" and text.startswith("'", place + 1) and not backslash:
+            value, place = _quoted(text, place + 1, source, line, True)
+            yield SqlToken("string", value, line)
+        elif here.isalnum() or here == "_":
+            while place < end and (text[place].isalnum() or text[place] in "_$"):
+                place += 1
+            yield SqlToken("word", text[start:place], line)
+        else:
+            place += 1
+            yield SqlToken("mark", here, line)
+        line += text.count("\n", start, place)
+
+
+def _quoted(text: str, start: int, source: str, line: int, escapes: bool) -> tuple[str, int]:
+    """Return the value of a quoted text, and the place behind it."""
+    quote, place, value = text[start], start + 1, []
+    while place < len(text):
+        here = text[place]
+        if here == quote:
+            if text.startswith(quote, place + 1):
+                value.append(quote)
+                place += 2
+                continue
+            return "".join(value), place + 1
+        if here == "\\" and escapes and place + 1 < len(text):
+            after = text[place + 1]
+            value.append(_ESCAPES.get(after, after))
+            place += 2
+            continue
+        value.append(here)
+        place += 1
+    raise InputError("a quote that never ends", source=f"{source}, row {line}")
+
+
+class TokenStream:
+    """Tokens with one to look at."""
+
+    def __init__(self, text: str, source: str, *, backslash: bool = False) -> None:
+        self.source = source
+        self._tokens = list(tokens(text, source, backslash=backslash))
+        self._place = 0
+
+    @property
+    def next(self) -> SqlToken | None:
+        """Return the next token without taking it; None at the end."""
+        return self._tokens[self._place] if self._place < len(self._tokens) else None
+
+    def where(self) -> str:
+        """Return file and row of the next token, for messages."""
+        token = self.next or (self._tokens[-1] if self._tokens else None)
+        return self.source if token is None else f"{self.source}, row {token.line}"
+
+    def take(self, expected: str) -> SqlToken:
+        """Return the next token and go on.
+
+        Raises
+        ------
+        InputError
+            At the end.
+        """
+        token = self.next
+        if token is None:
+            raise InputError("the text ends here", source=self.where(), expected=expected)
+        self._place += 1
+        return token
+
+    def accept(self, *words: str) -> bool:
+        """Take keywords or marks if they all come next, in any case of letters."""
+        ahead = self._tokens[self._place : self._place + len(words)]
+        same = len(ahead) == len(words) and all(
+            token.kind in ("word", "mark") and token.value.upper() == word
+            for token, word in zip(ahead, words, strict=True)
+        )
+        if same:
+            self._place += len(words)
+        return same
+
+    def expect(self, *words: str) -> None:
+        """Take keywords or marks.
+
+        Raises
+        ------
+        InputError
+            When something else comes next.
+        """
+        if not self.accept(*words):
+            token = self.next
+            raise InputError(
+                "unexpected text",
+                source=self.where(),
+                value="the end" if token is None else token.value,
+                expected=" ".join(words),
+            )
+
+    def name(self, what: str) -> str:
+        """Take a name, quoted or bare."""
+        token = self.take(what)
+        if token.kind not in ("word", "name"):
+            raise InputError(
+                "unexpected text", source=self.where(), value=token.value, expected=what
+            )
+        return token.value
+
+    def skip_statement(self) -> None:
+        """Go behind the next semicolon."""
+        while self.next is not None:
+            token = self.take("a semicolon")
+            if (token.kind, token.value) == ("mark", ";"):
+                return

@@ -1,0 +1,375 @@
+"""``placement deployment``: read, lint, evaluate and compare what a database runs."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from placement.cli import argument_types as types
+from placement.cli import exit_codes as exits
+from placement.cli.argument_parser import Subparsers
+from placement.cli.options import add_instance, diversity_from, instance_from, names
+from placement.cli.plan_output import check_target, print_json
+from placement.databases.verbs.system_options import add_names, request_from, texts_from
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from placement.databases.deployment import Deployment
+    from placement.databases.deployment_value import DeploymentValue
+    from placement.databases.findings import Finding
+    from placement.databases.server_moves import ServerMove
+    from placement.databases.system import Reading
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb and its four parts."""
+    parser = verbs.add_parser(
+        "deployment",
+        help="read, lint, evaluate and compare the configuration of a database",
+        description="Read the placement configuration of a database into a deployment: voters and "
+        "non-voters per site, and the order of leaders. Check it, evaluate it beside the proven "
+        "best, and compare it with another.",
+    )
+    parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
+    _add_read(parts)
+    _add_lint(parts)
+    _add_evaluate(parts)
+    _add_diff(parts)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the part that was asked for."""
+    code: int = args.run(args)
+    return code
+
+
+def _add_source(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("system", metavar="SYSTEM", help="placement export --list names them")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="what the database prints")
+    add_instance(parser, option=True)
+    add_names(parser)
+
+
+def _add_read(parts: Subparsers) -> None:
+    parser = parts.add_parser(
+        "read",
+        help="read a configuration into a deployment",
+        description="Read a configuration into a deployment file, which the other parts and "
+        "`placement export` take. Exit code 2: the configuration is broken (see lint).",
+    )
+    _add_source(parser)
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    group.add_argument("-o", "--output", metavar="FILE", help="write the deployment as JSON")
+    group.add_argument("--force", action="store_true", help="replace an existing file")
+    parser.set_defaults(run=_read)
+
+
+def _add_lint(parts: Subparsers) -> None:
+    parser = parts.add_parser(
+        "lint",
+        help="find what is broken or weak in a configuration",
+        description="Find constraints that cannot be met, preferences that are never met, losses "
+        "that stop writes, and more. Exit code 2: something is broken.",
+    )
+    _add_source(parser)
+    parser.add_argument(
+        "--survive",
+        metavar="LEVEL",
+        help="goal: keep a quorum after the loss of any one domain of LEVEL, for example country",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.set_defaults(run=_lint)
+
+
+def _add_evaluate(parts: Subparsers) -> None:
+    parser = parts.add_parser(
+        "evaluate",
+        help="latency, losses, cost, and the gap to the proven best",
+        description="Evaluate a deployment, and solve for the best one with as many replicas and "
+        "voters, at most as many of them at one site as now, and the rules below. Exit code 2: the "
+        "deployment breaks a rule.",
+    )
+    parser.add_argument("deployment", metavar="FILE", help="written by read, or a plan")
+    add_instance(parser, option=True)
+    group = parser.add_argument_group("rules")
+    group.add_argument(
+        "--survive",
+        metavar="LEVEL",
+        help="keep a quorum after the loss of any one domain of LEVEL",
+    )
+    for option, what in (("--cap", "at most K voters"), ("--distinct", "voters in K domains")):
+        group.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar="LEVEL=K[:replicas]",
+            help=f"{what} (replicas) of a level",
+        )
+    for option, what in (("--forbid", "a replica"), ("--no-vote", "a voter")):
+        group.add_argument(
+            option,
+            action="append",
+            type=types.names,
+            metavar="SITES",
+            help=f"sites that may not hold {what}",
+        )
+    group.add_argument(
+        "--losses", default="site", metavar="LEVEL", help="domains that are lost (default site)"
+    )
+    group.add_argument("--time-limit", type=types.seconds, metavar="S", help="of the search")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.set_defaults(run=_evaluate)
+
+
+def _add_diff(parts: Subparsers) -> None:
+    parser = parts.add_parser(
+        "diff",
+        help="differences between two deployments or plans, and the steps from one to the other",
+        description="Compare two deployments or plans, and list the steps from the first to the "
+        "second in a safe order.",
+    )
+    parser.add_argument("before", metavar="BEFORE", help="a deployment or a plan")
+    parser.add_argument("after", metavar="AFTER", help="a deployment or a plan")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.set_defaults(run=_diff)
+
+
+# --- read and lint ---------------------------------------------------------------------------
+
+
+def _read(args: argparse.Namespace) -> int:
+    from placement.databases.deployment import deployment_document
+    from placement.databases.findings import broken
+    from placement.io.formats.document import encode_json
+    from placement.io.formats.files import write_file
+
+    check_target(args)
+    reading, _ = _reading(args)
+    document = deployment_document(reading.deployment)
+    if args.output is not None:
+        write_file(args.output, encode_json(document), force=args.force)
+    if args.json:
+        print_json({**document, "findings": _findings_document(reading.findings)})
+    else:
+        print(_deployment_text(reading.deployment))
+        if reading.findings:
+            print("\n" + _findings_text(reading.findings))
+        if args.output is not None:
+            print(f"\nWritten to {args.output}")
+    return exits.INFEASIBLE if broken(reading.findings) else exits.FOUND
+
+
+def _reading(args: argparse.Namespace) -> tuple[Reading, tuple[Finding, ...]]:
+    """Return what was read, and the findings of all rules."""
+    from placement.databases.findings import lint_deployment
+    from placement.databases.system import load_system, read_deployment
+
+    instance = instance_from(args)
+    system = load_system(args.system)
+    request = request_from(args, system, instance)
+    reading = read_deployment(system, texts_from(args.files), request)
+    if args.part != "lint":
+        return reading, reading.findings
+    found = lint_deployment(reading.deployment, instance, request.localities, survive=args.survive)
+    return reading, (*reading.findings, *found)
+
+
+def _lint(args: argparse.Namespace) -> int:
+    from placement.databases.deployment import deployment_document
+    from placement.databases.findings import broken
+
+    reading, findings = _reading(args)
+    bad = broken(findings)
+    if args.json:
+        document = deployment_document(reading.deployment)
+        print_json(
+            {"broken": bad, "findings": _findings_document(findings), "deployment": document}
+        )
+    else:
+        print(_deployment_text(reading.deployment))
+        print("\n" + (_findings_text(findings) if findings else "Nothing found."))
+    return exits.INFEASIBLE if bad else exits.FOUND
+
+
+def _findings_document(findings: Sequence[Finding]) -> list[dict[str, str]]:
+    return [dataclasses.asdict(finding) for finding in findings]
+
+
+def _findings_text(findings: Sequence[Finding]) -> str:
+    from placement.text.characters import WIDTH, escape, wrap
+
+    order = {"error": 0, "warning": 1, "note": 2}
+    lines = []
+    for finding in sorted(findings, key=lambda one: order[one.severity]):
+        lines.append(f"{finding.severity}: {finding.rule}")
+        for words in (finding.evidence, f"Remedy: {finding.remedy}"):
+            lines.append("  " + wrap(escape(words), WIDTH - 2, indent="  "))
+    return "\n".join(lines)
+
+
+def _deployment_text(deployment: Deployment) -> str:
+    from placement.text.characters import escape
+    from placement.text.text_tables import table
+
+    rows = [[escape(one.site), str(one.voters), str(one.non_voters)] for one in deployment.held]
+    for word, votes, others in (
+        ("(no place)", deployment.free_voters, deployment.free_non_voters),
+    ):
+        if votes or others:
+            rows.append([word, str(votes), str(others)])
+    title = f"{deployment.system} {deployment.name}".strip()
+    lines = [
+        f"{escape(title)}: {deployment.replicas} replicas, {deployment.voters} voters",
+        table(["Site", "Voters", "Non-voters"], rows),
+    ]
+    if deployment.read is None:
+        order = ", ".join(map(escape, deployment.leaders)) or "no preference"
+        lines.append(f"Leaders, in this order: {order}")
+        lines.append(f"Commit: {deployment.quorum} of {deployment.voters} votes")
+    else:
+        lines.append(
+            f"No leader; a read waits for {deployment.read} of {deployment.voters} replicas, "
+            f"a write for {deployment.quorum}"
+        )
+    return "\n".join(lines)
+
+
+# --- evaluate --------------------------------------------------------------------------------
+
+
+def _evaluate(args: argparse.Namespace) -> int:
+    from placement.databases.deployment import load_deployment
+    from placement.databases.deployment_value import evaluate_deployment
+
+    instance = instance_from(args)
+    deployment, _ = load_deployment(args.deployment)
+    value = evaluate_deployment(
+        deployment,
+        instance,
+        survive=args.survive,
+        diversity=diversity_from(args),
+        forbidden=names(args.forbid, instance.sites),
+        non_voters=names(args.no_vote, instance.sites),
+        level=args.losses,
+        time_limit=args.time_limit,
+    )
+    if args.json:
+        print_json(_value_document(value))
+    else:
+        print(_value_text(value))
+    return exits.INFEASIBLE if value.plan.reasons else exits.FOUND
+
+
+def _value_document(value: DeploymentValue) -> dict[str, object]:
+    from placement.io.plan_file import failures_document
+
+    def side(plan: object) -> dict[str, object]:
+        from placement.plan import Plan
+
+        assert isinstance(plan, Plan)
+        return {
+            "status": plan.status.value,
+            "leader": plan.leader,
+            "voters": list(plan.voters),
+            "replicas": list(plan.replicas),
+            "mean_latency_ms": plan.mean_latency if plan.found else None,
+            "cost": plan.cost if plan.found and plan.problem.instance.prices else None,
+            "reasons": list(plan.reasons),
+        }
+
+    best = value.best
+    rate = best.problem.demand.operations
+    return {
+        "deployment": side(value.plan),
+        "best": {
+            **side(best),
+            "bound_ms": best.bound / rate if math.isfinite(best.bound) else None,
+        },
+        "above_best": value.excess if math.isfinite(value.excess) else None,
+        "moves": [{"change": words, "mean_latency_ms": ms} for words, ms in value.moves],
+        "losses": failures_document(value.losses),
+        "most_replicas_at_one_site": value.copies,
+    }
+
+
+def _value_text(value: DeploymentValue) -> str:
+    from placement.problem import describe
+    from placement.text.characters import escape
+    from placement.text.plans import failures_table
+    from placement.text.text_tables import facts
+
+    plan, best = value.plan, value.best
+    rows = [
+        ("Rules", describe(plan.problem)),
+        ("Leader", str(plan.leader)),
+        ("Mean latency", f"{plan.mean_latency:.2f} ms"),
+    ]
+    if plan.problem.instance.prices is not None:
+        rows.append(("Cost", f"{plan.cost:,.2f} {plan.problem.instance.prices.currency}"))
+    if best.found:
+        known = "proven optimal" if best.status.value == "optimal" else f"gap {best.gap:.2%}"
+        rows.append(("Best", f"{best.mean_latency:.2f} ms ({known}), led by {best.leader}"))
+        rows.append(("Best sites", ", ".join(best.replicas)))
+        rows.append(("Above best", f"{value.excess:.1%}"))
+    else:
+        rows.append(("Best", f"none: {best.status.value}"))
+    for count, (words, ms) in enumerate(value.moves, 1):
+        gain = 1 - ms / plan.mean_latency
+        rows.append((f"Change {count}", f"{words}: {ms:.2f} ms, {gain:.1%} less than now"))
+    rows += [("Breaks", reason) for reason in plan.reasons]
+    text = facts([(name, escape(words)) for name, words in rows])
+    return f"{text}\n\nWhen {value.losses.describe()}\n{failures_table(value.losses)}"
+
+
+# --- diff ------------------------------------------------------------------------------------
+
+
+def _diff(args: argparse.Namespace) -> int:
+    from placement.databases.deployment import load_deployment
+    from placement.databases.server_moves import path_between
+    from placement.errors import UnsupportedError
+    from placement.text.characters import escape
+
+    before, _ = load_deployment(args.before)
+    after, _ = load_deployment(args.after)
+    words = before.differences(after)
+    steps: Sequence[ServerMove] = ()
+    why = ""
+    try:
+        steps = path_between(before, after).steps
+    except UnsupportedError as error:
+        why = str(error)
+    if args.json:
+        print_json(
+            {
+                "same": not words,
+                "differences": list(words),
+                "steps": [
+                    {
+                        "step": step.kind,
+                        "site": None if step.replica is None else step.replica.site,
+                        "leader": step.leader,
+                        "voters": step.voters,
+                        "commit": step.commit,
+                        "text": step.text,
+                        "broken": list(step.broken),
+                    }
+                    for step in steps
+                ],
+                "no_steps": why or None,
+            }
+        )
+        return exits.FOUND
+    print(escape("The same roles.") if not words else "\n".join(map(escape, words)))
+    if steps:
+        print("\nSteps, in a safe order")
+        print("\n".join(f"{i:>3}. {escape(step.text)}" for i, step in enumerate(steps, 1)))
+    elif why:
+        print(f"\nNo steps: {escape(why)}")
+    return exits.FOUND

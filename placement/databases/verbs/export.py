@@ -1,0 +1,155 @@
+"""``placement export``: a plan as the statements or the documents of a database."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from placement.cli import exit_codes as exits
+from placement.cli.argument_parser import Subparsers
+from placement.cli.plan_output import check_target, print_json, print_notes
+from placement.databases.verbs.system_options import add_names
+from placement.errors import InputError
+
+if TYPE_CHECKING:
+    from placement.databases.system import DatabaseSystem
+    from placement.model.instance import Instance
+    from placement.plan import Plan
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "export",
+        help="write a plan as statements or documents of a database",
+        description="Write a plan, or a deployment that was read, as the statements, commands or "
+        "documents of a database. A placement that the database cannot be told is refused with the "
+        "reason. The text was checked as --list says; try it on a test cluster first.",
+    )
+    parser.add_argument("system", nargs="?", metavar="SYSTEM", help="--list names them")
+    parser.add_argument(
+        "plan", nargs="?", metavar="PLAN", help="written by solve, or by deployment read"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="what each system can say, and how it was validated"
+    )
+    parser.add_argument(
+        "--from",
+        dest="present",
+        metavar="FILE",
+        help="the deployment or plan that runs now: the text then has the steps from it",
+    )
+    parser.add_argument(
+        "--instance",
+        metavar="INSTANCE",
+        help="for a deployment: whose sites it names (a plan has its own)",
+    )
+    add_names(parser)
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    group.add_argument("-o", "--output", metavar="FILE", help="write the text to a file")
+    group.add_argument("--force", action="store_true", help="replace an existing file")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the text, or list the systems."""
+    if args.list:
+        return _list(args)
+    for field in ("system", "plan"):
+        if getattr(args, field) is None:
+            raise InputError("missing", field=field.upper(), expected="SYSTEM PLAN, or --list")
+    from placement.cli.options import settings_from
+    from placement.databases.deployment import check_sites, load_deployment
+    from placement.databases.localities import load_localities
+    from placement.databases.system import load_system, write_deployment
+    from placement.io.formats.document import encode_text
+    from placement.io.formats.files import write_file
+
+    check_target(args)
+    system = load_system(args.system)
+    deployment, plan = load_deployment(args.plan)
+    instance = _instance(args, plan)
+    check_sites(deployment, instance.sites)
+    present = None
+    if args.present is not None:
+        present, _ = load_deployment(args.present)
+        check_sites(present, instance.sites)
+    localities = load_localities(args.localities, instance.sites)
+    request = system.request(localities, args.database or deployment.name, settings_from(args))
+    script = write_deployment(system, deployment, request, present)
+    if args.output is not None:
+        write_file(args.output, encode_text(script.text), force=args.force)
+    if args.json:
+        print_json(
+            {"system": system.name, "text": script.text, "notes": list(script.notes),
+             "validated": system.validated}
+        )  # fmt: skip
+        return exits.FOUND
+    if args.output is None:
+        sys.stdout.write(script.text)
+    else:
+        print(f"Written to {args.output}")
+    print_notes(system.title, script.notes)
+    return exits.FOUND
+
+
+def _instance(args: argparse.Namespace, plan: Plan | None) -> Instance:
+    from placement.api import load
+
+    if args.instance is not None:
+        return load(args.instance)
+    if plan is None:
+        raise InputError(
+            "a deployment does not hold its instance",
+            field="--instance",
+            expected="the instance whose sites it names",
+        )
+    return plan.problem.instance
+
+
+def _list(args: argparse.Namespace) -> int:
+    from placement.databases.system import available, load_system
+
+    systems = [load_system(name) for name in available()]
+    if args.json:
+        print_json([_document(system) for system in systems])
+        return exits.FOUND
+    from placement.text.characters import WIDTH, wrap
+
+    lines = []
+    for system in systems:
+        lines.append(f"{system.name} ({system.title})")
+        rows = [
+            ("reads", system.inputs),
+            ("says", system.says),
+            ("cannot say", system.cannot),
+            ("validated by", system.validated),
+            *(
+                (f"--set {name}=", f"{one.meaning} (default {one.default!r})")
+                for name, one in system.settings.items()
+            ),
+        ]
+        lines += ["  " + wrap(f"{what}: {words}", WIDTH - 2, indent="    ") for what, words in rows]
+        lines.append("")
+    print("\n".join(lines[:-1]))
+    return exits.FOUND
+
+
+def _document(system: DatabaseSystem) -> dict[str, object]:
+    return {
+        "name": system.name,
+        "title": system.title,
+        "reads": system.inputs,
+        "says": system.says,
+        "cannot": system.cannot,
+        "validated": system.validated,
+        "operations": dict(system.operations),
+        "settings": {
+            name: {"default": one.default, "meaning": one.meaning}
+            for name, one in system.settings.items()
+        },
+    }

@@ -1,0 +1,1 @@
+"""Systems of databases: read, lint, evaluate, write, compare."""

@@ -1,0 +1,1 @@
+"""Real parsers and servers of databases."""

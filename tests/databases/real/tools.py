@@ -1,0 +1,58 @@
+"""Programs that hold exported texts against real parsers, built once into a cache.
+
+Versions are pinned in the ``go.mod`` beside each program. What cannot be built here is skipped with
+the reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+CACHE = Path(
+    os.environ.get("PLACEMENT_DATABASES_CACHE")
+    or Path.home() / ".cache" / "replica-placement" / "databases"
+)
+
+
+def go_program(name: str) -> Path:
+    """Return the program of a folder, built unless its sources were built before."""
+    folder = HERE / name
+    digest = hashlib.sha256()
+    for source in ("go.mod", "go.sum", "main.go"):
+        digest.update((folder / source).read_bytes())
+    target = CACHE / f"{name}-{digest.hexdigest()[:16]}"
+    if target.exists():
+        return target
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("no Go compiler (go) on the path")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    part = target.with_suffix(f".{os.getpid()}")
+    done = subprocess.run(
+        [go, "build", "-mod=readonly", "-o", part, "."],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"{name} could not be built: {' '.join(done.stderr.split())[-300:]}")
+    part.replace(target)
+    return target
+
+
+def parsed(program: Path, texts: list[str]) -> list[dict[str, object]]:
+    """Return what a program says of each text: `count` of statements, -1 with `error`."""
+    lines = "".join(json.dumps(text) + "\n" for text in texts)
+    done = subprocess.run([program], input=lines, capture_output=True, text=True, check=True)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(texts)
+    return answers

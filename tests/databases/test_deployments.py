@@ -1,0 +1,206 @@
+"""Deployments, localities, findings, values and moves, apart from any system."""
+
+import numpy as np
+import pytest
+
+import placement
+from placement.databases import Deployment, Finding, Localities, Locality
+from placement.databases.deployment import (
+    deployment_document,
+    deployment_from,
+    deployment_of_plan,
+)
+from placement.databases.deployment_value import evaluate_deployment, with_copies
+from placement.databases.findings import broken, lint_deployment
+from placement.databases.localities import load_localities
+from placement.databases.server_moves import path_between
+from placement.errors import InputError, UnsupportedError
+from placement.io.formats.document import Document
+from placement.testing import random_instance
+
+
+@pytest.fixture
+def world():
+    return random_instance(4, sites=5, clients=4)
+
+
+def rules(deployment, world, **more):
+    names = more.pop("localities", Localities.plain(world.sites))
+    return {f.rule: f for f in lint_deployment(deployment, world, names, **more)}
+
+
+def test_a_plan_becomes_a_deployment_with_its_failover_order(world):
+    plan = placement.solve(placement.Problem(world, replicas=4, voters=3))
+    found = deployment_of_plan(plan)
+    assert found.leaders[0] == plan.leader
+    assert set(found.leaders) == set(plan.voters)
+    assert found.leaders[1:] == tuple(name for name, _ in plan.failures.failover)
+    assert found.replicas == 4
+    value = evaluate_deployment(found, world)
+    assert value.plan.mean_latency == plan.mean_latency
+    assert value.excess == 0
+    assert value.best.status is placement.Status.OPTIMAL
+
+
+def test_copies_of_a_site_are_evaluated_as_one_place(world):
+    """Two voters at the leader's site of three: a commit waits for nobody else."""
+    a, b = world.sites[:2]
+    value = evaluate_deployment(Deployment.of("x", {a: 2, b: 1}, leaders=(a,)), world)
+    alone = placement.evaluate(
+        placement.Problem(world, replicas=2, voters=2, quorum=1),
+        leader=a, voters=[a, b], replicas=[a, b],
+    )  # fmt: skip
+    assert value.plan.mean_latency == pytest.approx(alone.mean_latency)
+    assert value.copies == 2
+    stops = {loss.lost for loss in value.losses.each if not loss.survives}
+    assert stops == {a}  # a loss is that of the place, with both copies
+    held = list(value.best.problem.instance.domains["place"])
+    assert held == [name for name in world.sites for _ in range(2)]
+
+
+def test_rules_about_sites_hold_for_the_copies_too(world):
+    a, b = world.sites[:2]
+    deployment = Deployment.of("x", {a: 2, b: 1}, leaders=(a,))
+    value = evaluate_deployment(deployment, world, survive="site", forbidden=[b])
+    assert any("survive" in reason for reason in value.plan.reasons)
+    homes = value.best.problem.instance.domains["place"]
+    index = {name: i for i, name in enumerate(value.best.problem.instance.sites)}
+    voting = [homes[index[name]] for name in value.best.voters]
+    assert len(set(voting)) == 3
+    assert b not in voting
+
+
+def test_changes_are_scored_and_fall(world):
+    a, b, c = world.sites[:3]
+    value = evaluate_deployment(Deployment.of("x", {a: 1, b: 1, c: 1}), world)
+    numbers = [value.plan.mean_latency, *(ms for _, ms in value.moves)]
+    assert numbers == sorted(numbers, reverse=True)
+    assert value.best.mean_latency <= numbers[-1] * (1 + 1e-9)
+    assert (value.excess < 1e-9) == (not value.moves)
+
+
+@pytest.mark.parametrize(
+    "deployment",
+    [
+        Deployment.of("x", {"s0": 1}, read=1, commit=1),
+        Deployment.of("x", {"s0": 1}, free_voters=1),
+        Deployment.of("x", {}, {"s0": 1}),
+        Deployment.of("x", {"s0": 1}, commit=2),
+        Deployment.of("x", {"s0": 1}, {"s1": 1}, leaders=("s1",)),
+    ],
+)
+def test_what_has_no_value_is_refused_with_the_reason(deployment):
+    world = random_instance(1, sites=3, clients=2)
+    named = world.replace(sites=("s0", "s1", "s2"))
+    with pytest.raises(UnsupportedError):
+        evaluate_deployment(deployment, named)
+
+
+def test_prices_of_copies_add_up(world):
+    prices = placement.Prices(np.arange(1.0, 6.0))
+    priced = world.replace(prices=prices)
+    a, b = world.sites[:2]
+    value = evaluate_deployment(Deployment.of("x", {a: 2, b: 1}, leaders=(a,)), priced)
+    assert value.plan.cost == 2 * 1 + 2
+    assert with_copies(priced, 1) is priced
+
+
+def test_findings_about_numbers(world):
+    a, b, c, d = world.sites[:4]
+    assert "no-voter" in rules(Deployment.of("x", {}, {a: 1}), world)
+    even = rules(Deployment.of("x", {a: 1, b: 1, c: 1, d: 1}), world)
+    assert "even-voters" in even
+    assert not broken(even.values())
+    assert "even-voters" not in rules(Deployment.of("x", {a: 1, b: 1, c: 1}), world)
+    found = rules(Deployment.of("x", {a: 1}, {b: 1}, leaders=(b,)), world)
+    assert found["preference-without-voter"].severity == "error"
+    assert rules(Deployment.of("x", {a: 1}, commit=2), world)["quorum-too-large"]
+    assert "stale-reads" in rules(Deployment.of("x", {a: 3}, read=1, commit=2), world)
+    assert "stale-reads" not in rules(Deployment.of("x", {a: 3}, read=2, commit=2), world)
+    assert "free-replicas" in rules(Deployment.of("x", {a: 1}, free_voters=2), world)
+
+
+def test_findings_about_losses(world):
+    a, b, c = world.sites[:3]
+    two = rules(Deployment.of("x", {a: 2, b: 2}), world)
+    assert two["loss-stops-writes"].severity == "warning"
+    assert "5 voters" in two["arbiter-helps"].evidence
+    bad = rules(Deployment.of("x", {a: 2, b: 1}), world, survive="site")
+    assert bad["survival-goal"].severity == "error"
+    good = rules(Deployment.of("x", {a: 1, b: 1, c: 1}), world, survive="site")
+    assert not good
+    # three of five at one site: a sixth voter elsewhere changes nothing
+    assert "arbiter-helps" not in rules(Deployment.of("x", {a: 3, b: 2}), world)
+
+
+def test_more_replicas_than_nodes(world):
+    a = world.sites[0]
+    names = Localities(world.sites, (Locality("dc", a, {"nodes": "2"}),))
+    found = rules(Deployment.of("x", {a: 3}), world, localities=names)
+    assert found["too-few-nodes"].severity == "error"
+    assert "too-few-nodes" not in rules(Deployment.of("x", {a: 2}), world, localities=names)
+
+
+def test_documents_are_read_as_they_were_written():
+    from placement.databases import Member
+
+    one = Deployment.of(
+        "x", {"a": 2}, {"b": 1}, leaders=("a",), commit=1, name="n", free_voters=1,
+        members=(Member("m", "a", True, "1f", "http://m"),),
+    )  # fmt: skip
+    assert deployment_from(Document("f.json", "", deployment_document(one))) == one
+    for key, value in (("sites", 3), ("leaders", "a"), ("commit", 0), ("version", 9), ("x", 1)):
+        with pytest.raises(InputError, match=r"f\.json"):
+            deployment_from(Document("f.json", "", {**deployment_document(one), key: value}))
+
+
+def test_differences_are_sentences():
+    one = Deployment.of("x", {"a": 2, "b": 1}, leaders=("a",))
+    other = Deployment.of("x", {"a": 1, "b": 1}, {"c": 1}, leaders=("b",), commit=1)
+    assert one.differences(one) == ()
+    assert one.differences(other) == (
+        "a: voters 2 -> 1", "c: non-voters 0 -> 1", "leaders: a -> b", "commit: majority -> 1",
+    )  # fmt: skip
+
+
+def test_steps_keep_replicas_that_stay():
+    before = Deployment.of("x", {"a": 2, "b": 1}, {"c": 1}, leaders=("a",))
+    steps = path_between(before, before).steps
+    assert steps == ()
+    after = Deployment.of("x", {"a": 1, "b": 1, "c": 1}, leaders=("c",))
+    kinds = [(step.kind, str(step.replica)) for step in path_between(before, after).steps]
+    assert kinds[0] == ("promote", "c")
+    assert ("move-leader", "c") in kinds
+    assert kinds[-1] == ("remove", "a (replica 2)")
+    assert all(step.voters >= 3 for step in path_between(before, after).steps)
+
+
+def test_localities_by_table_and_by_object(tmp_path):
+    (tmp_path / "l.csv").write_text("locality,site,nodes,zone\nr1,a,3,r1a\nr2,b,,\n")
+    found = load_localities(tmp_path / "l.csv", ("a", "b", "c"))
+    assert found.site_of("r1", "f", "x") == "a"
+    assert found.site_of("c", "f", "x") == "c"
+    assert found.nodes("a") == 3
+    assert found.nodes("b") is None
+    assert dict(found.only("a").facts) == {"nodes": "3", "zone": "r1a"}
+    with pytest.raises(InputError, match=r"f: x: no site.*did you mean 'r1'"):
+        found.site_of("r11", "f", "x")
+    with pytest.raises(InputError):
+        found.site_of("a", "f", "x")  # it has another name in the database
+    (tmp_path / "l.json").write_text('{"r1": "a"}')
+    assert load_localities(tmp_path / "l.json", ("a",)).site_of("r1", "f", "x") == "a"
+    bad = {
+        "locality,site\nr,zz\n": "unknown site",
+        "locality,site\nr,a\nr,b\n": "twice",
+        "x,site\nr,a\n": "locality",
+    }
+    for text, word in bad.items():
+        (tmp_path / "l.csv").write_text(text)
+        with pytest.raises(InputError, match=word) as error:
+            load_localities(tmp_path / "l.csv", ("a", "b"))
+        assert "l.csv" in str(error.value)
+
+
+def test_findings_are_values():
+    assert broken([Finding("r", "error", "e", "m")])
+    assert not broken([Finding("r", "warning", "e", "m")])

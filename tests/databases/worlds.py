@@ -1,0 +1,40 @@
+"""The deployments of the golden files, with servers and zones for every system."""
+
+from placement.databases import Deployment, Localities, Locality
+
+SITES = ("us-east-1", "us-west-2", "eu-west-1", "ap-south-1")
+COUNTS = (2, 2, 2, 1)
+
+BEFORE = Deployment.of(
+    "plan",
+    {"us-east-1": 2, "us-west-2": 1},
+    {"ap-south-1": 1},
+    leaders=("us-east-1",),
+)
+AFTER = Deployment.of(
+    "plan",
+    {"us-east-1": 1, "us-west-2": 1, "eu-west-1": 1},
+    {"ap-south-1": 1},
+    leaders=("eu-west-1", "us-east-1", "us-west-2"),
+)
+QUORUMS = Deployment.of("plan", {"us-east-1": 2, "eu-west-1": 3}, commit=3, read=3)
+
+
+def localities(system):
+    """Return the names of places, or of servers where the system names those."""
+    rows = []
+    for s, (site, count) in enumerate(zip(SITES, COUNTS, strict=True)):
+        for k in range(count if system.names_servers else 1):
+            rows.append(
+                Locality(
+                    f"db{s}{k}" if system.names_servers else site,
+                    site,
+                    {
+                        "cloud": "aws",
+                        "zone": f"{site}a",
+                        "host": f"db{s}{k}.example",
+                        "id": str(2 * s + k + 1),
+                    },
+                )
+            )
+    return Localities(SITES, tuple(rows))
