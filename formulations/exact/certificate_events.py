@@ -161,7 +161,7 @@ __all__ = [
 FORMAT = "replica-placement/bound/1"
 """Name and version of the format."""
 
-_FIX, _CLOSE, _ENUMERATE, _BRANCH, _BETA = 1, 2, 3, 4, 5
+_FIX, _CLOSE, _ENUMERATE, _BRANCH, _BETA, _ANEW = 1, 2, 3, 4, 5, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,13 @@ class LeaderEvents:
         clients
             Number of active clients.
         """
-        return cls(leader, tuple(_events(flat, clients)))
+        events: list[Event] = []
+        for event in _events(flat, clients):
+            if event is None:  # the tree began anew
+                events.clear()
+            else:
+                events.append(event)
+        return cls(leader, tuple(events))
 
     def to_json(self) -> dict[str, object]:
         """Return the proof as JSON-like data."""
@@ -257,7 +263,7 @@ class LeaderEvents:
         }
 
 
-def _events(flat: FloatArray, clients: int) -> Iterator[Event]:
+def _events(flat: FloatArray, clients: int) -> Iterator[Event | None]:
     at = 0
 
     def numbers(count: int) -> list[float]:
@@ -280,6 +286,8 @@ def _events(flat: FloatArray, clients: int) -> Iterator[Event]:
             yield Enumerate()
         elif kind == _BRANCH:
             yield Branch(int(value))
+        elif kind == _ANEW:
+            yield None
         elif kind == _BETA:
             entries = (numbers(3) for _ in range(int(value)))
             yield Beta(tuple((int(j), int(c), x) for j, c, x in entries))

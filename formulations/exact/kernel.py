@@ -291,9 +291,9 @@ class _Compiled:
     def set_gap(self, gap: float) -> None:
         self._kernel.set_gap(self._context, max(gap, TOLERANCE))
 
-    def always_sparse(self) -> None:
-        """Make every node sparse, however small: only for tests."""
-        self._kernel.set_sparse_limits(self._context, 0.0, 1.0)
+    def treat_as_large(self, *, sparse: bool) -> None:
+        """Begin every tree anew after two nodes, with β; make its nodes sparse: only for tests."""
+        self._kernel.set_size_limits(self._context, 0.0 if sparse else math.inf, 1.0, 2)
 
     def bounds_from_memory(self, leaders: Sequence[int], swaps: int, seconds: float) -> FloatArray:
         asked = np.array(leaders, dtype=np.int32)
@@ -350,8 +350,9 @@ def open_kernel(core: ReducedProblem, which: str = "auto") -> Kernel:
     core
         The problem.
     which
-        "auto" (compiled where there is one), "compiled" or "numpy"; for tests also "sparse":
-        compiled, and every problem treated as if it were large.
+        "auto" (compiled where there is one), "compiled" or "numpy"; for tests also
+        "tight": compiled, with β in every tree, and "sparse": every problem treated as if it were
+        large.
 
     Raises
     ------
@@ -359,14 +360,14 @@ def open_kernel(core: ReducedProblem, which: str = "auto") -> Kernel:
         For another name, or when the compiled kernel is asked for and was not built.
     """
     names: Sequence[str] = ("auto", "compiled", "numpy")
-    if which not in (*names, "sparse"):
+    if which not in (*names, "tight", "sparse"):
         raise InputError("unknown kernel", field="kernel", value=which, expected=" or ".join(names))
     if which != "numpy" and compiled_available():
         opened = _Compiled(core)
-        if which == "sparse":
-            opened.always_sparse()
+        if which in ("tight", "sparse"):
+            opened.treat_as_large(sparse=which == "sparse")
         return opened
-    if which in ("compiled", "sparse"):
+    if which != "auto" and which != "numpy":
         raise InputError(
             "the compiled kernel was not built",
             field="kernel",

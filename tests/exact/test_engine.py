@@ -26,6 +26,7 @@ from tests.exact.worlds import brute_force, random_core
 _BUILT = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
 KERNELS = [
     pytest.param("compiled", marks=_BUILT),
+    pytest.param("tight", marks=_BUILT),
     pytest.param("sparse", marks=_BUILT),
     "numpy",
 ]

@@ -70,15 +70,19 @@ def check_each(cores: list[ReducedProblem], found: list[SizeResult]) -> None:
 
 
 @settings(max_examples=400)
-@given(st.integers(0, 10**6), st.integers(0, 2**8 - 1))
-def test_every_size_is_proven_as_by_enumeration(seed, chosen):
+@given(
+    st.integers(0, 10**6),
+    st.integers(0, 2**8 - 1),
+    st.sampled_from(["compiled", "tight", "sparse"]),
+)
+def test_every_size_is_proven_as_by_enumeration(seed, chosen, kernel):
     core = plain(seed)
     least = max(core.rules.voters, int(core.rules.must_hold.sum()))
     sizes = [n for n in range(least, core.sites + 1) if chosen >> (n - 1) & 1]
     if len(sizes) < 2:
         return
     cores = of_sizes(core, sizes)
-    found = prove_sizes(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf)
+    found = prove_sizes(cores[0], sizes_of(cores), open_kernel(cores[0], kernel), math.inf)
     if found is None:  # some size has no configuration, or pins leave so few that none was found
         assert core.rules.must_hold.any() or any(math.isinf(brute_force(core)) for core in cores)
         return

@@ -46,7 +46,7 @@ def test_same_optimum_with_a_proof_in_rational_arithmetic(seed, replicas, weak):
 def test_trees_are_about_as_large_as_dense_ones():
     # multipliers and reduced costs are the same numbers up to rounding, and up to what a client's
     # multiplier loses when sites leave in another order
-    nodes = {"compiled": 0, "sparse": 0}
+    nodes = {"tight": 0, "sparse": 0}
     for seed in range(8):
         core = relayed(seed, 40, 60, 7, 0.0)
         scores = set()
@@ -56,8 +56,8 @@ def test_trees_are_about_as_large_as_dense_ones():
             scores.add(round(result.score, 6))
             nodes[which] += result.counters.nodes
         assert len(scores) == 1
-    assert nodes["compiled"] > 400
-    assert nodes["sparse"] < 1.3 * nodes["compiled"]
+    assert nodes["tight"] > 400
+    assert nodes["sparse"] < 1.3 * nodes["tight"]
 
 
 def test_bounds_under_one_leader_never_pass_the_optimum():
@@ -84,4 +84,4 @@ def test_a_wrong_threshold_is_refused(cells, share):
 
     context = open_kernel(relayed(1, 5, 5, 3, 0.0), "compiled")._context
     with pytest.raises(ValueError, match="not a number of cells"):
-        compiled.set_sparse_limits(context, cells, share)
+        compiled.set_size_limits(context, cells, share, 1)

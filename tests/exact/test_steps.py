@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations.exact.kernel import Incumbent, open_kernel
+from formulations.exact.branch_and_bound import search
+from formulations.exact.certificate_events import Beta
+from formulations.exact.kernel import Incumbent, compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
+from tests.exact.rational import Checker
 from tests.exact.test_engine import assert_proven, each_kernel
+from tests.exact.test_sparse import relayed
 from tests.exact.worlds import random_core
 
 
@@ -64,3 +68,35 @@ def test_weights_of_any_size_are_proven(kernel, seed, inflated):
         kernel,
         inflated=inflated,
     )
+
+
+@pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
+@pytest.mark.parametrize(
+    ("kernel", "large"), [("compiled", False), ("tight", True), ("sparse", True)]
+)
+def test_only_large_trees_take_steps_for_closest_assignment(kernel, large):
+    core = relayed(1, 16, 25, 5, 0.0)
+    result = search(core, kernel=kernel)
+    assert result.certificate is not None
+    assert result.counters.nodes > 2 * result.core.sites
+    events = [event for proof in result.certificate.leaders for event in proof.events]
+    assert any(isinstance(event, Beta) for event in events) == large
+    Checker(core, result.certificate).check()
+
+
+@pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
+def test_a_tree_that_begins_anew_keeps_its_bound():
+    core = relayed(3, 30, 50, 6, 0.0)
+    optimum = search(core, certify=False)
+    assert optimum.configuration is not None
+    kernel = open_kernel(core, "compiled")
+    kernel._kernel.set_size_limits(kernel._context, 1e9, 1.0, 60)
+    kernel.propose(Incumbent(optimum.score * 1.01, -2, ()))
+    kernel.open(optimum.configuration.leader, np.zeros(len(core.active)))
+    bounds, nodes = [0.0], []
+    while not kernel.run(1.0, 60.0):
+        nodes.append(kernel.counters().nodes)
+        bounds.append(kernel.bound())
+        assert bounds[-1] >= bounds[-2] * (1 - 1e-12)
+        assert bounds[-1] <= optimum.score * (1 + 1e-12)
+    assert nodes[-1] > 60

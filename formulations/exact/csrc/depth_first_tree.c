@@ -106,8 +106,33 @@ void open_leader_tree(context *x, int leader, const double *u)
     if (x->control.out_of_memory)
         return;
     reset_pseudo_costs(x);
+    x->tree.opened = x->tree.nodes;
+    memcpy(x->tree.root_u, x->tree.stack[0].u, (size_t)x->p.padded * sizeof(double));
     x->tree.stack[0].tightened = x->tree.nodes;
-    x->tree.stack[0].warm = x->sizes.active && warm_start_sizes(x, &x->tree.stack[0]);
+    x->tree.tight = x->tree.stack[0].warm = x->sizes.active && warm_start_sizes(x, &x->tree.stack[0]);
+}
+
+/* 1 when the tree has turned out large: more nodes than TIGHT_NODES, all sizes that it is for together. */
+static int is_large(const context *x)
+{
+    int sizes = x->sizes.active ? count_sizes(x->tree.stack[0].open) : 1;
+    return (double)(x->tree.nodes - x->tree.opened) * sizes >= (double)x->limits.tight_nodes;
+}
+
+/* Begin a tree that has turned out large anew from the multipliers of its root, with steps on (u, beta): they pay where
+ * trees are large, and nobody knows before. What the tree has proven so far is the bound of the new root. */
+static void begin_anew(context *x)
+{
+    double proven = tree_bound(x);
+    open_root(x, x->tree.root_u, 0);
+    if (x->control.out_of_memory)
+        return;
+    if (x->proof.recording)
+        record_event(x, 6.0, 0.0);
+    reset_pseudo_costs(x);
+    x->tree.stack[0].bound = proven < x->best.cutoff ? proven : x->best.cutoff;
+    x->tree.opened = x->tree.stack[0].tightened = x->tree.nodes;
+    x->tree.tight = 1;
 }
 
 /* Put the root of the leader under work on the stack, in place of any tree; `shared` as in node_make_root. */
@@ -192,7 +217,7 @@ static void visit_node(context *x)
             return;
         }
         value = improve_bound(x, f, iterations, &error);
-        if (x->p.relays && value < x->best.cutoff && round == 0 && !x->control.paused &&
+        if (x->tree.tight && value < x->best.cutoff && round == 0 && !x->control.paused &&
             (f->root || (f->is_new && f->in_count <= TIGHT_DEPTH) ||
              x->tree.nodes - f->tightened >= TIGHT_EVERY)) {
             int large = (double)f->free_count * p->padded > LARGE;
@@ -242,6 +267,8 @@ static void visit_node(context *x)
         /* handled by the enumeration above on the next visit */
         return;
     }
+    if (f->root)
+        memcpy(x->tree.root_u, f->u, (size_t)p->padded * sizeof(double));
     if (f->is_new)
         make_sparse(x, f);
     int i = choose_branching_site(x, f, value), site = f->free_site[i];
@@ -261,8 +288,11 @@ static void visit_node(context *x)
 int run_tree(context *x, double work)
 {
     double stop = x->effort.work + work;
-    while (x->tree.depth > 0 && !x->control.out_of_memory && x->effort.work < stop && !must_pause(x))
+    while (x->tree.depth > 0 && !x->control.out_of_memory && x->effort.work < stop && !must_pause(x)) {
+        if (x->p.relays && !x->tree.tight && is_large(x))
+            begin_anew(x);
         visit_node(x);
+    }
     return x->tree.depth == 0;
 }
 

@@ -231,6 +231,9 @@ typedef struct {
     int depth, capacity;
     double closed;             /* least bound at which something was closed */
     long nodes, leaves;
+    long opened;               /* nodes when this tree began, the last time */
+    double *root_u;            /* padded: multipliers of its root */
+    int tight;                 /* 1: it takes steps on (u, beta) too */
 } search_tree;
 
 /* The events of a certificate as numbers. Written by proof_record.c. */
@@ -245,10 +248,11 @@ typedef struct {
     event_stream events;
 } proof_record;
 
-/* From how many cells on, and below which share of them, a node becomes sparse: the tuning constants, but for tests. */
+/* From when on something is large: the tuning constants, but for tests. */
 typedef struct {
-    double from, share;
-} sparse_limits;
+    double sparse_from, sparse_share; /* cells from which, and share of them below which, a node becomes sparse */
+    long tight_nodes;          /* nodes after which a tree takes steps on (u, beta) */
+} size_limits;
 
 /* Memory that nobody may expect to find as they left it: a function that calls another must not keep anything in what
  * the other uses. Sizes in elements. */
@@ -285,7 +289,7 @@ typedef struct {
     proof_record proof;
     effort effort;
     control control;
-    sparse_limits sparse;
+    size_limits limits;
     scratch scratch;
 } context;
 

@@ -193,14 +193,14 @@ void make_sparse(context *x, tree_node *f)
     const problem *p = &x->p;
     size_t at = 0, sites = (size_t)p->sites, padded = (size_t)p->padded;
     double all = (double)f->free_count * p->padded;
-    if (f->sparse || f->shared || all < x->sparse.from || !order_costs(x) || !sparse_alloc(x, f))
+    if (f->sparse || f->shared || all < x->limits.sparse_from || !order_costs(x) || !sparse_alloc(x, f))
         return;
     sparse_cells *out = &x->scratch.cells;
-    if (!cells_reserve(x, out, (size_t)(x->sparse.share * all) + sites)) /* no memory: dense is fine */
+    if (!cells_reserve(x, out, (size_t)(x->limits.sparse_share * all) + sites)) /* no memory: dense is fine */
         return;
     x->effort.work += all;
     int c = 0;
-    for (; c < p->clients && (double)at <= x->sparse.share * all; c++) {
+    for (; c < p->clients && (double)at <= x->limits.sparse_share * all; c++) {
         out->start[c] = at;
         for (int i = 0; i < f->free_count && f->beta; i++)
             x->scratch.beta_by_site[f->free_site[i]] = f->beta[(size_t)f->free_site[i] * padded + (size_t)c];

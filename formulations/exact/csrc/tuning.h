@@ -26,6 +26,7 @@
 #define ROOT_STEPS 120            /* steps on u at a root */
 #define WARM_ROOT_STEPS 40        /* the same where another tree has left multipliers (sizes) */
 #define NODE_STEPS 7              /* the same below a root */
+#define TIGHT_NODES 1000          /* nodes (x sizes) after which a tree begins anew, with steps on (u, beta) */
 #define TIGHT_ROOT_STEPS 200      /* steps on (u, beta) at a root */
 #define TIGHT_WARM_STEPS 25       /* the same where another tree has left multipliers (sizes) */
 #define TIGHT_NODE_STEPS 10       /* the same below a root */

@@ -153,10 +153,9 @@ static void improve_incumbents(context *x, const int *leader, int leaders, int s
 static int grow_tree(context *x, int leader, size_set sizes, const double *u, double enough, long most)
 {
     int done = 0;
-    long last = x->tree.nodes + most;
     x->sizes.in_scope = sizes;
     open_leader_tree(x, leader, u);
-    while (!done && !x->control.out_of_memory && x->effort.work < enough && !must_pause(x) && x->tree.nodes < last)
+    while (!done && !x->control.out_of_memory && x->effort.work < enough && !must_pause(x) && x->tree.nodes - x->tree.opened < most)
         done = run_tree(x, 1e5);
     if (done)
         note_open_sizes(x, leader, 0);

@@ -150,26 +150,28 @@ static PyObject *py_set_gap(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(set_sparse_limits_doc,
-             "set_sparse_limits(context, cells, share): number of cells from which nodes become sparse, and the share of\n"
-             "them below which they do; for tests");
+PyDoc_STRVAR(set_size_limits_doc,
+             "set_size_limits(context, cells, share, nodes): number of cells from which nodes become sparse, and the share\n"
+             "of them below which they do; nodes after which a tree takes steps on (u, beta); for tests");
 
-static PyObject *py_set_sparse_limits(PyObject *self, PyObject *args)
+static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
 {
     PyObject *capsule;
     double least, share;
+    long nodes;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Odd", &capsule, &least, &share))
+    if (!PyArg_ParseTuple(args, "Oddl", &capsule, &least, &share, &nodes))
         return NULL;
     context *x = context_of(capsule);
     if (!x)
         return NULL;
-    if (!(least >= 0.0) || !(share >= 0.0 && share <= 1.0)) {
-        PyErr_SetString(PyExc_ValueError, "not a number of cells, or not a share");
+    if (!(least >= 0.0) || !(share >= 0.0 && share <= 1.0) || nodes < 1) {
+        PyErr_SetString(PyExc_ValueError, "not a number of cells, or not a share, or no nodes");
         return NULL;
     }
-    x->sparse.from = least;
-    x->sparse.share = share;
+    x->limits.sparse_from = least;
+    x->limits.sparse_share = share;
+    x->limits.tight_nodes = nodes;
     Py_RETURN_NONE;
 }
 
@@ -318,7 +320,7 @@ static PyMethodDef methods[] = {
     {"search_sizes", py_search_sizes, METH_VARARGS, search_sizes_doc},
     {"resize", py_resize, METH_VARARGS, resize_doc},
     {"set_gap", py_set_gap, METH_VARARGS, set_gap_doc},
-    {"set_sparse_limits", py_set_sparse_limits, METH_VARARGS, set_sparse_limits_doc},
+    {"set_size_limits", py_set_size_limits, METH_VARARGS, set_size_limits_doc},
     {"open", py_open, METH_VARARGS, open_doc},
     {"run", py_run, METH_VARARGS, run_doc},
     {"bound", py_bound, METH_O, bound_doc},
