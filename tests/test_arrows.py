@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,11 @@ MODULES = {
 }
 
 
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def _imports(path: Path) -> list[tuple[str, bool]]:
     """Return (module of the four trees, whether it is imported when the file is)."""
     found: list[tuple[str, bool]] = []
@@ -126,15 +132,18 @@ def _imports(path: Path) -> list[tuple[str, bool]]:
             return
         if isinstance(node, ast.Import | ast.ImportFrom):
             found.extend((name, at_import) for name in targets(node) if name in MODULES)
-        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for child in ast.iter_child_nodes(node):
-            walk(child, at_import and not inside)
+            if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):  # no expressions
+                walk(child, at_import and not inside)
 
-    walk(ast.parse(path.read_text(encoding="utf-8")), True)
+    walk(_parsed(path), True)
     return found
 
 
-GRAPH = {name: _imports(path) for name, path in MODULES.items()}
+@cache
+def _graph() -> dict[str, list[tuple[str, bool]]]:
+    return {name: _imports(path) for name, path in MODULES.items()}
 
 
 def _rank(name: str) -> int:
@@ -147,7 +156,7 @@ def _rank(name: str) -> int:
 def test_arrows_go_one_way(tree: str) -> None:
     upward = [
         f"{name} -> {target}"
-        for name, targets in GRAPH.items()
+        for name, targets in _graph().items()
         if name.partition(".")[0] == tree
         for target, _ in targets
         if target.partition(".")[0] not in MAY_IMPORT[tree]
@@ -159,7 +168,7 @@ def test_arrows_go_one_way(tree: str) -> None:
 def test_no_circle_of_imports() -> None:
     """Modules that import one another when they are loaded, by depth-first search."""
     edges = {
-        name: [t for t, now in targets if now and t != name] for name, targets in GRAPH.items()
+        name: [t for t, now in targets if now and t != name] for name, targets in _graph().items()
     }
     state: dict[str, int] = {}
     circles: list[str] = []
@@ -195,7 +204,7 @@ def test_no_class_name_stands_for_two_things() -> None:
     homes: dict[str, list[str]] = defaultdict(list)
     for name, path in MODULES.items():
         if not name.startswith("benchmarks"):
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            for node in _parsed(path).body:
                 if isinstance(node, ast.ClassDef):
                     homes[node.name].append(name)
     assert not {name: modules for name, modules in homes.items() if len(modules) > 1}

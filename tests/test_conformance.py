@@ -4,6 +4,7 @@ import pytest
 
 from placement.methods import available, load_method
 from placement.testing import CHECKS
+from tests.effort import examples
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -13,7 +14,7 @@ def test_conformance(name, check):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", range(1, 1 + examples(1)))
 @pytest.mark.parametrize("name", available())
 def test_conformance_on_other_worlds(name, seed):
     for check in CHECKS:

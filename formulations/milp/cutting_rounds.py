@@ -354,7 +354,8 @@ class CuttingRounds:
         scale, allowance = milp.scale, slack(milp, program)
 
         def pass_on(incumbent: float, bound: float) -> None:
-            self.report(incumbent / scale, (bound - allowance) / scale)
+            # Rounded up: what the evaluator says of it later must not be worse.
+            self.report(incumbent / scale * (1 + AGREEMENT), (bound - allowance) / scale)
 
         outcome = run_highs(
             program,

@@ -39,7 +39,7 @@ def complete_configuration(
     prefer
         Site indices in order of preference; sites left out come last, in site order.
     size
-        |R|; None: the smallest size in the range that works.
+        |R|; None: the smallest size in the range that works for the voters found first.
 
     Returns
     -------

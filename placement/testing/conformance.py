@@ -6,7 +6,7 @@ import functools
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -43,23 +43,31 @@ def _lowered(method: Method, seed: int) -> tuple[World, ...]:
     """The worlds a method takes: as they are, or with replicas (and voters) given."""
     taken = []
     for world in worlds(seed):
-        for problem in (world.problem, *_with_less_freedom(world.problem)):
-            if refusal(method, problem) is None:
-                taken.append(World(f"{world.name} (tier {problem.tier})", problem))
+        for form in _forms(world):
+            if refusal(method, form.problem) is None:
+                taken.append(form)
                 break
     return tuple(taken)
 
 
-def _with_less_freedom(problem: Problem) -> Iterator[Problem]:
-    if reasons_infeasible(problem):
-        return
-    found = next(every_configuration(problem), None)
-    if found is None:
-        return
-    names = problem.instance.sites
-    replicas = [names[i] for i in found.replicas]
-    yield problem.replace(replicas=replicas)
-    yield problem.replace(replicas=replicas, voters=[names[i] for i in found.voters])
+@lru_cache(maxsize=512)
+def _forms(world: World) -> tuple[World, ...]:
+    """The world as it is, with replicas given, and with voters given too."""
+    problem = world.problem
+    found = _first(world)
+    forms = [problem]
+    if found is not None and not reasons_infeasible(problem):
+        names = problem.instance.sites
+        replicas = [names[i] for i in found.replicas]
+        forms.append(problem.replace(replicas=replicas))
+        forms.append(problem.replace(replicas=replicas, voters=[names[i] for i in found.voters]))
+    return tuple(World(f"{world.name} (tier {form.tier})", form) for form in forms)
+
+
+@lru_cache(maxsize=512)
+def _first(world: World) -> Configuration | None:
+    """The first configuration that obeys all constraints, None when there is none."""
+    return next(every_configuration(world.problem), None)
 
 
 def _ask(method: Method, world: World, options: Options | None = None) -> Plan:
@@ -69,6 +77,18 @@ def _ask(method: Method, world: World, options: Options | None = None) -> Plan:
         raise ConformanceError(
             f"{method.name!r} on the world {world.name!r} raised {type(error).__name__}: {error}"
         ) from error
+
+
+@lru_cache(maxsize=256)
+def _plain_answer(method: Method, world: World) -> tuple[Plan, bool]:
+    """The answer without options, and whether the method left the problem as it was."""
+    before = world.problem.instance.fingerprint
+    arrays = [a.copy() for a in _arrays(world.problem)]
+    plan = _ask(method, world)
+    same = before == world.problem.instance.replace().fingerprint and all(
+        np.array_equal(a, b) for a, b in zip(arrays, _arrays(world.problem), strict=True)
+    )
+    return plan, same
 
 
 def _demand(condition: bool, method: Method, world: World, message: str) -> None:
@@ -132,7 +152,7 @@ def check_refusals_have_reasons(method: Method, seed: int = 0) -> None:
 def check_answers_are_true(method: Method, seed: int = 0) -> None:
     """Feasible plans, honest status and bound, an answer whenever there is one."""
     for world in _lowered(method, seed):
-        plan = _ask(method, world)
+        plan, _ = _plain_answer(method, world)
         _demand(plan.method != "", method, world, "the plan does not name its method")
         _check_honest(method, world, plan)
         if math.isfinite(_optimum(world)):
@@ -188,7 +208,7 @@ def check_time_limits(method: Method, seed: int = 0) -> None:
 def check_start(method: Method, seed: int = 0) -> None:
     """A feasible start is taken, and never made worse."""
     for world in _lowered(method, seed):
-        start = next(every_configuration(world.problem), None)
+        start = _first(world)
         if start is None:
             continue
         plan = _ask(method, world, Options(start=start))
@@ -198,20 +218,25 @@ def check_start(method: Method, seed: int = 0) -> None:
 
 
 def check_start_of_a_similar_problem(method: Method, seed: int = 0) -> None:
-    """A start that breaks constraints is repaired or ignored, and the plan says so."""
-    for world in _lowered(method, seed):
+    """A start that breaks constraints is repaired or ignored, and the plan says so.
+
+    The start of one world has too few sites, that of the next too many.
+    """
+    for number, world in enumerate(_lowered(method, seed)):
         problem = world.problem
         everywhere = range(len(problem.instance.sites))
-        for start in (Configuration.of(0, [0], [0]), Configuration.of(0, everywhere, everywhere)):
-            if not violations(problem, start):
-                continue
-            plan = _ask(method, world, Options(start=start))
-            _check_honest(method, world, plan)
-            exists = math.isfinite(_optimum(world))
-            _demand(plan.found or not exists, method, world, f"found nothing from {start}")
-            said = any("the start breaks constraints" in note for note in plan.notes)
-            known = bool(reasons_infeasible(problem))  # then no method is called at all
-            _demand(said or known, method, world, f"does not say that {start} is infeasible")
+        starts = [Configuration.of(0, [0], [0]), Configuration.of(0, everywhere, everywhere)]
+        broken = [start for start in starts if violations(problem, start)]
+        if not broken:
+            continue
+        start = broken[number % len(broken)]
+        plan = _ask(method, world, Options(start=start))
+        _check_honest(method, world, plan)
+        exists = math.isfinite(_optimum(world))
+        _demand(plan.found or not exists, method, world, f"found nothing from {start}")
+        said = any("the start breaks constraints" in note for note in plan.notes)
+        known = bool(reasons_infeasible(problem))  # then no method is called at all
+        _demand(said or known, method, world, f"does not say that {start} is infeasible")
 
 
 def check_reports(method: Method, seed: int = 0) -> None:
@@ -270,7 +295,8 @@ def check_order_of_sites_is_irrelevant(method: Method, seed: int = 0) -> None:
         shuffled = _shuffle(world.problem, rng)
         if _has_tied_clients(world.problem):
             continue  # nearest breaks ties by site order, which a permutation changes
-        one, other = _ask(method, world), _ask(method, World(world.name + ", shuffled", shuffled))
+        one, _ = _plain_answer(method, world)
+        other = _ask(method, World(world.name + ", shuffled", shuffled))
         _demand(
             _close(one.objective, other.objective),
             method,
@@ -308,15 +334,8 @@ def _shuffle(problem: Problem, rng: np.random.Generator) -> Problem:
 def check_leaves_the_problem_alone(method: Method, seed: int = 0) -> None:
     """A method changes nothing of what it is given."""
     for world in _lowered(method, seed):
-        before = world.problem.instance.fingerprint
-        arrays = [a.copy() for a in _arrays(world.problem)]
-        _ask(method, world)
-        fresh = world.problem.instance.replace().fingerprint
-        _demand(before == fresh, method, world, "changed the instance")
-        same = all(
-            np.array_equal(a, b) for a, b in zip(arrays, _arrays(world.problem), strict=True)
-        )
-        _demand(same, method, world, "changed the demand or the rules")
+        _, same = _plain_answer(method, world)
+        _demand(same, method, world, "changed the instance, the demand or the rules")
 
 
 def _arrays(problem: Problem) -> list[np.ndarray]:

@@ -93,6 +93,7 @@ def large_worlds(seed: int = 0) -> tuple[World, ...]:
     )
 
 
+@lru_cache(maxsize=8)
 def worlds(seed: int = 0) -> tuple[World, ...]:
     """Tier 3 problems of every kind the model knows, small enough to enumerate."""
     plain = random_instance(seed)

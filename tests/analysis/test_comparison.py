@@ -14,6 +14,7 @@ from placement.methods import Method, Options, available, load_method
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.status import Termination
+from tests.effort import examples
 from tests.strategies import problems
 
 METHODS = ("exhaustive", "cp-sat", "kq", "qk", "best-of")
@@ -219,7 +220,7 @@ def test_settings_limits_and_progress_reach_the_methods(register):
 
 
 @given(problems(max_sites=5))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_no_gap_is_negative_and_exact_methods_agree(problem):
     table = placement.compare(problem, methods=["exhaustive", "cp-sat", "best-of"])
     assert not table["reason"].str.startswith("WRONG").any()

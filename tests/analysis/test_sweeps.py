@@ -17,6 +17,7 @@ from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration, configuration_cost
 from placement.plan import evaluate, objective_value
 from placement.testing import random_instance
+from tests.effort import examples
 from tests.strategies import NESTED, problems
 
 
@@ -117,7 +118,7 @@ def refused(problem, size):
     problems(max_sites=6, kinds=NESTED | {"replica_caps", "cost_weight", "range"}),
     st.sets(st.integers(1, 7), min_size=1),
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_cells_of_generated_problems_are_what_enumeration_finds(kernel, problem, sizes):
     """Ties, caps, pins, prices, clients without demand, leaders that do not matter, no answer."""
     if max(sizes) < problem.rules.voters:
@@ -340,7 +341,7 @@ def test_interrupting_a_frontier_keeps_its_points(monkeypatch):
 
 
 @given(problems(max_sites=5, kinds={"forbidden", "pinned", "nested_caps", "budget", "quorum"}))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_frontiers_of_generated_problems(problem):
     if problem.instance.prices is None:
         return

@@ -121,12 +121,12 @@ def test_a_killed_runner_leaves_no_process_behind(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_solved_cells_survive_fifty_kills(tmp_path: Path) -> None:
-    """The same with real cells of the smoke suite, fifty times."""
+def test_solved_cells_survive_kills(tmp_path: Path) -> None:
+    """The same with real cells of the smoke suite, twenty times."""
     output = tmp_path / "smoke.jsonl"
     command = [sys.executable, "-m", "benchmarks", "run", "smoke", "-o", str(output), "--resume"]
     command += ["--only", "world27 8"]
-    hits = kill_at_random(command, output, 50, longest=2.5, seed=0)
+    hits = kill_at_random(command, output, 20, longest=2.5, seed=0)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert hits

@@ -18,6 +18,7 @@ from placement.evaluation.score import quorum_latency
 from placement.methods import Options, load_method, run
 from placement.model.constraints import majority
 from placement.status import Status
+from tests.effort import examples
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning"
@@ -52,7 +53,7 @@ def test_quoracle(seed: int) -> None:
 
 
 @needs("quoracle")
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(st.floats(0.01, 400.0), min_size=0, max_size=5))
 def test_quoracle_and_we_mean_the_same_wait(others: list[float]) -> None:
     """A latency-optimal majority strategy of quoracle waits for the m-th smallest RTT."""

@@ -15,6 +15,7 @@ from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.testing import random_instance
 from tests.contingency.test_methods import KINDS
+from tests.effort import examples
 from tests.strategies import problems
 
 
@@ -49,7 +50,7 @@ def scores(problem):
     together=st.sampled_from([1, 1, 2]),
     moves=st.booleans(),
 )
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_loss_costs_less_than_the_floor(problem, level, together, moves):
     goal = Contingency(level, together=together, leader_may_move=moves)
     problem = problem.replace(objective=goal)

@@ -19,6 +19,7 @@ from placement.methods import Options, load_method, run
 from placement.model.constraints import Diversity
 from placement.testing import random_instance
 from tests.contingency.test_enumerate import ASKS, GOALS
+from tests.effort import examples
 from tests.strategies import problems
 
 BOUNDED = [Contingency(goal="bounded", limit=limit) for limit in (60.0, 90.0, 120.0)]
@@ -85,7 +86,7 @@ KINDS = frozenset(
     goal=st.sampled_from(["worst", "weighted", "bounded"]),
     factor=st.sampled_from([0.9, 1.0, 1.2]),
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 def test_methods_agree_on_generated_problems(problem, level, moves, goal, factor):
     settings_ = {"leader_may_move": moves[0], "clients_move": moves[1]}
     worst = problem.replace(objective=Contingency(level, **settings_))

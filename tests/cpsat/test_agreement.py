@@ -9,6 +9,7 @@ from placement.feasibility.feasible_plans import reasons_infeasible, violations
 from placement.methods import Options, load_method, run
 from placement.plan import objective_value
 from placement.status import Status
+from tests.effort import examples
 from tests.strategies import ALL, problems
 
 CP_SAT, EXHAUSTIVE = load_method("cp-sat"), load_method("exhaustive")
@@ -42,7 +43,7 @@ def test_agrees_with_exhaustive_from_a_heuristic(problem):
 
 
 @given(problems(tier=2))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_agrees_with_exhaustive_when_replicas_are_given(problem):
     agrees(problem)
 
@@ -54,7 +55,7 @@ def _largest(problem):
 
 
 @given(problems(integral=True, max_kinds=0))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_whole_numbers_cost_no_rounding(problem):
     plan = run(CP_SAT, problem, COLD)
     if plan.stats["models"]:
@@ -66,14 +67,14 @@ def test_whole_numbers_cost_no_rounding(problem):
 
 @pytest.mark.slow
 @given(problems(kinds=ALL, max_sites=8, max_kinds=6))
-@settings(max_examples=3000)
+@settings(max_examples=examples(300))
 def test_agrees_with_exhaustive_thousands_of_times(problem):
     agrees(problem)
 
 
 @pytest.mark.slow
 @given(problems(kinds=ALL, max_sites=8, max_kinds=6))
-@settings(max_examples=1500)
+@settings(max_examples=examples(150))
 def test_agrees_with_exhaustive_thousands_of_times_from_a_heuristic(problem):
     agrees(problem, Options())
 

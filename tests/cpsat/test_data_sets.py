@@ -1,10 +1,13 @@
 """cp-sat on the bundled data sets."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import placement
 from placement import Diversity, Problem, Status
+from tests.effort import PROFILE
 
 
 def agree(problem):
@@ -32,8 +35,12 @@ def test_world27_with_constraints_of_every_kind():
     )
 
 
+NAMES = ["world27", "aws", "azure"]
+LARGE = ["gcp"] if PROFILE == "long" else []  # half a minute each
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["world27", "aws", "azure", "gcp"])
+@pytest.mark.parametrize("name", [*NAMES, *LARGE])
 @pytest.mark.parametrize("replicas", [3, 4, 5])
 @pytest.mark.parametrize("voters", [1, 3, 5])
 def test_bundled_data_sets_against_exhaustive_search(name, replicas, voters):
@@ -42,9 +49,10 @@ def test_bundled_data_sets_against_exhaustive_search(name, replicas, voters):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["world27", "aws", "azure", "gcp"])
-@pytest.mark.parametrize("replicas", [6, 7])
-@pytest.mark.parametrize("voters", [1, 3, 5])
+@pytest.mark.parametrize(
+    ("name", "replicas", "voters"),
+    [("gcp", 6, 3), *itertools.product([*NAMES, *LARGE], [6, 7], [1, 3, 5])],
+)
 def test_bundled_data_sets_against_the_engine(name, replicas, voters):
     problem = Problem(placement.load(name), replicas=replicas, voters=voters)
     plan, truth = (placement.solve(problem, method=one) for one in ("cp-sat", "exact"))

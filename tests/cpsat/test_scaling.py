@@ -18,6 +18,7 @@ from placement import Instance, Operation, Problem, Status
 from placement.methods import Options, load_method, run
 from placement.model.configuration import Configuration, configuration_cost
 from placement.plan import objective_value
+from tests.effort import examples
 from tests.strategies import problems
 
 WEAK = (Operation("weak", near=1),)
@@ -118,7 +119,7 @@ def test_an_absurd_rtt_is_cut_to_the_incumbent():
 
 
 @given(problems(max_sites=5))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_coefficients_stay_below_the_limit(problem):
     for leader in np.nonzero(problem.rules.may_lead)[0].tolist():
         costs = leader_costs(problem, leader)
@@ -160,7 +161,7 @@ def test_cutting_off_below_the_constant_needs_no_solver():
 
 
 @given(problems(max_sites=5, integral=False))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_bounds_stay_honest_when_rounding_is_coarse(problem):
     """With a tiny limit the integers are worth three digits; every bound must allow for it."""
     truth = placement.solve(problem, method="exhaustive").objective

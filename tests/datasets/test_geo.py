@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from placement import datasets
 from placement.datasets import distance_rtt as geo
 from placement.errors import InputError, MissingDependencyError
+from tests.effort import examples
 
 points = st.lists(st.tuples(st.floats(-90, 90), st.floats(-180, 180)), min_size=1, max_size=6).map(
     np.array
@@ -79,7 +80,7 @@ def test_closest_takes_the_first_of_equals():
     assert geo.closest([(0, 0), (0, 9)], [(0, -5), (0, 5), (0, 5)]).tolist() == [0, 1]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(points, points, st.integers(0, 2**32))
 def test_modelled_rtts_are_sound(sites, clients, seed):
     client_rtt, site_rtt = geo.modelled_rtt(sites, clients, np.random.default_rng(seed))

@@ -26,6 +26,7 @@ from placement import (
 from placement.evaluation.score import score_many
 from placement.methods import Progress, run
 from tests import reference
+from tests.effort import examples
 from tests.strategies import ALL, NESTED, SIMPLE, Kind, problems
 
 
@@ -104,7 +105,7 @@ def test_ties_up_to_rounding_are_ties(problem: Problem, block: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=5000)
+@settings(max_examples=examples(500))
 @given(problems(kinds=ALL, max_sites=6, max_kinds=5))
 def test_agrees_with_the_reference_on_thousands(problem: Problem) -> None:
     agrees_with_reference(problem)

@@ -22,6 +22,7 @@ from placement import (
 )
 from placement.methods import Method, run
 from tests import reference
+from tests.effort import examples
 from tests.strategies import ALL, NESTED, problems
 
 
@@ -66,7 +67,7 @@ def test_algorithms_1_and_2_agree_where_greedy_is_not_exact(problem: Problem) ->
 
 
 @pytest.mark.slow
-@settings(max_examples=6000)
+@settings(max_examples=examples(600))
 @given(problems(tier=2, kinds=ALL, max_sites=8, max_kinds=5))
 def test_algorithms_1_and_2_agree_on_thousands(problem: Problem) -> None:
     agree(problem)
@@ -82,7 +83,7 @@ def test_tier_1_agrees_with_the_reference(problem: Problem) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=3000)
+@settings(max_examples=examples(300))
 @given(problems(tier=1, kinds=ALL, max_kinds=5))
 def test_tier_1_agrees_on_thousands(problem: Problem) -> None:
     if problem.tier == 1:

@@ -26,6 +26,7 @@ from placement.evaluation.score import (
 from placement.model.constraints import majority
 from placement.model.demand import Demand, aggregate
 from tests import reference
+from tests.effort import examples
 from tests.strategies import instances
 
 DECAYS = [1.0, 1.5, 2.0, math.inf]
@@ -162,7 +163,7 @@ def test_score_terms_are_the_definitions(data: st.DataObject, instance: Instance
 
 
 @pytest.mark.slow
-@settings(max_examples=5000)
+@settings(max_examples=examples(500))
 @given(st.data(), WORLDS, st.sampled_from(DECAYS))
 def test_all_forms_agree_on_thousands(
     data: st.DataObject, instance: Instance, decay: float

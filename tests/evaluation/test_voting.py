@@ -21,6 +21,7 @@ from placement.evaluation.voter_choice import (
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from tests import reference
+from tests.effort import examples
 from tests.strategies import ALL, NESTED, problems
 
 VOTING = ALL - {"budget", "cost_weight", "replica_caps"}
@@ -173,7 +174,7 @@ def test_greedy_takes_no_pin_for_granted() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=5000)
+@settings(max_examples=examples(500))
 @given(st.data(), problems(kinds=VOTING, min_sites=2, max_sites=8, max_kinds=5))
 def test_no_voters_are_better_on_thousands(data: st.DataObject, problem: Problem) -> None:
     check_best_voters(problem, some_replicas(data, problem))

@@ -20,6 +20,7 @@ from formulations.exact.reduced_problem import ReducedProblem
 from placement.errors import InputError, UnsupportedError
 from placement.status import Status, Termination
 from tests import pmed
+from tests.effort import examples
 from tests.exact.rational import Checker
 from tests.exact.worlds import brute_force, random_core
 
@@ -62,7 +63,7 @@ def test_equals_enumeration_under_every_rule(kernel, seed, inflated):
 
 
 @each_kernel
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(0, 10**9), st.booleans())
 def test_equals_enumeration_where_trees_grow(kernel, seed, inflated):
     # enough sites that leaves are closed by bounds and fixing, not by enumeration
@@ -82,7 +83,7 @@ def test_worlds_that_once_failed(kernel, seed):
 
 
 @_BUILT
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 10**9), st.integers(1, 70))
 def test_kernels_bound_alike_for_any_number_of_clients(seed, clients):
     # the compiled loops work on blocks of clients: no number of them may matter
@@ -102,7 +103,7 @@ def test_kernels_bound_alike_for_any_number_of_clients(seed, clients):
 @each_kernel
 @pytest.mark.parametrize("block", range(8))
 def test_equals_enumeration_on_thousands(kernel, block):
-    for seed in range(500 * block, 500 * (block + 1)):
+    for seed in range(500 * block, 500 * block + examples(50)):
         assert_proven(random_core(seed), kernel, inflated=seed % 2 == 0)
 
 
@@ -138,7 +139,7 @@ def test_reports_never_pass_the_optimum(kernel, monkeypatch):
     assert result.status is Status.OPTIMAL
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, 10**9))
 @example(8340)  # the tree of leader 5 evaluates its best, and bounds the rest
 def test_leader_bounds_hold_for_each_leader(seed):
@@ -231,7 +232,7 @@ def test_signal_reaches_the_compiled_kernel():
 
 
 @each_kernel
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, 10**9), st.integers(0, 10**9))
 def test_any_start_gives_the_same_optimum(kernel, seed, other):
     core = random_core(seed)

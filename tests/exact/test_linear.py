@@ -17,9 +17,9 @@ from formulations.exact.linear_relaxation import PMedianRelaxation
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.relaxation_tree import LinearKernel
 from placement.status import Status
+from tests.effort import seeds
 from tests.exact.rational import Checker
 from tests.exact.worlds import brute_force
-from tests.seeds import seeds
 
 
 def p_median(seed: int, *, rules: bool = True) -> ReducedProblem:

@@ -19,6 +19,7 @@ from placement import Diversity, Problem
 from placement.methods import Options, Progress, available, run
 from placement.status import Status, Termination
 from placement.testing import random_instance
+from tests.effort import examples
 from tests.strategies import problems
 
 needs_milp = pytest.mark.skipif("milp" not in available(), reason="milp is not registered")
@@ -40,7 +41,7 @@ def test_agrees_with_exhaustive_search(problem):
         assert plan.gap <= 1e-9
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 10**6))
 def test_certificate_is_json(seed):
     problem = Problem(random_instance(seed), replicas=3, voters=2)

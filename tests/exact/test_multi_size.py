@@ -22,6 +22,7 @@ from placement import Diversity, Problem, sweep
 from placement.methods import Options, prepare_batch, run
 from placement.status import Status, Termination
 from placement.testing import random_instance
+from tests.effort import examples
 from tests.exact.worlds import brute_force, random_core
 
 pytestmark = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
@@ -69,7 +70,7 @@ def check_each(cores: list[ReducedProblem], found: list[SizeResult]) -> None:
         assert len(best.replicas) == core.rules.replicas_max
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     st.integers(0, 10**6),
     st.integers(0, 2**8 - 1),
@@ -90,7 +91,7 @@ def test_every_size_is_proven_as_by_enumeration(seed, chosen, kernel):
     check_each(cores, found)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(0, 10**6), st.floats(0, 3e5), st.sampled_from([0.0, math.inf]))
 def test_what_is_proven_when_work_or_time_is_over_is_proven(seed, work, seconds):
     core = plain(seed, max_sites=9, max_clients=12)
@@ -106,7 +107,7 @@ def test_what_is_proven_when_work_or_time_is_over_is_proven(seed, work, seconds)
     check_each(cores, found)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 10**6), st.integers(10, 24), st.integers(1, 5))
 def test_larger_worlds_are_worth_what_each_is_worth_alone(seed, sites, voters):
     """Trees: about half of these need some."""

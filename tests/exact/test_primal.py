@@ -17,10 +17,10 @@ from formulations.exact import tuning
 from formulations.exact.p_median_descents import descents, promising_sites, reduced_costs
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.status import Status
+from tests.effort import seeds
 from tests.exact.rational import Checker
 from tests.exact.test_linear import drawn, p_median
 from tests.exact.worlds import brute_force
-from tests.seeds import seeds
 
 
 def cost_of(core: ReducedProblem, replicas: tuple[int, ...]) -> float:

@@ -16,6 +16,7 @@ from formulations.exact.kernel import QuickBounds, open_kernel
 from formulations.exact.search_state import SearchState, Stop
 from formulations.exact.warm_start import adapt_multipliers
 from placement.status import Status, Termination
+from tests.effort import examples
 from tests.exact.rational import Checker
 from tests.exact.test_engine import each_kernel, spread_out
 from tests.exact.worlds import brute_force, random_core
@@ -28,7 +29,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @each_kernel
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 10**9), st.integers(1, 700))
 def test_a_quick_bound_is_a_root_bound_of_one_step(kernel, seed, clients):
     # more clients than the compiled loop takes at a time, and any rule: what the masks of certain
@@ -57,7 +58,7 @@ def test_a_quick_bound_is_a_root_bound_of_one_step(kernel, seed, clients):
 
 
 @each_kernel
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 10**9), st.booleans())
 def test_search_with_a_glance_equals_enumeration(kernel, seed, inflated):
     core = random_core(seed)
@@ -127,7 +128,7 @@ def test_stopped_at_a_quick_bound_the_bound_is_honest(kernel, monkeypatch):
         assert result.certificate is None
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.integers(0, 10**9))
 def test_multipliers_follow_the_leader(seed):
     core = spread_out(8, 12, seed % 1000, 3, 2)

@@ -22,6 +22,7 @@ from placement.methods import Options, available, run
 from placement.proof.certificate_check import check_certificate
 from placement.status import Status, Termination
 from placement.testing import random_instance
+from tests.effort import examples
 from tests.exact.rational import Checker
 from tests.exact.worlds import brute_force, random_core
 
@@ -50,7 +51,7 @@ def led_by(core: ReducedProblem, leader: int) -> ReducedProblem:
 
 
 @each_kernel
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.integers(0, 10**6),
     st.lists(st.tuples(st.integers(0, 7), st.integers(0, 2)), max_size=4),
@@ -89,7 +90,7 @@ def test_a_kernel_that_is_resized_proves_the_optimum_of_every_size(kernel, seed,
 
 
 @each_kernel
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 10**6), st.integers(0, 7), st.integers(0, 2), st.data())
 def test_what_is_recalled_is_the_bound_at_the_multipliers_of_the_last_look(
     kernel, seed, size, span, data
@@ -239,7 +240,7 @@ def test_cores_that_differ_in_more_than_their_size_are_not_alike():
 
 
 @each_kernel
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.integers(0, 10**6))
 def test_scanning_many_leaders_is_scanning_one_after_another(kernel, seed):
     core = random_core(seed)

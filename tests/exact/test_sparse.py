@@ -11,6 +11,7 @@ from formulations.exact.branch_and_bound import search
 from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.status import Status
+from tests.effort import examples
 from tests.exact.rational import Checker
 
 pytestmark = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
@@ -31,7 +32,7 @@ def relayed(seed: int, sites: int, clients: int, replicas: int, weak: float) -> 
     )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(st.integers(0, 10**6), st.integers(4, 7), st.sampled_from([0.0, 0.1, 0.5, 1.0]))
 def test_same_optimum_with_a_proof_in_rational_arithmetic(seed, replicas, weak):
     core = relayed(seed, 16, 25, replicas, weak)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from heuristics.overtime.fleet_tiers import Fleet, Leaders, tier1, tier2, tier2_voters
 from placement import STANDARD_OPERATIONS, Diversity, InputError, Instance, Plan, Problem, solve
 from placement.model.constraints import GroupRule
+from tests.effort import examples
 from tests.strategies import instances
 
 DECAYS = [1.0, 1.5, 4.0, math.inf]
@@ -141,7 +142,7 @@ def test_tier_2_is_method_tier2_per_database(
 
 
 @pytest.mark.slow
-@settings(max_examples=2000)
+@settings(max_examples=examples(200))
 @given(fleets(), st.sampled_from(DECAYS), st.sampled_from(CAPS))
 def test_tier_2_is_method_tier2_per_database_on_thousands(
     drawn: tuple[Instance, Fleet, np.ndarray, np.ndarray],

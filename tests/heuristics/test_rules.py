@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from placement import Problem, Status
 from placement.methods import Options, load_method, refusal, run
 from tests import reference
+from tests.effort import examples
 from tests.strategies import ALL, Kind, problems
 
 HARD: frozenset[Kind] = frozenset(
@@ -82,15 +83,15 @@ def check(problem: Problem) -> dict[str, float]:
 
 @pytest.mark.parametrize("tier", [1, 2, 3])
 def test_a_plan_whenever_there_is_one(tier: int) -> None:
-    @settings(max_examples=25)
+    @settings(max_examples=examples(25))
     @given(problems(kinds=ALL, max_sites=6, max_clients=6, tier=tier))
-    def examples(problem: Problem) -> None:
+    def drawn(problem: Problem) -> None:
         found = check(problem)
         if found:
             assert found["best-of"] == min(found["kq"], found["qk"])
             assert found["local-search"] <= found["best-of"] * (1 + 1e-12)
 
-    examples()
+    drawn()
 
 
 @given(problems(kinds=HARD, min_sites=4, max_sites=6, max_clients=5))
@@ -101,12 +102,12 @@ def test_a_plan_whenever_there_is_one_in_spite_of_hard_rules(problem: Problem) -
 @pytest.mark.slow
 @pytest.mark.parametrize("tier", [1, 2, 3])
 def test_a_plan_whenever_there_is_one_long(tier: int) -> None:
-    @settings(max_examples=2000, derandomize=False)
+    @settings(max_examples=examples(100), derandomize=False)
     @given(problems(kinds=ALL, max_sites=7, tier=tier))
-    def examples(problem: Problem) -> None:
+    def drawn(problem: Problem) -> None:
         check(problem)
 
-    examples()
+    drawn()
 
 
 @given(problems(kinds=ALL, max_sites=7, tier=2))

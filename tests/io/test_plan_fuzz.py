@@ -26,6 +26,7 @@ from placement.io.embedded_instance import instance_from_document
 from placement.io.formats.document import Document, encode_json
 from placement.io.plan_file import plan_document
 from placement.testing import optimum
+from tests.effort import examples
 from tests.io.plans import plans
 
 _DIGITS = "1" * 5000
@@ -155,9 +156,9 @@ def _examine(folder: Path, capsys: pytest.CaptureFixture[str], kind: str, data: 
         assert _is_true(plan)
 
 
-def _fuzz(examples: int, *, fresh: bool) -> Callable[..., None]:
+def _fuzz(count: int, *, fresh: bool) -> Callable[..., None]:
     @settings(
-        max_examples=examples,
+        max_examples=count,
         derandomize=not fresh,
         suppress_health_check=list(HealthCheck),
         deadline=None,
@@ -173,8 +174,8 @@ def _fuzz(examples: int, *, fresh: bool) -> Callable[..., None]:
     return test
 
 
-test_no_damage_proves_anything = _fuzz(200, fresh=False)
-test_no_damage_proves_anything_in_thousands = pytest.mark.slow(_fuzz(5000, fresh=True))
+test_no_damage_proves_anything = _fuzz(examples(200), fresh=False)
+test_no_damage_proves_anything_in_thousands = pytest.mark.slow(_fuzz(examples(500), fresh=True))
 
 
 @pytest.mark.parametrize("kind", sorted(plans()))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from formulations.milp.recipes import Recipe
 from placement import Status, solve
 from placement.feasibility.feasible_plans import violations
+from tests.effort import examples
 from tests.strategies import CROSSING, problems
 
 LEADERS = st.sampled_from(["together", "apart"])
@@ -34,14 +35,14 @@ def test_every_kind_of_constraint(problem, recipe, start, reduce, leaders):
     agree(problem, "exhaustive", recipe=recipe, start=start, reduce=reduce, leaders=leaders)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problems(kinds={"varying_rtt", "quorum", "survive", "crossing", "range"}, max_kinds=3))
 def test_varying_rtt(problem):
     """One configuration for RTTs that vary by interval, without help from a start."""
     agree(problem, "exhaustive", start="none", reduce=False)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problems(kinds={"budget", "cost_weight", "leader", "range"}, max_kinds=3), RECIPES, LEADERS)
 def test_money(problem, recipe, leaders):
     """Budgets and weighted costs whose transfer part depends on the leader."""
@@ -54,7 +55,7 @@ def test_tier_2(problem, recipe):
     agree(problem, "tier2-brute-force", recipe=recipe)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(problems(tier=1, kinds={"decay", "quorum", "leaders", "crossing"}))
 def test_tier_1(problem):
     """Voters by name as well: the program only chooses the leader."""
@@ -64,7 +65,7 @@ def test_tier_1(problem):
         assert set(plan.voters) == set(truth.voters)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problems(integral=True, min_sites=4, max_sites=9, max_clients=10, max_kinds=3))
 def test_ties(problem):
     """Whole numbers full of ties, on up to nine sites."""
@@ -72,7 +73,7 @@ def test_ties(problem):
 
 
 @pytest.mark.slow
-@settings(max_examples=3000, derandomize=False)
+@settings(max_examples=examples(300), derandomize=False)
 @given(problems(max_sites=8), RECIPES, st.sampled_from(["auto", "none"]), st.booleans())
 def test_thousands(problem, recipe, start, reduce):
     """Thousands of fresh instances."""
@@ -80,7 +81,7 @@ def test_thousands(problem, recipe, start, reduce):
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, derandomize=False)
+@settings(max_examples=examples(100), derandomize=False)
 @given(problems(tier=2, max_sites=9), RECIPES)
 def test_thousand_of_tier_2(problem, recipe):
     """Tier 2 with every constraint, varying RTTs and money included."""

@@ -12,6 +12,7 @@ from formulations.milp.cutting_rounds import CuttingRounds
 from formulations.solvers.highs import HighsResult, StopReason, Verdict
 from placement import Problem, Status, Termination, solve
 from placement.feasibility.feasible_plans import find_feasible
+from tests.effort import examples
 from tests.milp.worlds import sphere
 from tests.strategies import problems
 
@@ -20,7 +21,7 @@ RELAYED = (0.1, 0.8, 0.05, 0.03, 0.02)
 """A mix in which most operations go by way of the leader, where relaxations are weak."""
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(problems(), st.sampled_from(["local-search", "none", "most-writes"]))
 def test_same_answer_as_together(problem, start):
     """Value, status and bound, from good and from bad starts."""
@@ -33,7 +34,7 @@ def test_same_answer_as_together(problem, start):
         assert math.isclose(plans[0].objective, plans[1].objective, rel_tol=1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problems(min_sites=3))
 def test_bounds_hold_at_every_report(problem):
     """No report claims a bound above the optimum; bounds rise and incumbents fall."""

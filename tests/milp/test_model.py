@@ -16,6 +16,7 @@ from placement import Configuration, Instance, Operation, Problem, solve
 from placement.feasibility.feasible_plans import reasons_infeasible, violations
 from placement.plan import objective_value
 from placement.testing import random_instance
+from tests.effort import examples
 from tests.milp.worlds import sphere
 from tests.strategies import problems
 
@@ -33,7 +34,7 @@ def configurations(problem):
                     yield Configuration.of(leader, voters, replicas)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problems(max_sites=4, max_clients=4), RECIPES)
 def test_rows_hold_exactly_for_feasible_configurations(problem, recipe):
     """Feasible: all rows hold and the objective is the evaluator's. Otherwise some row breaks."""
@@ -77,7 +78,7 @@ def test_fewer_voters_than_votes_break_a_row(recipe):
     assert program.violation(milp.values(program, Configuration.of(0, (0,), (0,)))) > 1e-9
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problems(max_sites=5, max_clients=5), RECIPES, st.sampled_from([1.0, 1.05, 2.0]))
 def test_reductions_keep_everything_within_the_cutoff(problem, recipe, inflation):
     """What a cutoff leaves out costs more than the cutoff, however far from the optimum."""

@@ -18,6 +18,7 @@ from formulations.solvers.highs import Guard, run_highs
 from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from placement import Problem, Status, solve
 from placement.feasibility.feasible_plans import reasons_infeasible
+from tests.effort import examples
 from tests.milp.worlds import sphere
 from tests.strategies import problems
 
@@ -47,7 +48,7 @@ def exact_bound(program, lower, upper, dual):
     return total
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(problems(max_sites=5, max_clients=4), st.sampled_from(list(Recipe)))
 def test_safe_bound_is_below_the_exact_one_and_close(problem, recipe):
     """At the LP's duals: never above weak duality in rational arithmetic, and close to it."""
@@ -66,7 +67,7 @@ def test_safe_bound_is_below_the_exact_one_and_close(problem, recipe):
     assert float(exact) - safe <= 1e-11 * size
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     problems(max_sites=5, max_clients=4),
     st.integers(0, 2**32 - 1),
@@ -88,7 +89,7 @@ def test_any_duals_give_a_bound(problem, seed, size):
     assert empty <= 0  # a feasible program is never proven empty
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     problems(),
     st.sampled_from(list(Recipe)),
@@ -105,7 +106,7 @@ def test_proven_optima_are_those_of_exhaustive_search(problem, recipe, reduce, l
         assert math.isclose(plan.objective, truth.objective, rel_tol=1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(problems(max_sites=5, max_clients=5), st.sampled_from(list(Recipe)))
 def test_nothing_above_the_optimum_is_proven(problem, recipe):
     """Asked to prove too much, it comes back with a bound that is not above the optimum."""

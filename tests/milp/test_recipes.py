@@ -9,6 +9,7 @@ from formulations.milp.lp_strength import strength
 from formulations.milp.recipes import Recipe
 from placement import Problem, solve
 from placement.feasibility.feasible_plans import reasons_infeasible
+from tests.effort import examples
 from tests.milp.worlds import sphere
 from tests.strategies import problems
 
@@ -22,7 +23,7 @@ STRONGER = [
 """(a, b): the LP bound of a is at least that of b, as derived in formulations.milp.recipes."""
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(problems())
 def test_order_of_strength(problem):
     """LP bounds are ordered as derived, and none exceeds the optimum."""
@@ -37,7 +38,7 @@ def test_order_of_strength(problem):
         assert all(value <= best.objective + allowance for value in bound.values())
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(problems(min_sites=4, max_sites=8))
 def test_equal_optima(problem):
     """All recipes, on the same instance, against each other."""

@@ -3,8 +3,9 @@
 import numpy as np
 
 from placement import Instance, Prices
+from placement.errors import LimitError
 
-__all__ = ["sphere", "with_prices"]
+__all__ = ["hopeless", "sphere", "with_prices"]
 
 
 def sphere(sites=8, clients=None, seed=0, mix=(0.3, 0.3, 0.2, 0.15, 0.05)):
@@ -36,3 +37,8 @@ def with_prices(instance, seed=0):
     transfer = rng.uniform(0.01, 0.2, (size, size))
     np.fill_diagonal(transfer, 0)
     return instance.replace(prices=Prices(rng.uniform(1, 10, size), transfer, written_gb=20.0))
+
+
+def hopeless(*args, **kwargs):
+    """Stand in for a search that gives up."""
+    raise LimitError("hopeless")

@@ -15,9 +15,9 @@ from formulations.quorumstore.covering.threshold_bisection import solve as bisec
 from formulations.quorumstore.enumeration.enumeration import solve as enumerate_sets
 from placement.quorumstore import Goal, LossScope, Target, TrafficPrices, metrics
 from placement.status import Status
+from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import value_and_ties
-from tests.seeds import seeds
 
 COVERINGS = {"highs": HighsCovering, "cp-sat": CpSatCovering}
 

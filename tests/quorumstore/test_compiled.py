@@ -30,8 +30,8 @@ from placement.quorumstore import (
     ThresholdLimits,
 )
 from placement.status import Termination
+from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
-from tests.seeds import seeds
 
 needs_kernel = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
 

@@ -27,9 +27,9 @@ from placement.quorumstore import (
     ThresholdLimits,
     metrics,
 )
+from tests.effort import seeds
 from tests.quorumstore import referee
 from tests.quorumstore.instances import random_problem, random_rules
-from tests.seeds import seeds
 
 COVERINGS = {"highs": HighsCovering, "cp-sat": CpSatCovering}
 

@@ -24,8 +24,8 @@ from placement.quorumstore import (
     loss_thresholds,
     metrics,
 )
+from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
-from tests.seeds import seeds
 
 
 def screens(rng, monkeypatch):

@@ -31,10 +31,10 @@ from placement.quorumstore import (
     threshold,
 )
 from placement.status import Status
+from tests.effort import examples, seeds
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import cost as referee_cost
 from tests.quorumstore.referee import losses, scenario_matrix, thresholds
-from tests.seeds import seeds
 
 LINE = np.abs(np.subtract.outer([0, 10, 30, 60, 100], [0, 10, 30, 60, 100])) + 1.0
 
@@ -272,7 +272,7 @@ def test_one_replica_more_bounds_any_percentile(seed):
     assert lost.worst_write <= more.normal_write
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(data=st.data())
 def test_failure_update_is_sorting_again(data):
     """P6: v_{R+1} if the lost replica is among the R nearest, else v_R; ties included."""

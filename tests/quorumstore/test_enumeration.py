@@ -28,9 +28,9 @@ from placement.quorumstore import (
     tie_order,
 )
 from placement.status import Status
+from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import value_and_ties
-from tests.seeds import seeds
 
 KERNELS: tuple[Kernel, ...] = ("compiled", "numpy") if compiled_available() else ("numpy",)
 

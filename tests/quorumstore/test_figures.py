@@ -11,8 +11,8 @@ from formulations.quorumstore.enumeration.enumeration import solve
 from formulations.quorumstore.keys.key_rows import solve_batch
 from placement.quorumstore import QuorumProblem, evaluate, metrics
 from placement.quorumstore import plan as plan_module
+from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
-from tests.seeds import seeds
 
 
 def drawn(seed: int, **fixed: object) -> QuorumProblem:

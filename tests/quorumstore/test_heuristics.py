@@ -27,8 +27,8 @@ from placement.quorumstore import (
 )
 from placement.quorumstore.set_neighbours import swap_neighbours
 from placement.status import Status, Termination
+from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
-from tests.seeds import seeds
 
 
 def heuristic_plans(problem, rng):

@@ -11,9 +11,9 @@ from formulations.quorumstore import QuorumMethod, pareto_front, place
 from formulations.quorumstore.covering.cpsat import CpSatCovering
 from formulations.quorumstore.covering.threshold_bisection import solve as bisect
 from placement.quorumstore import Goal, StoreRules, Target
+from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import every_configuration, figures
-from tests.seeds import seeds
 
 
 def brute_front(problem):

@@ -10,9 +10,9 @@ import pytest
 
 from placement.quorumstore import LossScope, Redirect, loss_thresholds, metrics
 from placement.quorumstore import latency as latency_module
+from tests.effort import seeds
 from tests.quorumstore.instances import random_problem, random_rules
 from tests.quorumstore.referee import scenario_matrix, thresholds
-from tests.seeds import seeds
 
 
 @pytest.mark.parametrize("seed", seeds(8, 30))

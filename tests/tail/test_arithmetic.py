@@ -15,6 +15,7 @@ from placement.tail.distribution_arithmetic import (
     quorum_distribution,
     sum_of_independent,
 )
+from tests.effort import examples
 
 
 def distributions(rng, rows, bins, overflow=False):
@@ -43,7 +44,7 @@ def test_recurrence_equals_inclusion_exclusion(n, k, seed):
     assert at_least(k, p) == pytest.approx(by_inclusion_exclusion(p, k), abs=1e-12)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(1, 4), st.integers(2, 30), st.booleans(), st.integers(0, 2**32 - 1))
 def test_convolution_keeps_mean_and_mass(parts, bins, overflow, seed):
     rng = np.random.default_rng(seed)

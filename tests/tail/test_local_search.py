@@ -17,6 +17,7 @@ from placement.tail import Distributions, Percentile
 from placement.tail.late_operations import LateOperations
 from placement.tail.percentile_bound import percentile_bound
 from placement.testing import every_configuration, random_instance
+from tests.effort import examples
 from tests.strategies import ALL, problems
 from tests.tail.worlds import drawn, least, whole
 
@@ -28,7 +29,7 @@ def asked(problem, seed, percent):
     return problem.replace(objective=Percentile(percent, drawn(problem.instance, seed)))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(problems(kinds=KINDS, max_sites=5, max_clients=4), st.integers(0, 2**32 - 1), PERCENTS)
 def test_close_to_every_configuration(problem, seed, percent):
     """Any rules, any operations, distributions that cross: no worse than 10 %, and never better."""
@@ -58,7 +59,7 @@ def test_optimal_on_lognormal_worlds(seed):
     assert "Algorithm 2" in best.notes[0]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(problems(kinds=KINDS, max_sites=5, max_clients=4), st.integers(0, 2**32 - 1), st.data())
 def test_late_share_is_what_the_evaluator_says(problem, seed, data):
     """The sum over clients and the convolutions of the evaluator agree on every deadline."""
@@ -85,7 +86,7 @@ def test_late_share_is_what_the_evaluator_says(problem, seed, data):
         assert share <= exact + 1e-11
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(problems(kinds=KINDS, max_sites=5, max_clients=4), st.integers(0, 2**32 - 1), PERCENTS)
 def test_bound_is_below_every_configuration(problem, seed, percent):
     problem = asked(problem, seed, percent)
@@ -186,7 +187,7 @@ def test_every_percentile_of_still_rtts_is_that_of_the_mean_model():
             assert placement.solve(roles, "leader").objective == best
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(st.integers(0, 10_000), st.permutations(range(5)), PERCENTS)
 def test_order_of_sites_does_not_matter(seed, order, percent):
     """The same world with its sites in another order has the same best percentile."""
@@ -215,7 +216,7 @@ def test_order_of_sites_does_not_matter(seed, order, percent):
     assert {placement.solve(p, "exhaustive").objective for p in (here, there)} == {best}
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 10_000))
 def test_percentiles_do_not_fall_as_p_rises(seed):
     instance = random_instance(seed, sites=4, clients=3)

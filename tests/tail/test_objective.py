@@ -19,6 +19,7 @@ from placement.tail.histograms import of_family, of_percentiles, of_samples
 from placement.tail.latency_mixture import mixture
 from placement.tail.role_choice import best_roles
 from placement.testing import every_configuration, random_instance
+from tests.effort import examples
 from tests.tail.worlds import sampled, whole
 
 OPTIONS = Options(settings={"limit": 10**6})
@@ -30,7 +31,7 @@ def weighted_percentile(values, weights, share):
     return values[order][np.searchsorted(reached, share - 1e-12)]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.integers(0, 10_000), st.sampled_from([1, 25, 50, 90, 99, 99.9, 100]))
 def test_constant_rtts_give_the_mean_model(seed, percent):
     problem = placement.Problem(whole(random_instance(seed)), replicas=4, voters=3)

@@ -16,6 +16,7 @@ from heuristics.online.dynamic.greedy_copies import greedy
 from heuristics.online.dynamic.local_topk import local_topk
 from placement.errors import LimitError, SolverError
 from placement.online.dynamic import Geography, ReplicationProblem, evaluate, six_sites
+from tests.effort import examples
 from tests.online.dynamic.worlds import (
     brute_force,
     published_problem,
@@ -27,7 +28,7 @@ from tests.online.dynamic.worlds import (
 SEEDS = range(1, 6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(small_problems())
 def test_all_exact_methods_find_what_brute_force_finds(problem):
     best = brute_force(problem)
@@ -41,7 +42,7 @@ def test_all_exact_methods_find_what_brute_force_finds(problem):
         assert plan.status == "optimal", plan
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(small_problems(objects=(3, 4)))
 def test_objects_without_a_table_are_not_forgotten(problem):
     """With floors under the prices, as large problems have them, cold objects have no table."""
@@ -52,7 +53,7 @@ def test_objects_without_a_table_are_not_forgotten(problem):
     assert plan.status == "optimal"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(small_problems())
 def test_every_bound_is_one(problem):
     best = brute_force(problem)
@@ -73,7 +74,7 @@ def test_every_bound_is_one(problem):
             lagrangean_bound(problem, np.full(problem.sites, -1.0))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(small_problems(writes=False))
 def test_greedy_saves_at_least_half(problem):
     base, best = evaluate(problem, problem.none).cost, brute_force(problem)
@@ -82,13 +83,13 @@ def test_greedy_saves_at_least_half(problem):
     assert plan.bound <= best + 1e-9 * max(1.0, best)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(small_problems())
 def test_greedy_with_writes_never_makes_it_worse(problem):
     assert greedy(problem).cost <= evaluate(problem, problem.none).cost * (1 + 1e-12) + 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(small_problems())
 def test_without_sharing_each_site_decides_alone(problem):
     """Weighted top-k is optimal when every site prefers only itself and writes do not wait."""
@@ -99,7 +100,7 @@ def test_without_sharing_each_site_decides_alone(problem):
     assert local_topk(problem).cost == pytest.approx(brute_force(problem), rel=1e-12, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(small_problems())
 def test_without_capacity_each_object_decides_alone(problem):
     roomy = dataclasses.replace(problem, capacity=np.full(problem.sites, problem.objects))
@@ -251,7 +252,7 @@ def plain_greedy(problem):
         cost = evaluate(problem, copies).cost
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(small_problems(sites=(2, 4), objects=(2, 5)))
 def test_lazy_greedy_is_greedy(problem):
     assert (greedy(problem).copies == plain_greedy(problem)).all()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from formulations.online.dynamic.multi_round import schedule_cost, solve_rounds
 from formulations.online.dynamic.solve_program import solve_milp
 from placement.errors import InputError
+from tests.effort import examples
 from tests.online.dynamic.worlds import all_copies, small_problems, two_sites
 
 
@@ -24,7 +25,7 @@ def rounds_of(problem, seed, count):
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     small_problems(sites=(1, 3), objects=(1, 2)),
     st.integers(0, 2**32 - 1),
@@ -44,7 +45,7 @@ def test_schedules_are_what_brute_force_finds(problem, seed, copying):
     assert found.status == "optimal"
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(small_problems(sites=(1, 4), objects=(1, 4)), st.integers(0, 2**32 - 1))
 def test_free_copying_is_round_by_round(problem, seed):
     problems = rounds_of(problem, seed, 3)

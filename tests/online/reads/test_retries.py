@@ -16,6 +16,7 @@ from placement.online.reads.retry_model import (
     hot_key_write_rate,
     simulate,
 )
+from tests.effort import examples
 
 TABLE = [
     (0.12, 20, 0.0024, 1.0026, 1.14),
@@ -43,7 +44,7 @@ def test_model_meets_a_drawn_timeline(rate, life):
     assert latency == pytest.approx(model.latency, rel=0.03)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.floats(1e-3, 1e3),
     st.floats(1e-2, 1e4),

@@ -26,7 +26,7 @@ from placement.online.reads import (
 from placement.online.reads.machines import Machine
 from placement.online.reads.replicas import Replicas
 from placement.online.reads.sample_path import draw_path
-from tests.seeds import seeds
+from tests.effort import seeds
 
 X = 2 / 7
 

@@ -34,8 +34,8 @@ from placement.online.reads.leader_share import (
     uniform_share,
 )
 from placement.status import Status
+from tests.effort import seeds
 from tests.online.reads.instances import random_problem
-from tests.seeds import seeds
 
 SOLVERS = (solve_enumerated, solve_compact, solve_columns)
 

@@ -16,6 +16,7 @@ from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from placement.errors import InputError, SolverError
 from placement.online.selection import ServerCluster, cut, draw, simulate
+from tests.effort import examples
 from tests.online.selection.brute import best_assignment, best_schedule, tiny
 
 POLICIES = [
@@ -68,7 +69,7 @@ def test_with_changing_speeds_first_come_is_a_relaxation(seed):
     assert solve(window, "any", seconds=None).bound <= found.bound + 1e-9
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 10_000), st.integers(1, 3), st.sampled_from([0, 4, 6]), st.integers(0, 2**32))
 def test_any_prices_give_a_bound(seed, slots, epoch, draws):
     window = tiny(seed, 2, servers=3, slots=slots, epoch=epoch)
@@ -111,7 +112,7 @@ def test_the_ladder_on_small_windows(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(examples(2)))
 def test_the_ladder_on_windows_of_fifteen(seed):
     window = cut(draw(SMALL, seed), C3(limiter=None), 150, 15)
     ladder(window, 30.0)

@@ -20,13 +20,14 @@ from heuristics.online.selection.response_times import WeightedResponseTime
 from heuristics.online.selection.run_policy import compiled_available, described, run
 from placement.errors import InputError, SolverError
 from placement.online.selection import LimiterRules, ServerCluster, draw, simulate
+from tests.effort import examples
 from tests.online.selection.worlds import ALL, COMPILED, paths
 
 needs_kernel = pytest.mark.skipif(not compiled_available(), reason="the kernel was not built")
 
 
 @needs_kernel
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(paths(), st.sampled_from(COMPILED))
 def test_both_engines_agree_to_the_last_bit(sample, policy):
     slow, fast = run(sample, policy, "python"), run(sample, policy, "compiled")
@@ -101,7 +102,7 @@ def replay(sample, outcome):
             assert outcome.latency[read] == pytest.approx(flow, rel=1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(paths(), st.sampled_from(ALL))
 def test_what_every_outcome_obeys(sample, policy):
     outcome = run(sample, policy)
@@ -118,7 +119,7 @@ def test_what_every_outcome_obeys(sample, policy):
         replay(sample, outcome)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(paths())
 def test_the_clairvoyant_books_are_what_happens(sample):
     """ECTF predicts every end; if a prediction were off, so would be its books."""

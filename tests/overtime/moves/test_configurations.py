@@ -20,6 +20,7 @@ from placement.errors import InputError, UnsupportedError
 from placement.feasibility.feasible_plans import violations
 from placement.overtime.moves import MovePrices, changes
 from tests import reference
+from tests.effort import examples
 from tests.strategies import SIMPLE, instances, problems
 
 PRICES = st.builds(
@@ -48,7 +49,7 @@ def test_the_enumeration_is_complete(problem) -> None:
     assert set(found) == set(by_definition(problem))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     instances(min_sites=2, max_sites=4, max_clients=3, max_intervals=3, varying_rtt=True),
     PRICES,
@@ -111,7 +112,7 @@ def test_equals_brute_force_over_all_sequences(world, prices, replicas, voters, 
     assert all(not violations(problem, one) or one == start for one in some.path)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(problems(max_sites=5, kinds=SIMPLE - {"decay"}))
 def test_free_moves_and_no_moves(problem) -> None:
     """Without prices every interval has its optimum; with infinite ones all have one."""

@@ -21,6 +21,7 @@ from placement.overtime.moves import (
     outage_price,
     price_table,
 )
+from tests.effort import examples
 
 SITES = 6
 
@@ -115,7 +116,7 @@ def test_a_move_must_pay_in_a_row() -> None:
     assert one(rule, *bad, streak=1) == (0, 0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.integers(0, 2**32),
     st.floats(0, 30),

@@ -15,6 +15,7 @@ from formulations.overtime.leader_sequence import best_sequence, best_sequences,
 from placement.errors import InputError
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.moves import Hysteresis, leader_path, path_cost
+from tests.effort import examples
 
 
 def cost_by_hand(scores, table, path, start):
@@ -169,7 +170,7 @@ def test_a_start_that_is_no_candidate() -> None:
         best_sequence([[1.0, 2.0]], [[0.0, 1.0], [1.0, 0.0]], start=-1)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.integers(0, 2**32),
     st.floats(0, 30),

@@ -21,6 +21,7 @@ from placement.overtime.moves.quorum_sizes import (
     quorums_of,
     resizing_steps,
 )
+from tests.effort import examples
 from tests.overtime.moves.test_moves import configurations
 
 
@@ -180,7 +181,7 @@ def reachable(problem: Problem, before: Configuration, after: Configuration, quo
     return goal in seen
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.sampled_from("abcd"), min_size=3, max_size=7),
     st.sampled_from([(3, None), (3, 2), (4, None), (4, 2), (5, None), (5, 2), (5, 4)]),

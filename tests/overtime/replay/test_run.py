@@ -14,12 +14,13 @@ from placement.errors import InputError
 from placement.model.constraints import Diversity
 from placement.overtime.replay import STRATEGIES, Trace, interval_scores, replay
 from placement.overtime.replay.interval_plans import at_interval
+from tests.effort import examples
 from tests.overtime.replay.cases import cases, check_scores, paid
 
 CAUSAL = ("optimized", "closest-to-writes", "smallest-quorum", "average", "preferred")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(case=cases())
 def test_every_score_is_the_evaluators_in_tiers_1_and_2(case):
     problem, trace, deployments = case
@@ -30,7 +31,7 @@ def test_every_score_is_the_evaluators_in_tiers_1_and_2(case):
     check_scores(problem, trace, result)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(case=cases(max_sites=4, varying=False))
 def test_every_score_is_the_evaluators_in_tier_3(case):
     problem, trace, deployments = case
@@ -43,7 +44,7 @@ def test_every_score_is_the_evaluators_in_tier_3(case):
     assert (constant <= result.total(2, "static") * (1 + 1e-9)).all()
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(case=cases(max_sites=3, varying=True))
 def test_tier_3_with_rtts_that_vary(case):
     problem, trace, deployments = case
@@ -51,7 +52,7 @@ def test_tier_3_with_rtts_that_vary(case):
     check_scores(problem, trace, result)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(case=cases())
 def test_nobody_beats_the_oracle_and_constants_lie_between_best_and_worst(case):
     problem, trace, deployments = case
@@ -72,7 +73,7 @@ def test_nobody_beats_the_oracle_and_constants_lie_between_best_and_worst(case):
     assert (two <= one * (1 + 1e-9)).all()
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(case=cases(), seed=st.integers(0, 2**32 - 1))
 def test_nobody_knows_the_future(case, seed):
     """Another demand from interval k on changes no choice up to and with k."""
@@ -96,7 +97,7 @@ def test_nobody_knows_the_future(case, seed):
             assert mine == yours, name
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(case=cases(varying=False, decays=(1.0, 1.5, 2.0)))
 def test_the_optimized_leader_is_what_the_methods_answer(case):
     """Against the fleet's algorithms and, one by one, methods `leader` and `tier2`."""
@@ -147,7 +148,7 @@ def test_the_optimized_leader_is_what_the_methods_answer(case):
                 assert value.score == pytest.approx(plan.score, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(case=cases(varying=False))
 def test_static_and_worst_by_brute_force(case):
     problem, trace, deployments = case
@@ -166,7 +167,7 @@ def test_static_and_worst_by_brute_force(case):
         assert result.total(1, "worst")[database] == pytest.approx(max(totals), rel=1e-9)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(case=cases(), cap=st.integers(1, 2), level=st.sampled_from(["zone", "region", "provider"]))
 def test_constraints_hold_in_tier_2(case, cap, level):
     problem, trace, deployments = case
@@ -201,7 +202,7 @@ def test_constraints_hold_in_tier_2(case, cap, level):
             assert found == pytest.approx(plan.score, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(case=cases())
 def test_scores_of_all_leaders(case):
     """What stability works on: the oracle is the least, the worst constant the greatest sum."""
