@@ -36,6 +36,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.exact.p_median_files import p_median, read_pmed
 from benchmarks.exact.speed_table import note_runs, write_table
 from benchmarks.harness.data_folders import add_folder, folder
 from benchmarks.harness.machine import ROOT
@@ -177,14 +178,6 @@ def _large(
             yield Question(group, name, _ask(problem, keep, gap))
 
 
-def _p_median(rtt: FloatArray, weight: FloatArray, size: int) -> ReducedProblem:
-    zero = np.zeros(len(rtt))
-    between = np.zeros((rtt.shape[1], rtt.shape[1]))
-    return ReducedProblem.of_arrays(
-        rtt, between, (weight, zero, zero, 0.0), replicas=(size, size), voters=1
-    )
-
-
 def _library(group: str) -> Iterator[Question]:
     """OR-Library (Beasley 1985); all-pairs shortest paths are not timed."""
     here = folder("pmed")
@@ -194,16 +187,9 @@ def _library(group: str) -> Iterator[Question]:
     for number in range(1, 41):  # as many of the forty as are there
         if not (path := here / f"pmed{number}.txt").exists():
             continue
-        lines = path.read_text(encoding="ascii").splitlines()
-        rows = [list(map(int, line.split())) for line in lines if line.strip()]
-        nodes, _, size = rows[0]
-        distance = np.full((nodes, nodes), np.inf)
-        np.fill_diagonal(distance, 0)
-        for i, j, cost in rows[1:]:
-            distance[i - 1, j - 1] = distance[j - 1, i - 1] = cost
-        for k in range(nodes):
-            np.minimum(distance, distance[:, k : k + 1] + distance[k], out=distance)
-        core = _p_median(distance, np.ones(nodes), size)
+        graph = read_pmed(path)
+        nodes, size = len(graph.distances), graph.medians
+        core = p_median(graph.distances, np.ones(nodes), size)
         yield Question(group, f"pmed{number} n={nodes} p={size}", _ask_core(core))
 
 
@@ -235,7 +221,7 @@ def _drawn(group: str) -> Iterator[Question]:
         np.fill_diagonal(distance, 0)
         for k in range(nodes):
             np.minimum(distance, distance[:, k : k + 1] + distance[k], out=distance)
-        core = _p_median(distance, np.ones(nodes), size)
+        core = p_median(distance, np.ones(nodes), size)
         yield Question(group, f"drawn {number} n={nodes} p={size}", _ask_core(core))
 
 
@@ -251,7 +237,7 @@ def _plane(group: str, sites: int, clients: int, sizes: Sequence[int]) -> Iterat
     else:
         weight = rng.lognormal(0, 1, clients)
     for size in sizes:
-        core = _p_median(distance, weight, size)
+        core = p_median(distance, weight, size)
         yield Question(group, f"plane {sites} x {clients} p={size}", _ask_core(core))
 
 

@@ -1,6 +1,7 @@
-"""Folders of data that are no part of the project: ``--latency DIR`` and ``--pmed DIR``.
+"""Folders of data that are no part of the project: ``--latency``, ``--pmed`` and ``--tsplib DIR``.
 
-Measured latencies and the p-median files of the OR-Library stay where the user has them. A program
+Measured latencies and the p-median files of the OR-Library and of TSPLIB stay where the user has
+them. A program
 adds the option of each folder that it reads; without it, what needs the folder is left out.
 """
 
@@ -14,6 +15,7 @@ __all__ = ["add_folder", "folder"]
 _HELP = {
     "latency": "folder of measured latencies (CSV); without it the measured networks are left out",
     "pmed": "folder of pmed1.txt to pmed40.txt and optima.txt; without it they are left out",
+    "tsplib": "folder of points of TSPLIB (rl1304.tsp, …); without it they are left out",
 }
 _named: dict[str, Path] = {}
 
@@ -26,7 +28,7 @@ def add_folder(parser: argparse.ArgumentParser, name: str) -> None:
     parser
         Of the program.
     name
-        "latency" or "pmed".
+        "latency", "pmed" or "tsplib".
     """
 
     def named(text: str) -> Path:

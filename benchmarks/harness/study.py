@@ -25,6 +25,7 @@ MODULES = MappingProxyType(
     {
         "contingency": "benchmarks.contingency.study",
         "contingency.methods": "benchmarks.contingency.methods",
+        "exact.hard": "benchmarks.exact.hard",
         "exact.kernels": "benchmarks.exact.kernels",
         "exact.speed": "benchmarks.exact.speed",
         "exact.sweep": "benchmarks.exact.sweep",

@@ -15,6 +15,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from benchmarks.harness.data_folders import folder
 from placement import Instance, datasets
 from placement.checks import FloatArray
 from placement.datasets.distance_rtt import modelled_rtt
+from placement.errors import InputError
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.workloads import CONCENTRATION, MIXES, mix_shares
 
@@ -36,6 +38,8 @@ __all__ = [
     "measured_network",
     "modelled_network",
     "number_of",
+    "read_matrix",
+    "spread_demand",
     "world",
     "worlds",
 ]
@@ -69,6 +73,64 @@ class World:
     instance: Instance
 
 
+def read_matrix(path: Path) -> tuple[tuple[str, ...], FloatArray]:
+    """Read a CSV of RTTs: a row of names, then for each name a row of ms; cells may be empty.
+
+    A pair that was measured in one direction has that RTT in both. A pair that was measured in
+    none has the RTT of the quickest path over one other site. An empty diagonal becomes 1 ms.
+
+    Raises
+    ------
+    InputError
+        For a table that is not square, a cell that is not an RTT, or a pair without any path.
+    """
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.reader(file) if row]
+    names = tuple(rows[0][1:]) if rows else ()
+    if not names or [row[0] for row in rows[1:]] != list(names):
+        raise InputError(
+            "not a square table", source=str(path), expected="the same names in row and column 1"
+        )
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != len(names) + 1:
+            raise InputError(
+                "another number of cells",
+                source=f"{path}, row {number}",
+                value=len(row),
+                expected=str(len(names) + 1),
+            )
+    cells = [[_rtt(path, row[0], cell) for cell in row[1:]] for row in rows[1:]]
+    matrix = np.array(cells, dtype=np.float64)
+    matrix = np.where(np.isnan(matrix), matrix.T, matrix)
+    diagonal = np.diag(matrix).copy()
+    np.fill_diagonal(matrix, 0.0)
+    for i, j in np.argwhere(np.isnan(matrix)).tolist():
+        paths = matrix[i] + matrix[:, j]
+        paths = np.where(np.isin(np.arange(len(names)), [i, j]), np.nan, paths)
+        if np.isnan(paths).all():
+            raise InputError(
+                "no path between two sites",
+                source=str(path),
+                value=f"{names[i]} to {names[j]}",
+                expected="an RTT in either direction, or over another site",
+            )
+        matrix[i, j] = np.nanmin(paths)
+    np.fill_diagonal(matrix, np.where(np.isnan(diagonal), 1.0, diagonal))
+    return names, matrix
+
+
+def _rtt(path: Path, site: str, cell: str) -> float:
+    try:
+        value = float(cell) if cell else np.nan
+    except ValueError:
+        value = -1.0
+    if cell and not (np.isfinite(value) and value >= 0):
+        raise InputError(
+            "not an RTT", source=str(path), field=site, value=cell, expected="ms >= 0, or nothing"
+        )
+    return float(value)
+
+
 def measured_network(
     name: str, rng: np.random.Generator, sites: int = SITES
 ) -> tuple[tuple[str, ...], FloatArray] | None:
@@ -82,14 +144,7 @@ def measured_network(
     here = folder("latency")
     if here is None or not (path := here / MATRICES[name]).exists():
         return None
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.reader(file) if row]
-    names = rows[0][1:]
-    matrix = np.array([[float(cell) if cell else np.nan for cell in row[1:]] for row in rows[1:]])
-    matrix = np.where(np.isnan(matrix), matrix.T, matrix)
-    if np.isnan(matrix[~np.eye(len(matrix), dtype=bool)]).any():
-        raise ValueError(f"{path.name}: a pair is missing in both directions")
-    matrix[np.isnan(matrix)] = 1.0  # an unmeasured diagonal: about 1 ms within a region
+    names, matrix = read_matrix(path)
     keep = np.sort(rng.permutation(len(names))[:sites])
     return tuple(names[i] for i in keep), matrix[np.ix_(keep, keep)]
 
@@ -136,7 +191,20 @@ def demand(
     sigma
         Standard deviation of the logarithm of a client's demand.
     """
-    weight = np.exp(sigma * rng.standard_normal(clients))
+    return spread_demand(shares, np.exp(sigma * rng.standard_normal(clients)), rng)
+
+
+def spread_demand(shares: FloatArray, weight: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw counts, shape (clients, operations), for clients of given weights.
+
+    Parameters
+    ----------
+    shares, rng
+        As :func:`demand` takes them.
+    weight
+        Operations of each client, up to a factor.
+    """
+    clients = len(weight)
     present = shares > 0
     drawn = np.zeros((clients, len(shares)))
     drawn[:, present] = rng.dirichlet(CONCENTRATION * shares[present], size=clients)

@@ -1,0 +1,216 @@
+"""Hard demand: the readers of files that the user names, and a run that is resumed."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.exact.hard import questions
+from benchmarks.exact.hard_networks import (
+    DEMANDS,
+    MODELLED,
+    hard_instance,
+    networks,
+    read_npz,
+    weights,
+)
+from benchmarks.exact.hard_table import BEGIN, END, HEADS, PAGE, tables
+from benchmarks.exact.p_median_files import p_median, read_pmed, read_tsplib
+from benchmarks.harness.result_files import RESULTS, read_json, read_rows
+from benchmarks.harness.tier3_worlds import read_matrix
+from formulations.exact.branch_and_bound import search
+from placement.checks import FloatArray
+from placement.datasets.distance_rtt import triangle_violations
+from placement.errors import InputError
+
+# --- networks and demand -------------------------------------------------------------------------
+
+
+def test_modelled_networks_violate_triangles_and_need_no_file() -> None:
+    (network,) = networks(["modelled-120"])
+    assert network.rtt.shape == (120, 120)
+    assert triangle_violations(network.rtt) > 0.02
+    assert np.array_equal(network.rtt, next(networks(["modelled-120"])).rtt)
+
+
+def test_the_demand_is_as_hard_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    assert (weights("unit", 9, rng) == 1).all()
+    half = weights("half", 9, rng)
+    assert half.max() == half.sum() / 2
+    pareto = weights("pareto", 20_000, rng)
+    # P(X > x) = x^-1.2
+    assert [round(float((pareto > x).mean()), 1) for x in (1.5, 3.0, 10.0)] == [0.6, 0.3, 0.1]
+
+
+@pytest.mark.parametrize("kind", DEMANDS)
+def test_an_instance_has_the_demand(kind: str) -> None:
+    (network,) = networks(["modelled-120"])
+    instance = hard_instance(network, "social", kind, seed=1)
+    share = instance.counts.sum(axis=(0, 2)) / instance.counts.sum()
+    assert len(share) == 120
+    assert (share.max() > 0.45) == (kind == "half")
+    assert (np.diag(instance.site_rtt) == 0).all()
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_matrix_with_gaps(tmp_path: Path) -> None:
+    path = written(tmp_path / "rtt.csv", "site,a,b,c\na,,10,\nb,12,,5\nc,,,0.5\n")
+    names, rtt = read_matrix(path)
+    assert names == ("a", "b", "c")
+    assert rtt.tolist() == [[1, 10, 15], [12, 1, 5], [17, 5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not a square table"),
+        ("site,a,b\na,1,2\n", "not a square table"),
+        ("site,a,b\na,1,2\nc,1,2\n", "not a square table"),
+        ("site,a,b\na,1\nb,1,2\n", r"rtt.csv, row 2: another number of cells.*got 2, expected 3"),
+        ("site,a,b\na,1,x\nb,1,2\n", r"not an RTT.*'x'"),
+        ("site,a,b\na,1,-2\nb,1,2\n", r"not an RTT.*'-2'"),
+        ("site,a,b\na,1,nan\nb,1,2\n", r"not an RTT.*'nan'"),
+        ("site,a,b\na,1,\nb,,2\n", r"no path between two sites.*a to b"),
+    ],
+)
+def test_a_matrix_that_is_none(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_matrix(written(tmp_path / "rtt.csv", text))
+
+
+def test_an_archive_of_rtts(tmp_path: Path) -> None:
+    path = tmp_path / "rtt.npz"
+    np.savez(path, rtt=np.ones((3, 3)))
+    assert read_npz(path).shape == (3, 3)
+    for bad in (np.ones((3, 2)), np.full((2, 2), np.nan), -np.ones((2, 2))):
+        np.savez(path, rtt=bad)
+        with pytest.raises(InputError, match="not RTTs"):
+            read_npz(path)
+    np.savez(path, other=np.ones((3, 3)))
+    with pytest.raises(InputError, match="not a NumPy archive of RTTs"):
+        read_npz(path)
+    with pytest.raises(InputError, match="not a NumPy archive of RTTs"):
+        read_npz(written(path, "no archive"))
+
+
+HEAD = "NAME : x\nTYPE : TSP\nDIMENSION : 3\nEDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n"
+POINTS = "1 0 0\n2 3.0e+00 4\n3 1 1\nEOF\n"
+
+
+def test_points_of_tsplib_round_distances_down(tmp_path: Path) -> None:
+    rtt = read_tsplib(written(tmp_path / "x.tsp", HEAD + POINTS))
+    assert rtt.tolist() == [[0, 5, 1], [5, 0, 3], [1, 3, 0]]  # √2 and √13, rounded down
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEAD.replace("EUC_2D", "GEO") + POINTS, r"EDGE_WEIGHT_TYPE: unknown distances.*'GEO'"),
+        (HEAD.replace("3", "4") + POINTS, r"DIMENSION: another number of points"),
+        (POINTS, r"row 1: not a row of a TSPLIB head"),
+        (HEAD + "1 0 0\n3 1 1\n2 1 1\n", r"row 7: not a point.*expected the number 2 and two"),
+        (HEAD + "1 0 0\n2 1\n", r"row 7: not a point"),
+        (HEAD + "1 0 inf\n", r"row 6: not a point"),
+        ("EOF\n", r"EDGE_WEIGHT_TYPE: unknown distances"),
+    ],
+)
+def test_points_that_are_none(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_tsplib(written(tmp_path / "x.tsp", text))
+
+
+def test_a_graph_of_the_library(tmp_path: Path) -> None:
+    path = written(tmp_path / "pmed1.txt", "3 4 2\n1 2 5\n2 3 7\n1 3 20\n2 1 4\n")
+    graph = read_pmed(path)
+    assert graph.medians == 2
+    assert graph.distances.tolist() == [[0, 4, 11], [4, 0, 7], [11, 7, 0]]  # the last edge counts
+    result = search(p_median(graph.distances, np.ones(3), 2))
+    assert result.score == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "an empty file"),
+        ("3 1\n", r"row 1: not a row of the OR-Library.*expected three whole numbers"),
+        ("3 2 1\n1 2 5\n2 3 x\n", r"row 3: not a row of the OR-Library"),
+        ("3 2 1\n1 2 5\n", r"another number of edges: got 1, expected 2"),
+        ("3 2 1\n1 2 5\n2 4 5\n", r"row 3: no such edge"),
+        ("3 2 1\n1 2 5\n2 3 -5\n", r"row 3: no such edge"),
+        ("3 1 1\n1 2 5\n", r"a graph in several parts"),
+        ("3 1 4\n1 2 5\n", r"n edges p: out of range"),
+    ],
+)
+def test_a_graph_that_is_none(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_pmed(written(tmp_path / "pmed1.txt", text))
+
+
+# --- the study -----------------------------------------------------------------------------------
+
+
+def cells(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_a_run_is_resumed(tmp_path: Path) -> None:
+    """A row that the file has is not measured again; one that is missing is."""
+    table = tmp_path / "exact_hard.csv"
+    words = ["run", "exact.hard", "--groups", "modelled-120", "--mixes", "cache", "--limit", "30"]
+    words = [*words, "--results", str(tmp_path)]
+    assert main(words) == 0
+    heads, *rows = cells(table)
+    assert tuple(heads) == HEADS
+    assert len(rows) == 6
+    assert {row[4] for row in rows} == {"optimal"}
+    kept = [[*row[:2], "9.999", *row[3:]] for row in rows[:4]]
+    table.write_text("\n".join(map(",".join, [heads, *kept])) + "\n", encoding="utf-8")
+    assert main([*words, "--resume"]) == 0
+    again = cells(table)[1:]
+    assert again[:4] == kept
+    assert [row[1] for row in again] == [row[1] for row in rows]
+    assert [row[-1] for row in again] == [row[-1] for row in rows]
+    assert set(read_json(tmp_path / "exact_hard.json")) == {"modelled-120"}
+
+
+def test_an_unknown_group_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "exact.hard", "--groups", "modelled"]) == 1
+    assert "modelled-120" in capsys.readouterr().err
+
+
+def test_without_folders_only_the_modelled_networks_are_asked() -> None:
+    names = [question.group for question in questions(["modelled-120", "tsplib"], ["social"])]
+    assert names == ["modelled-120"] * 6
+    assert set(MODELLED) == {"modelled-120", "modelled-490"}
+
+
+def test_the_tables_of_hard_demand_are_those_of_the_files() -> None:
+    """The tables of docs/methods.md are what `run exact.hard --write-docs` writes."""
+    text = PAGE.read_text(encoding="utf-8")
+    shown = text.split(BEGIN)[1].split(END)[0]
+    rows = read_rows(RESULTS / "exact_hard.csv")
+    assert shown.strip() == tables(rows, read_json(RESULTS / "exact_hard.json")).strip()
+
+
+def test_a_published_optimum_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value that differs from the published one ends the run."""
+    from benchmarks.exact import hard
+    from placement.errors import SolverError
+
+    line: FloatArray = np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
+    question = hard.Question("tsplib", "rl1304 p=5", hard._medians(p_median(line, np.ones(6), 5)))
+    with pytest.raises(SolverError, match="the optimum is 3099073"):
+        hard._measure(question, 10)
