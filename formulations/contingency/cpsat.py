@@ -32,7 +32,8 @@ from formulations.contingency.cpsat_costs import Rounding, costs_after, election
 from formulations.contingency.leader_floors import always_hit, survivor_floor
 from formulations.cpsat import constraints, variables
 from formulations.cpsat.integer_costs import LeaderCosts, leader_costs
-from formulations.solvers.cpsat import CpSatResult, CpSatStatus, new_solver, run_solver
+from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
+from formulations.solvers.statuses import Verdict
 from placement.contingency.objective import Contingency
 from placement.errors import LimitError, PlacementError, SolverError
 from placement.evaluation.losses import Loss, demand_after
@@ -354,7 +355,7 @@ class _Leader:
             found = self._read(answer)
             if found is not None and search.offer(found):
                 search.report()
-            if answer.outcome is CpSatStatus.INFEASIBLE:
+            if answer.verdict is Verdict.INFEASIBLE:
                 self._raise(search.target)
                 return
             if answer.bound is not None:
@@ -364,7 +365,7 @@ class _Leader:
                 self._raise(proven)
             if answer.interrupted:
                 raise KeyboardInterrupt
-            if answer.outcome is CpSatStatus.STOPPED or found is None:
+            if answer.verdict is Verdict.STOPPED or found is None:
                 raise TimeoutError
             missed = self._missed(found)
             if missed is not None:

@@ -26,8 +26,9 @@ from formulations.milp.cutting_rounds import slack
 from formulations.milp.find_start import find_start
 from formulations.milp.program_data import ProgramData, program_data
 from formulations.milp.reduce_program import reduce_terms, static_bound
-from formulations.solvers.highs import Guard, HighsResult, StopReason, Verdict, run_highs
+from formulations.solvers.highs import Guard, HighsResult, run_highs
 from formulations.solvers.linear_program import LinearProgram
+from formulations.solvers.statuses import TERMINATIONS, StopReason, Verdict
 from placement.contingency.objective import Contingency
 from placement.errors import LimitError, SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import violations
@@ -41,11 +42,6 @@ from placement.status import OPTIMALITY_TOLERANCE, Status, Termination, relative
 __all__ = ["solve"]
 
 _AGREEMENT = 1e-6
-_STOPS = {
-    StopReason.TIME: Termination.TIME_LIMIT,
-    StopReason.GAP: Termination.GAP_LIMIT,
-    StopReason.INTERRUPTED: Termination.INTERRUPTED,
-}
 _REFEREES = ("exhaustive", "cp-sat")
 
 
@@ -191,12 +187,16 @@ class _MilpLossSearch:
             if not math.isnan(lowered):
                 self.bound = max(self.bound, min(lowered, self.value))
         if outcome.values is None:
-            self.termination = _STOPS.get(outcome.stop or StopReason.TIME, Termination.TIME_LIMIT)
+            self.termination = TERMINATIONS.get(
+                outcome.stop or StopReason.TIME, Termination.TIME_LIMIT
+            )
             return True
         found = built.base.configuration(program, outcome.values)
         self.offer(found)
         if outcome.verdict is Verdict.STOPPED:
-            self.termination = _STOPS.get(outcome.stop or StopReason.TIME, Termination.TIME_LIMIT)
+            self.termination = TERMINATIONS.get(
+                outcome.stop or StopReason.TIME, Termination.TIME_LIMIT
+            )
             return True
         if self.proven:
             return True

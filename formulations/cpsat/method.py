@@ -21,7 +21,8 @@ import numpy as np
 from formulations.cpsat.constraints import forbid
 from formulations.cpsat.integer_costs import LeaderCosts, leader_costs
 from formulations.cpsat.leader_model import LeaderModel, build
-from formulations.solvers.cpsat import CpSatResult, CpSatStatus, new_solver, run_solver
+from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
+from formulations.solvers.statuses import Verdict
 from placement.errors import LimitError, PlacementError, SolverError
 from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import find_feasible, violations
@@ -210,7 +211,7 @@ def _solve_leader(search: _LeaderByLeader, costs: LeaderCosts) -> None:
     if answer.interrupted:
         raise KeyboardInterrupt
     short = search.bounds[costs.leader] < search.target - model.integers.error
-    if answer.outcome is CpSatStatus.STOPPED and short and search.options.time_limit is not None:
+    if answer.verdict is Verdict.STOPPED and short and search.options.time_limit is not None:
         raise TimeoutError
 
 
@@ -272,7 +273,7 @@ def _accept(
     claimed = model.in_ms(answer.objective)
     slack = model.integers.error + 1e-9 * abs(value)
     # Before the end the solver may still wait for more votes than it needs to; at the end not.
-    too_high = answer.outcome is CpSatStatus.OPTIMAL and claimed > value + slack
+    too_high = answer.verdict is Verdict.OPTIMAL and claimed > value + slack
     if claimed < value - slack or too_high:
         raise SolverError(
             f"CP-SAT says the objective is {claimed!r}, the evaluator {value!r}, and rounding "
@@ -295,7 +296,7 @@ def _raise_bound(
     search: _LeaderByLeader, model: LeaderModel, answer: CpSatResult, known: Configuration | None
 ) -> None:
     leader, error = model.costs.leader, model.integers.error
-    if answer.outcome is CpSatStatus.INFEASIBLE:
+    if answer.verdict is Verdict.INFEASIBLE:
         if known is not None:
             sites = search.problem.instance.sites
             raise SolverError(

@@ -35,8 +35,9 @@ from formulations.milp.program_data import ProgramData
 from formulations.milp.program_model import PlacementProgram, build, mass_of
 from formulations.milp.recipes import Recipe
 from formulations.milp.reduce_program import reduce_terms, static_bound
-from formulations.solvers.highs import Guard, HighsResult, StopReason, Verdict, run_highs
+from formulations.solvers.highs import Guard, HighsResult, run_highs
 from formulations.solvers.linear_program import LinearProgram
+from formulations.solvers.statuses import TERMINATIONS, StopReason, Verdict
 from placement.errors import LimitError, SolverError
 from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import violations
@@ -59,12 +60,6 @@ _MOST_FLOWS = 400_000
 
 _ROUNDS = 20
 """Rounds after which the best so far is returned: each cuts off a plan or tightens the scale."""
-
-_TERMINATION = {
-    StopReason.TIME: Termination.TIME_LIMIT,
-    StopReason.GAP: Termination.GAP_LIMIT,
-    StopReason.INTERRUPTED: Termination.INTERRUPTED,
-}
 
 
 def choose_recipe(terms: ProgramData) -> Recipe:
@@ -386,7 +381,7 @@ class CuttingRounds:
 
     def _stopped(self, outcome: HighsResult) -> bool:
         if outcome.stop is not None:
-            self.termination = _TERMINATION[outcome.stop]
+            self.termination = TERMINATIONS[outcome.stop]
         return True
 
     def _nothing_feasible(self) -> bool:

@@ -11,15 +11,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING
 
+from formulations.solvers.statuses import Verdict, cpsat_verdict
 from placement.errors import SolverError
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["CpSatResult", "CpSatStatus", "Listener", "new_solver", "run_solver"]
+__all__ = ["CpSatResult", "Listener", "new_solver", "run_solver"]
 
 Listener = Callable[[list[int] | None, int | None], None]
 """Told the values of the best solution and the bound; None: none so far."""
@@ -28,22 +28,14 @@ _TICK = 0.1  # seconds between two looks at the clock
 _GRACE = 2.0  # seconds a solver may overrun before it is told, and again before it is left alone
 
 
-class CpSatStatus(Enum):
-    """Status that the solver proved."""
-
-    OPTIMAL = "optimal"
-    INFEASIBLE = "infeasible"
-    STOPPED = "stopped"
-
-
 @dataclass
 class CpSatResult:
     """Result of one run.
 
     Attributes
     ----------
-    outcome
-        What was proven.
+    verdict
+        How it ended; optimal and infeasible are proven.
     values
         Value of every variable, by index, in the best solution; None: none found.
     objective
@@ -56,7 +48,7 @@ class CpSatResult:
         Whether Ctrl-C stopped it.
     """
 
-    outcome: CpSatStatus = CpSatStatus.STOPPED
+    verdict: Verdict = Verdict.STOPPED
     values: list[int] | None = None
     objective: int | None = None
     bound: int | None = None
@@ -151,7 +143,8 @@ def run_solver(
             with lock:
                 _conclude(answer, solver, status)
         except Exception as error:  # handed to the caller's thread
-            answer.error = f"{type(error).__name__}: {error}"
+            own = isinstance(error, SolverError)
+            answer.error = str(error) if own else f"{type(error).__name__}: {error}"
         finally:
             finished.set()
 
@@ -203,16 +196,14 @@ def _conclude(answer: CpSatResult, solver: cp_model.CpSolver, status: object) ->
     from ortools.sat.python import cp_model
 
     answer.conflicts, answer.branches = solver.num_conflicts, solver.num_branches
-    if status == cp_model.INFEASIBLE:
-        answer.outcome = CpSatStatus.INFEASIBLE
-        return
-    if status == cp_model.MODEL_INVALID:
-        answer.error = "the model is invalid"
+    verdict = cpsat_verdict(solver, status)
+    if verdict is Verdict.INFEASIBLE:
+        answer.verdict = verdict
         return
     response = solver.response_proto
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         answer.values = list(response.solution)
         answer.objective = round(solver.objective_value)
         answer.bound = math.ceil(solver.best_objective_bound - 1e-6)
-    if status == cp_model.OPTIMAL and answer.objective == answer.bound:
-        answer.outcome = CpSatStatus.OPTIMAL  # else: it stopped within the gap it was allowed
+    if verdict is Verdict.OPTIMAL and answer.objective == answer.bound:
+        answer.verdict = verdict  # else: it stopped within the gap it was allowed

@@ -20,39 +20,22 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
 from formulations.solvers.linear_program import LinearProgram
+from formulations.solvers.statuses import StopReason, Verdict, highs_verdict
 from placement.checks import FloatArray
 from placement.errors import SolverError
 
-__all__ = ["Guard", "HighsResult", "StopReason", "Verdict", "load_relaxed", "run_highs"]
+__all__ = ["Guard", "HighsResult", "Relaxation", "run_highs", "solve_linear"]
 
 _POLL = 0.02
 """Seconds between two looks at the clock."""
 
 _REPORT = 0.25
 """Seconds between two progress reports."""
-
-
-class Verdict(StrEnum):
-    """Reason why a run ended."""
-
-    OPTIMAL = "optimal"
-    INFEASIBLE = "infeasible"
-    STOPPED = "stopped"
-
-
-class StopReason(StrEnum):
-    """Why a run was stopped."""
-
-    TIME = "time limit"
-    GAP = "gap limit"
-    INTERRUPTED = "interrupted"
-    ENOUGH = "bound high enough"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,18 +149,7 @@ def run_highs(
         _offer(solver, start)
     shared = _Shared()
     _listen(solver, shared)
-
-    def work() -> None:
-        try:
-            solver.run()
-        except BaseException as error:
-            shared.failure = error
-        finally:
-            shared.finished.set()
-
-    worker = threading.Thread(target=work, name="highs", daemon=True)
-    worker.start()
-    stop = _watch(shared, guard)
+    stop = _run(solver, shared, guard)
     seconds = time.perf_counter() - began
     if not shared.finished.is_set():
         # Left behind: `solver` stays alive in the worker's frame until it returns.
@@ -192,9 +164,25 @@ def run_highs(
             seconds,
             abandoned=True,
         )
+    return _read(solver, program, shared, stop, seconds, relaxed)
+
+
+def _run(solver: Any, shared: _Shared, guard: Guard) -> StopReason | None:
+    """Run HiGHS in a thread of its own; return why it was told to stop, if it was."""
+
+    def work() -> None:
+        try:
+            solver.run()
+        except BaseException as error:
+            shared.failure = error
+        finally:
+            shared.finished.set()
+
+    threading.Thread(target=work, name="highs", daemon=True).start()
+    stop = _watch(shared, guard)
     if shared.failure is not None:
         raise SolverError(f"HiGHS failed: {shared.failure}") from shared.failure
-    return _read(solver, program, shared, stop, seconds, relaxed)
+    return stop
 
 
 def _load(program: LinearProgram, threads: int, seed: int, presolve: bool, relaxed: bool) -> Any:
@@ -234,17 +222,113 @@ def _load(program: LinearProgram, threads: int, seed: int, presolve: bool, relax
     return solver
 
 
-def load_relaxed(program: LinearProgram, seed: int = 0) -> Any:
-    """Return a HiGHS instance that holds the LP relaxation, for solving it under changing bounds.
+class Relaxation:
+    """LP relaxation of a program, to be solved under changing bounds of its columns.
 
-    Presolve is off, so that every status comes with duals or a dual ray.
+    Presolve is off unless a call asks for it, so that every status comes with duals or a dual ray.
+    HiGHS starts each LP from the basis of the one before.
+
+    Parameters
+    ----------
+    program
+        The program; integrality is dropped.
+    tolerance
+        Largest violation of a row or of a dual constraint; None: that of HiGHS.
 
     Raises
     ------
     SolverError
-        When HiGHS refuses the model.
+        When HiGHS refuses the program.
     """
-    return _load(program, 1, seed, presolve=False, relaxed=True)
+
+    def __init__(self, program: LinearProgram, *, tolerance: float | None = None) -> None:
+        self._rows, self._columns = len(program.row_lower), len(program.cost)
+        self._solver = _load(program, 1, 0, presolve=False, relaxed=True)
+        for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+            if tolerance is not None:
+                self._solver.setOptionValue(name, tolerance)
+        self._shared = _Shared()
+        _listen(self._solver, self._shared)
+
+    def set_bounds(self, lower: FloatArray, upper: FloatArray) -> None:
+        """Set the bounds of all columns, shape (columns,)."""
+        columns = np.arange(self._columns, dtype=np.int32)
+        self._solver.changeColsBounds(self._columns, columns, lower, upper)
+
+    def solve(self, *, deadline: float = math.inf, presolve: bool = False) -> Verdict:
+        """Solve the LP.
+
+        Parameters
+        ----------
+        deadline
+            time.perf_counter() at which to stop.
+        presolve
+            Whether HiGHS presolves, which forgets the basis. An LP that presolve calls infeasible
+            comes without a dual ray and is solved again without.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            When Ctrl-C was pressed: HiGHS has been told to stop.
+        SolverError
+            When HiGHS fails, or stops for a reason that it was not given.
+        """
+        if math.isfinite(deadline):
+            # HiGHS's clock runs on from one LP to the next
+            left = deadline - time.perf_counter()
+            self._solver.setOptionValue("time_limit", self._solver.getRunTime() + max(0.0, left))
+        self._solver.setOptionValue("presolve", "on" if presolve else "off")
+        self._shared.finished.clear()
+        if _run(self._solver, self._shared, Guard()) is StopReason.INTERRUPTED:
+            raise KeyboardInterrupt
+        verdict = highs_verdict(self._solver)
+        if presolve and verdict is Verdict.INFEASIBLE:
+            self._solver.clearSolver()
+            return self.solve(deadline=deadline)
+        return verdict
+
+    @property
+    def values(self) -> FloatArray | None:
+        """Values of the columns, shape (columns,); None without a solution."""
+        values = np.array(self._solver.getSolution().col_value, dtype=np.float64)
+        return values if len(values) == self._columns else None
+
+    @property
+    def objective(self) -> float:
+        """Objective of the values, as HiGHS reports it."""
+        return float(self._solver.getInfo().objective_function_value)
+
+    @property
+    def duals(self) -> FloatArray | None:
+        """Duals of the rows, shape (rows,); None without a solution."""
+        duals = np.array(self._solver.getSolution().row_dual, dtype=np.float64)
+        return duals if len(duals) == self._rows else None
+
+    @property
+    def ray(self) -> FloatArray | None:
+        """Dual ray of an infeasible LP, shape (rows,); None when HiGHS has none."""
+        import highspy
+
+        found, has_ray, ray = self._solver.getDualRay()
+        if found != highspy.HighsStatus.kOk or not has_ray:
+            return None
+        return np.array(ray, dtype=np.float64)
+
+
+def solve_linear(program: LinearProgram) -> tuple[float, FloatArray]:
+    """Minimise a linear program, with presolve: (optimum, duals of the rows, shape (rows,)).
+
+    Raises
+    ------
+    SolverError
+        When HiGHS proves no optimum.
+    """
+    relaxation = Relaxation(program)
+    verdict = relaxation.solve(presolve=True)
+    duals = relaxation.duals
+    if verdict is not Verdict.OPTIMAL or duals is None:
+        raise SolverError(f"HiGHS ended a linear program with {verdict.value!r}")
+    return relaxation.objective, duals
 
 
 def _offer(solver: Any, start: FloatArray) -> None:
@@ -326,16 +410,11 @@ def _read(
     relaxed: bool,
 ) -> HighsResult:
     """Turn HiGHS's status into an outcome; what is not expected is an error."""
-    import highspy
-
-    kinds = highspy.HighsModelStatus
-    status, info = solver.getModelStatus(), solver.getInfo()
+    verdict, info = highs_verdict(solver), solver.getInfo()
     nodes = max(shared.nodes, int(info.mip_node_count))
     iterations = max(0, int(info.simplex_iteration_count))
-    if status == kinds.kInfeasible:
-        return HighsResult(
-            Verdict.INFEASIBLE, None, None, math.inf, math.inf, nodes, iterations, seconds
-        )
+    if verdict is Verdict.INFEASIBLE:
+        return HighsResult(verdict, None, None, math.inf, math.inf, nodes, iterations, seconds)
     values, value = shared.values, shared.objective
     solution = solver.getSolution()
     found = np.array(solution.col_value, dtype=np.float64)
@@ -343,16 +422,15 @@ def _read(
         reached = program.objective(found)
         if values is None or reached <= value:
             values, value = found, reached
-    if status == kinds.kOptimal:
+    if verdict is Verdict.OPTIMAL:
         bound = value if relaxed else float(info.mip_dual_bound)
-        return HighsResult(Verdict.OPTIMAL, None, values, value, bound, nodes, iterations, seconds)
-    if status == kinds.kTimeLimit and stop is None:
+        return HighsResult(verdict, None, values, value, bound, nodes, iterations, seconds)
+    if stop is None:
+        if solver.getModelStatus().name != "kTimeLimit":
+            raise SolverError(
+                "HiGHS stopped with the status 'interrupt', for which it had no reason"
+            )
         stop = StopReason.TIME
-    if status not in (kinds.kTimeLimit, kinds.kInterrupt) or stop is None:
-        raise SolverError(
-            f"HiGHS stopped with the status {solver.modelStatusToString(status)!r}, for which it "
-            "had no reason"
-        )
     bound = shared.bound if relaxed else max(shared.bound, float(info.mip_dual_bound))
     return HighsResult(
         Verdict.STOPPED,

@@ -41,12 +41,12 @@ class Builder:
         self._integer.append(np.full(len(costs), integer))
         return index
 
-    def add_rows(self, lower: float, upper: npt.ArrayLike, count: int) -> IntArray:
+    def add_rows(self, lower: npt.ArrayLike, upper: npt.ArrayLike, count: int) -> IntArray:
         """Add `count` empty rows lower <= … <= upper; return their indices."""
         index = np.arange(self.rows, self.rows + count, dtype=np.intp)
         self.rows += count
-        self._row_lower.append(np.full(count, lower))
-        self._row_upper.append(np.broadcast_to(np.asarray(upper, dtype=np.float64), (count,)))
+        for side, given in ((self._row_lower, lower), (self._row_upper, upper)):
+            side.append(np.broadcast_to(np.asarray(given, dtype=np.float64), (count,)))
         return index
 
     def put(self, rows: IntArray, columns: IntArray, values: npt.ArrayLike) -> None:

@@ -34,8 +34,9 @@ from typing import Any
 
 import numpy as np
 
-from formulations.solvers.highs import load_relaxed
+from formulations.solvers.highs import Relaxation
 from formulations.solvers.linear_program import LinearProgram
+from formulations.solvers.statuses import Verdict
 from placement.checks import FloatArray
 from placement.status import least_bound
 
@@ -161,9 +162,8 @@ def prove_by_branching(
     Best bound first, so that the bound rises as fast as it can; branches on the most fractional
     binary. One LP per node, each warm-started by HiGHS from the one before. Exponential at worst.
     """
-    solver = load_relaxed(program)
+    relaxation = Relaxation(program)
     binaries = np.nonzero(program.integer)[0]
-    columns = np.arange(len(program.cost), dtype=np.int32)
     counter = itertools.count()
     zeros = np.zeros(len(program.row_lower))
     first = least_bound(safe_bound(program, program.lower, program.upper, zeros))
@@ -183,17 +183,14 @@ def prove_by_branching(
             if now > deadline or (most is not None and nodes >= most):
                 heapq.heappush(waiting, node)
                 break
-            if math.isfinite(deadline):
-                # HiGHS's clock runs on from one LP to the next
-                solver.setOptionValue("time_limit", solver.getRunTime() + deadline - now)
-            solver.changeColsBounds(len(columns), columns, lower, upper)
-            _solve(solver, presolve=nodes == 0)
+            relaxation.set_bounds(lower, upper)
+            verdict = relaxation.solve(deadline=deadline, presolve=nodes == 0)
         except KeyboardInterrupt:
             heapq.heappush(waiting, node)
             interrupted = True
             break
         nodes += 1
-        values, bound = _bound_of(solver, program, lower, upper)
+        values, bound = _bound_of(relaxation, verdict, program, lower, upper)
         bound = max(parent, bound)  # in this order a NaN changes nothing
         if bound >= cutoff:
             continue
@@ -211,44 +208,28 @@ def prove_by_branching(
     return BoundProof(min([least, *left]), nodes, len(left) + stuck, interrupted)
 
 
-def _solve(solver: Any, *, presolve: bool) -> None:
-    """Solve the LP at hand; with presolve from scratch, which pays once, at the root.
-
-    What presolve calls infeasible comes without a dual ray and is solved again without.
-    """
-    import highspy
-
-    solver.setOptionValue("presolve", "on" if presolve else "off")
-    solver.run()
-    if presolve and solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
-        solver.clearSolver()
-        _solve(solver, presolve=False)
-
-
 def _branching(free: np.ndarray[Any, Any], values: FloatArray) -> int:
     """Most fractional of the free binaries; the first of them when all are integral."""
     return int(free[np.abs(values[free] - 0.5).argmin()])
 
 
 def _bound_of(
-    solver: Any, program: LinearProgram, lower: FloatArray, upper: FloatArray
+    relaxation: Relaxation,
+    verdict: Verdict,
+    program: LinearProgram,
+    lower: FloatArray,
+    upper: FloatArray,
 ) -> tuple[FloatArray, float]:
     """Values and safe bound of the LP just solved; +∞ when proven empty, −∞ when unknown."""
-    import highspy
-
-    status = solver.getModelStatus()
     middle = (lower + upper) / 2
-    if status == highspy.HighsModelStatus.kInfeasible:
-        found, has_ray, ray = solver.getDualRay()
-        if found == highspy.HighsStatus.kOk and has_ray:
-            direction = np.array(ray, dtype=np.float64)
+    if verdict is Verdict.INFEASIBLE:
+        ray = relaxation.ray
+        if ray is not None:
             for sign in (1.0, -1.0):
-                if safe_bound(program, lower, upper, sign * direction, cost=False) > 0:
+                if safe_bound(program, lower, upper, sign * ray, cost=False) > 0:
                     return middle, math.inf
         return middle, -math.inf
-    solution = solver.getSolution()
-    dual = np.array(solution.row_dual, dtype=np.float64)
-    values = np.array(solution.col_value, dtype=np.float64)
-    if len(dual) != len(program.row_lower) or len(values) != len(program.cost):
+    values, duals = relaxation.values, relaxation.duals
+    if values is None or duals is None:
         return middle, -math.inf
-    return values, safe_bound(program, lower, upper, dual)
+    return values, safe_bound(program, lower, upper, duals)

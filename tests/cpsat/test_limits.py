@@ -11,6 +11,7 @@ from ortools.sat.python import cp_model
 
 import placement
 from formulations.solvers import cpsat as search
+from formulations.solvers.statuses import Verdict
 from placement import Diversity, Instance, Problem, Status, Termination
 from placement.errors import SolverError
 from placement.feasibility.feasible_plans import find_feasible, violations
@@ -146,7 +147,7 @@ def test_a_solver_that_keeps_no_limit_is_left_alone(monkeypatch):
     monkeypatch.setattr(search, "_GRACE", 0.05)
     monkeypatch.setattr(search, "_TICK", 0.01)
     answer = search.run_solver(Deaf(), hard_model(), seconds=0.05)
-    assert answer.outcome is search.CpSatStatus.STOPPED
+    assert answer.verdict is Verdict.STOPPED
     assert answer.values == [0] * 12
     before = vars(answer).copy()
     release.set()
@@ -174,7 +175,7 @@ def test_an_invalid_model_is_a_solver_error():
 def test_a_solver_that_denies_a_known_plan_is_caught(monkeypatch):
     monkeypatch.setattr(
         "formulations.cpsat.method.run_solver",
-        lambda *args, **kwargs: search.CpSatResult(search.CpSatStatus.INFEASIBLE),
+        lambda *args, **kwargs: search.CpSatResult(Verdict.INFEASIBLE),
     )
     with pytest.raises(SolverError, match="as good as the one known"):
         run(CP_SAT, large(sites=12, clients=9, replicas=3), Options())
@@ -183,7 +184,7 @@ def test_a_solver_that_denies_a_known_plan_is_caught(monkeypatch):
 def test_a_wrong_infeasible_is_caught(monkeypatch):
     monkeypatch.setattr(
         "formulations.cpsat.method.run_solver",
-        lambda *args, **kwargs: search.CpSatResult(search.CpSatStatus.INFEASIBLE),
+        lambda *args, **kwargs: search.CpSatResult(Verdict.INFEASIBLE),
     )
     with pytest.raises(SolverError, match="here is one"):
         run(

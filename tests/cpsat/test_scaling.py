@@ -13,7 +13,8 @@ from formulations.cpsat import integer_costs as scaling
 from formulations.cpsat import leader_model as leader_model
 from formulations.cpsat import method
 from formulations.cpsat.integer_costs import LIMIT, leader_costs, to_integers
-from formulations.solvers.cpsat import CpSatResult, CpSatStatus
+from formulations.solvers.cpsat import CpSatResult
+from formulations.solvers.statuses import Verdict
 from placement import Instance, Operation, Problem, Status
 from placement.methods import Options, load_method, run
 from placement.model.configuration import Configuration, configuration_cost
@@ -217,5 +218,5 @@ def test_a_leader_without_anything_better_keeps_its_rounding_error():
         model = leader_model.build(problem, leader_costs(problem, 1))
     state = method._LeaderByLeader(problem, Options(), 0.0, bounds={0: 10.0, 1: 0.0})
     state.offer(Configuration.of(0, (0,), (0,)))
-    method._raise_bound(state, model, CpSatResult(CpSatStatus.INFEASIBLE), None)
+    method._raise_bound(state, model, CpSatResult(Verdict.INFEASIBLE), None)
     assert 9.999 < state.bounds[1] <= 9.9996

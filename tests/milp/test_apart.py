@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from formulations.milp import cutting_rounds as search_module
 from formulations.milp import per_leader as apart_module
 from formulations.milp.cutting_rounds import CuttingRounds
-from formulations.solvers.highs import HighsResult, StopReason, Verdict
+from formulations.solvers.highs import HighsResult
+from formulations.solvers.statuses import StopReason, Verdict
 from placement import Problem, Status, Termination, solve
 from placement.feasibility.feasible_plans import find_feasible
 from tests.effort import examples

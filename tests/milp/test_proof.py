@@ -2,7 +2,10 @@
 
 import dataclasses
 import math
+import threading
+import time
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,8 +16,9 @@ from formulations.milp import cutting_rounds as search_module
 from formulations.milp.program_data import program_data
 from formulations.milp.program_model import build
 from formulations.milp.recipes import Recipe
+from formulations.solvers import highs as highs_module
 from formulations.solvers import safe_bounds as proof_module
-from formulations.solvers.highs import Guard, run_highs
+from formulations.solvers.highs import Guard, Relaxation, run_highs
 from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from placement import Problem, Status, solve
 from placement.feasibility.feasible_plans import reasons_infeasible
@@ -54,10 +58,10 @@ def test_safe_bound_is_below_the_exact_one_and_close(problem, recipe):
     """At the LP's duals: never above weak duality in rational arithmetic, and close to it."""
     assume(not reasons_infeasible(problem))
     program, _ = program_of(problem, recipe)
-    solver = proof_module.load_relaxed(program)
-    solver.run()
-    dual = np.array(solver.getSolution().row_dual)
-    assume(len(dual) == len(program.row_lower))
+    relaxation = Relaxation(program)
+    relaxation.solve()
+    dual = relaxation.duals
+    assume(dual is not None)
     dual[(dual > 0) & ~np.isfinite(program.row_lower)] = 0
     dual[(dual < 0) & ~np.isfinite(program.row_upper)] = 0
     exact = exact_bound(program, program.lower, program.upper, dual)
@@ -134,11 +138,11 @@ def test_infeasible_nodes_are_closed_by_rays(recipe):
     lower = program.lower.copy()
     for site in range(3):
         lower[place[f"x[{site}]"]] = 1  # three replicas where two are asked for
-    solver = proof_module.load_relaxed(program)
-    columns = np.arange(len(lower), dtype=np.int32)
-    solver.changeColsBounds(len(columns), columns, lower, program.upper)
-    solver.run()
-    assert proof_module._bound_of(solver, program, lower, program.upper)[1] == math.inf
+    relaxation = Relaxation(program)
+    relaxation.set_bounds(lower, program.upper)
+    verdict = relaxation.solve()
+    bound = proof_module._bound_of(relaxation, verdict, program, lower, program.upper)[1]
+    assert bound == math.inf
     assert milp.scale == 1.0
 
 
@@ -209,3 +213,43 @@ def test_limits_of_the_proof():
         stopped = prove_by_branching(program, value, lambda values: True, report=press)
     assert stopped.interrupted
     assert stopped.bound < value
+
+
+def test_an_lp_hears_ctrl_c(monkeypatch):
+    """Ctrl-C while HiGHS solves one long LP tells it to stop and ends the proof with its bound."""
+    program, _ = program_of(Problem(sphere(5), replicas=2, voters=1), Recipe.CHAIN)
+    real, told = highs_module._load, []
+
+    class Pressed(threading.Event):
+        def wait(self, timeout=None):
+            if not told:
+                told.append(False)
+                raise KeyboardInterrupt
+            return super().wait(timeout)
+
+    def endless(*args, **kwargs):
+        solver = real(*args, **kwargs)
+        listeners = []
+
+        def run():
+            end = time.perf_counter() + 30
+            while not any(told) and time.perf_counter() < end:
+                time.sleep(0.01)
+                for listener in listeners:
+                    listener(SimpleNamespace(interrupt=told.append))
+
+        heard = SimpleNamespace(subscribe=listeners.append)
+        silent = SimpleNamespace(subscribe=lambda listener: None)
+        return SimpleNamespace(
+            run=run, cbSimplexInterrupt=heard, cbIpmInterrupt=silent, cbMipInterrupt=silent,
+            cbMipImprovingSolution=silent, setOptionValue=solver.setOptionValue,
+            changeColsBounds=solver.changeColsBounds,
+        )  # fmt: skip
+
+    shared = highs_module._Shared
+    monkeypatch.setattr(highs_module, "_load", endless)
+    monkeypatch.setattr(highs_module, "_Shared", lambda: shared(finished=Pressed()))
+    proof = prove_by_branching(program, 1e9, lambda values: False)
+    assert told[-1] is True
+    assert proof.interrupted
+    assert proof.nodes == 0

@@ -8,7 +8,8 @@ import pytest
 
 from formulations.milp import cutting_rounds as search_module
 from formulations.milp import find_start as start_module
-from formulations.solvers.highs import HighsResult, Verdict
+from formulations.solvers.highs import HighsResult
+from formulations.solvers.statuses import Verdict
 from placement import (
     Diversity,
     Instance,

@@ -109,7 +109,7 @@ def _run_study(options: argparse.Namespace) -> int:
 
     def save() -> None:
         document["cpu_s"] = round(time.process_time() - began, 1)
-        document["machine"] = machine.describe(["numpy", "scipy", "ortools"])
+        document["machine"] = machine.describe(["numpy", "highspy", "ortools"])
         save_json(options.output, document)
 
     try:

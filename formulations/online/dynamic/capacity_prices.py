@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.online.dynamic.subset_costs import SubsetTable, single_savings, subset_table
-from formulations.solvers.highs import load_relaxed
+from formulations.solvers.highs import Relaxation
 from formulations.solvers.program_builder import Builder
 from placement.checks import FloatArray
 from placement.errors import SolverError
@@ -185,10 +185,10 @@ def _master(
         (row,) = builder.add_rows(-np.inf, (constant + float(slope @ floor) - base) / scale, 1)
         builder.put(np.array([row]), gain, 1.0)
         builder.put(np.full(len(prices), row), prices, -slope * widest / scale)
-    solver = load_relaxed(builder.program())
-    solver.run()
-    values = np.array(solver.getSolution().col_value, dtype=np.float64)
-    if len(values) != builder.columns or not np.isfinite(values).all():
+    relaxation = Relaxation(builder.program())
+    relaxation.solve()
+    values = relaxation.values
+    if values is None or not np.isfinite(values).all():
         raise SolverError("HiGHS did not solve the model of the dual")
     target = np.clip(floor + values[:-1] * widest, floor, np.maximum(ceiling, floor))
     return target, base + float(values[-1]) * scale

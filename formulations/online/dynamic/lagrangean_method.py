@@ -20,10 +20,11 @@ import numpy as np
 
 from formulations.online.dynamic.capacity_prices import Dual, idle_cost, solve_dual
 from formulations.online.dynamic.subset_costs import SubsetTable, single_savings, subset_table
-from formulations.solvers.highs import Guard, Verdict, run_highs
+from formulations.solvers.highs import Guard, run_highs
 from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.program_builder import Builder
 from formulations.solvers.safe_bounds import prove_by_branching
+from formulations.solvers.statuses import Verdict
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.online.dynamic.evaluator import evaluate
 from placement.online.dynamic.plan import ReplicationPlan

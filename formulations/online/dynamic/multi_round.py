@@ -29,10 +29,11 @@ from formulations.online.dynamic.copy_model import (
 )
 from formulations.online.dynamic.solve_program import check_objective
 from formulations.online.dynamic.telescoped_program import add_savings
-from formulations.solvers.highs import Guard, Verdict, load_relaxed, run_highs
+from formulations.solvers.highs import Guard, Relaxation, run_highs
 from formulations.solvers.linear_program import LinearProgram
 from formulations.solvers.program_builder import Builder
 from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
+from formulations.solvers.statuses import Verdict
 from placement.checks import BoolArray, FloatArray, IntArray, number
 from placement.errors import InputError
 from placement.online.dynamic.evaluator import base_cost, evaluate
@@ -112,11 +113,10 @@ def solve_rounds(
     base = sum(base_cost(problem) for problem in problems)
     if not len(program.cost):
         return Schedule(empty, base, base, status_of(True, base, base))
-    solver = load_relaxed(program)
-    solver.run()
-    duals = np.array(solver.getSolution().row_dual, dtype=np.float64)
-    bound = -math.inf
-    if len(duals) == len(program.row_lower):
+    relaxation = Relaxation(program)
+    relaxation.solve()
+    duals, bound = relaxation.duals, -math.inf
+    if duals is not None:
         bound = safe_bound(program, program.lower, program.upper, duals) / scale
     outcome = run_highs(program, Guard(deadline=deadline))
     copies = empty

@@ -11,8 +11,9 @@ import numpy as np
 
 from formulations.online.dynamic.copy_model import CopyModel
 from formulations.online.dynamic.telescoped_program import build_telescoped
-from formulations.solvers.highs import Guard, HighsResult, Verdict, load_relaxed, run_highs
+from formulations.solvers.highs import Guard, HighsResult, Relaxation, run_highs
 from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
+from formulations.solvers.statuses import Verdict
 from placement.checks import FloatArray
 from placement.errors import SolverError
 from placement.online.dynamic.evaluator import base_cost, evaluate
@@ -55,19 +56,15 @@ class LpBound:
 
 def relax(model: CopyModel) -> LpBound:
     """Solve the linear relaxation."""
-    import highspy
-
     program = model.program
     if not len(program.cost):
         value = program.offset / model.scale
         return LpBound(value, value, model.values(np.zeros(1)))
-    solver = load_relaxed(program)
-    solver.run()
-    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        raise SolverError(f"HiGHS ended an LP with {solver.getModelStatus()}")
-    solution = solver.getSolution()
-    values = np.array(solution.col_value, dtype=np.float64)
-    duals = np.array(solution.row_dual, dtype=np.float64)
+    relaxation = Relaxation(program)
+    verdict = relaxation.solve()
+    values, duals = relaxation.values, relaxation.duals
+    if verdict is not Verdict.OPTIMAL or values is None or duals is None:
+        raise SolverError(f"HiGHS ended an LP with {verdict.value!r}")
     bound = safe_bound(program, program.lower, program.upper, duals)
     return LpBound(
         program.objective(values) / model.scale, bound / model.scale, model.values(values)

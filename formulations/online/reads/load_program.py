@@ -31,8 +31,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formulations.solvers.highs import load_relaxed
+from formulations.solvers.highs import Relaxation
 from formulations.solvers.linear_program import LinearProgram
+from formulations.solvers.statuses import Verdict
 from placement.checks import BoolArray, FloatArray
 from placement.errors import SolverError
 from placement.online.reads import (
@@ -112,21 +113,15 @@ class Master:
         SolverError
             When HiGHS ends in any other way than optimal or infeasible.
         """
-        import highspy
-
         layout = _Layout(self, goal, elastic)
-        solver = load_relaxed(layout.program())
-        for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
-            solver.setOptionValue(name, _LP_TOLERANCE)
-        solver.run()
-        status = solver.getModelStatus()
-        if status == highspy.HighsModelStatus.kInfeasible and not elastic:
+        relaxation = Relaxation(layout.program(), tolerance=_LP_TOLERANCE)
+        verdict = relaxation.solve()
+        if verdict is Verdict.INFEASIBLE and not elastic:
             return None
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise SolverError(f"HiGHS ended with {solver.modelStatusToString(status)!r}")
-        solution = solver.getSolution()
-        values = np.array(solution.col_value, dtype=np.float64)
-        return layout.answer(values, np.array(solution.row_dual, dtype=np.float64))
+        values, duals = relaxation.values, relaxation.duals
+        if verdict is not Verdict.OPTIMAL or values is None or duals is None:
+            raise SolverError(f"HiGHS ended with {verdict.value!r}")
+        return layout.answer(values, duals)
 
 
 class _Layout:

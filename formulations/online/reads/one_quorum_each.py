@@ -28,9 +28,10 @@ import math
 import time
 from typing import Any
 
-from formulations.solvers.highs import Guard, Verdict, run_highs
+from formulations.solvers.highs import Guard, run_highs
 from formulations.solvers.linear_program import LinearProgram, compile_program
 from formulations.solvers.safe_bounds import prove_by_branching
+from formulations.solvers.statuses import Verdict
 from placement.checks import FloatArray
 from placement.errors import LimitError, SolverError, UnsupportedError
 from placement.online.reads import Quorum, ReadGoal, ReadPlan, ReadProblem, ReadStrategy, evaluate

@@ -27,8 +27,9 @@ from formulations.online.selection.server_time_prices import (
     price,
 )
 from formulations.online.selection.start_options import incumbent
-from placement.checks import FloatArray, IntArray
-from placement.errors import SolverError
+from formulations.solvers.highs import solve_linear
+from formulations.solvers.program_builder import Builder
+from placement.checks import FloatArray
 from placement.online.selection import Window
 
 __all__ = ["Fluid", "bound"]
@@ -88,9 +89,6 @@ def bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
     -----
     (replication + 2)·groups·bins columns.
     """
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
-
     check_width(width, window, "bins")
     began = time.perf_counter()
     cluster = window.path.cluster
@@ -116,39 +114,25 @@ def bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
     cost[backlog.reshape(servers, bins)[:, -1]] = work * float(window.factors.min())
     here = np.arange(cells)
     later = here[here % bins > 0]
-    balance = _matrix(
-        [
-            (g * bins + k, np.arange(len(g)), 1.0),
-            (here, backlog, 1.0),
-            (later, backlog[later - 1], -1.0),
-        ]
-    )
-    limits = _matrix(
-        [
-            (where * bins + k, np.arange(len(g)), service[where, k]),
-            (cells + here, backlog, 1.0),
-            (cells + here, waiting, -1.0),
-        ]
-    )
-    shape = (cells, len(cost)), (2 * cells, len(cost))
-    solved = linprog(
-        cost,
-        A_ub=csr_array(limits, shape=shape[1]),
-        b_ub=np.concatenate([room.ravel(), arrivals.ravel()]),
-        A_eq=csr_array(balance, shape=shape[0]),
-        b_eq=arrivals.ravel(),
-        method="highs",
-    )
-    if solved.status != 0:
-        raise SolverError(f"HiGHS did not solve the fluid programme: {solved.message}")
-    dual = np.maximum(0.0, -solved.ineqlin.marginals[:cells]).reshape(servers, bins)
+    builder = Builder()
+    builder.add_columns(cost, upper=np.inf)
+    limits = builder.add_rows(-np.inf, np.concatenate([room.ravel(), arrivals.ravel()]), 2 * cells)
+    builder.put(where * bins + k, np.arange(len(g)), service[where, k])
+    builder.put(limits[cells:], backlog, 1.0)
+    builder.put(limits[cells:], waiting, -1.0)
+    balance = builder.add_rows(arrivals.ravel(), arrivals.ravel(), cells)
+    builder.put(balance[g * bins + k], np.arange(len(g)), 1.0)
+    builder.put(balance, backlog, 1.0)
+    builder.put(balance[later], backlog[later - 1], -1.0)
+    optimum, duals = solve_linear(builder.program())
+    dual = np.maximum(0.0, -duals[:cells]).reshape(servers, bins)
     value = np.concatenate([np.zeros((servers, first)), dual], axis=1)
     in_ms = 1 / window.size / window.ticks_per_ms
     target = incumbent(window)[2] * in_ms
     risen = ascend(window, _scaled(window, ServerTimePrices(width, value)), target, steps)
     return Fluid(
         risen.best.bound,
-        float(solved.fun) * in_ms + 2 * window.delay / window.ticks_per_ms,
+        optimum * in_ms + 2 * window.delay / window.ticks_per_ms,
         risen.prices,
         risen.bounds,
         time.perf_counter() - began,
@@ -178,14 +162,6 @@ def _scaled(window: Window, prices: ServerTimePrices) -> ServerTimePrices:
             high = inner[1]
     best = max(known, key=known.__getitem__)
     return ServerTimePrices(prices.width, best * prices.value)
-
-
-def _matrix(
-    parts: list[tuple[IntArray, IntArray, FloatArray | float]],
-) -> tuple[FloatArray, tuple[IntArray, IntArray]]:
-    rows, columns, values = zip(*parts, strict=True)
-    filled = [np.broadcast_to(v, r.shape) for v, r in zip(values, rows, strict=True)]
-    return np.concatenate(filled), (np.concatenate(rows), np.concatenate(columns))
 
 
 def _fixed(window: Window, width: int, first: int, bins: int) -> FloatArray:

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from formulations.online.selection.start_options import Option, incumbent, latest_starts, options
-from formulations.solvers.cpsat import CpSatResult, CpSatStatus, new_solver, run_solver
+from formulations.solvers.cpsat import CpSatResult, new_solver, run_solver
+from formulations.solvers.statuses import Verdict
 from placement.checks import FloatArray
 from placement.errors import InputError, SolverError
 from placement.online.run_records import RunRecord, summarise
@@ -156,7 +157,7 @@ def solve(
         servers,
         bound,
         False,
-        answer.outcome.value,
+        answer.verdict.value,
         time.perf_counter() - began,
     )
     if found.value < bound - slack / window.size:
@@ -293,7 +294,7 @@ class _WindowModel:
             trivial = int(least.sum())
         else:
             trivial = int(np.sort(least)[_needed(self.quantile, len(least)) - 1])
-        if answer.outcome is CpSatStatus.INFEASIBLE:
+        if answer.verdict is Verdict.INFEASIBLE:
             raise SolverError("CP-SAT finds no schedule where there always is one")
         return self.in_ms(max(trivial, trivial if answer.bound is None else answer.bound))
 

@@ -21,8 +21,9 @@ import numpy as np
 
 from formulations.online.selection.server_time_prices import ServerTimePrices, ascend, check_width
 from formulations.online.selection.start_options import incumbent, latest_starts
+from formulations.solvers.highs import solve_linear
+from formulations.solvers.program_builder import Builder
 from placement.checks import FloatArray, IntArray
-from placement.errors import SolverError
 from placement.online.selection import Ticks, Window
 
 __all__ = ["TimeIndexed", "bound"]
@@ -87,9 +88,6 @@ def bound(window: Window, *, width: int = 32, steps: int = 60) -> TimeIndexed:
     SolverError
         When HiGHS fails.
     """
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
-
     check_width(width, window, "slots")
     began = time.perf_counter()
     total = incumbent(window)[2]
@@ -102,18 +100,12 @@ def bound(window: Window, *, width: int = 32, steps: int = 60) -> TimeIndexed:
     )
     rows = columns.server[repeated] * slots + columns.slot[repeated] + within
     count = len(columns.read)
-    shape = (window.path.cluster.servers * slots, count)
-    solved = linprog(
-        columns.cost.astype(np.float64),
-        A_ub=csr_array((np.ones(len(rows)), (rows, repeated)), shape=shape),
-        b_ub=capacity.ravel(),
-        A_eq=csr_array((np.ones(count), (columns.read, np.arange(count)))),
-        b_eq=np.ones(window.size),
-        method="highs",
-    )
-    if solved.status != 0:
-        raise SolverError(f"HiGHS did not solve the time-indexed programme: {solved.message}")
-    dual = np.maximum(0.0, -solved.ineqlin.marginals).reshape(capacity.shape)
+    builder = Builder()
+    starts = builder.add_columns(columns.cost.astype(np.float64), upper=np.inf)
+    builder.put(builder.add_rows(-np.inf, capacity.ravel(), capacity.size)[rows], repeated, 1.0)
+    builder.put(builder.add_rows(1.0, 1.0, window.size)[columns.read], starts, 1.0)
+    _, duals = solve_linear(builder.program())
+    dual = np.maximum(0.0, -duals[: capacity.size]).reshape(capacity.shape)
     lagrangean = _lagrangean(columns, dual, capacity, window.size)
     in_ms = 1 / window.size / window.ticks_per_ms
     start = ServerTimePrices(width, dual / width)

@@ -7,7 +7,7 @@ from typing import Any
 
 from formulations.quorumstore.covering.model import Bill, CoveringModel
 from formulations.quorumstore.covering.reduction import Reduced, reduce_model
-from placement.errors import SolverError
+from formulations.solvers.statuses import Verdict, cpsat_verdict
 
 __all__ = ["CpSatCovering"]
 
@@ -113,14 +113,14 @@ class CpSatCovering:
         if math.isfinite(seconds):
             solver.parameters.max_time_in_seconds = max(0.0, seconds)
         status = solver.solve(cp)
-        if status == cp_model.OPTIMAL or (status == cp_model.FEASIBLE and not cp.has_objective()):
-            chosen = tuple(site for site in range(len(x)) if solver.boolean_value(x[site]))
-            return chosen, float(solver.best_objective_bound)
-        if status == cp_model.INFEASIBLE:
+        verdict = cpsat_verdict(solver, status)
+        if verdict is Verdict.INFEASIBLE:
             return None, math.inf
-        if status in (cp_model.UNKNOWN, cp_model.FEASIBLE):
+        answered = status == cp_model.FEASIBLE and not cp.has_objective()
+        if verdict is Verdict.STOPPED and not answered:
             raise TimeoutError("CP-SAT ran out of time")
-        raise SolverError(f"CP-SAT ended with status {solver.status_name(status)}")
+        chosen = tuple(site for site in range(len(x)) if solver.boolean_value(x[site]))
+        return chosen, float(solver.best_objective_bound)
 
 
 def _scale(bill: Bill) -> float:

@@ -16,16 +16,19 @@ from typing import Any
 from formulations.quorumstore.covering.cpsat import CpSatCovering
 from formulations.quorumstore.covering.model import Bill, CoveringModel
 from formulations.quorumstore.covering.reduction import Reduced, reduce_model
+from formulations.solvers.highs import Guard, run_highs
+from formulations.solvers.linear_program import compile_program
+from formulations.solvers.statuses import StopReason, Verdict
 from placement.errors import SolverError
 
-__all__ = ["HighsCovering", "build"]
+__all__ = ["HighsCovering", "build", "run_model"]
 
 
 def build(model: CoveringModel, reduced: Reduced, *, cheapest: bool = False) -> Any:
     """Return the Pyomo model of a reduced question: binary x and y, compact rows.
 
     Nothing is minimised, unless `cheapest` asks for the bill in place of the budget. Sites that are
-    closed keep their column, fixed at 0.
+    closed keep their column, at most 0.
     """
     import pyomo.environ as pyo
 
@@ -33,7 +36,7 @@ def build(model: CoveringModel, reduced: Reduced, *, cheapest: bool = False) -> 
     mip.x = pyo.Var(range(model.sites), domain=pyo.Binary, doc="replica at site")
     mip.y = pyo.Var(range(reduced.steps), domain=pyo.Binary, doc="quorum within the ball")
     for site in set(range(model.sites)).difference(reduced.open):
-        mip.x[site].fix(0)
+        mip.x[site].setub(0)
     for site in reduced.held:
         mip.x[site].setlb(1)
     mip.cardinality = pyo.Constraint(
@@ -187,34 +190,36 @@ class HighsCovering:
     def _ask(
         self, mip: Any, model: CoveringModel, presolve: bool, seconds: float
     ) -> tuple[int, ...] | None:
-        import pyomo.environ as pyo
-        from pyomo.contrib.appsi.base import TerminationCondition
-        from pyomo.contrib.appsi.solvers import Highs
-
-        if seconds <= 0:
-            raise TimeoutError("no time left for HiGHS")
-        solver = Highs()
-        solver.config.load_solution = False
-        solver.config.stream_solver = False
-        if math.isfinite(seconds):
-            solver.config.time_limit = seconds
-        solver.highs_options = {
-            "presolve": "on" if presolve else "off",
-            "threads": 1,
-            "output_flag": False,
-            "mip_rel_gap": 0.0,
-            "mip_abs_gap": 1e-9,
-        }
-        results = solver.solve(mip)
-        condition = results.termination_condition
-        if condition == TerminationCondition.optimal:
-            results.solution_loader.load_vars()
-            return tuple(j for j in range(model.sites) if pyo.value(mip.x[j]) > 0.5)
-        if condition in (
-            TerminationCondition.infeasible,
-            TerminationCondition.infeasibleOrUnbounded,
-        ):
+        if run_model(mip, seconds, presolve=presolve) is None:
             return None
-        if condition == TerminationCondition.maxTimeLimit:
-            raise TimeoutError("HiGHS ran out of time")
-        raise SolverError(f"HiGHS ended with {condition}")
+        return tuple(j for j in range(model.sites) if mip.x[j].value > 0.5)
+
+
+def run_model(mip: Any, seconds: float, *, presolve: bool) -> float | None:
+    """Solve a Pyomo model with HiGHS and load the solution into its variables.
+
+    Returns
+    -------
+    float or None
+        The proven lower bound on the objective; None: infeasible, by the word of this one run.
+
+    Raises
+    ------
+    TimeoutError
+        When `seconds` pass without an answer.
+    SolverError
+        When HiGHS fails.
+    """
+    if seconds <= 0:
+        raise TimeoutError("no time left for HiGHS")
+    program = compile_program(mip)
+    result = run_highs(program, Guard(time.perf_counter() + seconds), presolve=presolve)
+    if result.stop is StopReason.INTERRUPTED:
+        raise KeyboardInterrupt
+    if result.verdict is Verdict.INFEASIBLE:
+        return None
+    if result.verdict is Verdict.STOPPED or result.values is None:
+        raise TimeoutError("HiGHS ran out of time")
+    for variable, value in zip(program.columns, result.values.tolist(), strict=True):
+        variable.set_value(value, skip_validation=True)
+    return result.bound

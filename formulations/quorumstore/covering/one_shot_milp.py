@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from formulations.quorumstore.covering.milp import run_model
 from formulations.quorumstore.covering.model import covering_model, scenario_rtt
 from formulations.quorumstore.covering.threshold_bisection import threshold_values
 from placement.errors import LimitError, SolverError, UnsupportedError
@@ -223,34 +224,20 @@ def _add_caps(mip: Any, problem: QuorumProblem, pair: tuple[int, int, int] | Non
 
 
 def _optimise(mip: Any, seconds: float) -> tuple[float, tuple[int, ...] | None]:
-    """Solve with HiGHS: (lower bound, sites); (∞, None) when infeasible."""
-    import pyomo.environ as pyo
-    from pyomo.contrib.appsi.base import TerminationCondition
-    from pyomo.contrib.appsi.solvers import Highs
+    """Solve with HiGHS: (lower bound, sites); (∞, None) when infeasible, with presolve and without.
 
-    infeasible = (
-        TerminationCondition.infeasible,
-        TerminationCondition.infeasibleOrUnbounded,
-    )
-    for presolve in ("on", "off"):
-        solver = Highs()
-        solver.config.load_solution = False
-        solver.config.time_limit = None if math.isinf(seconds) else seconds
-        solver.highs_options = {
-            "presolve": presolve,
-            "threads": 1,
-            "output_flag": False,
-            "mip_rel_gap": 0.0,
-            "mip_abs_gap": 1e-9,
-        }
-        results = solver.solve(mip)
-        condition = results.termination_condition
-        if condition == TerminationCondition.optimal:
-            results.solution_loader.load_vars()
-            sites = tuple(j for j in mip.x if pyo.value(mip.x[j]) > 0.5)
-            return float(results.best_objective_bound), sites
-        if condition not in infeasible:
-            raise SolverError(f"HiGHS ended with {condition}")
+    Raises
+    ------
+    SolverError
+        When HiGHS proves nothing in time.
+    """
+    try:
+        for presolve in (True, False):
+            bound = run_model(mip, seconds, presolve=presolve)
+            if bound is not None:
+                return bound, tuple(j for j in mip.x if mip.x[j].value > 0.5)
+    except TimeoutError as late:
+        raise SolverError(str(late)) from None
     return math.inf, None
 
 
@@ -271,9 +258,7 @@ def solve_assignment(problem: QuorumProblem, *, time_limit: float = math.inf) ->
     bound, sites = _optimise(mip, time_limit)
     found = None
     if sites is not None:
-        import pyomo.environ as pyo
-
-        pair = problem.pairs[max(mip.rho, key=lambda k: float(pyo.value(mip.rho[k])))]
+        pair = problem.pairs[max(mip.rho, key=lambda k: float(mip.rho[k].value))]
         found = QuorumConfiguration(sites, pair[1], pair[2])
     return _plan(problem, found, bound, method, time.perf_counter() - start)
 

@@ -11,7 +11,8 @@ from formulations.online.dynamic.capacity_prices import lagrangean_bound, solve_
 from formulations.online.dynamic.lagrangean_method import solve_lagrangean
 from formulations.online.dynamic.solve_program import check_objective, relax, solve_milp
 from formulations.online.dynamic.telescoped_program import build_telescoped
-from formulations.solvers.highs import HighsResult, Verdict
+from formulations.solvers.highs import HighsResult
+from formulations.solvers.statuses import Verdict
 from heuristics.online.dynamic.greedy_copies import greedy
 from heuristics.online.dynamic.local_topk import local_topk
 from placement.errors import LimitError, SolverError
