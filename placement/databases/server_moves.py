@@ -94,17 +94,21 @@ def path_between(before: Deployment, after: Deployment) -> MovePath:
     """Return the steps from one deployment to another.
 
     At a site the first numbers are the voters of `before`, then its other replicas, then new
-    ones. Votes stay where they are where `after` allows it.
+    ones. Votes stay where they are where `after` allows it. Two stores without leaders have no
+    steps of votes and leaders: the path is empty then.
 
     Raises
     ------
     UnsupportedError
-        When one of the two has no leader (stores without leaders have no such steps), or leaves
-        the place of a replica open.
+        When only one of the two has a leader, or one leaves the place of a replica open.
     """
+    if before.read is not None and after.read is not None:
+        return MovePath(before, ())
     for one in (before, after):
         if one.read is not None:
-            raise UnsupportedError("a store without a leader has no steps of votes and leaders")
+            raise UnsupportedError(
+                "one of the two is a store without a leader: there are no steps between them"
+            )
         if one.free_voters or one.free_non_voters:
             raise UnsupportedError(
                 f"the deployment of {one.system} leaves the place of replicas open: no steps"

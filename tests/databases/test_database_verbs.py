@@ -1,11 +1,12 @@
 """``placement deployment`` and ``placement export`` on the command line."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 import placement as package
-from placement.databases import available
+from placement.databases import available, load_system
 from placement.io import save_instance
 from placement.testing import random_instance
 from tests.cli.command import runner
@@ -105,6 +106,15 @@ def test_every_system_is_listed(run):
     assert shown.code == 0
     assert [one["name"] for one in run("export", "--list", "--json").document] == [*available()]
     assert all(name in shown.out for name in available())
+
+
+def test_every_system_has_its_part_of_the_page():
+    page = (Path(__file__).parents[2] / "docs" / "databases.md").read_text(encoding="utf-8")
+    headings = [line for line in page.splitlines() if line.startswith("### ")]
+    for name in available():
+        title = load_system(name).title
+        assert any(title in heading for heading in headings), title
+        assert f"| {title}" in page or f", {title} |" in page or name == "pd", title
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,34 @@
+"""A line of comment that holds what the statements of a system have no place for.
+
+Consistency levels belong to requests, and the primary of PostgreSQL is in no setting. The writer
+puts them into one comment, as JSON, and the reader takes them from there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from placement.errors import InputError
+from placement.io.formats.document import Document, parse_json
+
+__all__ = ["remark", "remarked"]
+
+_LINE = re.compile(r"^\s*(?:--|#)\s*placement:\s*(\{.*\})\s*$", re.MULTILINE)
+
+
+def remark(values: Mapping[str, object], mark: str = "--") -> str:
+    """Return the comment; JSON in ASCII, so that no name leaves the line."""
+    return f"{mark} placement: {json.dumps(dict(values))}"
+
+
+def remarked(text: str, source: str) -> Document:
+    """Return the values of the last such comment of a text; empty where there is none."""
+    found = _LINE.findall(text)
+    if not found:
+        return Document(source, "", {})
+    value = parse_json(found[-1], f"{source}, comment 'placement:'")
+    if not isinstance(value, dict):
+        raise InputError("not a table of keys", source=source, field="placement")
+    return Document(source, "placement", value)
