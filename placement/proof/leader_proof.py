@@ -48,7 +48,7 @@ from placement.proof.claim import Claim
 from placement.proof.exact_costs import ExactCosts
 from placement.proof.multipliers import Betas
 from placement.proof.rounded_costs import RoundedCosts
-from placement.proof.site_choice import SiteChoice
+from placement.proof.site_choice import SiteChoice, SortedSites
 
 __all__ = ["CertificateError", "LeaderProof", "Work"]
 
@@ -136,9 +136,8 @@ class LeaderProof:
         self.bounds += 1
         free = self._free(inside, outside)
         fixed, rho = costs.evaluation(inside, free, u, beta, less)
-        order = sorted(free, key=rho.__getitem__)
-        wanted = costs.needed - fixed
-        return self.choice.reaches(wanted, order, rho, inside, costs.radius_costs)
+        sites = SortedSites(inside, free, rho)
+        return not self.choice.open_radii(costs.needed - fixed, sites, costs.radius_costs)
 
     def _free(self, inside: set[int], outside: set[int]) -> list[int]:
         return [s for s in range(self.sites) if s not in inside and s not in outside]
@@ -234,17 +233,21 @@ class LeaderProof:
         self.bounds += 1
         free = self._free(inside, outside)
         fixed, rho = costs.evaluation(inside, free, u, beta)
-        order = sorted(free, key=rho.__getitem__)
-        wanted, radii = costs.needed - fixed, costs.radius_costs
+        ordered, radius_costs = SortedSites(inside, free, rho), costs.radius_costs
+        wanted = costs.needed - fixed
+        # With one case of a site ruled out no value falls: other radii reach the claim already.
+        radii = self.choice.open_radii(wanted, ordered, radius_costs)
         left = []
         for s in sites:
             self.work.take(self.choice.steps)
-            others = [j for j in order if j != s]
             if s in outs:
-                proved = self.choice.reaches(wanted - rho[s], others, rho, inside | {s}, radii)
+                least = wanted - rho[s]
+                below = self.choice.open_radii(least, ordered, radius_costs, put_in=s, radii=radii)
             else:
-                proved = self.choice.reaches(wanted, others, rho, inside, radii)
-            if not proved:
+                below = self.choice.open_radii(
+                    wanted, ordered, radius_costs, left_out=s, radii=radii
+                )
+            if below:
                 left.append(s)
         return left
 

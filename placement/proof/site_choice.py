@@ -7,15 +7,16 @@ they exact or rounded down, so that one form serves both.
 from __future__ import annotations
 
 import itertools
-from bisect import insort
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from placement.checks import FloatArray
 from placement.model.constraints import GroupRule, Rules
 
-__all__ = ["CapUsage", "SiteChoice"]
+__all__ = ["CapUsage", "SiteChoice", "SortedSites"]
 
 
 class CapUsage:
@@ -34,6 +35,81 @@ class CapUsage:
         for labels, _, held in self.caps:
             held[labels[site]] += 1
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """Sites of a state within a radius.
+
+    Attributes
+    ----------
+    pinned, others
+        Number of those in I that must vote, and of the others that may.
+    places
+        First places in the order of ρ of free sites that may vote, one more than a quorum.
+    """
+
+    pinned: int
+    others: int
+    places: tuple[int, ...]
+
+
+class SortedSites:
+    """The free sites of a state in ascending order of ρ.
+
+    Parameters
+    ----------
+    inside
+        I, the sites that hold a replica.
+    free
+        Sites that are neither in I nor in O.
+    rho
+        ρ of every site; only those of free sites are read.
+
+    Attributes
+    ----------
+    order
+        Free sites by ascending ρ, ties by site.
+    place
+        Place of each free site in the order.
+    sums
+        Sums of ρ over the first 0, 1, … sites of the order.
+    negative
+        Number of free sites with ρ < 0.
+    """
+
+    def __init__(self, inside: Iterable[int], free: Iterable[int], rho: Sequence[int]) -> None:
+        self.inside, self.rho = frozenset(inside), rho
+        self.order = sorted(free, key=rho.__getitem__)
+        self.place = {site: at for at, site in enumerate(self.order)}
+        values = [rho[s] for s in self.order]
+        self.sums = [0, *itertools.accumulate(values)]
+        self.negative = bisect_left(values, 0)
+        self._near: list[_Near] = []
+
+    def near(
+        self,
+        radius: int,
+        rings: Sequence[Sequence[int]],
+        may_vote: Sequence[bool],
+        pinned: Collection[int],
+        quorum: int,
+    ) -> _Near:
+        """Sites within a radius, of the rings of sites at the radii; kept for later calls."""
+        while len(self._near) <= radius:
+            last = self._near[-1] if self._near else _Near(0, 0, ())
+            members = rings[len(self._near)]
+            held = [s for s in members if s in self.inside]
+            voting = [s for s in members if may_vote[s]]
+            places = [*last.places, *(self.place[s] for s in voting if s in self.place)]
+            self._near.append(
+                _Near(
+                    pinned=last.pinned + sum(s in pinned for s in held),
+                    others=last.others + sum(may_vote[s] and s not in pinned for s in held),
+                    places=tuple(sorted(places)[: quorum + 1]),
+                )
+            )
+        return self._near[radius]
 
 
 class SiteChoice:
@@ -70,116 +146,103 @@ class SiteChoice:
             self._pinned.add(leader)
         self._may_vote: list[bool] = rules.may_vote.tolist()
         self._caps_votes = any(group.cap is not None for group in rules.of("voters"))
-        greedies = len(self.radii) if self._caps_votes else 1
-        self.steps = sites * (3 + greedies) + len(self.radii)
+        self.steps = sites * (2 + len(self.radii) * self._caps_votes) + len(self.radii)
         """Steps of one inner problem, at most."""
 
     # --- the inner problem ------------------------------------------------------------------
 
-    def reaches(
+    def open_radii(
         self,
         wanted: int,
-        order: Sequence[int],
-        rho: Sequence[int],
-        inside: Collection[int],
+        sites: SortedSites,
         costs: Sequence[int],
-    ) -> bool:
-        """Whether Z(ρ) >= `wanted`; true when no set is allowed.
+        *,
+        put_in: int | None = None,
+        left_out: int | None = None,
+        radii: Iterable[int] | None = None,
+    ) -> list[int]:
+        """Numbers of the radii whose value is below `wanted`; none: Z(ρ) >= `wanted`.
 
         Parameters
         ----------
         wanted
             The value to reach.
-        order
-            Free sites by ascending ρ.
-        rho
-            ρ of every site; only those of free sites are read.
-        inside
-            I, the sites that hold a replica.
+        sites
+            I and the free sites with their ρ.
         costs
             D·r of each radius, in ascending order.
+        put_in, left_out
+            A free site that is added to I, or is not free; its ρ does not count.
+        radii
+            Radii to look at; None: all.
         """
-        held = set(inside)
-        low, high = self._sizes(len(held))
+        inside, skip = sites.inside, left_out
+        if put_in is not None:
+            inside, skip = inside | {put_in}, put_in
+        low, high = self._sizes(len(inside))
         if low > high:
-            return True
-        caps = self._cheapest_under_caps(rho, order, held)
-        voters = self._cheapest_with_voters(
-            rho, order, held, len(self.radii) - 1, self.rules.voters
-        )
+            return []
+        caps = self._cheapest_under_caps(sites, inside, skip)
+        last = len(self.radii) - 1
+        voters = self._cheapest_with_voters(sites, inside, skip, last, self.rules.voters)
         if caps is None or voters is None:
-            return True
+            return []
         floor = max(caps, voters)
         if not self.asks_quorum:
-            return floor >= wanted
-        # No term of a radius is below its cost plus `floor`, and the costs ascend.
-        count = next((k for k, cost in enumerate(costs) if cost + floor >= wanted), len(costs))
-        return all(
-            near is None or cost + near >= wanted
-            for cost, near in zip(costs, self._by_radius(rho, order, held, count), strict=False)
-        )
-
-    def _by_radius(
-        self, rho: Sequence[int], order: Sequence[int], inside: set[int], count: int
-    ) -> Iterator[int | None]:
-        """Least Σ ρ with a quorum within each of the first `count` radii; None: impossible."""
-        quorum = self.rules.quorum
-        if self._caps_votes:
-            for radius in range(count):
-                yield self._cheapest_with_voters(rho, order, inside, radius, quorum)
-            return
-        # Without caps on voters the greedy takes the first sites of the order within the radius,
-        # and fillers from what remains: positions and sums of prefixes say all.
-        place = {site: at for at, site in enumerate(order)}
-        sums = [0, *itertools.accumulate(rho[s] for s in order)]
-        negative = sum(rho[s] < 0 for s in order)
-        low, high = self._sizes(len(inside))
-        spare = self.rules.voters - len(self._pinned)
-        forbidden = spare < 0 or not all(self._may_vote[s] for s in self._pinned)
-        pinned = others = 0
-        near: list[int] = []  # places of the free sites within the radius that may vote
-        for radius in range(count):
-            for site in self._rings[radius]:
-                if site in inside:
-                    pinned += site in self._pinned
-                    others += site not in self._pinned and self._may_vote[site]
-                elif self._may_vote[site] and site in place:
-                    insort(near, place[site])
-                    del near[quorum:]
-            if forbidden or quorum - pinned > spare:
-                yield None
-                continue
-            need = max(0, quorum - pinned - others)
-            chosen = near[:need]
-            if len(chosen) < need or need > high:
-                yield None
-                continue
-            yield self._with_fillers(rho, order, sums, chosen, negative, low, high)
-
-    @staticmethod
-    def _with_fillers(
-        rho: Sequence[int],
-        order: Sequence[int],
-        sums: Sequence[int],
-        chosen: Sequence[int],
-        negative: int,
-        low: int,
-        high: int,
-    ) -> int | None:
-        """Σ ρ of the chosen places and of the fillers that sizes and signs ask for, or None."""
-        need = len(chosen)
-        saving = negative - sum(at < negative for at in chosen)
-        fillers = min(high - need, max(low - need, saving))
-        if fillers > len(order) - need:
-            return None
-        end = fillers
-        total = 0
-        for at in chosen:
-            if at < end:
-                end += 1
+            return [0] if floor < wanted else []
+        below = []
+        for radius in range(len(costs)) if radii is None else radii:
+            if costs[radius] + floor >= wanted:
+                break  # the costs ascend, and no value is below the cost plus `floor`
+            if self._caps_votes:
+                near = self._cheapest_with_voters(sites, inside, skip, radius, self.rules.quorum)
             else:
-                total += rho[order[at]]
-        return total + sums[end]
+                near = self._cheapest_by_places(sites, inside, put_in, skip, radius)
+            if near is not None and costs[radius] + near < wanted:
+                below.append(radius)
+        return below
+
+    def _cheapest_by_places(
+        self,
+        sites: SortedSites,
+        inside: Collection[int],
+        put_in: int | None,
+        skip: int | None,
+        radius: int,
+    ) -> int | None:
+        """Least Σ ρ with a quorum within a radius where nothing caps voters; None: impossible.
+
+        The greedy then takes the first sites of the order that are within the radius, and fillers
+        from what remains: places in the order and sums of its prefixes say all.
+        """
+        ring = sites.near(radius, self._rings, self._may_vote, self._pinned, self.rules.quorum)
+        others = ring.others
+        if put_in is not None and self._radius[put_in] <= radius:
+            others += self._may_vote[put_in]
+        spare = self.rules.voters - len(self._pinned)
+        missing = self.rules.quorum - ring.pinned
+        if spare < 0 or missing > spare or not all(self._may_vote[s] for s in self._pinned):
+            return None
+        need = max(0, missing - others)
+        gone = None if skip is None else sites.place[skip]
+        chosen = [at for at in ring.places if at != gone][:need]
+        low, high = self._sizes(len(inside))
+        if len(chosen) < need or need > high:
+            return None
+        taken = chosen if gone is None else sorted([*chosen, gone])
+        saving = sites.negative - sum(at < sites.negative for at in taken)
+        fillers = min(high - need, max(low - need, saving))
+        if fillers > len(sites.order) - len(taken):
+            return None
+        end, total = fillers, 0
+        for at in taken:
+            rho = sites.rho[sites.order[at]]
+            if at < end:  # within the prefix that holds the fillers
+                end += 1
+                total -= rho if at == gone else 0
+            elif at != gone:
+                total += rho
+        return total + sites.sums[end]
 
     def _voters(self, members: Collection[int], wanted: int) -> tuple[int, CapUsage] | None:
         """How many of `wanted` voters `members` give, pins among them first; None: forbidden."""
@@ -202,14 +265,15 @@ class SiteChoice:
         return max(least, 0), self.rules.replicas_max - held
 
     def _cheapest_with_voters(
-        self, rho: Sequence[int], order: Sequence[int], inside: set[int], radius: int, wanted: int
-    ) -> int | None:
+        self, sites: SortedSites, inside: Collection[int], skip: int | None, radius: int,
+        wanted: int,
+    ) -> int | None:  # fmt: skip
         """Least Σ ρ over Y such that I ∪ Y has `wanted` voters within a radius; None: impossible.
 
         The greedy of an elongated laminar matroid: in order of ρ, take what adds a voter while
         voters are needed, and of the rest as many as sizes and signs ask for.
         """
-        number = self._radius
+        number, rho = self._radius, sites.rho
         voters = self._voters([s for s in inside if number[s] <= radius], wanted)
         if voters is None:
             return None
@@ -219,7 +283,9 @@ class SiteChoice:
         if need > most or least > most:
             return None
         total = raising = others = 0
-        for s in order:
+        for s in sites.order:
+            if s == skip:
+                continue
             missing = raising < need
             if missing and number[s] <= radius and self._may_vote[s] and load.take(s):
                 raising += 1
@@ -233,13 +299,16 @@ class SiteChoice:
         return total if raising == need and raising + others >= least else None
 
     def _cheapest_under_caps(
-        self, rho: Sequence[int], order: Sequence[int], inside: set[int]
+        self, sites: SortedSites, inside: Collection[int], skip: int | None
     ) -> int | None:
         """Least Σ ρ over Y such that I ∪ Y obeys the caps on replicas; None: impossible."""
         load = CapUsage(self.rules.of("replicas"), inside)
         least, most = self._sizes(len(inside))
+        rho = sites.rho
         total = taken = 0
-        for s in order:
+        for s in sites.order:
+            if s == skip:
+                continue
             if taken >= most or (rho[s] >= 0 and taken >= least):
                 break
             if load.take(s):

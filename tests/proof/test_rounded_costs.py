@@ -15,7 +15,7 @@ from placement.proof.claim import Claim, finest_bit
 from placement.proof.exact_costs import ExactCosts
 from placement.proof.multipliers import Betas
 from placement.proof.rounded_costs import RoundedCosts
-from placement.proof.site_choice import SiteChoice
+from placement.proof.site_choice import SiteChoice, SortedSites
 from placement.status import Status
 from placement.testing import optimum
 from tests.proof.test_checker import (
@@ -147,16 +147,43 @@ def test_the_least_sum_by_places_is_that_of_the_greedy(problem, seed):
     choice = SiteChoice(problem.rules, leader, rng.integers(0, 4, sites).astype(float))
     inside = {leader, *np.nonzero(problem.rules.must_hold)[0].tolist()}
     free = [s for s in range(sites) if s not in inside and rng.random() < 0.8]
-    rho = rng.integers(-5, 4, sites).tolist()
-    order = sorted(free, key=rho.__getitem__)
     if choice._caps_votes or choice._sizes(len(inside))[1] < 0:
         return
-    radii = range(len(choice.radii))
-    greedy = [
-        choice._cheapest_with_voters(rho, order, inside, radius, problem.rules.quorum)
-        for radius in radii
-    ]
-    assert list(choice._by_radius(rho, order, inside, len(radii))) == greedy
+    rho = rng.integers(-5, 4, sites).tolist()
+    ordered = SortedSites(inside, free, rho)
+    for site in (None, *free):
+        for put_in in (None,) if site is None else (None, site):
+            held = inside if put_in is None else inside | {put_in}
+            for radius in range(len(choice.radii)):
+                greedy = choice._cheapest_with_voters(
+                    ordered, held, site, radius, problem.rules.quorum
+                )
+                quick = choice._cheapest_by_places(ordered, held, put_in, site, radius)
+                assert quick == greedy
+
+
+@given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
+def test_what_a_fixed_site_must_reach_is_the_least_over_the_sets_with_or_without_it(problem, seed):
+    """Radii that reach the claim before a site is fixed reach it after."""
+    rng = np.random.default_rng(seed)
+    sites = len(problem.instance.sites)
+    leader = int(rng.integers(sites))
+    choice = SiteChoice(problem.rules, leader, rng.integers(0, 4, sites).astype(float))
+    inside = {leader, *np.nonzero(problem.rules.must_hold)[0].tolist()}
+    free = [s for s in range(sites) if s not in inside and rng.random() < 0.8]
+    rho = rng.integers(-9, 9, sites).tolist()
+    costs = np.sort(rng.integers(0, 9, len(choice.radii))).tolist()
+    ordered = SortedSites(inside, free, rho)
+    wanted = int(rng.integers(-20, 20))
+    radii = choice.open_radii(wanted, ordered, costs)
+    for site in free:
+        others = [s for s in free if s != site]
+        without = choice.open_radii(wanted, ordered, costs, left_out=site, radii=radii)
+        assert without == choice.open_radii(wanted, SortedSites(inside, others, rho), costs)
+        least = wanted - rho[site]
+        with_it = choice.open_radii(least, ordered, costs, put_in=site, radii=radii)
+        more = SortedSites(inside | {site}, others, rho)
+        assert with_it == choice.open_radii(least, more, costs)
 
 
 # --- verdicts ------------------------------------------------------------------------------------
