@@ -3,7 +3,6 @@
 import ast
 import importlib
 import re
-import tokenize
 from pathlib import Path
 
 import pytest
@@ -62,10 +61,7 @@ def prose(path):
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         return "\n".join(re.findall(r"/\*.*?\*/|//[^\n]*", text, re.DOTALL))
-    with path.open("rb") as file:
-        comments = [
-            t.string for t in tokenize.tokenize(file.readline) if t.type == tokenize.COMMENT
-        ]
+    comments = re.findall(r"(?:^|\s)#.*$", text, re.MULTILINE)
     strings = [
         node.value.value
         for node in ast.walk(ast.parse(text))

@@ -9,6 +9,7 @@ from formulations.exact.reduced_problem import ReducedProblem
 from placement.analysis.next_best_plans import best_plans, next_best_plans
 from placement.plan import objective_value
 from placement.testing import every_configuration, random_instance, worlds
+from tests.effort import examples, seeds
 
 
 def ranked(problem):
@@ -20,13 +21,15 @@ def ranked(problem):
     return sorted(best.values()), best
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(1, 2))
 def test_equal_enumeration_on_every_kind_of_world(seed):
     for world in worlds(seed):
         values, best = ranked(world.problem)
         # Where 'exact' hands the parts to a solver, a few of them will do.
         values = values[
-            : 40 if ReducedProblem.refuses(world.problem.demand, world.problem.rules) is None else 5
+            : examples(40)
+            if ReducedProblem.refuses(world.problem.demand, world.problem.rules) is None
+            else 5
         ]
         found = list(itertools.islice(best_plans(world.problem), len(values)))
         assert [p.objective for p in found] == pytest.approx(values, rel=1e-9), world.name

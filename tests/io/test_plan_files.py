@@ -34,6 +34,7 @@ from placement.io.recomputed_fields import check_recomputed
 from placement.plan import evaluate, objective_value
 from placement.proof.leader_proof import CertificateError
 from placement.report import write_report
+from tests.effort import examples
 from tests.io.plans import plans
 from tests.io.worlds import same, small
 from tests.strategies import problems
@@ -320,7 +321,9 @@ def test_whatever_can_be_recomputed_is_recomputed(tmp_path: Path, kind: str) -> 
                    "mean_latency_ms", "quorum_wait_ms", "breakdown", "failures", "tail")
     }  # fmt: skip
     leaves = list(_leaves(derived))
-    some = leaves[:: 1 + len(leaves) // 50] + [leaf for leaf in leaves if len(leaf[0]) < 3]
+    some = leaves[:: 1 + len(leaves) // examples(50)] + [
+        leaf for leaf in leaves if len(leaf[0]) < 3
+    ]
     for place, value in some:
         document = json.loads(text)
         inner = document

@@ -170,7 +170,7 @@ def test_gain_grows_with_the_share_of_reads():
     for share in (0.3, 0.7, 0.95):
         workload = ReadWorkload(read_share=share)
         both = [
-            simulate(RaftCluster(), workload, rule, operations=8_000, seed=4).throughput
+            simulate(RaftCluster(), workload, rule, operations=5_000, seed=4).throughput
             for rule in (UniformQuorum(X), LeaseHolder())
         ]
         gains.append(both[0] / both[1])
@@ -299,7 +299,7 @@ def test_long_intents_make_retries():
             workload,
             UniformQuorum(X),
             strong=True,
-            operations=12_000,
+            operations=6_000,
             seed=11,
         ).mean_attempts
         for life in (0.0, 50.0, 500.0)

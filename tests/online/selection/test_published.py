@@ -13,6 +13,7 @@ from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from heuristics.online.selection.run_policy import compiled_available, run
 from placement.online.selection import LimiterRules, ServerCluster, draw
+from tests.effort import seeds
 
 pytestmark = pytest.mark.skipif(not compiled_available(), reason="minutes without the kernel")
 C3_RING, LOR, ORA = C3(tie="ring"), LeastOutstanding(tie="ring"), Oracle(tie="ring")
@@ -34,7 +35,7 @@ def within(value, error, low, high):
 
 
 def test_ratios_at_100_ms():
-    mean, error = ratios(ServerCluster(epoch_ms=100.0, requests=300_000), range(1, 6))
+    mean, error = ratios(ServerCluster(epoch_ms=100.0, requests=200_000), range(1, 5))
     assert within(mean[0], error[0], 2.0, 3.0)
     assert within(mean[1], error[1], 1.2, 1.4)
 
@@ -74,7 +75,7 @@ def test_rate_control_does_nothing_in_the_published_setting():
     )
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", seeds(1, 3))
 def test_rate_control_with_ten_clients(seed):
     """The original at this length: mean 35.3, p99 179 ms, 67.7 % refused; strict 71 to 96 ms."""
     sample = draw(ServerCluster(clients=10, requests=150_000, arrivals="grid"), seed)
@@ -91,7 +92,7 @@ def test_rate_control_with_ten_clients(seed):
 def test_rate_control_of_few_clients_at_300_000_reads(clients, mean):
     """Means of another implementation of the original's bucket, on other seeds."""
     cluster = ServerCluster(clients=clients, requests=300_000, arrivals="grid")
-    means = [run(draw(cluster, seed), C3_RING).latencies().mean for seed in (1, 2, 3)]
+    means = [run(draw(cluster, seed), C3_RING).latencies().mean for seed in (1, 2)]
     assert np.mean(means) == pytest.approx(mean, rel=0.1)
 
 

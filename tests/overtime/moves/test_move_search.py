@@ -15,6 +15,7 @@ from placement.overtime.moves import MovePrices, changes
 from placement.overtime.moves.move_search import best_move
 from placement.plan import objective_value
 from placement.status import Status
+from tests.effort import examples
 
 PRICES = (0.0, 0.5, 3.0, 20.0, math.inf)
 HORIZONS = (0.5, 4.0, 8.0, 64.0, math.inf)
@@ -78,7 +79,10 @@ def cases(
         yield problem, every, current, prices, float(rng.choice(HORIZONS))
 
 
-@pytest.mark.parametrize(("method", "count"), [("exact", 50), ("local-search", 12), ("kq", 20)])
+@pytest.mark.parametrize(
+    ("method", "count"),
+    [("exact", examples(50)), ("local-search", examples(16)), ("kq", examples(20))],
+)
 def test_no_configuration_is_cheaper(method: str, count: int) -> None:
     """The exact method proves it for every case; a bound never lies above the true least."""
     proven = compared = 0
