@@ -1,4 +1,4 @@
-"""Why there is no plan: a smallest set of constraints that contradict each other, in words.
+"""Explanation of infeasible problems: a smallest set of constraints without a plan, in words.
 
 Every constraint that a user wrote (each pinned or forbidden site, each diversity rule, the survival
 goal, the least and the most replicas, the budget, …) is guarded by a literal of its own in a CP-SAT
@@ -235,7 +235,7 @@ def keeping(problem: Problem, kept: Iterable[Constraint]) -> Problem:
 
 
 def _named(value: object) -> bool:
-    """Whether replicas or voters are given by name."""
+    """Return whether replicas or voters are given by name."""
     return isinstance(value, tuple) and any(isinstance(item, str) for item in value)
 
 

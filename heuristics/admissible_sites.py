@@ -48,7 +48,7 @@ class AdmissibleSites:
 
     @cached_property
     def free_of_rules(self) -> bool:
-        """Whether any set of the right size inside `may_hold` is as good as any other."""
+        """Return whether any set of the right size inside `may_hold` is as good as any other."""
         rules = self.rules
         return bool(
             not rules.groups

@@ -92,7 +92,7 @@ def quorums_of(problem: Problem, leaders: Sequence[int], size: int) -> list[tupl
 
 
 def _closest_may_vote(problem: Problem) -> bool:
-    """Whether the best voters of a leader are simply those closest to it."""
+    """Return whether the best voters of a leader are simply those closest to it."""
     rules = problem.rules
     return not rules.groups and problem.demand.scenarios == 1 and not rules.must_hold.any()
 

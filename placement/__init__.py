@@ -1,4 +1,4 @@
-"""Where the replicas of a geo-replicated database go, which of them vote, and which one leads.
+"""Placement of the replicas of a geo-replicated database, its voters and its leader.
 
     import placement
 

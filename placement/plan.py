@@ -236,7 +236,7 @@ class Plan:
 
     @property
     def found(self) -> bool:
-        """Whether there is a configuration."""
+        """Return whether there is a configuration."""
         return self.configuration is not None
 
     @property

@@ -34,7 +34,7 @@ class Status(StrEnum):
 
 
 class Termination(StrEnum):
-    """Why a method stopped."""
+    """Reason why a method stopped."""
 
     FINISHED = "finished"
     TIME_LIMIT = "time limit"

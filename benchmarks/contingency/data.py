@@ -37,7 +37,7 @@ APPLICATIONS = ("timeline", "article", "check-in")
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much of everything: keys per application, snapshots, seed."""
+    """Size of a study: keys per application, snapshots, seed."""
 
     keys: int
     snapshots: int
@@ -124,7 +124,7 @@ def solve_all(
 
 
 def spreads() -> list[tuple[FloatArray, FloatArray]]:
-    """How single delays scatter around their median: (probabilities, factors) of each pair.
+    """Scatter of single delays around their median: (probabilities, factors) of each pair.
 
     From the percentiles 10, 25, 50, 75, 90, 99 of a year's probes between 21 AWS regions.
     """

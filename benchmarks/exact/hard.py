@@ -1,4 +1,4 @@
-"""How the method ``exact`` does on demand and networks that are hard for it.
+"""Times of the method ``exact`` on demand and networks that are hard for it.
 
     python -m benchmarks run exact.hard                        modelled networks only
     python -m benchmarks run exact.hard --latency DIR          measured networks too

@@ -1,4 +1,4 @@
-"""What a C compiler at installation is worth: the two kernels of method ``exact``.
+"""Comparison of the two kernels of method ``exact``: the worth of a C compiler at installation.
 
     python -m benchmarks run exact.kernels                      a minute of CPU time
     python -m benchmarks run exact.kernels --sets world27 aws gcp --repeat 3

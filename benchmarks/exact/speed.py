@@ -1,4 +1,4 @@
-"""How long the method ``exact`` takes to a proven optimum, on every kind of world it is made for.
+"""Times of the method ``exact`` to a proven optimum, on every kind of world it is made for.
 
     python -m benchmarks run exact.speed                  all groups, three quarters of an hour
     python -m benchmarks run exact.speed --groups small   27 to 32 sites only

@@ -1,4 +1,4 @@
-"""What a sweep over |R| costs, in units of its slowest cell solved alone.
+"""Time of a sweep over |R|, in units of its slowest cell solved alone.
 
     python -m benchmarks run exact.sweep                   all sets, some minutes of CPU time
     python -m benchmarks run exact.sweep --sets world27 --voters 3 --repeat 9

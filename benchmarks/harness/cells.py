@@ -19,7 +19,7 @@ __all__ = ["Cell", "Failures", "Limits", "ScriptCell", "SolveCell", "cell_from_j
 
 
 class Failures(StrEnum):
-    """What a plan must withstand."""
+    """Losses that a plan must withstand."""
 
     NONE = "none"
     """Nothing beside the quorum itself."""
@@ -33,7 +33,7 @@ class Failures(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a cell may use.
+    """Resources that a cell may use.
 
     Attributes
     ----------

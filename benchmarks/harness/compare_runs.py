@@ -1,4 +1,4 @@
-"""What got slower or worse between two files of results, beyond noise.
+"""Comparison of two files of results: cells that got slower or worse, beyond noise.
 
 Seconds of two runs are never compared: machines differ, and so does one machine from hour to hour.
 The time of a method on a question is taken as a multiple of the reference method's time on the same
@@ -42,7 +42,7 @@ _PROVEN = ("optimal", "infeasible")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that differs.
+    """Difference of a value between two files of results.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Everything that differs.
+    """All differences between two files of results.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Difference:
 
     @property
     def worse(self) -> tuple[Change, ...]:
-        """What got worse."""
+        """Return the changes for the worse."""
         return tuple(change for change in self.changes if change.worse)
 
 

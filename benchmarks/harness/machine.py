@@ -1,4 +1,4 @@
-"""What a benchmark ran on: hardware, versions, commit. Figures without these mean nothing."""
+"""Description of a benchmark's machine: hardware, versions, commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run stands, on standard error: done, under way, and when it will be over."""
+"""Progress of a run on standard error: cells done and under way, and the expected end."""
 
 from __future__ import annotations
 

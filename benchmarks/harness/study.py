@@ -51,7 +51,7 @@ MODULES = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What ``python -m benchmarks run NAME`` runs.
+    """Study that ``python -m benchmarks run NAME`` runs.
 
     Attributes
     ----------

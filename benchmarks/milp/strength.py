@@ -1,4 +1,4 @@
-"""How strong and how large the recipes of the mixed-integer program are, and what that is worth.
+"""Strength and size of the recipes of the mixed-integer program, and the effect on times.
 
     python -m benchmarks run milp.strength                     the bundled worlds, about ten minutes
     python -m benchmarks run milp.strength --sets aws --mixes ledger --replicas 5 --voters 3

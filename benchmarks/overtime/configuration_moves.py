@@ -108,7 +108,7 @@ def online(instance: Instance, problem: Problem, settings: WatchSettings) -> lis
 
 
 def paid(problem: Problem, prices: MovePrices, path: Sequence[Configuration]) -> tuple[float, int]:
-    """What a path over the intervals of a problem costs, and how often it moves."""
+    """Return the cost of a path over the intervals of a problem, and its number of moves."""
     scores = interval_scores(problem, list(dict.fromkeys(path)))
     column = {one: i for i, one in enumerate(dict.fromkeys(path))}
     served = sum(float(scores[t, column[one]]) for t, one in enumerate(path))

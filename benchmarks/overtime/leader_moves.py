@@ -1,4 +1,4 @@
-"""What moves of the leader bring when they have a price: online rules against the optimum.
+"""Gain of leader moves that have a cost: online rules against the optimum.
 
     python -m benchmarks run overtime.leader_moves            # results, and the tables on stdout
 

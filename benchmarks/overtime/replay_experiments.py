@@ -193,7 +193,7 @@ def _rows_of(result: Replay, wanted: np.ndarray) -> Replay:
 
 
 def memory(seed: int, databases: int) -> list[Row]:
-    """How much to remember: the optimized strategy by decay and length of interval."""
+    """Costs of the optimized strategy by decay and length of interval."""
     instance, trace, wishes = drawn_fleet("world27", databases, seed)
     base = Problem(instance, replicas=7, voters=5)
     held = deployments(base.replace(decay=2.0), trace, wishes, "scattered", seed)

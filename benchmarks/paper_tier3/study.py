@@ -89,7 +89,7 @@ class Row:
 
     @property
     def clients(self) -> str:
-        """Which clients the problem has."""
+        """Clients of the problem."""
         return "cities" if self.network in BUNDLED else "sites"
 
 

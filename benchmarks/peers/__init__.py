@@ -1,4 +1,4 @@
-"""What a user would pick instead of this package, wrapped as methods named ``peer/…``.
+"""Other packages that solve parts of the problem, wrapped as methods named ``peer/…``.
 
 A peer gets the problem through its own interface, with the best settings we know of, and its answer
 is priced by our evaluator, like everybody's. Each states in its caption what it solves itself and

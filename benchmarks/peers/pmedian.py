@@ -1,4 +1,4 @@
-"""What the p-median peers share: which problems they can take, and how their answer is read."""
+"""Common parts of the p-median peers: the problems that they support, and their answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well RTTs modelled from distance agree with measured ones.
+"""Agreement of RTTs modelled from distance with measured RTTs.
 
     python -m benchmarks run rtt_model                  prints the table of docs/datasets.md
     python -m benchmarks run rtt_model --draws 100

@@ -201,7 +201,7 @@ def _solve_leader(search: _CpSatLossSearch, costs: LeaderCosts) -> None:
 
 
 def _heirs(search: _CpSatLossSearch, leader: int) -> list[int] | None:
-    """Who may lead once `leader` is lost; None where that depends on the loss, or is not split."""
+    """Return the failover leaders of `leader`; None: they depend on the loss, or are not split."""
     contingency = search.contingency
     losses = [loss for loss in contingency.losses(search.problem) if leader in loss.sites]
     if len(losses) != 1 or contingency.goal == "weighted" or contingency.clients_move:
@@ -468,7 +468,7 @@ def _plan(search: _CpSatLossSearch) -> Plan:
 
 
 def _confirmed(search: _CpSatLossSearch) -> bool:
-    """Whether enumeration, where it can, agrees that nothing is feasible."""
+    """Return whether enumeration, where it can, agrees that nothing is feasible."""
     if "exhaustive" not in available():
         return False
     left = search.seconds_left

@@ -162,7 +162,7 @@ def _goal(
 def _patterns(
     problem: Problem, contingency: Contingency, replicas: IntArray
 ) -> tuple[BoolArray, FloatArray]:
-    """Which positions survive each loss that hits R, and the loss's probability.
+    """Return the positions that survive each loss that hits R, and the loss's probability.
 
     Losses that hit no replica leave the normal score and need no pattern. Rows are hit by different
     numbers of losses; those with fewer are filled with losses of nothing that weigh 0.
@@ -211,7 +211,7 @@ def _kth(values: FloatArray, k: int) -> FloatArray:
 
 
 def _affordable(problem: Problem, replicas: IntArray) -> BoolArray:
-    """Which leaders of which sets are within the budget, shape (sets, |R|)."""
+    """Return whether each leader of each set is within the budget, shape (sets, |R|)."""
     budget = problem.rules.budget
     if budget is None:
         return np.ones(replicas.shape, dtype=bool)
@@ -226,7 +226,7 @@ def _affordable(problem: Problem, replicas: IntArray) -> BoolArray:
 
 
 def _voters_obey(problem: Problem, voters: IntArray) -> BoolArray:
-    """Which rows of voter sets obey the rules for voters."""
+    """Return whether each row of voter sets obeys the rules for voters."""
     rules = problem.rules
     good = np.asarray(rules.may_vote[voters].all(axis=1), dtype=np.bool_)
     good &= rules.must_vote[voters].sum(axis=1) == int(rules.must_vote.sum())

@@ -83,7 +83,7 @@ def survivor_floor(
 
 
 def always_hit(problem: Problem) -> bool:
-    """Whether every plan has a loss that takes a replica but not the leader, who then stays.
+    """Return whether every plan has a loss that takes a replica but not the leader, who then stays.
 
     That is so where any one site may be lost alone and leaders stay: a plan that survives the loss
     of its leader's site has another replica. For the goals "worst" and "bounded".

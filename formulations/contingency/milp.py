@@ -112,7 +112,7 @@ class _MilpLossSearch:
 
     @property
     def proven(self) -> bool:
-        """Whether the bound proves the best configuration optimal."""
+        """Return whether the bound proves the best configuration optimal."""
         return (
             self.best is not None and relative_gap(self.value, self.bound) <= OPTIMALITY_TOLERANCE
         )
@@ -125,7 +125,7 @@ class _MilpLossSearch:
 
     @property
     def step(self) -> Step:
-        """What is called between the parts of the work; raises OutOfTimeError."""
+        """Check the limits between the parts of the work; raises OutOfTimeError."""
         return stepping(self.report, self.deadline)
 
     def use_static_bound(self) -> None:

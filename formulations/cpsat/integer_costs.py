@@ -1,4 +1,4 @@
-"""From milliseconds to integers: what every decision costs under a leader, and what rounding costs.
+"""Integer costs of every decision under a leader, and the loss by rounding milliseconds.
 
 CP-SAT knows integers only. The natural unit is the microsecond·operation (scale 1000 per
 ms·operation): RTTs in whole microseconds and whole counts are exact there. Other data take a finer

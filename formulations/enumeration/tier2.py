@@ -71,7 +71,7 @@ def solve(problem: Problem, options: Options) -> Plan:
 
 
 def _first(problem: Problem, tied: list[Configuration]) -> Configuration:
-    """Of configurations that tie: lowest leader, then shortest wait, then the closest voters.
+    """Return the first of tied configurations: lowest leader, shortest wait, closest voters.
 
     The wait decides although the score ties because no operation may need votes. It is the wait of
     the operations, D-weighted over the scenarios, and the plain sum when nobody votes.

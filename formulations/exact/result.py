@@ -20,7 +20,7 @@ __all__ = ["Result", "SearchLimits", "SearchReport", "round_up"]
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """When to stop early.
+    """Limits at which a search stops early.
 
     Attributes
     ----------

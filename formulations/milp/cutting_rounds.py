@@ -156,7 +156,7 @@ class CuttingRounds:
 
     @property
     def proven(self) -> bool:
-        """Whether the bound proves the best configuration optimal."""
+        """Return whether the bound proves the best configuration optimal."""
         return (
             self.best is not None and relative_gap(self.value, self.bound) <= OPTIMALITY_TOLERANCE
         )
@@ -173,14 +173,14 @@ class CuttingRounds:
 
     @property
     def settled(self) -> bool:
-        """Whether the best configuration is proven, or as near to it as was asked for."""
+        """Return whether the best configuration is proven, or as near to it as was asked for."""
         if self.best is None:
             return False
         return self.proven or relative_gap(self.value, self.bound) <= self.options.gap_limit
 
     @property
     def _holds_best(self) -> bool:
-        """Whether the best configuration is one of those that this search is about."""
+        """Return whether the best configuration is one of those that this search is about."""
         return self.best is not None and self.best.leader in self.terms.leaders
 
     def relax(self) -> None:
@@ -217,7 +217,7 @@ class CuttingRounds:
             self.bound = max(self.bound, bound)
 
     def _enough(self) -> bool:
-        """Whether what is known suffices: a proof, or the gap that was asked for."""
+        """Return whether what is known suffices: a proof, or the gap that was asked for."""
         if self.settled and not self.proven:
             self.termination = Termination.GAP_LIMIT
         return self.settled

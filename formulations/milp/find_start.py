@@ -24,7 +24,7 @@ _SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where the search begins.
+    """Configuration from which the search begins.
 
     Attributes
     ----------

@@ -81,7 +81,7 @@ class FlowClass:
 
 @dataclass(frozen=True, eq=False)
 class ProgramData:
-    """Everything the rows and the objective are made of, on site indices and unscaled.
+    """Data of the rows and the objective, on site indices and unscaled.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class ProgramData:
 
     @property
     def transfer_matters(self) -> bool:
-        """Whether cost counts and depends on who leads."""
+        """Return whether cost counts and depends on who leads."""
         prices, rules = self.problem.instance.prices, self.problem.rules
         return (
             prices is not None

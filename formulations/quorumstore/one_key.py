@@ -24,7 +24,7 @@ _ENUMERABLE = 2_000_000
 
 
 class QuorumMethod(Enum):
-    """How a key is solved; all are exact.
+    """Names of the methods that solve a key; all are exact.
 
     - ``AUTO``: enumeration up to two million replica sets, else CP-SAT.
       Under contingency for more than the loss of one site every set counts once per loss where each

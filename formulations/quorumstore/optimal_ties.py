@@ -78,7 +78,7 @@ class TieEnvelope:
                 yield QuorumConfiguration(tuple(row), group.read, group.write)
 
     def sample(self, rng: np.random.Generator) -> QuorumConfiguration:
-        """One optimal configuration, each with the same probability."""
+        """Sample an optimal configuration, each with the same probability."""
         place = int(rng.integers(self.count))
         for group in self.ties:
             if place < len(group.sets):

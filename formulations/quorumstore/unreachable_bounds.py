@@ -1,4 +1,4 @@
-"""Why bounds on latency or cost cannot be met: by solving for what can be reached."""
+"""Reasons why bounds on latency or cost are too low: the reachable values, by solving for them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Verdict(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why a run was stopped."""
+    """Reason why a run was stopped."""
 
     TIME = "time limit"
     GAP = "gap limit"

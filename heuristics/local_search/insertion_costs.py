@@ -177,5 +177,5 @@ class InsertionTables:
 
     @cached_property
     def _stays(self) -> BoolArray:
-        """Whether a client at place f does not turn to x, shape (rows, f, x)."""
+        """Return whether a client at place f does not turn to x, shape (rows, f, x)."""
         return self.ranks[:, np.newaxis, :] >= np.arange(self.terms.sites + 1)[:, np.newaxis]

@@ -143,7 +143,7 @@ class SwapNeighbourhood:
         return self.tables.of(leaders)
 
     def tabled(self, summands: FloatArray) -> InsertionCosts:
-        """Do the same for summands of another kind, shape (B, sites + 1, rows)."""
+        """Return the costs of summands of another kind, shape (B, sites + 1, rows)."""
         return DirectInsertionCosts(
             self.tables.ranks, self.tables.order, summands.transpose(0, 2, 1)
         )
@@ -270,7 +270,7 @@ class SwapNeighbourhood:
 
     @cached_property
     def _silent(self) -> bool:
-        """Whether some replicas may not vote."""
+        """Return whether some replicas may not vote."""
         return bool((self.rules.may_hold & ~self.rules.may_vote).any())
 
     def allowed(self, pairs: Pairs) -> BoolArray:

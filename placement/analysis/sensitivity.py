@@ -175,7 +175,7 @@ def demand_range(
 def _row(
     instance: Instance, source: str, site: str, waiting: Waiting | None
 ) -> tuple[str, int, int, FloatArray]:
-    """Which matrix a pair is in, where, and the row it moves in."""
+    """Return the matrix of a pair, its position there, and the row it moves in."""
     text(source, "source")
     if waiting is not None:
         text(waiting, "waiting", choices=("client", "site"))

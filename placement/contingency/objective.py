@@ -156,7 +156,7 @@ class Contingency:
         return losses(problem, self.level, together=self.together)
 
     def moves_clients(self, problem: Problem, loss: Loss) -> bool:
-        """Whether a loss moves clients, and so is noticed even where it hits no replica."""
+        """Return whether a loss moves clients, and so is noticed even where it hits no replica."""
         return self.clients_move and bool(moving_clients(problem, loss.sites))
 
     def probabilities(self, problem: Problem) -> tuple[float, ...]:

@@ -231,7 +231,7 @@ def unnoticed(
     *,
     clients_move: bool = False,
 ) -> bool:
-    """Whether a loss hits neither a replica nor, where clients move, a client."""
+    """Return whether a loss hits neither a replica nor, where clients move, a client."""
     if not lost.isdisjoint(configuration.replicas):
         return False
     return not (clients_move and moving_clients(problem, lost))

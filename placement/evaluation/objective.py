@@ -101,7 +101,7 @@ class Objective(Protocol):
 
     @property
     def shows_gains(self) -> bool:
-        """Whether a table of numbers of replicas may tell gains in mean latency."""
+        """Return whether a table of numbers of replicas may tell gains in mean latency."""
         ...
 
     def failures(self, problem: Problem, configuration: Configuration) -> Failures:

@@ -239,7 +239,7 @@ def _admitted_at_once(rules: Rules, caps: Sequence[_Cap], site: IntArray) -> Boo
 
 
 def _admitted_one_by_one(rules: Rules, caps: Sequence[_Cap], site: IntArray) -> BoolArray:
-    """Do the same under several caps: whom one cap keeps out takes no room under another."""
+    """Select admitted voters under several caps: one that a cap rejects uses no other cap."""
     count, width = site.shape
     rows = np.arange(count)
     held = [np.zeros((count, domains), dtype=np.intp) for _, _, domains in caps]

@@ -1,4 +1,4 @@
-"""Which configurations are feasible, and why there is none."""
+"""Feasible configurations, and the reasons why there is none."""
 
 from placement.lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""From imported tables to an instance: who the clients are, where the diagonal goes, demand."""
+"""Instance from imported tables: clients, diagonal, demand."""
 
 from __future__ import annotations
 

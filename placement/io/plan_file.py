@@ -60,7 +60,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Where an instance can be loaded again from, instead of standing in the plan file.
+    """Source from which an instance is loaded again, in place of a copy in the plan file.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Reference:
 
     @property
     def bundled(self) -> bool:
-        """Whether the source is a bundled data set."""
+        """Return whether the source is a bundled data set."""
         from placement import datasets
 
         return self.source in datasets.names()

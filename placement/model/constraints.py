@@ -95,7 +95,7 @@ class GroupRule:
     why: str
 
     def satisfied(self, sites: Sequence[int]) -> bool:
-        """Whether a complete choice of sites obeys the rule."""
+        """Return whether a complete choice of sites obeys the rule."""
         held = np.bincount(self.labels[np.asarray(sites, dtype=np.intp)], minlength=1)
         if self.cap is not None and held.max() > self.cap:
             return False
@@ -146,7 +146,7 @@ class Rules:
         return tuple(group for group in self.groups if group.role == role)
 
     def obeyed(self, role: Role, chosen: IntArray) -> BoolArray:
-        """Which of many choices of sites obey the diversity rules of a role.
+        """Return whether each of many choices of sites obeys the diversity rules of a role.
 
         `chosen` has shape (choices, sites chosen); O(choices · (sites chosen + domains)).
         """
@@ -168,7 +168,7 @@ class Rules:
 
     @cached_property
     def nested_replica_caps(self) -> bool:
-        """Whether the replicas' rules are caps on nested levels only."""
+        """Return whether the replicas' rules are caps on nested levels only."""
         return self._nested("replicas")
 
     def with_size(self, least: int, most: int, must_hold: BoolArray, may_lead: BoolArray) -> Rules:

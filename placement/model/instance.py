@@ -270,7 +270,7 @@ class Instance:
 
     @property
     def varying_rtt(self) -> bool:
-        """Whether RTTs differ per interval."""
+        """Return whether RTTs differ per interval."""
         return self.client_rtt.ndim == 3 or self.site_rtt.ndim == 3
 
     def replace(self, **changes: object) -> Instance:

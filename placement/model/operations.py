@@ -108,7 +108,7 @@ class Operation:
 
     @property
     def is_transaction(self) -> bool:
-        """Whether the operation changes state."""
+        """Return whether the operation changes state."""
         return self.kind == "write"
 
 

@@ -1,4 +1,4 @@
-"""From a question to the constraints on site indices: masks and numbers, refused if contradictory.
+"""Rules on site indices from a question: masks and numbers, refused if contradictory.
 
 In two steps, because sweeps ask for one number of replicas after another: :func:`allowed_sites`
 holds for every number, :func:`compile_rules` adds the number.

@@ -1,4 +1,4 @@
-"""What one run of one policy gave: latencies summarised, bounds beside them, one JSON line."""
+"""Record of one run of one policy: summarised latencies and bounds, as one JSON line."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class LeaderProof:
         self, costs: Costs, inside: set[int], outside: set[int], u: FloatArray, beta: Betas,
         less: int | None = None,
     ) -> bool:  # fmt: skip
-        """Whether L(I, O, u, β) proves the claim."""
+        """Return whether L(I, O, u, β) proves the claim."""
         self.bounds += 1
         free = self._free(inside, outside)
         fixed, rho = costs.evaluation(inside, free, u, beta, less)
@@ -229,7 +229,7 @@ class LeaderProof:
         self, costs: Costs, sites: Sequence[int], outs: set[int], inside: set[int],
         outside: set[int], u: FloatArray, beta: Betas,
     ) -> list[int]:  # fmt: skip
-        """Which of some sites one evaluation of the bound leaves unproved."""
+        """Return the sites that one evaluation of the bound leaves unproved."""
         self.bounds += 1
         free = self._free(inside, outside)
         fixed, rho = costs.evaluation(inside, free, u, beta)
@@ -265,7 +265,7 @@ class LeaderProof:
                     raise self._flaw(number, f"the replicas {replicas} are better")
 
     def _is_no_better(self, replicas: list[int]) -> bool:
-        """Whether no configuration with these replicas is below the claim."""
+        """Return whether no configuration with these replicas is below the claim."""
         radius = self.choice.radius_of(replicas)
         if radius is None:
             return True

@@ -114,7 +114,7 @@ def _nested(rules: Rules, role: Role) -> bool:
 
 
 def _no_plan(rules: Rules, leader: int, by_votes: frozenset[int]) -> bool:
-    """Whether counting shows that no plan is led by a site; see the module."""
+    """Return whether counting shows that no plan is led by a site; see the module."""
     may_vote, may_hold = _sites(rules.may_vote), _sites(rules.may_hold)
     voters, holders = _sites(rules.must_vote) | {leader}, _sites(rules.must_hold) | {leader}
     votes = CapUsage(_capped(rules, "voters"), voters)

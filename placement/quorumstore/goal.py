@@ -1,4 +1,4 @@
-"""What is minimised, what is bounded, and how ties are broken.
+"""Goal of a key: objective, limits, and tie-breaking.
 
 A configuration (S, R, W) has four thresholds, the weighted percentiles of read and write latency in
 normal operation and in the worst scenario; a :class:`Goal` turns them (and the cost) into one
@@ -74,7 +74,7 @@ class ThresholdLimits:
         )
 
     def kept(self, metrics: Metrics) -> BoolArray:
-        """Whether each configuration keeps all four limits."""
+        """Return whether each configuration keeps all four limits."""
         return (
             (metrics.normal_read <= self.normal_read)
             & (metrics.normal_write <= self.normal_write)
@@ -121,7 +121,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What to minimise, under which bounds.
+    """Objective of a key and its limits.
 
     The value of a configuration is X(normal) in BA, and in N-1C
 

@@ -1,4 +1,4 @@
-"""Why no configuration can obey the rules, in numbers, before any search."""
+"""Reasons why no configuration obeys the rules, in numbers, before any search."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def structural_reasons(
 def _regional_reasons(
     problem: QuorumProblem, size: int | None, reading: int | None, writing: int | None
 ) -> tuple[str, ...]:
-    """Whether the regions leave room for N replicas."""
+    """Return whether the regions leave room for N replicas."""
     members: dict[int, int] = {}
     for label in problem.region_index.tolist():
         members[label] = members.get(label, 0) + 1

@@ -64,7 +64,7 @@ class SortedSets:
         return self.rtt[:, :, quorum - 1]
 
     def after(self, quorum: int, lost: Sequence[int]) -> FloatArray:
-        """The same once the sites `lost` hold no replica; infinite where too few survive."""
+        """Return the latency after the loss of the sites `lost`; infinite where too few survive."""
         size = self.rtt.shape[2]
         if len(lost) == 1 and quorum < size:
             hit = (self.site[:, :, :quorum] == lost[0]).any(axis=2)

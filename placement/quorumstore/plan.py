@@ -1,4 +1,4 @@
-"""What comes out for one key: replica set, quorums, thresholds, proof."""
+"""Plan of one key: replica set, quorums, thresholds, proof."""
 
 from __future__ import annotations
 

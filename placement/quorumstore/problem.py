@@ -1,4 +1,4 @@
-"""One key of a quorum store: where its requests enter, and what is asked for it."""
+"""Problem of one key of a quorum store: requests per site, replicas, quorums and rules."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class QuorumProblem:
 
     @cached_property
     def losses(self) -> tuple[tuple[int, ...], ...]:
-        """What may be lost, each as increasing site indices: F-subsets of the sites, or regions.
+        """Return the possible losses as increasing site indices: F-subsets of sites, or regions.
 
         A loss that takes every site leaves nobody to serve and is left out.
         """
@@ -220,7 +220,7 @@ class QuorumProblem:
 
     @cached_property
     def redirects(self) -> bool:
-        """Whether clients of a lost site are served by another one."""
+        """Return whether clients of a lost site are served by another one."""
         return self.rules.redirect is not Redirect.KEEP
 
     def region_cap(self, replicas: int, quorum: int) -> int:
@@ -236,7 +236,7 @@ class QuorumProblem:
         return cap
 
     def admissible(self, replicas: IntArray, quorum: int) -> BoolArray:
-        """Whether each replica set obeys :meth:`region_cap` with max(R, W) = `quorum`.
+        """Return whether each replica set obeys :meth:`region_cap` with max(R, W) = `quorum`.
 
         Parameters
         ----------

@@ -23,7 +23,7 @@ _DENOMINATOR = 10**6
 
 
 class Redirect(Enum):
-    """Who serves the clients of a site that is lost, and how long their requests then take.
+    """Sites that serve the clients of a lost site, and the latency of their requests then.
 
     With c(f) the surviving site closest to f (smallest d[f, c], ties to the lower index):
 
@@ -42,7 +42,7 @@ class Redirect(Enum):
 
 
 class LossScope(Enum):
-    """What may be lost at once.
+    """Sites that may be lost at once.
 
     - ``SITE``: any `failures` sites.
     - ``REGION``: all sites of any one region.
@@ -54,7 +54,7 @@ class LossScope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StoreRules:
-    """What every configuration of a key must obey, and what "latency" means.
+    """Rules for every configuration of a key, and the meaning of "latency".
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class StoreRules:
         return tuple(found)
 
     def _shrinkable(self, total: int, read: int, write: int) -> bool:
-        """Whether a free quorum of a pair with R + W > N + 1 could be made smaller."""
+        """Return whether a free quorum of a pair with R + W > N + 1 could be made smaller."""
         excess = read + write - (total + 1)
         read_room = read - 1 if self.read_quorum is None else 0
         write_room = write - 1 if self.write_quorum is None else 0

@@ -1,4 +1,4 @@
-"""What traffic between sites and stored copies cost.
+"""Prices of traffic between sites and of stored copies.
 
 The pattern is Cassandra's with nearest-first routing: a read fetches the object from the nearest
 replica and digests from the R − 1 next nearest ones; a write is sent to all N replicas. With the

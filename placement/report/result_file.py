@@ -251,7 +251,7 @@ def contradictions(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def looks_like_results(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is meant to be results: by its name, or by its first line."""
+    """Return whether a file is meant to be results: by its name, or by its first line."""
     if Path(path).suffix.lower() in SUFFIXES:
         return True
     try:

@@ -72,7 +72,7 @@ class LateOperations:
 
     @cached_property
     def exact(self) -> bool:
-        """Whether no operation asks a replica nearby and the leader or a quorum besides."""
+        """Return whether no operation asks a replica nearby and the leader or a quorum besides."""
         return not any(flow.direct or flow.quorum for flow in self.nearby)
 
     @cached_property

@@ -167,7 +167,7 @@ def _same(
 
 
 def check_round_trip(system: DatabaseSystem, seed: int = 0, count: int = 100) -> None:
-    """What is written is read again; what cannot be said is refused or noted."""
+    """Check that a written deployment is read again, and that the rest is refused or noted."""
     taken = 0
     for world in deployment_worlds(system, seed, count):
         request = system.request(world.localities, world.name)

@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """When and where: what every event looks at.
+    """Time and place of all events.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""From databases to counts, streamed block by block.
+"""Counts from databases, streamed block by block.
 
 For one database, client cluster c and interval t,
 

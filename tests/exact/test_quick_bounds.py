@@ -60,7 +60,7 @@ def test_a_quick_bound_is_a_root_bound_of_one_step(kernel, seed, clients):
 @each_kernel
 @settings(max_examples=examples(60))
 @given(st.integers(0, 10**9), st.booleans())
-def test_search_with_a_glance_equals_enumeration(kernel, seed, inflated):
+def test_search_with_quick_bounds_equals_enumeration(kernel, seed, inflated):
     core = random_core(seed)
     best = brute_force(core)
     reports: list[SearchReport] = []

@@ -137,7 +137,7 @@ PARTS: dict[str, Callable[[Sequence[int]], Any]] = {
 
 
 def _stored() -> dict[str, Any]:
-    """What earlier runs have found."""
+    """Read the rows that earlier runs have stored."""
     return read_json(RESULTS) or {"benchmark": "online_dynamic", "parts": {}}
 
 

@@ -1,4 +1,4 @@
-"""Figures of lease-holder and quorum reads, from the committed results."""
+"""Figures of leaseholder and quorum reads, from the committed results."""
 
 from __future__ import annotations
 

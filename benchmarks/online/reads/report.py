@@ -1,4 +1,4 @@
-"""Tables and figures of lease-holder and quorum reads, from the committed results."""
+"""Tables and figures of leaseholder and quorum reads, from the committed results."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _page(rows: list[Row], head: dict[str, object]) -> list[str]:
     described = head["machine"]
     assert isinstance(described, dict)
     lines = [
-        "# Lease-holder and quorum reads, measured",
+        "# Leaseholder and quorum reads, measured",
         "",
         "Made by `python -m benchmarks run online.reads --write-docs` from",
         f"`benchmarks/results/online_reads.csv`; {head['seeds']} seeds, {head['operations']:,} "
@@ -158,7 +158,7 @@ def _four(rows: list[Row]) -> list[str]:
         "",
         "The reference is an independent implementation of the same model. In the long run the",
         f"laws of the closed loop (`bottleneck`) allow at most {_most()} operations per second",
-        "to the lease-holder, local and quorum reads.",
+        "to the leaseholder, local and quorum reads.",
     ]
 
 
@@ -207,7 +207,7 @@ def _reads(rows: list[Row]) -> list[str]:
             row.append(f"{statistics.fmean(gains):.2f}")
         body.append([*row, reference])
     return [
-        "## Varying the share of reads: throughput over that of the lease-holder",
+        "## Varying the share of reads: throughput over that of the leaseholder",
         "",
         *table(["reads", "local", "quorum", "strong quorum", "reference, quorum"], body),
         "",
@@ -250,7 +250,7 @@ def _coin(rows: list[Row]) -> list[str]:
             body,
         ),
         "",
-        "Source: more lease-holder reads, lower read and higher write latency; the curves cross",
+        "Source: more leaseholder reads, lower read and higher write latency; the curves cross",
         "near the uniform point.",
     ]
 
@@ -389,9 +389,9 @@ def _gateway(rows: list[Row]) -> list[str]:
     return [
         "## The free parameter: work of the gateway",
         "",
-        *table(["gateway ms", "lease-holder ops/s", "local", "quorum", "strong quorum"], body),
+        *table(["gateway ms", "leaseholder ops/s", "local", "quorum", "strong quorum"], body),
         "",
-        "Throughput as a multiple of the lease-holder's; how many times lower write latency is.",
+        "Throughput as a multiple of the leaseholder's; how many times lower write latency is.",
         "Source, at 70 clients: about 1.6 and about 4.",
     ]
 
@@ -414,5 +414,5 @@ def _rules(rows: list[Row]) -> list[str]:
         "",
         "Gateways carry 10, 40, 30, 10 and 10 % of the operations; node 0 holds the lease. On the",
         'line the nodes are 0, 0.5, 1, 3 and 4 ms of RTT away from it, plus 0.2 ms. "Optimum" is',
-        "proven for the stated goal of the linear programme, not for the closed loop.",
+        "proven for the stated goal of the linear program, not for the closed loop.",
     ]

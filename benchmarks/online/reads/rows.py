@@ -1,4 +1,4 @@
-"""Looking up rows among the results of lease-holder and quorum reads."""
+"""Looking up rows among the results of leaseholder and quorum reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lease-holder or majority: the figures of the slides on common random numbers, and the optimum.
+"""Leaseholder or majority: the figures of the slides on common random numbers, and the optimum.
 
     python -m benchmarks run online.reads [--only SUITE …] [--operations N] [--seeds N]
     python -m benchmarks run online.reads --show
@@ -164,7 +164,7 @@ def reads() -> Iterator[Cell]:
 
 
 def coin() -> Iterator[Cell]:
-    """Varying the share x of lease-holder reads, 70 clients, 95/5."""
+    """Varying the share x of leaseholder reads, 70 clients, 95/5."""
     for share in SHARES:
         for strong in (False, True):
             yield Cell("coin", UniformQuorum(share), strong)
@@ -181,7 +181,7 @@ def hot() -> Iterator[Cell]:
 
 
 def consistency() -> Iterator[Cell]:
-    """What clients see on 200 contended keys, 30 clients, 80/20."""
+    """Count the violations that clients see on 200 contended keys, 30 clients, 80/20."""
     workload = ReadWorkload(clients=30, keys=200, read_share=0.8)
     for visibility in Visibility:
         for lag in LAGS:

@@ -3,7 +3,7 @@
     python -m benchmarks run online.selection.ladder [--windows 20] [--seconds 20]
 
 Full size: the published setting for 2 s (140,000 reads), one path per epoch length; the fluid
-programme, the bound that its duals prove, and every policy on the same path. Windows: 15 reads of a
+program, the bound that its duals prove, and every policy on the same path. Windows: 15 reads of a
 smaller, warm system; CP-SAT optima in any order and first come, first served, the price bound, and
 every policy. Writes benchmarks/results/online_selection_ladder.json after every part.
 """

@@ -1,4 +1,4 @@
-"""What the two programs share: binaries of copies, capacities, waits of synchronous writes."""
+"""Common parts of the two programs: binaries of copies, capacities, waits of synchronous writes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def reach(problem: ReplicationProblem) -> IntArray:
 
 
 def worthwhile(problem: ReplicationProblem) -> BoolArray:
-    """Whether a copy of o at j can save any read, and has room, shape (sites, objects)."""
+    """Return whether a copy of o at j can save any read, and has room, shape (sites, objects)."""
     within = reach(problem)
     result = np.zeros(problem.static.shape, dtype=bool)
     for site, row in enumerate(problem.geography.preferred):

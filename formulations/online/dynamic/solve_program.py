@@ -50,7 +50,7 @@ class LpBound:
 
     @property
     def integral(self) -> bool:
-        """Whether y is whole to 1e-6."""
+        """Return whether y is whole to 1e-6."""
         return bool(np.abs(self.copies - np.rint(self.copies)).max(initial=0.0) < 1e-6)
 
 

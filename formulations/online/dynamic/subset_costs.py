@@ -1,4 +1,4 @@
-"""What every set of copies of every object costs: tables over subsets of sites."""
+"""Costs of every set of copies of every object: tables over subsets of sites."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SubsetTable:
 
 
 def single_savings(problem: ReplicationProblem) -> FloatArray:
-    """What a copy alone saves on reads, less what forwarding to it costs, shape (sites, objects).
+    """Return the savings of a single copy on reads, less the cost of forwarding, (sites, objects).
 
     An upper bound on what it adds to any set of copies, synchronous waits left out. −∞ beside a
     static copy and at sites without room.

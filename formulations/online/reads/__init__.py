@@ -1,4 +1,4 @@
-"""Optimal read strategies, proven: the lease-holder or which majority, for every gateway.
+"""Optimal read strategies, proven: the leaseholder or which majority, for every gateway.
 
 - :func:`solve_enumerated` (Q1): one column per gateway and quorum;
 - :func:`solve_compact` (Q2): O(n³) variables; the one to use for majorities;

@@ -1,10 +1,10 @@
-"""The compact programme (Q2): O(n³) variables, exact for majorities and other thresholds.
+"""The compact program (Q2): O(n³) variables, exact for majorities and other thresholds.
 
-Gateway i orders the eligible nodes by RTT. A read that does not go to the lease-holder has a
+Gateway i orders the eligible nodes by RTT. A read that does not go to the leaseholder has a
 `size`-th fastest node l, whose RTT is its latency; given l, the other nodes asked are any size − 1
 before l and any `spare` after it. Variables, for a gateway i:
 
-    s_i0    probability of the lease-holder alone
+    s_i0    probability of the leaseholder alone
     s_il    probability of a quorum whose size-th fastest member is l
     y_ilv   probability of such a quorum with v in it (v ≠ l)
 
@@ -54,7 +54,7 @@ def solve_compact(problem: ReadProblem, goal: ReadGoal) -> ReadPlan:
     system = problem.quorums
     if not isinstance(system, ThresholdQuorums):
         raise UnsupportedError(
-            f"the compact programme takes threshold quorums, not {type(system).__name__}; "
+            f"the compact program takes threshold quorums, not {type(system).__name__}; "
             "solve_columns takes any"
         )
     master = Master(problem)

@@ -1,19 +1,19 @@
-"""Lease placement with read strategies (Q4b): one compact programme per range, leases binary.
+"""Lease placement with read strategies (Q4b): one compact program per range, leases binary.
 
 Sets: ranges r, gateways i, nodes v, l. Variables: λ_rv, binary, v holds the lease of r; a_riv, i
-reads r at its lease-holder v alone; s_ril and y_rilv
+reads r at its leaseholder v alone; s_ril and y_rilv
 of :mod:`formulations.online.reads.compact_program`, for every node that could be in a quorum; t.
 
     Σ_v λ_rv = 1                  a_riv <= λ_rv              Σ_v a_riv + Σ_l s_ril = 1
     Σ_{v before l} y_rilv = (m − [i before l])·s_ril          0 <= y_rilv <= s_ril
-    s_riv + Σ_l y_rilv <= 1 − λ_rv                           the lease-holder is in no quorum
+    s_riv + Σ_l y_rilv <= 1 − λ_rv                           the leaseholder is in no quorum
     load_v = Σ_r [ Σ_i g_ri (a_riv + s_riv + Σ_l y_rilv)
                    + w_r (c_L·λ_rv + c_F·(1 − λ_rv)) ]/capacity_v  <=  t  <=  load_limit
     mean latency = Σ_r [ Σ_i g_ri (Σ_v a_riv rtt_iv + Σ_l s_ril rtt_il)
                          + Σ_v λ_rv·(waits of the writes of r under v) ]/operations
     min load_weight·t + latency_weight·mean latency
 
-a_riv <= λ_rv is the linearisation of the product λ·(share read at the lease-holder), exact because
+a_riv <= λ_rv is the linearisation of the product λ·(share read at the leaseholder), exact because
 Σ_v λ_rv = 1. For fixed λ the y of one (r, i, l) lie in a face of a hypersimplex, so that strategies
 come out as mixtures. HiGHS finds leases,
 :func:`formulations.solvers.safe_bounds.prove_by_branching` closes the tree.
@@ -80,7 +80,7 @@ def solve_leases(
         target = value * (1 - OPTIMALITY_TOLERANCE / 2) if best else _above(program)
 
         def judge(values: FloatArray) -> bool:
-            # Leases are fixed here and the rest is a linear programme, so the bound of the node is
+            # Leases are fixed here and the rest is a linear program, so the bound of the node is
             # as good as the proof gets; what it found may still be better than what is known.
             offer(values)
             return False

@@ -1,4 +1,4 @@
-"""The linear programme around a description of strategies: loads, limits, objective, prices.
+"""The linear program around a description of strategies: loads, limits, objective, prices.
 
 How a strategy is written (enumerated, compact, generated columns) is the caller's: columns x >= 0
 with the time they add to the mean latency and the reads they put on nodes, and rows among them.
@@ -14,10 +14,10 @@ Here the rest is built. Sets: scenarios k, nodes v. Variables: x, ρ_kv, t_k, n_
 HiGHS works with absolute tolerances, so that loads are handed over in units of the largest possible
 one and the objective in units of its largest coefficient; prices are turned back.
 
-A tangent lies below the convex f, so that the programme is a relaxation, and its duals are good
+A tangent lies below the convex f, so that the program is a relaxation, and its duals are good
 prices for :func:`placement.online.reads.lower_bound`, which is what proves.
 
-When nothing obeys the limits, the same programme with both limits raised by e (in units of the
+When nothing obeys the limits, the same program with both limits raised by e (in units of the
 largest possible load and in parts of the budget) and objective e gives prices that refute them.
 """
 
@@ -125,7 +125,7 @@ class Master:
 
 
 class _Layout:
-    """Where columns and rows of the whole programme stand: x, ρ, t, n, e; own rows first."""
+    """Positions of columns and rows of the whole program: x, ρ, t, n, e; own rows first."""
 
     def __init__(self, master: Master, goal: ReadGoal, elastic: bool) -> None:
         self.master, self.goal, self.elastic = master, goal, elastic
@@ -255,7 +255,7 @@ def optimise(
         Turns values of x into a strategy.
     extend
         Adds columns that are worth it at some prices (the second argument: price of a ms of mean
-        latency); False when there is none. Programmes with all their columns return False.
+        latency); False when there is none. Programs with all their columns return False.
 
     Returns
     -------
@@ -277,7 +277,7 @@ def optimise(
         answer = master.solve(goal)
         if answer is None:
             answer = master.solve(goal, elastic=True)
-            assert answer is not None  # elastic programmes have solutions, or raise
+            assert answer is not None  # elastic programs have solutions, or raise
             limit = min(goal.load_limit, 1.0) if goal.queue_weight > 0 else goal.load_limit
             refuted = infeasible_by(
                 problem, dataclasses.replace(goal, load_limit=limit), answer.prices
@@ -314,14 +314,14 @@ def optimise(
             break
     if best is None:
         raise SolverError(f"{method}: no strategy within the limits came out of {rounds} rounds")
-    note = f"{rounds} linear programmes, {len(master.latency)} columns in the last"
+    note = f"{rounds} linear programs, {len(master.latency)} columns in the last"
     return ReadPlan.of(problem, goal, best, method=method, bound=min(bound, value), notes=[note])
 
 
 def _reasons(
     problem: ReadProblem, goal: ReadGoal, solve: Callable[[ReadGoal], ReadPlan]
 ) -> list[str]:
-    """Which limit nothing obeys even alone, with the least that is possible; or that they clash."""
+    """Name the limit that is impossible even alone, with the least possible; or their conflict."""
     found = []
     if math.isfinite(goal.load_limit) and len(problem.volumes) == 1:
         least = solve(ReadGoal.least_load()).bound

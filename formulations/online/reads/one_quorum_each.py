@@ -1,4 +1,4 @@
-"""One set per gateway, no dice (Q4a): the paper's "more intelligent" majority as a MILP.
+"""Single quorum per gateway (Q4a): the paper's "more intelligent" majority as a MILP.
 
 Sets: gateways i, sets A that i may ask, nodes v, scenarios k. Variables: u_iA, binary, i asks A;
 t_k, load of the busiest node.
@@ -14,7 +14,7 @@ gateway and node and one per gateway and last node is smaller (n² against C(n, 
 gateway's choice itself: at seven nodes 24,000 nodes of its tree left a gap of 18 % where this one
 takes few.
 
-With `spare` = f a read completes when any f of the nodes it asks are down; the lease-holder alone
+With `spare` = f a read completes when any f of the nodes it asks are down; the leaseholder alone
 does not, so give a problem without one (leader=None) to ask for that everywhere.
 
 HiGHS looks for a strategy; :func:`formulations.solvers.safe_bounds.prove_by_branching` closes the
@@ -66,12 +66,12 @@ def solve_deterministic(
     count = sum(problem.quorums.count(gateway) + 1 for gateway in range(problem.nodes))
     if count > _MOST_BINARIES:
         raise LimitError(
-            f"{count:,} gateways and quorums, the limit of the deterministic programme is "
+            f"{count:,} gateways and quorums, the limit of the deterministic program is "
             f"{_MOST_BINARIES:,}; solve_compact mixes quorums instead"
         )
     if goal.queue_weight:
         raise UnsupportedError(
-            "the deterministic programme is linear; solve_compact takes a queueing term"
+            "the deterministic program is linear; solve_compact takes a queueing term"
         )
     deadline = time.perf_counter() + time_limit
     model = build(problem, goal)

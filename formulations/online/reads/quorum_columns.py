@@ -4,10 +4,10 @@ Variables p_iA: probability that gateway i asks the set A.
 
     Σ_A p_iA = 1    for every gateway i,    p >= 0
 
-with a_iA = g_i/Σ g·(time until A has answered) and g_i visits to each member of A, in the programme
+with a_iA = g_i/Σ g·(time until A has answered) and g_i visits to each member of A, in the program
 of :mod:`formulations.online.reads.load_program`. Q1 has C(n − 2, m)·(n − 1) + n columns for
-majorities around a lease-holder. Q3 begins with the lease-holder alone and the nearest quorum per
-gateway and adds, at the prices of the last programme, the cheapest set of each gateway (exact
+majorities around a leaseholder. Q3 begins with the leaseholder alone and the nearest quorum per
+gateway and adds, at the prices of the last program, the cheapest set of each gateway (exact
 pricing by the quorum system: O(n² log n) for majorities) until no reduced cost is negative; the
 Lagrangean bound of :mod:`placement.online.reads.load_bound` is computed by the same pricing and
 proves it.
@@ -82,7 +82,7 @@ class _QuorumColumns:
 
 
 def solve_enumerated(problem: ReadProblem, goal: ReadGoal) -> ReadPlan:
-    """Q1: the optimal strategy from the programme with every set of every gateway.
+    """Q1: the optimal strategy from the program with every set of every gateway.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def solve_enumerated(problem: ReadProblem, goal: ReadGoal) -> ReadPlan:
     count = sum(problem.quorums.count(gateway) + 1 for gateway in range(problem.nodes))
     if count > _MOST_COLUMNS:
         raise LimitError(
-            f"{count:,} gateways and quorums, the limit of the enumerated programme is "
+            f"{count:,} gateways and quorums, the limit of the enumerated program is "
             f"{_MOST_COLUMNS:,}; solve_columns or solve_compact take it"
         )
     columns = _QuorumColumns(problem)

@@ -1,4 +1,4 @@
-"""From the s and y of the compact programmes to mixtures of quorums."""
+"""Mixtures of quorums from the variables s and y of the compact programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fluid linear programme: a floor for the mean latency of 10^5 reads and more.
+"""The fluid linear program: a floor for the mean latency of 10^5 reads and more.
 
 Reads of the same group are alike and of mean work w̄; time is cut into bins of `width` ticks. x_gsk
 is how much of group g starts on server s in bin k, B_gk what is left waiting at its end:
@@ -8,7 +8,7 @@ is how much of group g starts on server s in bin k, B_gk what is left waiting at
     W_gk >= B_gk − arrivals_gk,  W_gk >= 0                (these waited all bin long)
     Σ_g w̄·f_sk·x_gsk <= c·width                            (servers, per bin)
 
-The value of the programme is a floor for large numbers only: works differ, and service that starts
+The value of the program is a floor for large numbers only: works differ, and service that starts
 late in a fast bin may run past it. What is proven is the bound of its capacity duals as prices
 (:mod:`.prices`), for the reads as they are.
 """
@@ -42,14 +42,14 @@ _DRAIN = 1.25
 
 @dataclass(frozen=True, eq=False)
 class Fluid:
-    """What the programme says and what is proven.
+    """Optimum of the fluid program, and the bound that is proven.
 
     Attributes
     ----------
     bound
         Proven lower bound on the mean flow time in ms, for every order and any idling.
     value
-        Optimum of the programme in ms: no bound, but where bounds go as reads become many.
+        Optimum of the program in ms: no bound, but where bounds go as reads become many.
     prices
         Those that give the bound.
     bounds
@@ -67,7 +67,7 @@ class Fluid:
 
 
 def bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
-    """Solve the programme with HiGHS and prove a bound from its duals.
+    """Solve the program with HiGHS and prove a bound from its duals.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
     width
         Ticks per bin; must divide the epoch.
     steps
-        Ascent steps on the prices; the duals of a large programme are hard to improve.
+        Ascent steps on the prices; the duals of a large program are hard to improve.
 
     Raises
     ------

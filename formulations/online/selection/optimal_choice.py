@@ -45,7 +45,7 @@ Order = Literal["any", "fcfs"]
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """What was found and what was proven.
+    """Best choice that was found, and the bound that is proven.
 
     Attributes
     ----------

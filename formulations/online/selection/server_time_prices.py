@@ -9,7 +9,7 @@ bin k. In every schedule the service given in a bin is at most c·width less wha
 whatever the order, idling included: the Lagrangean relaxation of capacity. Each read is priced
 alone and exactly: inside a bin speeds are constant and the cost is piecewise linear in t, with a
 kink where the read's end meets the border of a bin, so that three starts per bin decide. Good
-prices come from the dual of a linear programme (:mod:`.time_indexed`, :mod:`.fluid`) and from
+prices come from the dual of a linear program (:mod:`.time_indexed`, :mod:`.fluid`) and from
 ascent.
 """
 

@@ -1,4 +1,4 @@
-"""Where and when each read of a window may start, before anything is decided.
+"""Servers and times at which each read of a window may start, before any decision.
 
 A *segment* is a stretch of time in which a server keeps one speed; a read may start inside it and
 then takes work·factor ticks, even if it ends in a later segment.

@@ -1,4 +1,4 @@
-"""The time-indexed linear programme of a window, whose duals are prices of server time.
+"""The time-indexed linear program of a window, whose duals are prices of server time.
 
 Slots of `width` ticks; x_rsu >= 0 is the part of read r that starts on server s in slot u:
 
@@ -8,7 +8,7 @@ Slots of `width` ticks; x_rsu >= 0 is the part of read r that starts on server s
 
 It is a relaxation for every width: what is counted in slot u is in service at the end of the slot.
 Fixed intervals count likewise. The bound is not the solver's word: the duals, made non-negative,
-are put into the Lagrangean bound of this programme, computed here, and into that of
+are put into the Lagrangean bound of this program, computed here, and into that of
 :mod:`.prices`, which knows the true durations and is the stronger of the two.
 """
 
@@ -38,12 +38,12 @@ class TimeIndexed:
     bound
         The best proven: the largest of the following two.
     dual
-        The Lagrangean bound of the programme at its duals; what the solver calls its optimum, but
+        The Lagrangean bound of the program at its duals; what the solver calls its optimum, but
         without its tolerances.
     priced
         The bound of the prices, after ascent, in continuous time.
     columns
-        Variables of the programme.
+        Variables of the program.
     prices
         The best prices.
     wall_s
@@ -70,7 +70,7 @@ class _SlotColumns:
 
 
 def bound(window: Window, *, width: int = 32, steps: int = 60) -> TimeIndexed:
-    """Solve the programme with HiGHS and prove a bound from its duals.
+    """Solve the program with HiGHS and prove a bound from its duals.
 
     Parameters
     ----------

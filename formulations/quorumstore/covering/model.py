@@ -77,7 +77,7 @@ class CoverDemand:
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """What one client's reads cost: a price for each of its `quorum` nearest replicas.
+    """Cost of one client's reads: a price for each of its `quorum` nearest replicas.
 
     Attributes
     ----------

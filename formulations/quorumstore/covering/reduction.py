@@ -1,4 +1,4 @@
-"""What is left of a covering question once the obvious is decided.
+"""Reduction of a covering problem: sites and steps that follow from the constraints are fixed.
 
 Five rules, applied until nothing changes. With O the sites still open and F those that must hold a
 replica, every set in question has between max(|F ∩ B|, N − |O ∖ B|) and min(|O ∩ B|, N − |F ∖ B|)
@@ -92,7 +92,7 @@ def reduce_model(model: CoveringModel) -> Reduced:
 
 
 class _RefutedError(Exception):
-    """There is no answer."""
+    """Raised by a reduction that finds no solution."""
 
 
 @dataclass(slots=True)

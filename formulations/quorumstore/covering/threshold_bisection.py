@@ -58,7 +58,7 @@ __all__ = ["Bisection", "Covering", "ThresholdStep", "solve", "threshold_values"
 
 
 class Covering(Protocol):
-    """What answers covering questions: HiGHS or CP-SAT."""
+    """Solver of covering problems: HiGHS or CP-SAT."""
 
     method: str
     notes: list[str]
@@ -223,7 +223,7 @@ class Bisection:
     def _obeys(
         self, found: QuorumConfiguration, goal: Goal, caps: ThresholdLimits, value: float
     ) -> bool:
-        """Whether the evaluator agrees that a configuration keeps within value and caps."""
+        """Return whether the evaluator agrees that a configuration keeps within value and caps."""
         figures = metrics(self.problem, [found.replicas], found.read, found.write)
         contingency = self.problem.rules.contingency
         return bool(caps.kept(figures)[0] and goal.values(figures, contingency)[0] <= value)

@@ -37,7 +37,7 @@ Kernel = Literal["auto", "compiled", "numpy"]
 
 
 def compiled_available() -> bool:
-    """Whether the compiled kernel was built and can be imported."""
+    """Return whether the compiled kernel was built and can be imported."""
     try:
         import formulations.quorumstore._kernel  # noqa: F401 - only whether it imports matters
     except ImportError:
@@ -46,7 +46,7 @@ def compiled_available() -> bool:
 
 
 def wants_compiled(kernel: Kernel) -> bool:
-    """Whether this choice means the compiled kernel.
+    """Return whether this choice means the compiled kernel.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def wants_compiled(kernel: Kernel) -> bool:
 
 @dataclass(eq=False)
 class CompiledSearch:
-    """One key, one goal: the incumbent and what comes first among the optima.
+    """Search for one key and one goal: the incumbent and the first of the optima.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class CompiledSearch:
 
     @property
     def incumbent(self) -> QuorumConfiguration | None:
-        """Some configuration with the incumbent value; None when nothing was found."""
+        """Return a configuration with the incumbent value; None when nothing was found."""
         from formulations.quorumstore import _kernel
 
         return self._named(_kernel.incumbent(self._search))

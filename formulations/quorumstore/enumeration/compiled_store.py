@@ -1,4 +1,4 @@
-"""What the keys of a store share under the same rules, as the compiled search wants it."""
+"""Data that all keys of a store share under the same rules, for the compiled search."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Allowed = tuple[int, int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class CompiledStore:
-    """What all keys of one store under the same rules share, as the kernel wants it.
+    """Data that all keys of one store under the same rules share, for the kernel.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class CompiledStore:
 
 
 class _Moves:
-    """Who serves the clients of every site of every loss, and their latencies then.
+    """Sites that serve the clients of every site after every loss, and the latencies then.
 
     Attributes
     ----------

@@ -141,7 +141,7 @@ class Enumeration:
         return arrays.value, arrays.ties
 
     def _whole(self, problem: QuorumProblem) -> bool:
-        """Whether the kernel can do the whole search: goals whose values are limits."""
+        """Return whether the kernel can do the whole search: goals whose values are limits."""
         return (
             self.compiled
             and problem.goal.monotone(problem.rules.contingency)
@@ -191,7 +191,7 @@ class Enumeration:
     def _by_arrays(
         self, problem: QuorumProblem
     ) -> tuple[float, QuorumConfiguration | None, Termination]:
-        """The same in NumPy."""
+        """Search the sets with NumPy arrays."""
         search = self._search(problem)
         termination = Termination.FINISHED
         try:

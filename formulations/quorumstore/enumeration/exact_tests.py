@@ -54,11 +54,11 @@ class _SideRanks:
     moved: Ranks | None
 
     def within_normal(self, limit: int) -> BoolArray:
-        """Which candidates have enough requests within the limit in normal operation."""
+        """Return whether each candidate serves enough requests in time in normal operation."""
         return np.asarray(self.side.counts @ (self.normal < limit) >= self.side.needed)
 
     def within_worst(self, limit: int | IntArray) -> BoolArray:
-        """Which have so in every scenario; the limit may differ by candidate, shape (m,)."""
+        """Return whether each candidate does so in every scenario; `limit` may have shape (m,)."""
         needed, counts = self.side.needed, self.side.counts
         inside = self.normal < limit
         covered = counts @ inside
@@ -73,7 +73,7 @@ class _SideRanks:
         return np.asarray(kept)
 
     def within(self, normal_limit: int, worst_limit: int) -> BoolArray:
-        """Which obey both limits; without losses only the normal one counts."""
+        """Return whether each candidate obeys both limits; without losses only the first counts."""
         if self.lost is None:
             return self.within_normal(normal_limit)
         kept = self.within_worst(worst_limit)
@@ -151,7 +151,7 @@ class Candidates:
         return cls(sets, read, write)
 
     def within(self, limits: RankLimits) -> BoolArray:
-        """Which candidates obey the limits in every scenario."""
+        """Return whether each candidate obeys the limits in every scenario."""
         kept = np.ones(len(self.sets), dtype=bool)
         if self.reads.side.needed:
             kept &= self.reads.within(limits.normal_read, limits.worst_read)

@@ -1,4 +1,4 @@
-"""What enumeration shares over all keys of one store: who is nearest to whom.
+"""Nearest sites of every client: the tables that enumeration shares over all keys of a store.
 
 Sort the sites by RTT from client i (ties by index) and call a site's place in that order its
 *position*. For some replica sets, :class:`SetBlock` holds for every client and k the position of
@@ -76,7 +76,7 @@ class NearestSites:
 
     @cached_property
     def redirected(self) -> bool:
-        """Whether clients of a lost site are served by another one."""
+        """Return whether clients of a lost site are served by another one."""
         return bool((self.survivor != np.arange(len(self.survivor))).any())
 
     @cached_property
@@ -118,7 +118,7 @@ class NearestSites:
 
 @dataclass(frozen=True, eq=False)
 class SetBlock:
-    """Some replica sets of one size, sorted for every client.
+    """Block of replica sets of one size, sorted for every client.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class SetBlock:
 
 @dataclass(frozen=True, eq=False)
 class SetTables:
-    """What all keys of one store share, built once for any number of them.
+    """Tables that all keys of one store share, built once for any number of keys.
 
     Attributes
     ----------

@@ -147,7 +147,7 @@ class _Step:
         return self.known[ball, k]
 
     def keep(self, alive: BoolArray) -> None:
-        """Drop the others."""
+        """Keep only the marked partial sets."""
         if not alive.all():
             chosen = np.flatnonzero(alive)
             self.parent, self.site = self.parent.take(chosen), self.site.take(chosen)

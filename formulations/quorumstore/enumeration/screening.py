@@ -1,4 +1,4 @@
-"""Who misses a limit, as bits: the necessary conditions that discard whole families of sets.
+"""Clients over a limit as bits: necessary conditions that discard whole families of sets.
 
 For one limit T let a site be *outside* for client i when its latency exceeds T. For a set P of
 sites, complete or still growing,
@@ -197,7 +197,7 @@ class MissCondition:
         return (*of_must, *(k for k, _, _ in self.terms))
 
     def must_hold(self, level: Bits) -> BoolArray:
-        """Whether O_k, k that of `must`, has none of its clients; shape (sets,)."""
+        """Return whether O_k, k that of `must`, has none of its clients; shape (sets,)."""
         hit = np.zeros(level.shape[1], dtype=np.uint16)
         if self.must is not None:
             for lane, bits in zip(level, self.must[1], strict=True):

@@ -64,7 +64,7 @@ class Ties:
 
 @dataclass(slots=True)
 class SetSearch:
-    """One key, one goal: the incumbent value and everything that reaches it.
+    """Search for one key and one goal: the incumbent value and all configurations that reach it.
 
     Parameters
     ----------

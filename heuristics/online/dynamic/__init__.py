@@ -1,1 +1,1 @@
-"""Which dynamic copies to keep: votes, votes in milliseconds, greedy, caches."""
+"""Choice of dynamic copies: votes, votes in milliseconds, greedy, caches."""

@@ -1,4 +1,4 @@
-"""What caches evict: least and most recently used, random, adaptive (extra ``online``).
+"""Eviction of caches: least and most recently used, random, adaptive (extra ``online``).
 
 LRU and RR are those of cachetools. It has no MRU, which is a few lines on its base class, and no
 ARC, which does not fit that class: what ARC evicts depends on the key that comes in.
@@ -55,7 +55,7 @@ class HeldCache:
         self._cache = cache
 
     def read(self, key: int) -> bool:
-        """Whether `key` is held; put it in where not."""
+        """Return whether `key` is held; put it in where not."""
         cache = self._cache
         try:
             cache[key]  # counts as a use
@@ -114,7 +114,7 @@ class ArcCache:
         return key in self._once or key in self._again
 
     def read(self, key: int) -> bool:
-        """Whether `key` is held; put it in where not. O(1)."""
+        """Return whether `key` is held; put it in where not. O(1)."""
         if self._room < 1:
             return False
         if key in self:  # case I

@@ -23,7 +23,7 @@ METHOD = "greedy"
 
 
 def first_gains(problem: ReplicationProblem) -> FloatArray:
-    """What each copy saves when it is the only one, shape (sites, objects); −∞ beside a static one.
+    """Return the savings of each copy alone, shape (sites, objects); −∞ beside a static copy.
 
     Σ_i reads[i, o] · max(0, rtt to the closest static copy − rtt[i, j]) over the clients that
     prefer j, less what its writes cost.

@@ -1,4 +1,4 @@
-"""Each site on its own: the objects whose local copy saves its own clients most."""
+"""Local choice of each site: the objects whose copy saves its own clients most."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ METHOD = "local weighted top-k"
 
 
 def local_saving(problem: ReplicationProblem) -> FloatArray:
-    """What a copy at j saves the clients of j, less the cost of its writes, shape (sites, objects).
+    """Return the savings of a copy at j for the clients of j, less its writes, (sites, objects).
 
     reads[j, o] · (rtt to the closest static copy − rtt within j) − writes[o] · forward[j, o];
     −∞ where there is a static copy.

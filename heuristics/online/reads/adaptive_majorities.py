@@ -1,6 +1,6 @@
 """Choosing the majority by distance or by load: answers to the paper's future work.
 
-Each rule picks the m nodes that join a gateway's own; `share` is the coin x for the lease-holder,
+Each rule picks the m nodes that join a gateway's own; `share` is the coin x for the leaseholder,
 0 for none. All are heuristics without guarantee; the optimum they compare with is
 ``formulations.online.reads``.
 
@@ -96,7 +96,7 @@ class _Nearest(Learner):
 
 @dataclass(frozen=True)
 class _Listening(WaitsForAll):
-    """What rules share that learn from replies and have nothing but the coin: see their states."""
+    """Base of the rules that learn from replies and have no state but the coin."""
 
     share: float = 0.0
     learns: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""The four read paths of the paper: lease-holder, local, quorum, quorum with a coin.
+"""The four read paths of the paper: leaseholder, local, quorum, quorum with a coin.
 
 Strongly consistent quorum reads go the same ways; they differ in what replicas show
 (:func:`placement.online.reads.simulate`, ``strong=True``).

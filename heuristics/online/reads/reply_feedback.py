@@ -1,4 +1,4 @@
-"""What gateways learn from replies: the ground that adaptive rules stand on.
+"""Knowledge of gateways from replies: the base of adaptive rules.
 
 A gateway knows what it has sent and not got back, and what each node told it last. Gateways do not
 talk to each other. Averages move by `new = 0.9·sample + 0.1·old`, as in C3 (Suresh et al., NSDI
@@ -19,7 +19,7 @@ ALPHA = 0.9
 
 
 class Knowledge:
-    """What one gateway knows of every node.
+    """Knowledge of one gateway about every node.
 
     Attributes
     ----------

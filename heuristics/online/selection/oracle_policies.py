@@ -105,7 +105,7 @@ class _Replay(Passive):
         return sorted(order, key=lambda server: self._end(read, server, now))
 
     def _end(self, read: int, server: int, now: float) -> float:
-        """When `read` would end at `server` if it left now and no speed changed."""
+        """Return the end of `read` at `server` if it left now and no speed changed."""
         servers, cluster = self._servers, self._sample.cluster
         mean = self._sample.mean_at(server, now)
         free = servers.ends[server] + [now] * (cluster.slots - servers.busy[server])
@@ -137,7 +137,7 @@ class _Clairvoyant(Passive):
         return sorted(order, key=lambda server: self.end(work, server, now))
 
     def end(self, work: float, server: int, now: float) -> float:
-        """When work sent now to a server will end."""
+        """Return the end of work that is sent to a server now."""
         begin = max(min(self._free[server]), now + self._delay)
         return begin + work * self._sample.mean_at(server, begin)
 

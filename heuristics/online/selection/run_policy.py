@@ -63,7 +63,7 @@ def described(policy: Policy, clients: int) -> _Described | None:
 
 
 def compiled_available() -> bool:
-    """Whether the compiled kernel was built and can be imported."""
+    """Return whether the compiled kernel was built and can be imported."""
     try:
         import heuristics.online.selection._kernel  # noqa: F401 - only whether it imports matters
     except ImportError:

@@ -38,7 +38,7 @@ _DEFAULT_REPLICAS = 3
 
 @dataclass(frozen=True, slots=True)
 class ZoneTarget:
-    """What a zone configuration is of: its kind ("DATABASE", …) and the parts of its name."""
+    """Target of a zone configuration: its kind ("DATABASE", …) and the parts of its name."""
 
     kind: str
     parts: tuple[str, ...]

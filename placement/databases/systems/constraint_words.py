@@ -27,7 +27,7 @@ class PlaceConstraint:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where constraints are read from, for messages, and what they are about.
+    """Source of constraints, for messages, and their subject.
 
     Attributes
     ----------

@@ -68,7 +68,7 @@ class ColumnTable:
 
     @property
     def table(self) -> Table:
-        """The same table with its cells and row numbers, read when something must be said."""
+        """Return the table with its cells and row numbers, read for messages."""
         if self._careful is None:
             self._careful = read_table(self.source)
         return self._careful

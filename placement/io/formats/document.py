@@ -375,7 +375,7 @@ class Document:
                 )
 
     def has(self, key: str) -> bool:
-        """Whether a key is there and not null."""
+        """Return whether a key is there and not null."""
         return self.values.get(key) is not None
 
     def _given(self, key: str) -> object:

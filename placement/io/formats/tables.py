@@ -187,7 +187,7 @@ def _read_parquet(path: str | os.PathLike[str]) -> Table:
 
 
 def is_blank(cell: Cell) -> bool:
-    """Whether a cell holds nothing: null, or empty text."""
+    """Return whether a cell holds nothing: null, or empty text."""
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
 

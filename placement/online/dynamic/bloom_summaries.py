@@ -1,4 +1,4 @@
-"""What a client knows of the dynamic copies: one Bloom filter per preferred site.
+"""Knowledge of a client about the dynamic copies: one Bloom filter per preferred site.
 
 Matri et al. 2018, section 8. Filters are rbloom's (extra ``online``), with a hash of our own:
 Python's default hash differs between processes for strings, and a filter travels.
@@ -68,7 +68,7 @@ class BloomSummary:
         return key in self._bloom
 
     def among(self, keys: IntArray) -> BoolArray:
-        """Whether each key seems to be in, shape (keys,)."""
+        """Return whether each key seems to be in, shape (keys,)."""
         inside = self._bloom
         return np.array([key in inside for key in keys.tolist()], dtype=bool)
 

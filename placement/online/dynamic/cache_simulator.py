@@ -29,7 +29,7 @@ class Cache(Protocol):
     """Objects of one node; uniform size."""
 
     def read(self, key: int) -> bool:
-        """Whether `key` is held; where not, it is put in, perhaps in place of another."""
+        """Return whether `key` is held; where not, it is put in, perhaps in place of another."""
         ...
 
     def evict(self, key: int) -> None:
@@ -39,7 +39,7 @@ class Cache(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CacheTrace:
-    """What happened, per tick; NaN where a tick has no reads or no writes.
+    """Figures of a run per tick; NaN where a tick has no reads or no writes.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class CacheTrace:
 
 @dataclass(frozen=True, eq=False)
 class Accesses:
-    """What the cache of one node sees, for replaying a policy or knowing the future.
+    """Accesses of the cache of one node, for replaying a policy or knowing the future.
 
     Attributes
     ----------

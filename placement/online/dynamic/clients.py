@@ -13,7 +13,7 @@ __all__ = ["VotingClients"]
 
 
 class VotingClients:
-    """One client per generator, with its summaries and its count of errors.
+    """Clients, one per generator, each with its summaries and its count of errors.
 
     Parameters
     ----------

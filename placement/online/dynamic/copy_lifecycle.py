@@ -1,4 +1,4 @@
-"""When dynamic copies come and go: creation, and deletion after a grace period.
+"""Life of dynamic copies: creation, and deletion after a grace period.
 
 Matri et al. 2018, sections 7.1 and 7.2.
 """

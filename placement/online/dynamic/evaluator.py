@@ -1,4 +1,4 @@
-"""What dynamic copies cost: the only place where the objective is written."""
+"""Cost of dynamic copies: the only place where the objective is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Evaluation", "base_cost", "checked_copies", "evaluate", "read_rtt"]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What a set of dynamic copies costs.
+    """Cost of a set of dynamic copies.
 
     Attributes
     ----------

@@ -70,7 +70,7 @@ class Ring:
         return ((first[:, None] + np.arange(copies)) % len(self.position)).astype(np.intp)
 
     def static_sites(self, keys: FloatArray, copies: int = 3) -> BoolArray:
-        """Whether each site has a static copy, shape (sites, keys)."""
+        """Return whether each site has a static copy, shape (sites, keys)."""
         nodes = self.static_nodes(keys, copies)
         result = np.zeros((self.sites, len(keys)), dtype=bool)
         for column in nodes.T:

@@ -1,4 +1,4 @@
-"""Which objects get a dynamic copy at which site: one decision, with known rates."""
+"""Choice of dynamic copies of objects at sites: one decision, with known rates."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ __all__ = ["Weight", "most_voted", "vote_rates"]
 
 
 class Weight(StrEnum):
-    """What one vote counts."""
+    """Weight of one vote."""
 
     COUNT = "count"
     """1: the rule of the paper."""

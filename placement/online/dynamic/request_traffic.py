@@ -22,7 +22,7 @@ CAUSES = ("ring", "demand", "restarts", "arrivals", "policy")
 
 @dataclass(frozen=True, slots=True)
 class RequestWorkload:
-    """How much is asked, and when hot sets change.
+    """Volume of requests, and times at which hot sets change.
 
     Parameters
     ----------

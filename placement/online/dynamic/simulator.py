@@ -24,7 +24,7 @@ __all__ = ["SimulationTrace", "hot_sets", "simulate"]
 
 @dataclass(frozen=True, eq=False)
 class SimulationTrace:
-    """What happened, per tick; NaN where a tick has no reads, no writes, or nothing identified yet.
+    """Figures of a run per tick; NaN without reads or writes, or before anything is identified.
 
     Attributes
     ----------

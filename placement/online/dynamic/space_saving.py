@@ -22,7 +22,7 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What one node says about the votes for one site.
+    """Summary of one node about the votes for one site.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a write waits for."""
+"""Waiting time of a write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["WriteForwarding", "write_rtt"]
 
 
 class WriteForwarding(StrEnum):
-    """When a write is done. The paper does not say; the store's own protocol decides."""
+    """Moment at which a write is done. The paper does not say; the store's own protocol decides."""
 
     ONE = "one"
     """When the static copy that was asked has it; the others get it later."""

@@ -1,9 +1,9 @@
-"""Reads from the lease-holder or from a majority, in a database replicated by Raft.
+"""Reads from the leaseholder or from a majority, in a database replicated by Raft.
 
 The question and the protocols are those of V. Arora, T. Mittal, D. Agrawal, A. El Abbadi, X. Xue,
 Zhiyanan, Zhu Jianfeng, "Leader or majority: why have one when you can have both? Improving read
 scalability in Raft-like consensus protocols", HotCloud 2017: send a share x of the reads to the
-lease-holder and the others to majorities without it.
+leaseholder and the others to majorities without it.
 
 - closed forms: :mod:`~placement.online.reads.leader_share`,
   :mod:`~placement.online.reads.retry_model`;

@@ -25,7 +25,7 @@ __all__ = ["RaftCluster", "ReadWorkload", "Visibility"]
 
 
 class Visibility(StrEnum):
-    """What a read at a follower answers from."""
+    """State of the log from which a follower answers a read."""
 
     APPLIED = "applied"
     """The state machine: entries whose commit the follower has heard of. So the authors' code."""
@@ -166,7 +166,7 @@ class ReadWorkload:
 
     @property
     def hot_keys(self) -> int:
-        """How many keys are hot: hot_fraction·keys, at least one where there are any."""
+        """Return the number of hot keys: hot_fraction·keys, at least one where there are any."""
         return max(1, round(self.hot_fraction * self.keys)) if self.hot_fraction else 0
 
     def gateway_shares(self, nodes: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What part of the reads the lease-holder should serve, in closed form and exact fractions.
+"""Share of the reads that the leaseholder serves, in closed form and exact fractions.
 
 Notation: n nodes, all of them replicas; one of them, L, holds the lease; m = ⌊n/2⌋, so that a
 majority has m + 1 nodes. Every node is the gateway of the same number R of reads. L reads its own
@@ -40,11 +40,11 @@ def majority(nodes: int) -> int:
     Raises
     ------
     InputError
-        Below three nodes: without the lease-holder there is then no majority to read from.
+        Below three nodes: without the leaseholder there is then no majority to read from.
     """
     if isinstance(nodes, bool) or not isinstance(nodes, int) or nodes < 3:
         raise InputError(
-            "no majority without the lease-holder",
+            "no majority without the leaseholder",
             field="nodes",
             value=nodes,
             expected="a whole number >= 3",
@@ -141,7 +141,7 @@ def leader_served(nodes: int, share: Fraction | float) -> Fraction:
 
 
 def peak_reduction(nodes: int, share: Fraction | float) -> Fraction:
-    """How many times smaller the largest load is than n·R, that of L when it serves all reads.
+    """Return n·R (the load of L when it serves all reads) over the largest load.
 
     At the uniform share it is (n + m)/(1 + m), below 3 for every n.
     """

@@ -23,7 +23,7 @@ __all__ = ["LeasePlan", "LeaseProblem", "evaluate_leases"]
 class LeaseProblem:
     """Place the lease of every range, and choose its read strategy, for the sum of the loads.
 
-    All n nodes hold all ranges. Given the lease-holder L of range r, reads are as in
+    All n nodes hold all ranges. Given the leaseholder L of range r, reads are as in
     `ReadProblem` (majorities without L, the gateway in its own). A write from gateway i takes
     rtt[i, L] and then L's m-th smallest RTT to the others; it costs L `leader_cost` and every other
     node `follower_cost`, in reads. Latency is the mean over all reads and writes.
@@ -83,7 +83,7 @@ class LeaseProblem:
 
     @property
     def ranges(self) -> int:
-        """How many ranges there are."""
+        """Return the number of ranges."""
         return len(self.reads)
 
     @property
@@ -98,7 +98,7 @@ class LeaseProblem:
         return float(self.reads.sum() + self.writes.sum())
 
     def commit(self, leader: int) -> float:
-        """What L waits for m of the others, ms."""
+        """Return the time until L has m answers of the other nodes, ms."""
         others = sorted(float(self.rtt[leader, v]) for v in range(self.nodes) if v != leader)
         return others[self.nodes // 2 - 1]
 
@@ -130,7 +130,7 @@ def evaluate_leases(
     Parameters
     ----------
     leases
-        The lease-holder of each range.
+        The leaseholder of each range.
     strategies
         Of each range; None where nothing is read.
     """

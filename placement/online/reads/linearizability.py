@@ -1,6 +1,6 @@
 """Was a history linearizable? Versions are whole numbers, so the answer takes one sweep per key.
 
-The lease-holder numbers the writes of a key 1, 2, …; a read returns the number it saw (0: none).
+The leaseholder numbers the writes of a key 1, 2, …; a read returns the number it saw (0: none).
 One operation precedes another when it ended no later than the other started (operations that take
 no time at the same instant are concurrent). With the order of writes known, a history is
 linearizable if and only if
@@ -28,7 +28,7 @@ __all__ = ["History", "HistoryEntry", "Violation", "Violations", "check"]
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One operation on one key.
+    """Operation on a key.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Violations:
-    """How many reads (writes for disorder) are wrong, and the first few of them.
+    """Numbers of wrong reads (writes for disorder), and the first few of each.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Violations:
 
     @property
     def linearizable(self) -> bool:
-        """Whether there is none."""
+        """Return whether there is none."""
         return self.total == 0
 
     @property
@@ -112,7 +112,7 @@ def check(history: History) -> Violations:
 
 
 def _end(op: HistoryEntry) -> float:
-    """When it ends; one that takes no time ends a little later, or it would precede itself."""
+    """Return the end of an operation; a little later if it takes no time, to not precede itself."""
     return op.end if op.end > op.start else math.nextafter(op.end, math.inf)
 
 

@@ -13,7 +13,7 @@ load inside the convex function, whose part is
     min_{0 <= ρ < 1} [ c·ρ/(1 − ρ) − θ·ρ ] = −(√θ − √c)²  where θ > c, else 0.
 
 By weak duality L is a lower bound for *any* prices; good ones come from the duals of a linear
-programme. Prices whose t would have to be infinite are scaled down until it need not be.
+program. Prices whose t would have to be infinite are scaled down until it need not be.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def lower_bound(problem: ReadProblem, goal: ReadGoal, prices: NodePrices) -> flo
 
 
 def infeasible_by(problem: ReadProblem, goal: ReadGoal, prices: NodePrices) -> float:
-    """By how much the prices refute the limits of the goal; positive: no strategy obeys them."""
+    """Return the amount by which the prices refute the limits; positive: no strategy obeys them."""
     return _lagrangian(problem, goal, prices, (0.0, 0.0, 0.0))
 
 

@@ -31,7 +31,7 @@ class Machine:
         return end
 
     def visit_counted(self, now: float, work: float) -> tuple[float, int]:
-        """The same, and how many were here on arrival, waiting or in service."""
+        """Like `visit`; also return the number of jobs in the queue or in service on arrival."""
         running = self._running
         while running and running[0] <= now:
             heapq.heappop(running)

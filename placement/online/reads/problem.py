@@ -24,7 +24,7 @@ def table_of(values: object, field: str) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class ReadGoal:
-    """What is minimised, and what must hold.
+    """Objective of a read strategy, and its limits.
 
         load_weight·Σ_k w_k·max_v ρ_kv + latency_weight·mean latency
             + queue_weight·Σ_k w_k Σ_v ρ_kv/(1 − ρ_kv)
@@ -72,9 +72,9 @@ class ReadGoal:
 
 @dataclass(frozen=True, eq=False)
 class ReadProblem:
-    """Which part of its reads every gateway sends to the lease-holder, and which to which quorum.
+    """Choice of the share of reads that every gateway sends to the leaseholder and to each quorum.
 
-    Gateway i gets a share of the reads and may send each to the lease-holder L alone or to a quorum
+    Gateway i gets a share of the reads and may send each to the leaseholder L alone or to a quorum
     of the system. With p_iA the probability that i asks the set A,
 
         ρ_kv = base_kv + volume_k/capacity_v·Σ_i g_i·Σ_{A ∋ v} p_iA     utilisation of v
@@ -89,7 +89,7 @@ class ReadProblem:
     reads
         g: reads per unit of time that enter at each gateway, shape (n,), not all zero.
     leader
-        L; None: there is no lease-holder and every read goes to a quorum.
+        L; None: there is no leaseholder and every read goes to a quorum.
     system
         The quorums; default: any majority of the others that includes the gateway, L left out, as
         in the paper. L as a gateway then always reads its own copy.
@@ -107,7 +107,7 @@ class ReadProblem:
     ------
     InputError
         Naming field, element, value and what was expected; also for a gateway that has neither a
-        lease-holder nor a quorum to read from.
+        leaseholder nor a quorum to read from.
 
     Examples
     --------
@@ -168,10 +168,10 @@ class ReadProblem:
         for gateway in range(count):
             if self.leader is None and not self.quorums.count(gateway):
                 raise InputError(
-                    f"gateway {gateway} has neither a lease-holder nor a quorum to read from",
+                    f"gateway {gateway} has neither a leaseholder nor a quorum to read from",
                     field="system",
                     value=self.system,
-                    expected="a lease-holder or a quorum for every gateway",
+                    expected="a leaseholder or a quorum for every gateway",
                 )
 
     def _check_scenarios(self, sites: tuple[str, tuple[str, ...]]) -> None:
@@ -254,12 +254,12 @@ class ReadProblem:
         return shares
 
     def choices(self, gateway: int) -> tuple[Quorum, ...]:
-        """Everything `gateway` may ask: the lease-holder alone first, then all quorums."""
+        """Return the choices of `gateway`: the leaseholder alone first, then all quorums."""
         alone: tuple[Quorum, ...] = () if self.leader is None else ((self.leader,),)
         return alone + tuple(q for q in self.quorums.quorums(gateway) if q not in alone)
 
     def legal(self, gateway: int, quorum: Quorum) -> bool:
-        """Whether `gateway` may ask `quorum`."""
+        """Return whether `gateway` may ask `quorum`."""
         return quorum == (self.leader,) or self.quorums.legal(gateway, quorum)
 
     def latency(self, gateway: int, quorum: Quorum) -> float:

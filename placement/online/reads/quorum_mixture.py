@@ -1,6 +1,6 @@
 """Read strategies as mixtures of quorums, and drawing subsets with given inclusion probabilities.
 
-A linear programme answers with probabilities p_v that node v is asked. Any p in [0, 1]^n with
+A linear program answers with probabilities p_v that node v is asked. Any p in [0, 1]^n with
 Σ p_v = k is a mixture of subsets of exactly k nodes (the hypersimplex has integral corners), and
 systematic sampling finds one with at most n + 1 subsets: lay the nodes along a line, each p_v long;
 draw u from U[0, 1) and take the nodes that contain u, u + 1, …, u + k − 1. Source: W. G. Madow, "On
@@ -83,7 +83,7 @@ class ReadStrategy:
                         f"gateway {gateway} may not read from {quorum}",
                         field="mixtures",
                         value=quorum,
-                        expected="the lease-holder alone or a quorum of the system",
+                        expected="the leaseholder alone or a quorum of the system",
                     )
                 field = f"mixtures[{gateway}][{quorum}]"
                 number(probability, field, minimum=-_ROUNDING, maximum=1 + _ROUNDING)
@@ -123,13 +123,13 @@ class ReadStrategy:
         return tuple(np.cumsum([p for _, p in mixture]) for mixture in self.mixtures)
 
     def draw(self, gateway: int, uniform: float) -> Quorum:
-        """What `gateway` asks for a number drawn from U[0, 1); O(log of the quorums)."""
+        """Return the quorum of `gateway` for a number drawn from U[0, 1); O(log of the quorums)."""
         mixture = self.mixtures[gateway]
         place = int(np.searchsorted(self._steps[gateway], uniform, side="right"))
         return mixture[min(place, len(mixture) - 1)][0]
 
     def inclusion(self, gateway: int, nodes: int) -> FloatArray:
-        """How likely each node is asked by `gateway`, shape (nodes,)."""
+        """Return the probability that `gateway` asks each node, shape (nodes,)."""
         found = np.zeros(nodes)
         for quorum, probability in self.mixtures[gateway]:
             found[list(quorum)] += probability

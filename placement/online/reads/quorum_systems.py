@@ -1,6 +1,6 @@
 """Quorum systems for reads: which sets of nodes a gateway may ask, and the cheapest of them.
 
-The lease-holder alone is no part of a system; :class:`placement.online.reads.ReadProblem` adds it.
+The leaseholder alone is no part of a system; :class:`placement.online.reads.ReadProblem` adds it.
 Every system answers the *pricing* question exactly: given a price per node and a price per
 millisecond, which of its quorums is cheapest for a gateway? Lower bounds stand on that answer, so
 that it is written once, here.
@@ -27,11 +27,11 @@ Quorum = tuple[int, ...]
 
 @runtime_checkable
 class QuorumSystem(Protocol):
-    """What is asked of a quorum system."""
+    """Protocol of a quorum system."""
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are; quorums are sets of 0 … nodes − 1."""
+        """Return the number of nodes; quorums are sets of 0 … nodes − 1."""
 
     @property
     def spare(self) -> int:
@@ -41,10 +41,10 @@ class QuorumSystem(Protocol):
         """All quorums that `gateway` may ask."""
 
     def count(self, gateway: int) -> int:
-        """How many there are."""
+        """Return the number of quorums."""
 
     def legal(self, gateway: int, quorum: Quorum) -> bool:
-        """Whether `gateway` may ask `quorum`."""
+        """Return whether `gateway` may ask `quorum`."""
 
     def latency(self, rtt: FloatArray, quorum: Quorum) -> float:
         """Time in ms until a gateway with RTTs `rtt` has the answers it waits for."""
@@ -73,7 +73,7 @@ class ThresholdQuorums:
     spare
         Nodes asked beyond `size`.
     without
-        A node in no quorum (the lease-holder, in the paper); None: all are eligible.
+        A node in no quorum (the leaseholder, in the paper); None: all are eligible.
     include_self
         Whether a gateway is always in its own quorum. A gateway that is `without` then has no
         quorum at all: it reads its own copy.
@@ -106,13 +106,13 @@ class ThresholdQuorums:
         return nodes
 
     def count(self, gateway: int) -> int:
-        """How many quorums `gateway` has."""
+        """Return the number of quorums of `gateway`."""
         nodes = self.eligible(gateway)
         own = int(self.include_self)
         return comb(len(nodes) - own, self.asked - own) if nodes else 0
 
     def quorums(self, gateway: int) -> Iterator[Quorum]:
-        """All of them; there are :meth:`count`."""
+        """Return all quorums; their number is :meth:`count`."""
         nodes = self.eligible(gateway)
         if not nodes:
             return
@@ -121,7 +121,7 @@ class ThresholdQuorums:
                 yield quorum
 
     def legal(self, gateway: int, quorum: Quorum) -> bool:
-        """Whether `gateway` may ask `quorum`."""
+        """Return whether `gateway` may ask `quorum`."""
         return (
             len(set(quorum)) == len(quorum) == self.asked
             and set(quorum) <= set(self.eligible(gateway))
@@ -218,15 +218,15 @@ class ListedQuorums:
         return cls(nodes, tuple(quorums))  # type: ignore[arg-type]  # nodes are checked there
 
     def quorums(self, gateway: int) -> Iterator[Quorum]:
-        """All of them."""
+        """Return all quorums."""
         return iter(self.sets)
 
     def count(self, gateway: int) -> int:
-        """How many there are."""
+        """Return the number of quorums."""
         return len(self.sets)
 
     def legal(self, gateway: int, quorum: Quorum) -> bool:
-        """Whether it is on the list."""
+        """Return whether it is on the list."""
         return quorum in self.sets
 
     def latency(self, rtt: FloatArray, quorum: Quorum) -> float:
@@ -271,7 +271,7 @@ class GridQuorums:
         return int(self.columns**self.rows)
 
     def quorums(self, gateway: int) -> Iterator[Quorum]:
-        """All of them."""
+        """Return all quorums."""
         for number in range(self.columns**self.rows):
             digits = []
             for row in range(self.rows):
@@ -280,7 +280,7 @@ class GridQuorums:
             yield tuple(digits)
 
     def legal(self, gateway: int, quorum: Quorum) -> bool:
-        """Whether it has one node of every row."""
+        """Return whether it has one node of every row."""
         return [node // self.columns for node in quorum] == list(range(self.rows))
 
     def latency(self, rtt: FloatArray, quorum: Quorum) -> float:

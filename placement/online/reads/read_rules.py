@@ -1,4 +1,4 @@
-"""What a rule for reads must offer to the simulator, and the one that draws from a strategy.
+"""Protocol of read rules in the simulator, and the rule that draws from a strategy.
 
 A rule is asked at the gateway, once per attempt, which nodes to read from. One that learns is told
 of what came back. Rules of the paper and beyond are in ``heuristics.online.reads``.
@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a reply carries back.
+    """Content of a reply.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class ReadRule(Protocol):
 
     @property
     def learns(self) -> bool:
-        """Whether replies are to be told."""
+        """Return whether replies are to be told."""
 
     @property
     def spare(self) -> int:
@@ -113,7 +113,7 @@ class WaitsForAll:
 
     @property
     def spare(self) -> int:
-        """None."""
+        """Return 0: no node is spare."""
         return 0
 
 
@@ -150,4 +150,4 @@ class StrategyState:
         return self._strategy.draw(gateway, next(self._draws))
 
     def answered(self, reply: Answered) -> None:
-        """Nothing is learned."""
+        """Ignore the reply: this rule does not learn."""

@@ -1,4 +1,4 @@
-"""What each replica holds when: entries of the log with the times at which they become visible."""
+"""Contents of each replica over time: log entries with the times at which they become visible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["LogEntry", "Replicas"]
 
 @dataclass(slots=True)
 class LogEntry:
-    """One write in the log; times in ms, infinite until known.
+    """Write in the log; times in ms, infinite until known.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How often a strongly consistent quorum read must be repeated, and what that costs.
+"""Number of repetitions of a strongly consistent quorum read, and their cost.
 
 On one key, write intents appear at rate w while there is none and last D on average (from the
 append at the first replica of the quorum until the last one has resolved it), both exponential: a
@@ -15,7 +15,7 @@ chain of two states. With λ = w + 1/D and π = w/λ, the part of time with an i
 From the first j at which the back-off is capped, q_j is constant and the rest of both series is
 geometric, so that nothing is cut off. The back-off is that of the authors' branch of CockroachDB:
 b_0 = 50 ms, doubled up to 5 s, ±15 %, without limit on the number of retries. Each attempt tosses
-the coin x anew, and the lease-holder never fails it. The chain itself is derived here; the paper
+the coin x anew, and the leaseholder never fails it. The chain itself is derived here; the paper
 reports only that hot spots cause many retries.
 """
 
@@ -77,7 +77,7 @@ class RetryModel:
     backoff
         Waits between attempts.
     share
-        x, part of the attempts that go to the lease-holder, which has no unresolved intents.
+        x, part of the attempts that go to the leaseholder, which has no unresolved intents.
 
     Examples
     --------

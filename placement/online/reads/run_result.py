@@ -1,4 +1,4 @@
-"""What one simulated run gave: latencies, throughput, load, and the history to be checked."""
+"""Result of a simulated run: latencies, throughput, load, and the history to be checked."""
 
 from __future__ import annotations
 
@@ -64,17 +64,17 @@ class ReadRun:
 
     @cached_property
     def read_latency(self) -> Latencies:
-        """Of counted reads, ms."""
+        """Latency of counted reads, ms."""
         return self._latencies(True)
 
     @cached_property
     def write_latency(self) -> Latencies:
-        """Of counted writes, ms."""
+        """Latency of counted writes, ms."""
         return self._latencies(False)
 
     @cached_property
     def latency(self) -> Latencies:
-        """Of all counted operations, ms."""
+        """Latency of all counted operations, ms."""
         return summarise([op.end - op.start for op in self.counted])
 
     @property
@@ -91,7 +91,7 @@ class ReadRun:
 
     @cached_property
     def violations(self) -> Violations:
-        """What the clients saw that no single register could have shown; the whole history."""
+        """Return what clients saw in the whole history and a single register cannot show."""
         return check(self.history)
 
     def record(

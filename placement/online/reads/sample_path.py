@@ -52,7 +52,7 @@ class ReadSamplePath:
 
     @property
     def operations(self) -> int:
-        """How many were drawn."""
+        """Return the number of sampled operations."""
         return len(self.reads)
 
 

@@ -1,4 +1,4 @@
-"""Clients in a closed loop on a Raft group: lease-holder, local, quorum and strong quorum reads.
+"""Clients in a closed loop on a Raft group: leaseholder, local, quorum and strong quorum reads.
 
 A read visits its gateway, then the nodes its rule names, half an RTT away, and is done when all of
 them but the spare ones of the rule have answered: it returns the highest version it has seen, of

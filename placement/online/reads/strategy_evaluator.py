@@ -19,7 +19,7 @@ sits on its limits, and summing it up again rounds."""
 
 @dataclass(frozen=True, eq=False)
 class ReadFigures:
-    """What a strategy does.
+    """Figures of a strategy.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class ReadFigures:
     queued
         Σ_k w_k Σ_v ρ_kv/(1 − ρ_kv); infinite when a node is saturated.
     leader_served
-        Part of all reads that L serves, alone or in a quorum; 0 without a lease-holder.
+        Part of all reads that L serves, alone or in a quorum; 0 without a leaseholder.
     """
 
     load: FloatArray
@@ -50,7 +50,7 @@ class ReadFigures:
         return value + goal.queue_weight * self.queued if goal.queue_weight else value
 
     def broken(self, goal: ReadGoal) -> tuple[str, ...]:
-        """Which limits of the goal do not hold, beyond :data:`TOLERANCE`."""
+        """Return the limits of the goal that do not hold, beyond :data:`TOLERANCE`."""
         found = []
         largest = float(self.load.max())
         if largest > _relaxed(goal.load_limit):

@@ -2,7 +2,7 @@
 
 Everything before the window is as a warm policy left it: reads and copies that are still in service
 or in line when the window opens are intervals that stay where they are. The window's own reads are
-to be put on servers. Times are whole ticks, so that an integer programme and the simulator compute
+to be put on servers. Times are whole ticks, so that an integer program and the simulator compute
 the same numbers.
 """
 
@@ -207,7 +207,7 @@ def cut(
 
 
 def _before(path: ServerSamplePath, warm: Policy, opens: int, ticks_per_ms: int) -> Ticks:
-    """What a policy has sent, as intervals on servers that end after `opens`."""
+    """Return the reads that a policy has sent, as intervals on servers that end after `opens`."""
     seen: list[tuple[int, int, float]] = []
 
     class Watched:

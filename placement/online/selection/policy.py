@@ -1,4 +1,4 @@
-"""What a policy is: a frozen description that starts a selector, which ranks replicas."""
+"""Policies: frozen descriptions, each of which starts a selector that ranks replicas."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ __all__ = ["Assigned", "Handover"]
 
 @dataclass(frozen=True)
 class Handover:
-    """One policy decides the reads before `at`, another those from `at` on, having heard all.
+    """Two policies: the first decides the reads before `at`, the second all later reads.
 
     Neither is rate limited here: a backlog would cross the border.
     """
@@ -30,11 +30,11 @@ class Handover:
 
     @property
     def limiter(self) -> LimiterRules | None:
-        """None."""
+        """Return None: no limiter."""
         return None
 
     def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
-        """Start both."""
+        """Start the selectors of both policies."""
         return _Both(self.before.start(sample, servers), self.after.start(sample, servers), self.at)
 
 
@@ -73,7 +73,7 @@ class Assigned:
 
     @property
     def limiter(self) -> LimiterRules | None:
-        """None."""
+        """Return None: no limiter."""
         return None
 
     def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:

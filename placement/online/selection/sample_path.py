@@ -147,7 +147,7 @@ class ServerSamplePath:
 
     @property
     def epochs(self) -> int:
-        """How many epochs of speeds were drawn."""
+        """Return the number of sampled epochs of speeds."""
         return len(self.means)
 
     def first(self, count: int, *, plain_from: int | None = None) -> Self:
@@ -180,7 +180,7 @@ class ServerSamplePath:
         """Return the path rounded so that every time is a whole number of ticks.
 
         Times become multiples of 1/ticks_per_ms ms, which must be a power of two: sums of such
-        numbers are exact in floating point, so that simulator and integer programmes compute the
+        numbers are exact in floating point, so that simulator and integer programs compute the
         same numbers. The work becomes the service time on a fast server (ms), the means become 1
         (fast) and `fluctuation` (slow).
 

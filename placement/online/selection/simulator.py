@@ -29,7 +29,7 @@ _Event = tuple[float, int, int, int, float]
 
 @dataclass(frozen=True, eq=False)
 class SelectionRun:
-    """What one policy did on one sample path.
+    """Run of one policy on one sample path.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""When to move: only if the gain that is predicted over a horizon pays for the move.
+"""Rule for moves: only if the gain that is predicted over a horizon pays for the move.
 
 With the demand of an interval predicted (the decayed mean of what was seen), staying at c for the
 next H intervals costs H·score(c), moving to c' costs price(c → c') + H·score(c'). The rule takes

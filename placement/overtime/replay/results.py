@@ -69,7 +69,7 @@ class StrategyCosts:
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """Everything a replay found.
+    """Result of a replay.
 
     Attributes
     ----------

@@ -49,7 +49,7 @@ _BINARY = (".parquet", ".pq")
 
 
 class FileMark(NamedTuple):
-    """By which a file is known again."""
+    """Properties by which a known file is recognised."""
 
     name: str
     size: int

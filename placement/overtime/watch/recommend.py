@@ -1,4 +1,4 @@
-"""From the state before an interval and its counts to the state after it and a recommendation.
+"""State after an interval, and a recommendation, from the state before it and its counts.
 
 Pure: the same settings, state and counts give the same recommendation, on any day and after any
 restart. The demand that is predicted for the next interval is the decayed mean of what was seen

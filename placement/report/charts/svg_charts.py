@@ -250,7 +250,7 @@ def _mark(kind: int, x: float, y: float, said: str) -> Markup:
 
 
 def _line_legend(series: Sequence[Series], *, marked: bool) -> Markup:
-    """Each series with the very line and mark by which it is drawn."""
+    """Legend of the series: each with the line and mark by which it is drawn."""
     items: list[Child] = []
     for k, one in enumerate(series):
         shown = one.role or f"series{k % 10}"

@@ -107,7 +107,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class MapView:
-    """Everything to draw, in units of a view `width` across and `height` down."""
+    """Shapes of a map, in units of a view `width` across and `height` down."""
 
     width: float
     height: float
@@ -201,7 +201,7 @@ def _coordinates(values: FloatArray | None, count: int) -> FloatArray:
 
 
 def _client_coordinates(instance: Instance, at: FloatArray) -> FloatArray:
-    """Where clients are; one without a place that has a site's name stands at that site."""
+    """Return the coordinates of clients; a client named like a site gets those of the site."""
     around = _coordinates(instance.client_coordinates, len(instance.clients)).copy()
     home = {name: s for s, name in enumerate(instance.sites)}
     for c, name in enumerate(instance.clients):

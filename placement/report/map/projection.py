@@ -1,4 +1,4 @@
-"""From degrees to the plane: the Equal Earth projection, great circles, and what the view shows.
+"""Equal Earth projection from degrees to the plane, great circles, and the part in view.
 
 Equal Earth (Šavrič, Patterson and Jenny, Int. J. Geogr. Inf. Sci. 33(3), 2019) keeps areas true.
 With sin θ = (√3/2)·sin φ,

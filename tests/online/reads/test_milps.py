@@ -93,7 +93,7 @@ def random_leases(seed: int, nodes: int, ranges: int) -> LeaseProblem:
 
 
 def best_strategies(problem: LeaseProblem, leases: tuple[int, ...], goal: ReadGoal) -> float:
-    """Optimum for given leases: one programme over all sets of all ranges, by SciPy."""
+    """Optimum for given leases: one program over all sets of all ranges, by SciPy."""
     columns = []
     fixed = sum(problem.write_waits(lease, r) for r, lease in enumerate(leases))
     base = sum(problem.write_load(lease, r) for r, lease in enumerate(leases))
@@ -149,7 +149,7 @@ def test_leases_are_the_best_of_all(seed):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_one_range_is_the_best_leader(seed):
-    """One range: the best over leaders of the compact programme, writes as base load."""
+    """One range: the best over leaders of the compact program, writes as base load."""
     problem = random_leases(seed, 5, 1)
     values = []
     for leader in range(5):

@@ -74,7 +74,7 @@ def test_series_equal_their_first_terms(rate, life, rtt, first, jitter):
 
 
 def test_the_coin_shortens_the_series():
-    """Every attempt may go to the lease-holder, which succeeds: against a drawn timeline."""
+    """Every attempt may go to the leaseholder, which succeeds: against a drawn timeline."""
     model = RetryModel(2, 100, share=2 / 7)
     attempts, latency = simulate(model, 150_000, np.random.default_rng(6))
     assert attempts == pytest.approx(model.attempts, rel=0.03)

@@ -189,7 +189,7 @@ def test_more_lease_holder_reads_slow_writes():
 
 
 def test_offloading_only_pays_under_load():
-    """With ten clients a quorum read is slower than one of the lease-holder."""
+    """With ten clients a quorum read is slower than one of the leaseholder."""
     workload = ReadWorkload(clients=10)
     alone, quorum = (
         simulate(RaftCluster(), workload, rule, operations=10_000, seed=6)

@@ -1,4 +1,4 @@
-"""Q1, Q2, Q3 against each other, against a programme written here, closed forms and quoracle."""
+"""Q1, Q2, Q3 against each other, against a program written here, closed forms and quoracle."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_without_the_lease_holder_alone():
 @pytest.mark.parametrize("nodes", [3, 4, 5, 7])
 @pytest.mark.parametrize(("writes", "leader", "follower"), [(5 / 95, 3, 1), (1, 2, 1), (0.2, 1, 4)])
 def test_writes_by_closed_form_and_programme(nodes, writes, leader, follower):
-    """X of the formula with writes evens out total load, or clips; the programme agrees."""
+    """X of the formula with writes evens out total load, or clips; the program agrees."""
     share = uniform_share(nodes, writes, leader - follower)
     problem = ReadProblem.uniform(
         nodes, leader_cost=writes * leader, follower_cost=writes * follower
