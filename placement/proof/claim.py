@@ -13,7 +13,6 @@ import numpy.typing as npt
 from placement.checks import FloatArray, IntArray
 from placement.model.configuration import site_costs
 from placement.problem import Problem
-from placement.proof.multipliers import Betas
 
 __all__ = ["Claim", "ExactGrid", "Integers", "RoundedGrid", "finest_bit", "integers"]
 
@@ -199,8 +198,9 @@ class Claim:
     @cached_property
     def rounded(self) -> RoundedGrid | None:
         """The data for bounds in int64; None where the numbers are too large or too small."""
-        farthest = float((self.direct * self.client_rtt.max(axis=1)).sum())
-        total = float(self._most.sum() + farthest + self.quorum * float(self.site_rtt.max()))
+        farthest, apart = self.client_rtt.max(axis=1), float(self.site_rtt.max())
+        reads = (self.near * farthest[self.clients] + self.relay * apart).sum()
+        total = float(reads + (self.direct * farthest).sum() + self.quorum * apart)
         total += float(np.abs(self._prices).max(axis=0).sum())
         if not math.isfinite(total):
             return None
@@ -217,22 +217,6 @@ class Claim:
             total=math.ldexp(total, shift),
             needed=-(-self.needed >> drop) if drop >= 0 else self.needed << -drop,
         )
-
-    def clipped(self, u: FloatArray, beta: Betas) -> FloatArray:
-        """Multipliers u, brought to within ± the largest cost of their clients and all their β.
-
-        Any u is valid, and one beyond proves no more.
-        """
-        limit = self._most.copy()
-        with np.errstate(over="ignore"):
-            np.add.at(limit, beta.clients[beta.rows], beta.values)
-        return np.asarray(np.clip(u, -limit, limit))
-
-    @cached_property
-    def _most(self) -> FloatArray:
-        """Largest cost of each active client."""
-        nearest = self.near * self.client_rtt.max(axis=1)[self.clients]
-        return np.asarray(nearest + self.relay * self.site_rtt.max())
 
     @cached_property
     def _rtt_bits(self) -> int:

@@ -120,9 +120,9 @@ class LeaderProof:
         """Count so many evaluations of a bound, or of a set of replicas."""
         self.work.take(times * (self._cells // cells_per_step + self.choice.steps))
 
-    def _forms(self, beta: Betas) -> Iterator[tuple[Costs, int]]:
+    def _forms(self, u: FloatArray, beta: Betas) -> Iterator[tuple[Costs, int]]:
         """The forms of the costs, the quick one first, and cells per step of each."""
-        if not self._exact_only and self._rounded.fits(beta):
+        if not self._exact_only and self._rounded.fits(u, beta):
             yield self._rounded, _CELLS_PER_STEP
         yield self._exact, 1
 
@@ -143,8 +143,7 @@ class LeaderProof:
         return [s for s in range(self.sites) if s not in inside and s not in outside]
 
     def _closes(self, inside: set[int], outside: set[int], u: FloatArray, beta: Betas) -> bool:
-        u = self.claim.clipped(u, beta)
-        for costs, cells_per_step in self._forms(beta):
+        for costs, cells_per_step in self._forms(u, beta):
             self._take(cells_per_step)
             if self._reaches(costs, inside, outside, u, beta):
                 return True
@@ -200,14 +199,14 @@ class LeaderProof:
         self, event: Sequence[Any], inside: set[int], outside: set[int], beta: Betas, number: int
     ) -> tuple[set[int], set[int]]:
         """Prove the sites of an event out and in; return both sets."""
-        u = self.claim.clipped(self._us(event[1]), beta)
+        u = self._us(event[1])
         out, kept = [index(s) for s in event[2]], [index(s) for s in event[3]]
         fixed = {*out, *kept}
         if len(fixed) != len(out) + len(kept) or not fixed <= {*self._free(inside, outside)}:
             raise self._flaw(number, "fixes a site that is not free, or twice")
         left = [*out, *kept]
         outs = set(out)
-        for costs, cells_per_step in self._forms(beta):
+        for costs, cells_per_step in self._forms(u, beta):
             self._take(cells_per_step)
             left = self._left_by_one(costs, left, outs, inside, outside, u, beta)
             still = []
@@ -269,7 +268,7 @@ class LeaderProof:
         radius = self.choice.radius_of(replicas)
         if radius is None:
             return True
-        for costs, _ in self._forms(Betas()):
+        for costs, _ in self._forms(np.zeros(0), Betas()):
             if costs.reads(replicas) + costs.radius_costs[radius] >= costs.needed:
                 return True
         return False

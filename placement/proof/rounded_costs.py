@@ -15,10 +15,10 @@ errors: where L' reaches the claim, rounded *up* to the grid, L does. A rounded 
 Why nothing wraps around
 ------------------------
 With n replicas at most and T the sum of the largest costs of all clients, K, the largest D·r and
-all prices, g is chosen so that 2 (n + 4) T 2^g < 2^60. The multipliers u come from a file: each is
-clipped as a double to ± (the largest cost of its client + the sum of its β), and a list β whose sum
-exceeds T has no rounded form. Then |ρ_j| <= 2 T 2^g, and so do all sums over
-clients stay below 2^60.
+all prices, g is chosen so that 2 (n + 4) T 2^g < 2^60. The multipliers come from a file: they have
+a rounded form only where Σ |u| + Σ β <= 2 T, which is looked at in doubles, before anything becomes
+an integer. Then |ρ_j| <= 4 T 2^g, and all sums over clients stay below 2^62. Sums over sites are
+made of Python's integers.
 """
 
 from __future__ import annotations
@@ -75,10 +75,11 @@ class RoundedCosts:
             self.radius_costs = _whole(grid.quorum * radii).tolist()
         self.price = np.floor(grid.scaled(claim.price(leader))).astype(np.int64)
 
-    def fits(self, beta: Betas) -> bool:
-        """Whether multipliers β have a rounded form: whether their sum is within the grid."""
+    def fits(self, u: FloatArray, beta: Betas) -> bool:
+        """Whether multipliers have a rounded form: whether Σ |u| + Σ β is at most 2 T."""
         with np.errstate(over="ignore"):
-            return bool(self.grid.scaled(beta.values).sum() <= self.grid.total)
+            size = self.grid.scaled(np.abs(u)).sum() + self.grid.scaled(beta.values).sum()
+        return bool(size <= 2 * self.grid.total)
 
     def evaluation(
         self,
@@ -95,7 +96,7 @@ class RoundedCosts:
         inside, free
             I, and the sites that are neither in I nor in O.
         u, beta
-            Multipliers; u as :meth:`Claim.clipped` leaves them, and β :meth:`fits`.
+            Multipliers that :meth:`fits`.
         less
             A site: u_c is lowered by its β_c, to 0 at the least, where it comes before f(c).
         """

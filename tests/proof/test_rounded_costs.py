@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from placement.errors import LimitError
@@ -42,11 +42,13 @@ def state_of(rng, sites):
 
 
 def multipliers(rng, claim):
-    """Random u of the size of the costs, some of them huge or negative."""
+    """Random u of the size of the costs, some of them as large as the grid allows, or negative."""
     near = claim.near * claim.client_rtt[claim.clients].mean(axis=1)
     u = near * rng.uniform(0, 2, len(near))
+    total = math.ldexp(claim.rounded.total, -claim.rounded.shift)
     wild = rng.random(len(u)) < 0.2
-    return np.where(wild, rng.choice([-1e300, -1e18, -1.0, 2.0**63, 1e308], len(u)), u)
+    u = np.where(wild, rng.choice([-1.0, 1.0, 5e-324], len(u)) * total, u)
+    return u * min(1.0, 1.5 * total / max(float(np.abs(u).sum()), 5e-324))
 
 
 def betas(rng, claim, sites):
@@ -107,9 +109,9 @@ def test_rounded_bounds_are_below_the_exact_ones_and_nothing_wraps_around(proble
     rounded = RoundedCosts(claim, leader, choice.radii)
     inside, free = state_of(rng, sites)
     beta = betas(rng, claim, sites)
-    u = claim.clipped(multipliers(rng, claim), beta)
+    u = multipliers(rng, claim)
     less = free[0] if free and rng.random() < 0.5 else None
-    assert rounded.fits(beta)
+    assume(rounded.fits(u, beta))
     fixed, rho = rounded.evaluation(inside, free, u, beta, less)
     assert (fixed, [rho[j] for j in free]) == (
         (found := by_hand(rounded, inside, free, u, beta, less))[0],
@@ -133,6 +135,19 @@ def test_rounded_bounds_are_below_the_exact_ones_and_nothing_wraps_around(proble
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 3e-320, 5e-324, 2.0**80, 1e18, 1 / 3, 2**-40])
 def test_the_finest_bit(value):
     assert finest_bit(np.array([0.0, value])) == value.as_integer_ratio()[1].bit_length() - 1
+
+
+@pytest.mark.parametrize("value", [2.0**63, -(2.0**63), 1e30, -1e30, 1e308, -1e308])
+def test_multipliers_beyond_the_grid_have_no_rounded_form(value):
+    """They would wrap around in 64 bits."""
+    claim = Claim(plain(), 1.0, 0.0)
+    rounded = RoundedCosts(claim, 0, np.unique(claim.site_rtt[0]))
+    u = np.zeros(len(claim.clients))
+    assert rounded.fits(u, Betas())
+    u[-1] = value
+    assert not rounded.fits(u, Betas())
+    if value > 0:
+        assert not rounded.fits(u * 0, Betas([(0, 0, value), (1, 0, 0.0)]))
 
 
 # --- the inner problem ---------------------------------------------------------------------------
