@@ -46,9 +46,9 @@ class ServerMove:
     replica
         Where; None for a change of quorum sizes.
     leader
-        Site that leads after the step.
-    voters
-        Number of voters after the step.
+        Replica that leads after the step.
+    voting
+        Replicas that vote after the step, by site and number.
     commit
         Votes that a commit waits for after the step.
     text
@@ -59,11 +59,16 @@ class ServerMove:
 
     kind: Kind
     replica: Replica | None
-    leader: str
-    voters: int
+    leader: Replica
+    voting: tuple[Replica, ...]
     commit: int
     text: str
     broken: tuple[str, ...] = ()
+
+    @property
+    def voters(self) -> int:
+        """Return the number of voters after the step."""
+        return len(self.voting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,8 @@ def path_between(before: Deployment, after: Deployment) -> MovePath:
             raise UnsupportedError(
                 f"the deployment of {one.system} leaves the place of replicas open: no steps"
             )
+        if not one.voters:
+            raise UnsupportedError(f"the deployment of {one.system} has no voter: no steps")
     slots = replicas_of(before, after)
     index = {slot: i for i, slot in enumerate(slots)}
     voters_before, held_before = _numbers(before)
@@ -173,8 +180,8 @@ def _move(step: MoveStep, slots: Sequence[Replica], names: Sequence[str]) -> Ser
     return ServerMove(
         step.kind,
         None if step.site is None else slots[step.site],
-        slots[step.after.leader].site,
-        len(step.after.voters),
+        slots[step.after.leader],
+        tuple(slots[voter] for voter in step.after.voters),
         step.after.quorums.commit,
         step_text(step, names),
         step.broken,

@@ -14,7 +14,7 @@ from placement.databases.localities import Localities, Locality
 from placement.databases.server_moves import MovePath, Replica
 from placement.errors import InputError
 
-__all__ = ["Server", "missing_servers", "servers_of", "servers_on_path"]
+__all__ = ["Server", "missing_servers", "servers_of", "servers_on_path", "servers_there"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,14 @@ def servers_of(deployment: Deployment, localities: Localities) -> tuple[Server, 
         for number, row in enumerate(rows[: one.replicas]):
             found.append(Server(row.name, one.site, number < one.voters, row.facts))
     return tuple(found)
+
+
+def servers_there(servers: Mapping[Replica, Server], deployment: Deployment) -> tuple[Server, ...]:
+    """Return those of the servers on a path that the deployment keeps."""
+    held = {one.site: one.replicas for one in deployment.held}
+    return tuple(
+        server for slot, server in servers.items() if slot.number <= held.get(slot.site, 0)
+    )
 
 
 def servers_on_path(

@@ -92,7 +92,8 @@ def test_replicas_are_added_before_others_go():
     before = Deployment.of("x", {"dc1": 3, "dc2": 1}, read=1, commit=3)
     after = Deployment.of("x", {"dc2": 2, "dc3": 1}, read=2, commit=2)
     text = write(after, present=before).text
-    first, second = [line for line in text.splitlines() if line.startswith("ALTER")]
+    (first,) = [line for line in text.splitlines() if line.startswith("ALTER")]
+    (second,) = [line for line in text.splitlines() if line.startswith("-- later: ALTER")]
     assert "'dc1': 3, 'dc2': 2, 'dc3': 1" in first
     assert "'dc1'" not in second
     between = text[text.index(first) : text.index(second)]

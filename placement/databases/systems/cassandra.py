@@ -15,7 +15,7 @@ from placement.databases.findings import Finding
 from placement.databases.localities import name_refusal
 from placement.databases.server_moves import MovePath
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
-from placement.databases.systems.remarks import remark, remarked
+from placement.databases.systems.remarks import later, remark, remarked, with_later
 from placement.databases.systems.sql_text import (
     TokenStream,
     comment,
@@ -84,7 +84,7 @@ def _reader(system: str, racks: bool) -> Callable[[Texts, Request], Reading]:
 
 def _keyspaces(text: str, source: str, racks: bool) -> dict[str, tuple[str, dict[str, str | int]]]:
     """Return source and replication options by keyspace; the last statement of each counts."""
-    stream = TokenStream(text, source)
+    stream = TokenStream(with_later(text), source)
     found: dict[str, tuple[str, dict[str, str | int]]] = {}
     while stream.next is not None:
         if stream.accept("CREATE", "KEYSPACE") or stream.accept("ALTER", "KEYSPACE"):
@@ -301,8 +301,8 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
             ]
         if both != goal or not grown:
             lines += [
-                comment("3. take replicas away, once no request counts on them"),
-                _alter(deployment, request, goal, "ALTER KEYSPACE"),
+                comment("3. then take replicas away, once no request counts on them"),
+                later(_alter(deployment, request, goal, "ALTER KEYSPACE")),
                 comment(f"4. on the nodes that keep data: nodetool cleanup {request.name}"),
             ]
     lines.append(

@@ -19,6 +19,7 @@ from placement.databases.server_names import (
     missing_servers,
     servers_of,
     servers_on_path,
+    servers_there,
 )
 from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
 from placement.databases.systems.json_texts import json_text, json_values, one_document
@@ -209,10 +210,7 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
         steps = _first_start(servers, deployment, request)
     else:
         by_replica = servers_on_path(path, deployment, request.localities)
-        held = {one.site: one.replicas for one in deployment.held}
-        servers = tuple(
-            server for slot, server in by_replica.items() if slot.number <= held.get(slot.site, 0)
-        )
+        servers = servers_there(by_replica, deployment)
         steps, most = _Runbook(path, by_replica, deployment, request).commands()
     lead = deployment.leaders[0] if deployment.leaders else None
     leader = next((s.name for s in servers if s.site == lead and s.voter), None)

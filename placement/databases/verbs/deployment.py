@@ -354,7 +354,7 @@ def _diff(args: argparse.Namespace) -> int:
                     {
                         "step": step.kind,
                         "site": None if step.replica is None else step.replica.site,
-                        "leader": step.leader,
+                        "leader": step.leader.site,
                         "voters": step.voters,
                         "commit": step.commit,
                         "text": step.text,

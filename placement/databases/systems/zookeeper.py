@@ -1,0 +1,245 @@
+"""ZooKeeper: participants and observers of an ensemble, as zoo.cfg.
+
+ZooKeeper elects its leader by itself and has no preference for one. A participant of weight 0
+counts for no quorum.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from placement.databases.deployment import Deployment, Member
+from placement.databases.findings import Finding
+from placement.databases.server_moves import MovePath
+from placement.databases.server_names import (
+    Server,
+    missing_servers,
+    servers_of,
+    servers_on_path,
+    servers_there,
+)
+from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
+from placement.errors import InputError
+from placement.method_options import Setting
+
+__all__ = ["SYSTEM"]
+
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
+_SERVER = re.compile(
+    r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:;|\[\]\s]+):(?P<peer>\d+):(?P<election>\d+)"
+    r"(?::(?P<role>observer|participant))?(?:;.*)?"
+)
+_MOST_ID = 255
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def _read(texts: Texts, request: Request) -> Reading:
+    servers: dict[int, Member] = {}
+    weights: dict[int, int] = {}
+    seen = False
+    for source, text in texts:
+        for number, line in enumerate(text.splitlines(), 1):
+            where = f"{source}, row {number}"
+            key, equals, value = (part.strip() for part in line.partition("="))
+            if not equals or key.startswith("#"):
+                continue
+            kind, _, identity = key.partition(".")
+            if kind == "group" and identity.isdecimal():
+                raise InputError(
+                    "groups of servers, a quorum of quorums",
+                    source=where,
+                    field=key,
+                    value=value,
+                    expected="no groups: they have no counterpart here",
+                )
+            if kind not in ("server", "weight") or not identity.isdecimal():
+                continue
+            seen = True
+            if len(identity) > 3 or not 0 <= int(identity) <= _MOST_ID:
+                raise InputError("not a server", source=where, field=key, expected="1 to 255")
+            if kind == "weight":
+                weights[int(identity)] = _weight(value, where, key)
+                continue
+            if int(identity) in servers:
+                raise InputError("given twice", source=where, field=key, expected="once")
+            servers[int(identity)] = _member(identity, value, where, key, request)
+    if not seen or not servers:
+        raise InputError("no servers", source=texts[0][0], field="server.N", expected=_INPUT)
+    return _reading(servers, weights)
+
+
+def _weight(value: str, source: str, field: str) -> int:
+    if value not in ("0", "1"):
+        raise InputError(
+            "a weight",
+            source=source,
+            field=field,
+            value=value,
+            expected="0 or 1: votes that count for more have no counterpart here",
+        )
+    return int(value)
+
+
+def _member(identity: str, value: str, source: str, field: str, request: Request) -> Member:
+    found = _SERVER.fullmatch(value)
+    if found is None:
+        raise InputError(
+            "not a server",
+            source=source,
+            field=field,
+            value=value,
+            expected="host:port:port, and :observer or ;port behind it",
+        )
+    host = found["host"].strip("[]")
+    site = request.localities.site_of(host, source, field)
+    return Member(host, site, found["role"] != "observer", identity)
+
+
+def _reading(servers: dict[int, Member], weights: dict[int, int]) -> Reading:
+    findings = []
+    members = []
+    for identity, member in servers.items():
+        if member.voter and weights.get(identity, 1) == 0:
+            findings.append(
+                Finding(
+                    "weight-zero",
+                    "note",
+                    f"server.{identity} ({member.name}) is a participant of weight 0: it counts "
+                    "for no quorum, and is read as a replica without a vote",
+                    "make it an observer, which costs the leader less",
+                )
+            )
+            members.append(replace(member, voter=False))
+        else:
+            members.append(member)
+    counts: dict[bool, dict[str, int]] = {True: {}, False: {}}
+    for member in members:
+        held = counts[member.voter]
+        held[member.site] = held.get(member.site, 0) + 1
+    deployment = Deployment.of("zookeeper", counts[True], counts[False], members=tuple(members))
+    return Reading(deployment, tuple(findings))
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
+    if deployment.read is not None:
+        return ("an ensemble has a leader, and the placement is of a store without one",)
+    reasons = list(missing_servers(deployment, request.localities))
+    if deployment.commit is not None:
+        reasons.append(
+            f"commits wait for a majority, not for {deployment.commit} of {deployment.voters}"
+        )
+    for one in deployment.held:
+        for row in request.localities.of_site(one.site)[: one.replicas]:
+            if not _HOST.fullmatch(row.name):
+                reasons.append(
+                    f"{row.name!r} is no host name: zoo.cfg has no escape; map it (--localities)"
+                )
+    if deployment.replicas > _MOST_ID:
+        reasons.append(f"an ensemble has at most {_MOST_ID} servers")
+    return tuple(reasons)
+
+
+def _said(deployment: Deployment) -> Deployment:
+    """Return what zoo.cfg holds: participants and observers, no leader."""
+    return replace(deployment, leaders=())
+
+
+def _numbered(servers: Sequence[Server]) -> dict[str, int]:
+    """Return the number of each server: its own, that of the table, else the next free one."""
+    found: dict[str, int] = {}
+    for server in servers:
+        text = server.identity or server.facts.get("id", "")
+        if text:
+            if not text.isdecimal() or len(text) > 3 or not 1 <= int(text) <= _MOST_ID:
+                raise InputError(
+                    "not the number of a server", field="id", value=text, expected="1 to 255"
+                )
+            if int(text) in found.values():
+                raise InputError(
+                    "the number of two servers", field="id", value=text, expected="one each"
+                )
+            found[server.name] = int(text)
+    free = (number for number in range(1, _MOST_ID + 1) if number not in set(found.values()))
+    for server in servers:
+        if server.name not in found:
+            found[server.name] = next(free)
+    return found
+
+
+def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
+    steps: list[str] = []
+    port = request.text("client_port")
+
+    def spec(server: Server, number: int, role: str) -> str:
+        return f"server.{number}={server.name}:2888:3888:{role};{port}"
+
+    if path is None:
+        servers = servers_of(deployment, request.localities)
+        numbers = _numbered(servers)
+    else:
+        by_replica = servers_on_path(path, deployment, request.localities)
+        servers = servers_there(by_replica, deployment)
+        numbers = _numbered(tuple(by_replica.values()))
+        for move in path.steps:
+            server = None if move.replica is None else by_replica[move.replica]
+            if server is None or move.kind in ("move-leader", "set-quorums"):
+                continue
+            number = numbers[server.name]
+            words = {
+                "add-learner": f"start {server.name}, then: reconfig -add "
+                f"{spec(server, number, 'observer')}",
+                "catch-up": f"wait until {server.name} answers 'srvr' with Mode: observer",
+                "promote": f"reconfig -add {spec(server, number, 'participant')}",
+                "demote": f"reconfig -add {spec(server, number, 'observer')}",
+                "remove": f"reconfig -remove {number}",
+            }[move.kind]
+            broken = "".join(f" [{text}]" for text in move.broken)
+            steps.append(f"# step {len(steps) + 1}: {words}{broken}")
+    lines = ["# participants vote, observers do not; the file is the same on every server"]
+    if steps:
+        lines += [
+            "# steps in zkCli.sh while the ensemble runs (reconfigEnabled=true), then zoo.cfg:",
+            *steps,
+        ]
+    ordered = sorted(servers, key=lambda server: numbers[server.name])
+    for server in ordered:
+        role = "participant" if server.voter else "observer"
+        lines.append(spec(server, numbers[server.name], role))
+    notes = ["write the number of each server into its file myid"]
+    if deployment.leaders:
+        notes.append(
+            "ZooKeeper elects its leader by itself, and no setting prefers one; the plan's order "
+            f"is {', '.join(deployment.leaders)}. With equal logs the highest number wins"
+        )
+    return Script("\n".join(lines) + "\n", tuple(notes))
+
+
+_INPUT = "zoo.cfg, or the dynamic configuration (zkCli.sh: config)"
+
+SYSTEM = DatabaseSystem(
+    name="zookeeper",
+    title="ZooKeeper",
+    inputs=_INPUT,
+    read=_read,
+    refuses=_refuses,
+    write=_write,
+    said=_said,
+    names_servers=True,
+    says="participants and observers",
+    cannot="a leader or a failover order, a quorum other than the majority; weights and groups are "
+    "not written",
+    validated="syntax by our own reader; not run against a server",
+    operations={
+        "getData, exists, getChildren": "weak read from the server of the session",
+        "sync() and then getData": "γ = 1 and then a weak read; no votes",
+        "create, setData, delete, multi": "single-group transaction",
+    },
+    settings={"client_port": Setting(2181, "port for clients", minimum=1)},
+)
