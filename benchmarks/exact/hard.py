@@ -198,6 +198,7 @@ def _measure(question: Question, limit: float) -> list[str]:
     return [
         question.group,
         question.name,
+        f"{limit:g}",
         f"{cpu:.3f}",
         f"{wall:.3f}",
         found.status,
@@ -239,7 +240,8 @@ def _run_study(asked: argparse.Namespace) -> int:
             row = _measure(question, asked.limit)
             rows[question.name] = row
             print(*row[1:], file=sys.stderr, flush=True)
-            save_csv(table, HEADS, rows.values())
+            ordered = sorted(rows.values(), key=lambda cells: GROUPS.index(cells[0]))
+            save_csv(table, HEADS, ordered)
             note_runs(runs, [question.group], 1, None)
         left += rows[question.name][HEADS.index("status")] != "optimal"
     print(f"{len(rows)} rows, {left} of the questions asked are unproven")

@@ -21,6 +21,7 @@ BEGIN, END = "<!-- begin exact_hard.csv -->\n", "<!-- end -->"
 HEADS = (
     "group",
     "question",
+    "limit_s",
     "cpu_s",
     "wall_s",
     "status",
@@ -140,6 +141,11 @@ def tables(rows: Sequence[Row], runs: Mapping[str, Mapping[str, object]]) -> str
             f"{worst['question']}, {_seconds(float(worst['cpu_s']))}.",
             "",
         ]
+    limits = sorted({float(row["limit_s"]) for row in rows})
+    parts += [
+        f"Time limit of a question: {', '.join(f'{x:g} s' for x in limits)} of wall time.",
+        "",
+    ]
     machines: dict[str, list[str]] = defaultdict(list)
     for group, run in runs.items():
         machine = run["machine"]

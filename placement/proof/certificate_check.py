@@ -42,6 +42,9 @@ WORK = 1_000_000_000
 """Steps that a check takes at most, unless it is told otherwise: two or three minutes."""
 
 _SCORE_TOLERANCE = 1e-9
+_MALFORMED = (
+    KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError,
+)  # fmt: skip
 _PARTS = 10**12  # 1 / placement.evaluation.score.TIE
 
 
@@ -100,8 +103,8 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
             counted = check_no_plan(problem.rules, problem.instance.sites, certificate)
             return CheckResult(math.inf, math.inf, *counted, bounds=0)
         return _check(plan, problem, certificate, Work(work))
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        raise CertificateError(f"the certificate is malformed: {error!r}") from error
+    except _MALFORMED as error:
+        raise CertificateError(f"the certificate is malformed: {error!r:.200}") from error
 
 
 def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: Work) -> CheckResult:

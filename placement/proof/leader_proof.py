@@ -187,7 +187,7 @@ class LeaderProof:
                 pending.append((set(inside), outside | {site}, beta))
                 inside = inside | {site}
             else:
-                raise self._flaw(number, f"unknown event {kind!r}")
+                raise self._flaw(number, f"unknown event {kind!r:.60}")
             if done:
                 open_state = bool(pending)
                 if pending:

@@ -175,8 +175,8 @@ def test_a_run_is_resumed(tmp_path: Path) -> None:
     heads, *rows = cells(table)
     assert tuple(heads) == HEADS
     assert len(rows) == 6
-    assert {row[4] for row in rows} == {"optimal"}
-    kept = [[*row[:2], "9.999", *row[3:]] for row in rows[:4]]
+    assert {row[5] for row in rows} == {"optimal"}
+    kept = [[*row[:3], "9.999", *row[4:]] for row in rows[:4]]
     table.write_text("\n".join(map(",".join, [heads, *kept])) + "\n", encoding="utf-8")
     assert main([*words, "--resume"]) == 0
     again = cells(table)[1:]

@@ -386,6 +386,28 @@ def test_a_million_events_end_early(event):
         check_certificate(with_certificate(plan, proofs=proofs), work=100_000)
 
 
+def test_lists_within_lists_without_end_are_refused():
+    plan = solve(plain())
+    nested = []
+    for _ in range(100_000):
+        nested = [nested]
+    first, *others = plan.certificate["proofs"]
+    u = next(e[1] for e in first["events"] if e[0] in ("close", "fix"))
+    for event in (
+        nested,
+        ["close", nested],
+        ["close", [nested] * len(u)],
+        ["beta", nested],
+        [nested],
+    ):
+        proofs = [{**first, "events": [event, *first["events"]]}, *others]
+        with pytest.raises(CertificateError):
+            check_certificate(plan.replace(certificate={**plan.certificate, "proofs": proofs}))
+    for key in plan.certificate:
+        with pytest.raises(CertificateError):
+            check_certificate(plan.replace(certificate={**plan.certificate, key: nested}))
+
+
 def test_numbers_beyond_the_rounded_grid_are_decided_in_exact_integers():
     """Weights of 1e-200 leave no room for a grid of doubles; the verdict is the same."""
     problem = plain()
