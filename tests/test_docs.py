@@ -25,9 +25,12 @@ def modules():
 def test_doctests():
     tried = 0
     for name in modules():
-        found = doctest.testmod(importlib.import_module(name))
-        assert found.failed == 0, name
-        tried += found.attempted
+        module = importlib.import_module(name)
+        # doctest looks long for the lines of every docstring; most modules have no session.
+        if module.__file__ and ">>>" in Path(module.__file__).read_text(encoding="utf-8"):
+            found = doctest.testmod(module)
+            assert found.failed == 0, name
+            tried += found.attempted
     assert tried > 20
 
 

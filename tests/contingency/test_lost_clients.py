@@ -19,6 +19,7 @@ from placement.methods import Options, load_method, run
 from placement.model.configuration import Configuration
 from placement.plan import evaluate
 from placement.testing import every_configuration
+from tests.effort import examples
 
 
 def world(seed, *, relay=True, metric=False, sites=5, clients=4):
@@ -61,7 +62,7 @@ def contingency(options, goal="worst", **values):
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.values())))
 def test_the_table_is_the_objective(options):
     """The largest figure of the table is the worst case, for every configuration."""
-    for seed in range(2):
+    for seed in range(examples(2)):
         problem = placement.Problem(world(seed), replicas=4, voters=3, quorum=1)
         rate = problem.demand.operations
         for chosen in itertools.islice(every_configuration(problem), 0, None, 5):

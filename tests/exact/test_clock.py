@@ -38,7 +38,7 @@ def world(
     )
 
 
-@pytest.mark.parametrize("limit", [0.0, 0.05, 0.5])
+@pytest.mark.parametrize("limit", [0.0, 0.05, pytest.param(0.5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("replicas", [(9, 9), (60, 60), (5, 40)])
 @pytest.mark.parametrize("relayed", [True, False])
 @pytest.mark.parametrize("kernel", [pytest.param("compiled", marks=needs_compiled), "numpy"])

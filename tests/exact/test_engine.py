@@ -63,7 +63,7 @@ def test_equals_enumeration_under_every_rule(kernel, seed, inflated):
 
 
 @each_kernel
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(16))
 @given(st.integers(0, 10**9), st.booleans())
 def test_equals_enumeration_where_trees_grow(kernel, seed, inflated):
     # enough sites that leaves are closed by bounds and fixing, not by enumeration

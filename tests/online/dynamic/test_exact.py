@@ -17,7 +17,7 @@ from heuristics.online.dynamic.greedy_copies import greedy
 from heuristics.online.dynamic.local_topk import local_topk
 from placement.errors import LimitError, SolverError
 from placement.online.dynamic import Geography, ReplicationProblem, evaluate, six_sites
-from tests.effort import examples
+from tests.effort import examples, seeds
 from tests.online.dynamic.worlds import (
     brute_force,
     published_problem,
@@ -25,8 +25,6 @@ from tests.online.dynamic.worlds import (
     triangle,
     two_sites,
 )
-
-SEEDS = range(1, 6)
 
 
 @settings(max_examples=examples(40), deadline=None)
@@ -121,9 +119,9 @@ def test_without_capacity_each_object_decides_alone(problem):
     assert together.cost == pytest.approx(sum(brute_force(p) for p in parts), rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", seeds(2, 5))
 def test_the_relaxation_is_the_optimum_on_the_published_geography(seed):
-    problem = published_problem(seed)
+    problem = published_problem(1 + seed)
     telescoped, assigned = relax(build_telescoped(problem)), relax(build_assignment(problem))
     plan = solve_milp(problem)
     assert plan.status == "optimal"
