@@ -127,10 +127,10 @@ class AdmissibleSites:
                 else:
                     fit = np.minimum(held, group.cap).sum(axis=-1, keepdims=True)
                     good &= rules.voters - fit - (able & gain) <= left
-            if group.min_domains is not None:
+            if group.counts_domains:
                 fresh = able & (held == 0)[..., group.labels]
                 present = (held > 0).sum(axis=-1, keepdims=True)
-                good &= group.min_domains - present - fresh <= left
+                good &= group.missing(present + fresh) <= left
         if self._costs is not None and rules.budget is not None:
             costs = self._costs if some is None or self._costs.ndim == 1 else self._costs[some]
             good &= self._affordable(members, left, costs, rules.budget)

@@ -101,11 +101,7 @@ def _as_voters(rules: Rules, size: int) -> Rules:
     """Rules with which voters alone obey what the replicas they belong to must obey."""
     groups: list[GroupRule] = [
         *rules.of("voters"),
-        *(
-            dataclasses.replace(group, role="voters", min_domains=None)
-            for group in rules.of("replicas")
-            if group.cap is not None
-        ),
+        *(group.caps_only("voters") for group in rules.of("replicas") if group.cap is not None),
     ]
     spare = size - int(rules.must_hold.sum())
     may_vote = rules.may_vote

@@ -37,7 +37,7 @@ from heuristics.local_search.insertion_costs import (
 from heuristics.objective_terms import ObjectiveTerms
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.model.configuration import site_costs
-from placement.model.constraints import Rules
+from placement.model.constraints import GroupRule, Rules
 from placement.problem import Problem
 
 __all__ = ["Pairs", "SwapNeighbourhood"]
@@ -111,7 +111,7 @@ class SwapNeighbourhood:
         rules = self.rules.of("voters")
         if self.problem.demand.scenarios > 1 or len(rules) != 1 or rules[0].cap is None:
             return None
-        return (rules[0].labels, rules[0].cap) if rules[0].min_domains is None else None
+        return None if rules[0].counts_domains else (rules[0].labels, rules[0].cap)
 
     @cached_property
     def tables(self) -> InsertionTables:
@@ -299,7 +299,7 @@ class SwapNeighbourhood:
             left = held.sum(axis=1)[:, np.newaxis] - held
             allowed &= left[:, :, np.newaxis] + votes >= rules.voters
         for group in rules.of("replicas"):
-            allowed &= _group_allows(pairs, members, group.labels, group.cap, group.min_domains)
+            allowed &= _group_allows(pairs, members, group)
         if self._prices is not None and rules.budget is not None:
             prices = self._prices[pairs.leaders]
             held_prices = np.take_along_axis(prices, pairs.replicas, axis=1)
@@ -314,12 +314,10 @@ def _summed(costs: FloatArray) -> FloatArray:
     return np.asarray((np.ones((1, costs.shape[1])) @ costs)[:, 0])
 
 
-def _group_allows(
-    pairs: Pairs, members: BoolArray, labels: IntArray, cap: int | None, least: int | None
-) -> BoolArray:
+def _group_allows(pairs: Pairs, members: BoolArray, group: GroupRule) -> BoolArray:
     """Moves after which a rule on the domains of replicas holds, shape (B, W, sites + 1)."""
-    domains = int(labels.max()) + 1
-    domain = np.append(labels, domains)  # "none" is a domain that no rule counts
+    domains = int(group.labels.max()) + 1
+    domain = np.append(group.labels, domains)  # "none" is a domain that no rule counts
     held = members.astype(np.float64) @ np.eye(domains + 1)[domain]
     held[:, domains] = 0
     vacated = domain[pairs.replicas]  # (B, W)
@@ -329,11 +327,11 @@ def _group_allows(
     after = joined[:, np.newaxis, :] - same  # sites in the newcomer's domain beside it
     brings = domain < domains
     allowed: BoolArray = np.ones(same.shape, dtype=bool)
-    if cap is not None:
-        allowed &= (after < cap) | ~brings
-    if least is not None:
+    if group.cap is not None:
+        allowed &= (after < group.cap) | ~brings
+    if group.counts_domains:
         present = (held > 0).sum(axis=1)[:, np.newaxis, np.newaxis]
         lost = ((rest == 1) & (vacated < domains)[:, :, np.newaxis]).astype(np.intp)
         won = ((after == 0) & brings).astype(np.intp)
-        allowed &= present - lost + won >= least
+        allowed &= group.missing(present - lost + won) <= 0
     return allowed

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -178,10 +178,7 @@ def evaluate_deployment(
         voters=deployment.voters,
         quorum=deployment.commit,
         survive=None if survive is None else spread(survive),
-        diversity=[
-            Diversity(spread(rule.level), rule.role, rule.cap, rule.min_domains)
-            for rule in diversity
-        ],
+        diversity=[replace(rule, level=spread(rule.level)) for rule in diversity],
         forbidden=each(forbidden),
         non_voters=each(non_voters),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -67,7 +66,7 @@ def complete_configuration(
         [site for site in order if rules.may_vote[site]],
         rules.voters,
         must_vote,
-        (*rules.of("voters"), *map(_cap_only, rules.of("replicas"))),
+        (*rules.of("voters"), *(group.caps_only() for group in rules.of("replicas"))),
         cost=costs,
         budget=budget,
     )
@@ -136,11 +135,6 @@ def repaired(
     except LimitError:
         pass
     return None
-
-
-def _cap_only(group: GroupRule) -> GroupRule:
-    """Return the part of a rule for replicas that their subset, the voters, must obey as well."""
-    return dataclasses.replace(group, min_domains=None)
 
 
 def find_feasible(problem: Problem, prefer: Sequence[int] = ()) -> Configuration | None:
@@ -254,14 +248,8 @@ def _group_reasons(group: GroupRule, rules: Rules, instance: Instance) -> list[s
                 f"{group.why}: {len(sites)} pinned sites share the {group.level} "
                 f"{group.names[domain]} ({', '.join(sites)}), and at most {group.cap} may"
             )
-    if group.min_domains is not None and group.min_domains > min(domains, most):
-        limit = (
-            f"the level {group.level} has only {domains} domains with allowed sites"
-            if domains < group.min_domains
-            else f"only {most} {group.role} are asked for"
-        )
-        found.append(f"{group.why}: {limit}")
-    return found
+    too_few = group.infeasible_reason(domains, most)
+    return [*found, too_few] if too_few else found
 
 
 def _budget_reasons(problem: Problem) -> list[str]:

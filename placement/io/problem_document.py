@@ -38,15 +38,7 @@ def problem_document(problem: Problem) -> dict[str, object]:
         "pinned_voters": list(problem.pinned_voters),
         "forbidden": list(problem.forbidden),
         "non_voters": list(problem.non_voters),
-        "diversity": [
-            {
-                "level": rule.level,
-                "role": rule.role,
-                "cap": rule.cap,
-                "min_domains": rule.min_domains,
-            }
-            for rule in problem.diversity
-        ],
+        "diversity": [rule.document() for rule in problem.diversity],
         "survive": problem.survive,
         "decay": "inf" if math.isinf(problem.decay) else float(problem.decay),
         "budget": None if problem.budget is None else float(problem.budget),
@@ -90,7 +82,7 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         pinned_voters=document.names("pinned_voters", ()),
         forbidden=document.names("forbidden", ()),
         non_voters=document.names("non_voters", ()),
-        diversity=tuple(_diversity(rule) for rule in document.tables("diversity")),
+        diversity=tuple(Diversity.from_document(rule) for rule in document.tables("diversity")),
         survive=document.text("survive") if document.has("survive") else None,
         decay=document.number("decay", 1.0, infinite=True),
         budget=document.number("budget") if document.has("budget") else None,
@@ -101,15 +93,3 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         document, problem_document(problem), "the question as it was read", defaults=True
     )
     return problem
-
-
-def _diversity(document: Document) -> Diversity:
-    role = document.text("role", "voters")
-    if role not in ("voters", "replicas"):
-        raise document.refuse("role", "unknown role", "'voters' or 'replicas'")
-    return Diversity(
-        document.text("level"),
-        role="replicas" if role == "replicas" else "voters",
-        cap=document.whole("cap") if document.has("cap") else None,
-        min_domains=document.whole("min_domains") if document.has("min_domains") else None,
-    )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
@@ -13,9 +13,14 @@ from placement.checks import BoolArray, IntArray, text, whole
 from placement.errors import InputError
 from placement.model.instance import Instance
 
+if TYPE_CHECKING:
+    from placement.io.formats.document import Document
+
 __all__ = ["Diversity", "GroupRule", "Role", "Rules", "laminar", "majority"]
 
 Role = Literal["voters", "replicas"]
+
+_Count = TypeVar("_Count", int, IntArray)
 
 
 def majority(voters: int) -> int:
@@ -63,6 +68,45 @@ class Diversity:
             if value is not None:
                 object.__setattr__(self, field, whole(value, field, minimum=1))
 
+    def words(self) -> str:
+        """Return the rule in the user's words."""
+        words = []
+        if self.cap is not None:
+            words.append(f"at most {self.cap} of the {self.role} per {self.level}")
+        if self.min_domains is not None:
+            words.append(
+                f"{self.role} in at least {self.min_domains} distinct {self.level} domains"
+            )
+        return " and ".join(words)
+
+    def document(self) -> dict[str, object]:
+        """Return the rule for a plan file, JSON-ready."""
+        return {
+            "level": self.level,
+            "role": self.role,
+            "cap": self.cap,
+            "min_domains": self.min_domains,
+        }
+
+    @classmethod
+    def from_document(cls, document: Document) -> Diversity:
+        """Return the rule that :meth:`document` wrote.
+
+        Raises
+        ------
+        InputError
+            For a value that is missing or wrong.
+        """
+        role = document.text("role", "voters")
+        if role not in ("voters", "replicas"):
+            raise document.refuse("role", "unknown role", "'voters' or 'replicas'")
+        return cls(
+            document.text("level"),
+            role="replicas" if role == "replicas" else "voters",
+            cap=document.whole("cap") if document.has("cap") else None,
+            min_domains=document.whole("min_domains") if document.has("min_domains") else None,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class GroupRule:
@@ -99,7 +143,41 @@ class GroupRule:
         held = np.bincount(self.labels[np.asarray(sites, dtype=np.intp)], minlength=1)
         if self.cap is not None and held.max() > self.cap:
             return False
-        return self.min_domains is None or int((held > 0).sum()) >= self.min_domains
+        return self.missing(int((held > 0).sum())) <= 0
+
+    @property
+    def counts_domains(self) -> bool:
+        """Return whether the rule asks for a least number of distinct domains."""
+        return self.min_domains is not None
+
+    def missing(self, present: _Count) -> _Count:
+        """Return how many more distinct domains are needed when so many hold a site.
+
+        Zero or less when there are enough, and where the rule asks for no number of domains.
+        """
+        return 0 * present if self.min_domains is None else self.min_domains - present
+
+    def caps_only(self, role: Role | None = None) -> GroupRule:
+        """Return the cap of the rule alone; `role`: for another role than its own.
+
+        A cap on replicas binds every subset of them, as the voters are; a number of domains does
+        not.
+        """
+        return replace(self, role=role or self.role, min_domains=None)
+
+    def infeasible_reason(self, domains: int, most: int) -> str:
+        """Return why no choice of at most `most` sites in `domains` domains has enough domains.
+
+        Empty when that is no reason.
+        """
+        if self.min_domains is None or self.min_domains <= min(domains, most):
+            return ""
+        limit = (
+            f"the level {self.level} has only {domains} domains with allowed sites"
+            if domains < self.min_domains
+            else f"only {most} {self.role} are asked for"
+        )
+        return f"{self.why}: {limit}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +235,7 @@ class Rules:
             np.add.at(held, (rows, group.labels[chosen]), 1)
             if group.cap is not None:
                 good &= held.max(axis=1) <= group.cap
-            if group.min_domains is not None:
-                good &= (held > 0).sum(axis=1) >= group.min_domains
+            good &= group.missing((held > 0).sum(axis=1)) <= 0
         return good
 
     @cached_property
@@ -201,7 +278,7 @@ class Rules:
 
     def _nested(self, role: Role) -> bool:
         groups = self.of(role)
-        if any(group.min_domains is not None for group in groups):
+        if any(group.counts_domains for group in groups):
             return False
         allowed = self.may_vote if role == "voters" else self.may_hold
         return laminar([group.labels for group in groups], allowed)
@@ -221,23 +298,15 @@ def laminar(labels: Sequence[IntArray], allowed: BoolArray) -> bool:
     )
 
 
-def group_rule(
-    instance: Instance,
-    *,
-    level: str,
-    role: Role,
-    cap: int | None,
-    min_domains: int | None,
-    why: str,
-    bound: BoolArray,
-) -> GroupRule:
-    """Put a diversity rule on site indices.
+def group_rule(instance: Instance, rule: Diversity, bound: BoolArray, why: str = "") -> GroupRule:
+    """Put a diversity rule on site indices; `why`: in other words than its own.
 
     Raises
     ------
     InputError
         For an unknown level, or when a site that the rule binds (`bound`) has no label there.
     """
+    level, why = rule.level, why or rule.words()
     labels = instance.labels(level)
     numbers: dict[str, int] = {}
     codes = []
@@ -253,7 +322,7 @@ def group_rule(
         codes.append(numbers.setdefault(label, len(numbers)))
     array = np.array(codes, dtype=np.intp)
     array.flags.writeable = False
-    return GroupRule(role, level, array, tuple(numbers), cap, min_domains, why)
+    return GroupRule(rule.role, level, array, tuple(numbers), rule.cap, rule.min_domains, why)
 
 
 def mask(size: int, indices: Iterable[int]) -> BoolArray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from placement.checks import LARGEST_WHOLE, BoolArray
 from placement.errors import InputError
-from placement.model.constraints import GroupRule, Rules, group_rule, majority, mask
+from placement.model.constraints import Diversity, GroupRule, Rules, group_rule, majority, mask
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -278,26 +278,10 @@ def _count(chosen: BoolArray) -> int:
 def _groups(
     problem: Problem, voters: int, quorum: int, may_hold: np.ndarray, may_vote: np.ndarray
 ) -> tuple[GroupRule, ...]:
-    groups = []
-    for rule in (*problem.diversity, *problem.objective.diversity(voters, quorum)):
-        words = []
-        if rule.cap is not None:
-            words.append(f"at most {rule.cap} of the {rule.role} per {rule.level}")
-        if rule.min_domains is not None:
-            words.append(
-                f"{rule.role} in at least {rule.min_domains} distinct {rule.level} domains"
-            )
-        groups.append(
-            group_rule(
-                problem.instance,
-                level=rule.level,
-                role=rule.role,
-                cap=rule.cap,
-                min_domains=rule.min_domains,
-                why=" and ".join(words),
-                bound=may_vote if rule.role == "voters" else may_hold,
-            )
-        )
+    groups = [
+        group_rule(problem.instance, rule, may_vote if rule.role == "voters" else may_hold)
+        for rule in (*problem.diversity, *problem.objective.diversity(voters, quorum))
+    ]
     if problem.survive is not None:
         needed = max(quorum, voters - quorum + 1)
         if needed == voters and voters - needed == 0:
@@ -311,13 +295,10 @@ def _groups(
         groups.append(
             group_rule(
                 problem.instance,
-                level=problem.survive,
-                role="voters",
-                cap=voters - needed,
-                min_domains=None,
-                why=f"survive the loss of any one {problem.survive} "
+                Diversity(problem.survive, "voters", cap=voters - needed),
+                may_vote,
+                f"survive the loss of any one {problem.survive} "
                 f"(at most {voters - needed} of {voters} voters in each)",
-                bound=may_vote,
             )
         )
     return tuple(groups)

@@ -104,8 +104,8 @@ def subsets(choice: SiteSubset) -> Iterator[tuple[int, ...]]:
                 fits = sum(min(n, group.cap - count[d]) for d, n in room.items())
                 if fits < need:
                     return True
-            if group.min_domains is not None:
-                missing = group.min_domains - sum(1 for n in count if n)
+            if group.counts_domains:
+                missing = group.missing(sum(1 for n in count if n))
                 if missing > need or missing > sum(1 for d in room if not count[d]):
                     return True
         return False
