@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness.data_folders import folder
+from benchmarks.harness.result_files import read_rows
 from formulations.quorumstore.enumeration.enumeration import Enumeration
 from formulations.quorumstore.enumeration.nearest_sites import SetTables
 from placement.checks import FloatArray
@@ -130,22 +131,19 @@ def spreads() -> list[tuple[FloatArray, FloatArray]]:
     """
     shares = (10, 25, 50, 75, 90, 99)
     found = []
-    path = _measured("aws_cloudping_2024-04-19_percentiles.csv")
-    with path.open(newline="", encoding="utf-8") as stream:
-        for row in csv.DictReader(stream):
-            if row["src"] != row["dst"] and float(row["rtt_p50_ms"]) > 0:
-                values = np.array([float(row[f"rtt_p{share}_ms"]) for share in shares])
-                found.append((np.array(shares) / 100, values / values[2]))
+    for row in read_rows(_measured("aws_cloudping_2024-04-19_percentiles.csv")):
+        if row["src"] != row["dst"] and float(row["rtt_p50_ms"]) > 0:
+            values = np.array([float(row[f"rtt_p{share}_ms"]) for share in shares])
+            found.append((np.array(shares) / 100, values / values[2]))
     return found
 
 
 def snapshots(scale: Scale) -> tuple[tuple[str, ...], list[FloatArray]]:
     """Weekly IBM matrices on the sites that all of them have, evenly thinned."""
     found: dict[str, dict[tuple[str, str], float]] = {}
-    with _measured("ibm_interregion_weekly.csv").open(newline="", encoding="utf-8") as stream:
-        for row in csv.DictReader(stream):
-            week = found.setdefault(row["window_end"], {})
-            week[row["src"], row["dst"]] = float(row["rtt_avg_ms"])
+    for row in read_rows(_measured("ibm_interregion_weekly.csv")):
+        week = found.setdefault(row["window_end"], {})
+        week[row["src"], row["dst"]] = float(row["rtt_avg_ms"])
     common = sorted(set.intersection(*({a for a, _ in week} for week in found.values())))
     series = []
     for _, week in sorted(found.items()):

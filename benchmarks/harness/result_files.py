@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,11 +22,12 @@ __all__ = [
     "rows_of",
     "save_csv",
     "save_json",
+    "save_rows",
     "save_text",
 ]
 
-Row: TypeAlias = dict[str, str]
-"""Row of a table of results: name of the column -> text of the cell."""
+Row: TypeAlias = dict[str, Any]
+"""Row of a table of results: name of the column -> cell, a text where it was read from a CSV."""
 
 RESULTS = ROOT / "benchmarks" / "results"
 """Folder of the committed results."""
@@ -146,3 +148,20 @@ def save_csv(
     writer.writerow(heads)
     writer.writerows(rows)
     save_text(path, stream.getvalue())
+
+
+def save_rows(path: Path, rows: Sequence[Any], *, end: str = "\n") -> None:
+    r"""Write rows as CSV, under the names of their columns.
+
+    Parameters
+    ----------
+    path
+        The file.
+    rows
+        Rows of one kind: :data:`Row`, or objects of one dataclass.
+    end
+        End of a line; some older files have "\r\n".
+    """
+    tables = [row if isinstance(row, dict) else dataclasses.asdict(row) for row in rows]
+    heads = list(tables[0]) if tables else []
+    save_csv(path, heads, ([row[head] for head in heads] for row in tables), end)

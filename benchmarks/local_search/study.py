@@ -24,7 +24,7 @@ import numpy as np
 import placement
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
-from benchmarks.harness.result_files import RESULTS, save_csv, save_json
+from benchmarks.harness.result_files import RESULTS, save_json, save_rows
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import SITES, world
 from placement import Problem
@@ -32,7 +32,7 @@ from placement.methods import Options, load_method, run
 from placement.status import Status
 from placement.workloads import MIXES
 
-__all__ = ["STUDY", "Row", "measure", "questions"]
+__all__ = ["STUDY", "MethodGap", "measure", "questions"]
 
 METHODS = ("kq", "qk", "best-of", "local-search")
 NETWORKS = ("modelled", "aws-2025", "azure-2025")
@@ -41,7 +41,7 @@ EQUAL = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MethodGap:
     """One method on one problem: gap to the proven optimum, least wall and CPU time in seconds."""
 
     problem: str
@@ -80,7 +80,7 @@ def questions(seeds: int, sites: int) -> Iterator[tuple[str, str, Problem]]:
                     )
 
 
-def measure(name: str, mix: str, problem: Problem, runs: int) -> list[Row]:
+def measure(name: str, mix: str, problem: Problem, runs: int) -> list[MethodGap]:
     """Hold every method against the optimum; an empty list when that is not proven in a minute."""
     best = run(load_method("exact"), problem, Options(time_limit=60.0))
     if best.status is not Status.OPTIMAL:
@@ -93,7 +93,7 @@ def measure(name: str, mix: str, problem: Problem, runs: int) -> list[Row]:
             plans.append(run(load_method(method), problem, Options(seed=0)))
             cpu.append(time.process_time() - started)
         rows.append(
-            Row(
+            MethodGap(
                 problem=name,
                 mix=mix,
                 replicas=problem.rules.replicas_min,
@@ -108,7 +108,7 @@ def measure(name: str, mix: str, problem: Problem, runs: int) -> list[Row]:
     return rows
 
 
-def summary(rows: Sequence[Row]) -> list[dict[str, object]]:
+def summary(rows: Sequence[MethodGap]) -> list[dict[str, object]]:
     """Share of optima, gaps and times by method and by whether there are rules."""
     table: list[dict[str, object]] = []
     for rules in ("", "survive a country"):
@@ -149,7 +149,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run_study(asked: argparse.Namespace) -> int:
     """Run the benchmark; exit code 0."""
-    rows: list[Row] = []
+    rows: list[MethodGap] = []
     unproven = 0
     for name, mix, problem in questions(asked.seeds, asked.sites):
         found = measure(name, mix, problem, asked.runs)
@@ -164,9 +164,7 @@ def _run_study(asked: argparse.Namespace) -> int:
             f"missed: {row.problem}, |R| = {row.replicas}, |V| = {row.voters}, {row.rules or 'no'} "
             f"rules, {100 * row.gap:.4f} % above the optimum"
         )
-    heads = [field.name for field in dataclasses.fields(Row)]
-    lines = map(dataclasses.astuple, rows)
-    save_csv(asked.results / "local_search.csv", heads, lines, end="\r\n")
+    save_rows(asked.results / "local_search.csv", rows, end="\r\n")
     report = {
         "machine": machine.describe(),
         "seeds": asked.seeds,

@@ -59,7 +59,7 @@ HEADINGS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RecipeSize:
     """One line of the table, in the order of `HEADINGS`."""
 
     data_set: str
@@ -80,7 +80,7 @@ class Row:
 
 def measure(
     name: str, mix: str, problem: Problem, recipes: Sequence[Recipe], time_limit: float, solve: bool
-) -> Iterator[Row]:
+) -> Iterator[RecipeSize]:
     """Yield one row per recipe, with and without reductions.
 
     Raises
@@ -98,7 +98,7 @@ def measure(
             if solved is not None:
                 _compare(best, solved)
             share = size.bound / best.objective
-            yield Row(
+            yield RecipeSize(
                 data_set=name,
                 mix=mix,
                 recipe=recipe.value,
@@ -173,7 +173,7 @@ def world(name: str, mix: str) -> Instance:
     )
 
 
-def save(rows: Sequence[Row], about: dict[str, object], folder: Path, name: str) -> None:
+def save(rows: Sequence[RecipeSize], about: dict[str, object], folder: Path, name: str) -> None:
     """Write rows as CSV and Markdown, and what they were made on as JSON."""
     save_csv(folder / f"{name}.csv", HEADINGS, map(dataclasses.astuple, rows))
     table = markdown_table(HEADINGS, map(dataclasses.astuple, rows))
@@ -196,7 +196,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run_study(chosen: argparse.Namespace) -> int:
     """Run the benchmark."""
-    rows: list[Row] = []
+    rows: list[RecipeSize] = []
     print("  ".join(HEADINGS))
     for name in chosen.sets:
         for mix in chosen.mixes:

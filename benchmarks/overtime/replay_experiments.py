@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import placement
+from benchmarks.harness.result_files import Row
 from benchmarks.overtime.replay_worlds import CLASSES, NETWORKS, network, tenants
 from placement import Instance, Problem
 from placement.checks import FloatArray
@@ -23,7 +24,6 @@ from placement.workloads import Clients, Timeline, fleet, generate, write_parque
 
 __all__ = ["deployments", "drawn_fleet", "fleets", "memory", "moving", "speed", "tier3"]
 
-Row = dict[str, object]
 
 DAY = date(2026, 3, 2)
 """A Monday; no clock changes within the week but America's, on its last day."""

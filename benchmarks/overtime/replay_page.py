@@ -7,10 +7,9 @@ from typing import cast
 
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.harness.result_files import Row
 
 __all__ = ["page", "table"]
-
-Row = Mapping[str, object]
 
 
 def table(rows: Sequence[Row], heads: Mapping[str, str] | None = None) -> str:

@@ -37,7 +37,7 @@ import numpy as np
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import RESULTS, save_csv, save_json, save_text
+from benchmarks.harness.result_files import RESULTS, save_json, save_rows, save_text
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import BUNDLED, SIGMA, instance_on, number_of, worlds
 from benchmarks.paper_tier3.each_replica import gains
@@ -53,7 +53,7 @@ from placement.workloads import mix_shares
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["STUDY", "Row", "figure_8", "figure_9", "figure_10", "figure_11"]
+__all__ = ["STUDY", "Point", "figure_8", "figure_9", "figure_10", "figure_11"]
 
 METHODS = ("kq", "qk", "best-of", "local-search")
 READ_HEAVY = ("cache", "social", "configuration")
@@ -65,7 +65,7 @@ BUCKETS = tuple(range(5, 100, 10))
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Point:
     """One method on one problem.
 
     `x` is what the figure has on its axis: |R| (8, 11), the share of transactions (9) or of weak
@@ -93,7 +93,7 @@ class Row:
         return "cities" if self.network in BUNDLED else "sites"
 
 
-def solved(problem: Problem, about: Row) -> Iterator[Row]:
+def solved(problem: Problem, about: Point) -> Iterator[Point]:
     """Yield a row for each method on a problem, beside the proven optimum.
 
     Parameters
@@ -120,19 +120,19 @@ def solved(problem: Problem, about: Row) -> Iterator[Row]:
         )
 
 
-def figure_8(seeds: Sequence[int], sigma: float) -> Iterator[Row]:
+def figure_8(seeds: Sequence[int], sigma: float) -> Iterator[Point]:
     """Gap by |R|: |V| = 3 with |R| 3 to 7 as in the paper, and |V| = 5 with |R| 5 to 9."""
     for world in worlds(seeds, USED, sigma=sigma):
         for voters, sizes in ((3, range(3, 8)), (5, range(5, 10))):
             for size in sizes:
                 problem = Problem(world.instance, replicas=size, voters=voters)
-                about = Row(8, world.network, world.mix, world.seed, size, voters, size, sigma)
+                about = Point(8, world.network, world.mix, world.seed, size, voters, size, sigma)
                 yield from solved(problem, about)
 
 
 def _by_share(
     figure: int, seeds: Sequence[int], sigma: float, base: str, raised: tuple[int, ...]
-) -> Iterator[Row]:
+) -> Iterator[Point]:
     """Raise the share of some operations bucket by bucket, |V| = 5 and |R| = 7."""
     shares = mix_shares(base)
     inside = np.zeros(5, dtype=bool)
@@ -150,7 +150,7 @@ def _by_share(
                 if instance is not None:
                     problem = Problem(instance, replicas=7, voters=5)
                     x = round(100 * issued(instance, raised), 4)
-                    yield from solved(problem, Row(figure, network, base, seed, 7, 5, x, sigma))
+                    yield from solved(problem, Point(figure, network, base, seed, 7, 5, x, sigma))
 
 
 def issued(instance: Instance, operations: Sequence[int]) -> float:
@@ -159,23 +159,23 @@ def issued(instance: Instance, operations: Sequence[int]) -> float:
     return float(counts[list(operations)].sum() / counts.sum())
 
 
-def figure_9(seeds: Sequence[int], sigma: float) -> Iterator[Row]:
+def figure_9(seeds: Sequence[int], sigma: float) -> Iterator[Point]:
     """QK against KQ by the share of transactions; what is left is the read mix of `social`."""
     yield from _by_share(9, seeds, sigma, "social", (3, 4))
 
 
-def figure_10(seeds: Sequence[int], sigma: float) -> Iterator[Row]:
+def figure_10(seeds: Sequence[int], sigma: float) -> Iterator[Point]:
     """KQ against QK by the share of weak reads; what is left is the mix of `sessions`."""
     yield from _by_share(10, seeds, sigma, "sessions", (0,))
 
 
-def figure_11(seeds: Sequence[int], sigma: float) -> Iterator[Row]:
+def figure_11(seeds: Sequence[int], sigma: float) -> Iterator[Point]:
     """Slowdown by |R| from 4 to 13, |V| = 3, against the optimum with 13 replicas."""
     for world in worlds(seeds, USED, READ_HEAVY, sigma):
-        rows: list[Row] = []
+        rows: list[Point] = []
         for size in range(4, 14):
             problem = Problem(world.instance, replicas=size, voters=3)
-            about = Row(11, world.network, world.mix, world.seed, size, 3, size, sigma)
+            about = Point(11, world.network, world.mix, world.seed, size, 3, size, sigma)
             rows.extend(solved(problem, about))
         last = next(r for r in rows if r.method == "exact" and r.replicas == 13)
         yield from (
@@ -184,7 +184,7 @@ def figure_11(seeds: Sequence[int], sigma: float) -> Iterator[Row]:
         )
 
 
-FIGURES: dict[int, Callable[[Sequence[int], float], Iterator[Row]]] = {
+FIGURES: dict[int, Callable[[Sequence[int], float], Iterator[Point]]] = {
     8: figure_8,
     9: figure_9,
     10: figure_10,
@@ -203,7 +203,7 @@ PAPER = {
 # --- summaries
 
 
-def values(rows: Sequence[Row], method: str, **where: object) -> FloatArray:
+def values(rows: Sequence[Point], method: str, **where: object) -> FloatArray:
     """Optimum over objective of a method, in per cent, on the problems that match."""
     keep = [
         row
@@ -214,7 +214,7 @@ def values(rows: Sequence[Row], method: str, **where: object) -> FloatArray:
     return np.array([100 * row.optimum / row.objective for row in keep])
 
 
-def summary_8(rows: Sequence[Row]) -> list[dict[str, object]]:
+def summary_8(rows: Sequence[Point]) -> list[dict[str, object]]:
     """Mean of optimum over objective by |V|, |R| and method: all mixes, and the read-heavy ones."""
     table: list[dict[str, object]] = []
     read_heavy = [row for row in rows if row.workload in READ_HEAVY]
@@ -228,7 +228,7 @@ def summary_8(rows: Sequence[Row]) -> list[dict[str, object]]:
     return table
 
 
-def summary_share(rows: Sequence[Row]) -> list[dict[str, object]]:
+def summary_share(rows: Sequence[Point]) -> list[dict[str, object]]:
     """Mean speed-up of QK over KQ and of KQ over QK, in per cent, by bucket of the share."""
     table: list[dict[str, object]] = []
     for bucket in BUCKETS:
@@ -247,7 +247,7 @@ def summary_share(rows: Sequence[Row]) -> list[dict[str, object]]:
     return table
 
 
-def summary_11(rows: Sequence[Row]) -> list[dict[str, object]]:
+def summary_11(rows: Sequence[Point]) -> list[dict[str, object]]:
     """Mean slowdown in per cent against the optimum with 13 replicas."""
     table: list[dict[str, object]] = []
     for size in sorted({row.replicas for row in rows}):
@@ -263,7 +263,7 @@ def summary_11(rows: Sequence[Row]) -> list[dict[str, object]]:
     return table
 
 
-SUMMARIES: dict[int, Callable[[Sequence[Row]], list[dict[str, object]]]] = {
+SUMMARIES: dict[int, Callable[[Sequence[Point]], list[dict[str, object]]]] = {
     8: summary_8,
     9: summary_share,
     10: summary_share,
@@ -272,7 +272,7 @@ SUMMARIES: dict[int, Callable[[Sequence[Row]], list[dict[str, object]]]] = {
 
 
 def by_demand(
-    rows: Sequence[Row], summary: Callable[[Sequence[Row]], list[dict[str, object]]]
+    rows: Sequence[Point], summary: Callable[[Sequence[Point]], list[dict[str, object]]]
 ) -> list[dict[str, object]]:
     """Summarise the problems of each kind of clients and each sigma by themselves."""
     groups = {(row.clients, row.sigma) for row in rows}
@@ -365,7 +365,7 @@ def _run_study(asked: argparse.Namespace) -> int:
     """Run the benchmark; return the exit code, 1 when an optimum was not proven."""
     summary: dict[str, object] = {"machine": machine.describe(), "seeds": asked.seeds}
     summary["sigma"] = asked.sigma
-    everything: list[Row] = []
+    everything: list[Point] = []
     for figure in asked.only:
         started = time.perf_counter()
         seeds = range(asked.seeds)
@@ -388,9 +388,7 @@ def _run_study(asked: argparse.Namespace) -> int:
         print(text_table(list(table[0]), cells, right=range(len(table[0]))), end="\n\n")
         print(f"figure {figure}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
     summary["each replica"] = gains(asked.seeds)
-    heads = [field.name for field in dataclasses.fields(Row)]
-    lines = map(dataclasses.astuple, everything)
-    save_csv(asked.results / "paper_tier3.csv", heads, lines, end="\r\n")
+    save_rows(asked.results / "paper_tier3.csv", everything, end="\r\n")
     save_json(asked.results / "paper_tier3.json", summary)
     save_text(asked.page, page(summary))
     return int(any(not row.proven for row in everything))

@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness.machine import describe
-from benchmarks.harness.result_files import RESULTS, save_csv, save_json
+from benchmarks.harness.result_files import RESULTS, save_json, save_rows
 from benchmarks.harness.study import Study
 from formulations.quorumstore.covering.cpsat import CpSatCovering
 from formulations.quorumstore.covering.milp import HighsCovering
@@ -284,8 +284,7 @@ def _run_study(options: argparse.Namespace) -> int:
     if options.check:
         found = check(rtt, options.check, options.largest, options.seed, options.time_limit)
         if options.write:
-            cells = [row.values() for row in found]
-            save_csv(RESULTS / "quorumstore_check.csv", list(found[0]), cells)
+            save_rows(RESULTS / "quorumstore_check.csv", found)
         return int(any(row["verdict"] == "DIFFER" for row in found))
     if options.table:
         one = table(rtt, options.table, options.largest, options.seed, options.processes)

@@ -16,14 +16,13 @@ Writes results/rtt_model.json in the folder of the benchmarks. Seeds are 0 to dr
 from __future__ import annotations
 
 import argparse
-import csv
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.harness.data_folders import add_folder, folder
 from benchmarks.harness.machine import describe
-from benchmarks.harness.result_files import RESULTS, save_json
+from benchmarks.harness.result_files import RESULTS, read_rows, save_json
 from benchmarks.harness.study import Study
 from placement.checks import FloatArray
 from placement.datasets import distance_rtt as geo
@@ -59,10 +58,9 @@ def measured(name: str) -> tuple[FloatArray, FloatArray]:
             source=str(here / f"{name}.csv") if here else f"{name}.csv",
             expected="--latency DIR, a folder that has it",
         )
-    with path.with_suffix(".sites.csv").open(encoding="utf-8", newline="") as file:
-        places = {row["site"]: (row["lat"], row["lon"]) for row in csv.DictReader(file)}
-    with path.open(encoding="utf-8", newline="") as file:
-        cells = {row.pop("site"): row for row in csv.DictReader(file)}
+    sites = read_rows(path.with_suffix(".sites.csv"))
+    places = {row["site"]: (row["lat"], row["lon"]) for row in sites}
+    cells = {row.pop("site"): row for row in read_rows(path)}
     rtt = np.array([[float(cells[a][b] or "nan") for b in places] for a in places])
     points = np.array(list(places.values()), dtype=np.float64)
     return points, np.where(np.isnan(rtt), rtt.T, rtt)

@@ -29,7 +29,7 @@ import placement
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import read_json, save_text
+from benchmarks.harness.result_files import Row, read_json, save_text
 from benchmarks.harness.study import Study
 from benchmarks.harness.timing import repeat
 from benchmarks.tail.tables import tables
@@ -56,8 +56,6 @@ FIVE = Configuration.of(0, (0, 3, 6, 9, 12), (0, 3, 6, 9, 12))
 TARGET = 100.0  # ms
 GAPS = ((8, 4, (50.0, 99.0), 1), (11, 5, (99.0,), 3))  # sites, replicas, percents, every nth mix
 MORE = 20  # seeds of the part about leaders, per seed of the others
-
-Row = dict[str, object]
 
 
 # --- speed -------------------------------------------------------------------------------------

@@ -9,10 +9,9 @@ import numpy as np
 
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.harness.result_files import Row
 
 __all__ = ["tables"]
-
-Row = dict[str, Any]
 
 
 def tables(results: dict[str, Any]) -> dict[str, str]:

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.harness.tier3_worlds import SIGMA, world
 from benchmarks.paper_tier3.each_replica import concentrated, gains
 from benchmarks.paper_tier3.page import pivot
-from benchmarks.paper_tier3.study import Row, by_demand, summary_11
+from benchmarks.paper_tier3.study import Point, by_demand, summary_11
 from placement import load
 
 
@@ -28,7 +28,7 @@ def test_sigma_concentrates_the_demand_and_changes_nothing_else(network, clients
 
 def test_summaries_keep_clients_and_sigma_apart():
     rows = [
-        Row(11, network, "cache", 0, 4, 3, 4, sigma, method, objective, 100.0, True)
+        Point(11, network, "cache", 0, 4, 3, 4, sigma, method, objective, 100.0, True)
         for network, sigma, objective in (
             ("modelled", 1.2, 150.0),
             ("modelled", 3.0, 120.0),

@@ -58,9 +58,9 @@ def test_a_target_is_missed_by_the_median(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     rows = [
-        foundation.Row("fast", "|R| = 1", Timing(0.1, 0.2, 0.3, 3), 1.0, "checked"),
-        foundation.Row("slow", "|R| = 2", Timing(0.9, 1.1, 1.0, 3), 1.0),
-        foundation.Row("free", "|R| = 3", Timing(5.0, 5.0, 5.0, 3), None),
+        foundation.TimedCall("fast", "|R| = 1", Timing(0.1, 0.2, 0.3, 3), 1.0, "checked"),
+        foundation.TimedCall("slow", "|R| = 2", Timing(0.9, 1.1, 1.0, 3), 1.0),
+        foundation.TimedCall("free", "|R| = 3", Timing(5.0, 5.0, 5.0, 3), None),
     ]
     monkeypatch.setattr(foundation, "measure", lambda runs, seed: iter(rows))
     monkeypatch.setattr(foundation, "RESULTS", tmp_path / "results" / "foundation.json")
