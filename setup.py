@@ -27,6 +27,9 @@ SOURCES = [
     "incumbent",
     "inner_minimum",
     "lagrangean_bound",
+    "late/bind_late",
+    "late/late_voters",
+    "late/threshold_tree",
     "leader_costs",
     "multi_size/multi_size_bound",
     "multi_size/multi_size_search",
@@ -59,9 +62,21 @@ kernels = [
         sources=[f"formulations/exact/csrc/{name}.c" for name in SOURCES],
         depends=[
             f"formulations/exact/csrc/{name}.h"
-            for name in ("kernel", "tuning", "python/buffers", "python/context_capsule")
+            for name in (
+                "kernel",
+                "late/bind_late",
+                "late/late_voters",
+                "late/threshold_tree",
+                "python/buffers",
+                "python/context_capsule",
+                "tuning",
+            )
         ],
-        include_dirs=["formulations/exact/csrc", "formulations/exact/csrc/python"],
+        include_dirs=[
+            "formulations/exact/csrc",
+            "formulations/exact/csrc/late",
+            "formulations/exact/csrc/python",
+        ],
         extra_compile_args=FLAGS,
         py_limited_api=True,
         optional=KERNELS == "optional",

@@ -1,5 +1,6 @@
 """Types of the compiled kernel (csrc/python/module.c); see :mod:`formulations.exact.kernel`."""
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -9,6 +10,7 @@ _Floats: TypeAlias = npt.NDArray[np.float64]
 _Cap: TypeAlias = tuple[npt.NDArray[np.int32], int | None, int]
 
 class _Context: ...
+class _LateVoters: ...
 
 def create(
     rtt: _Floats,
@@ -92,3 +94,24 @@ def incumbent(context: _Context, /) -> tuple[float, int, tuple[int, ...]]: ...
 def propose(context: _Context, score: float, leader: int, replicas: tuple[int, ...], /) -> None: ...
 def counters(context: _Context, /) -> tuple[int, int, int, float, float]: ...
 def record(context: _Context, on: bool, /) -> bytes: ...
+def late_voters(
+    order: npt.NDArray[np.int32],
+    answered: _Floats,
+    votes: npt.NDArray[np.int32],
+    share: _Floats,
+    asked: _Floats,
+    sizes: tuple[int, int, int, int, int, bool],
+    /,
+) -> _LateVoters: ...
+def least_late(late_voters: object, state: bytes, room: int, /) -> float: ...
+def search_thresholds(
+    rank: npt.NDArray[np.int32],
+    scenarios: tuple[tuple[_Floats, float, float, float, object], ...],
+    may_hold: npt.NDArray[np.bool_],
+    must_hold: npt.NDArray[np.bool_],
+    sizes: tuple[int, int, int, int, int, int, int],
+    caps: tuple[_Cap, ...],
+    seconds: float,
+    leaf: Callable[[bytes], bool | float | None],
+    /,
+) -> tuple[int, int, int, int]: ...

@@ -37,7 +37,7 @@ _DELEGATE = "milp"
 
 def refuses(problem: Problem) -> str | None:
     """Return why no method proves a plan for the problem's objective, or None."""
-    other = problem.objective.proof_method(partial(count_sets, problem), None)
+    other = problem.objective.proof_method(problem, partial(count_sets, problem), None)
     return None if other is None else other.refusal or None
 
 
@@ -169,7 +169,8 @@ def solve(problem: Problem, options: Options) -> Plan:
 
 def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
     """Return why the engine cannot take a problem, and the method that answers it; or None."""
-    other = problem.objective.proof_method(partial(count_sets, problem), options.time_limit)
+    sets = partial(count_sets, problem)
+    other = problem.objective.proof_method(problem, sets, options.time_limit)
     if other is not None:
         return other.reason, other.name
     reason = ReducedProblem.refuses(problem.demand, problem.rules)

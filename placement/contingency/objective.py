@@ -312,12 +312,15 @@ class Contingency:
         del problem
         return ()
 
-    def proof_method(self, sets: Callable[[], int], time_limit: float | None) -> ProofMethod | None:
+    def proof_method(
+        self, problem: Problem, sets: Callable[[], int], time_limit: float | None
+    ) -> ProofMethod | None:
         """Return ``exhaustive`` for few replica sets, else ``cp-sat``.
 
         Enumeration is vectorised and proves nothing before its end; branching bounds from the
         start, and of the two methods that can, CP-SAT is the faster by far.
         """
+        del problem
         few = sets() <= (_ENUMERATED_SETS if time_limit is None else _ENUMERATED_IN_TIME)
         return ProofMethod("exhaustive" if few else "cp-sat", "it minimises over losses")
 

@@ -132,11 +132,15 @@ class Objective(Protocol):
         """Say what beside the constraints can be the reason that no plan was found."""
         ...
 
-    def proof_method(self, sets: Callable[[], int], time_limit: float | None) -> ProofMethod | None:
+    def proof_method(
+        self, problem: Problem, sets: Callable[[], int], time_limit: float | None
+    ) -> ProofMethod | None:
         """Return the method that ``exact`` hands the problem to; None: its own search bounds it.
 
         Parameters
         ----------
+        problem
+            The question.
         sets
             Counts the replica sets of the problem.
         time_limit
@@ -284,9 +288,11 @@ class MeanLatency:
         del problem
         return ()
 
-    def proof_method(self, sets: Callable[[], int], time_limit: float | None) -> ProofMethod | None:
+    def proof_method(
+        self, problem: Problem, sets: Callable[[], int], time_limit: float | None
+    ) -> ProofMethod | None:
         """Return None: the search of ``exact`` bounds the mean latency."""
-        del sets, time_limit
+        del problem, sets, time_limit
         return None
 
     def unproven(self, plan: Plan) -> tuple[str, str] | None:

@@ -8,9 +8,9 @@ than t. For a deadline t and a leader ℓ that share is a sum over clients, as t
     d_ℓ(V)    = Σ_co n_co · P(γ_o H_{c,ℓ} + δ_o Q_ℓ(V) > t)     operations that ask the leader
 
 with n the share of operation o of client c in all operations and m·H the sum of m independent RTTs.
-So the moves of a replica set can be valued from nearest and second nearest replicas, as in
-:mod:`heuristics.local_search.swap_neighbourhood`. Sharov et al. (PVLDB 8(12), 2015, section 3.1)
-leave the percentile beyond tier 1 open; this is ours.
+So replica sets can be searched as for the mean: the local search values its moves from nearest and
+second nearest replicas, the exact search bounds the sum by Lagrangean relaxation. Sharov et al.
+(PVLDB 8(12), 2015, section 3.1) leave the percentile beyond tier 1 open; this is ours.
 
 An operation that does both, such as one that asks a replica nearby and waits for a quorum, is
 counted without the second part: too few are late then, and `exact` says so.
@@ -32,7 +32,7 @@ from placement.tail.distribution_arithmetic import quorum_distribution, sum_of_i
 from placement.tail.latency_mixture import Flow, flows
 from placement.tail.rtt_distributions import Distributions
 
-__all__ = ["LateOperations"]
+__all__ = ["LateOperations", "why_no_sum"]
 
 _KNOWN = 2000  # voter sets whose waits are remembered
 
@@ -52,6 +52,8 @@ class LateOperations:
     problem: Problem
     distributions: Distributions
     _waits: dict[tuple[int, ...], list[FloatArray]] = field(default_factory=dict)
+    # Of the last deadline: blocks of leaders ask for the same.
+    _alone: tuple[int, FloatArray] | None = None
 
     @cached_property
     def flows(self) -> tuple[Flow, ...]:
@@ -81,20 +83,25 @@ class LateOperations:
         table = self.distributions.client_site
         return {
             times: [
-                np.ascontiguousarray(table[:, r])
-                if times == 1
-                else sum_of_independent([table[:, r]] * times)
+                table[:, r] if times == 1 else sum_of_independent([table[:, r]] * times)
                 for r in range(table.shape[1])
             ]
             for times in {flow.near for flow in self.nearby} - {0}
         }
 
     @cached_property
+    def answered(self) -> FloatArray:
+        """P(d(r, s) <= u), shape (sites, sites, bins), row = the side that waits."""
+        return np.cumsum(self.distributions.site_site, axis=-1)
+
+    @cached_property
     def _relayed(self) -> dict[int, FloatArray]:
         """β -> P(β RTTs from r to ℓ <= u), shape (r, ℓ, bins)."""
         table = self.distributions.site_site
         return {
-            times: np.cumsum(sum_of_independent([table] * times) if times > 1 else table, axis=-1)
+            times: np.cumsum(sum_of_independent([table] * times), axis=-1)
+            if times > 1
+            else self.answered
             for times in {flow.relay for flow in self.nearby} - {0}
         }
 
@@ -115,17 +122,29 @@ class LateOperations:
         """
         sites, clients = len(self.problem.instance.sites), len(self.problem.instance.clients)
         late = np.zeros((len(leaders), sites + 1, clients))
+        late[:, :sites] = self._unrelayed(deadline)
         for flow in self.nearby:
-            for r in range(sites):
-                in_time = self._in_time(flow, r, leaders, deadline)
-                late[:, r] += flow.weight * np.clip(1 - in_time, 0.0, 1.0)
+            if flow.relay:
+                for r in range(sites):
+                    in_time = self._in_time(flow, r, leaders, deadline)
+                    late[:, r] += flow.weight * np.clip(1 - in_time, 0.0, 1.0)
         return late
 
+    def _unrelayed(self, deadline: int) -> FloatArray:
+        """Late operations that ask nothing but a replica nearby, the same for every leader."""
+        if self._alone is None or self._alone[0] != deadline:
+            late = np.zeros(self.distributions.client_site.shape[1::-1])
+            for flow in self.nearby:
+                if not flow.relay:
+                    for r, first in enumerate(self._near[flow.near]):
+                        in_time = first[:, : deadline + 1].sum(axis=1)
+                        late[r] += flow.weight * np.clip(1 - in_time, 0.0, 1.0)
+            object.__setattr__(self, "_alone", (deadline, late))
+            return late
+        return self._alone[1]
+
     def _in_time(self, flow: Flow, site: int, leaders: IntArray, deadline: int) -> FloatArray:
-        """P(α H_{c,r} + β H_{r,ℓ} <= t), shape (leaders, clients), or (1, clients) for all."""
-        if not flow.relay:
-            first = self._near[flow.near][site]
-            return np.asarray(first[:, : deadline + 1].sum(axis=1)[np.newaxis])
+        """P(α H_{c,r} + β H_{r,ℓ} <= t) where β > 0, shape (leaders, clients or 1)."""
         relayed = self._relayed[flow.relay][site, leaders]
         last = relayed.shape[-1] - 1
         if not flow.near:
@@ -135,7 +154,7 @@ class LateOperations:
         return np.asarray(relayed[:, left] @ first.T)
 
     @cached_property
-    def _asked(self) -> dict[int, FloatArray]:
+    def asked(self) -> dict[int, FloatArray]:
         """δ -> Σ n_c · distribution of γ RTTs from c to ℓ over all that wait so, (sites, bins)."""
         table = self.distributions.client_site
         bins = max((flow.direct for flow in self.led), default=0) * (table.shape[-1] - 1) + 1
@@ -153,7 +172,7 @@ class LateOperations:
         return found
 
     @cached_property
-    def _weights(self) -> dict[int, float]:
+    def led_shares(self) -> dict[int, float]:
         """δ -> share of all operations that ask the leader and wait so."""
         shares = dict.fromkeys((flow.quorum for flow in self.led), 0.0)
         for flow in self.led:
@@ -176,14 +195,14 @@ class LateOperations:
             m.
         """
         late = 0.0
-        for votes, asked in self._asked.items():
+        for votes, asked in self.asked.items():
             row = asked[leader, : deadline + 1]
             in_time = row
             if votes:
                 waited = self._waited(leader, voters, quorum)[votes - 1]
                 left = np.minimum(deadline - np.arange(len(row)), len(waited) - 1)
                 in_time = row * waited[left]
-            late += max(0.0, self._weights[votes] - float(in_time.sum()))
+            late += max(0.0, self.led_shares[votes] - float(in_time.sum()))
         return late
 
     def _waited(self, leader: int, voters: tuple[int, ...], quorum: int) -> list[FloatArray]:
@@ -195,6 +214,27 @@ class LateOperations:
             others = [v for v in voters if v != leader]
             table = self.distributions.site_site[leader, others]
             one = quorum_distribution(table.reshape(len(others), self.distributions.bins), quorum)
-            sums = [one] + [sum_of_independent([one] * n) for n in range(2, max(self._asked) + 1)]
+            sums = [one] + [sum_of_independent([one] * n) for n in range(2, max(self.asked) + 1)]
             self._waits[key] = [np.cumsum(part) for part in sums]
         return self._waits[key]
+
+
+def why_no_sum(problem: Problem) -> str | None:
+    """Return why no search for sums over clients takes a percentile, or None.
+
+    Parameters
+    ----------
+    problem
+        Whose objective is a percentile.
+    """
+    from placement.tail.objective import Percentile
+
+    goal, rules = problem.objective, problem.rules
+    assert isinstance(goal, Percentile)
+    if rules.budget is not None:
+        return "there is a budget"
+    if not rules.nested_replica_caps:
+        return "the rules for replicas are not caps on nested levels"
+    if not LateOperations(problem, goal.distributions).exact:
+        return "an operation asks a replica nearby and the leader or a quorum besides"
+    return None

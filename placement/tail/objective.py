@@ -181,17 +181,27 @@ class Percentile:
             "count; a longer horizon tells more",
         )
 
-    def proof_method(self, sets: Callable[[], int], time_limit: float | None) -> ProofMethod | None:
-        """Return ``exhaustive``, with a refusal where the replica sets are too many."""
+    def proof_method(
+        self, problem: Problem, sets: Callable[[], int], time_limit: float | None
+    ) -> ProofMethod | None:
+        """Return None, or ``exhaustive`` where the percentile is no sum for each deadline.
+
+        With a refusal where the replica sets are too many.
+        """
+        from placement.tail.late_operations import why_no_sum
+
         del time_limit
+        reason = why_no_sum(problem)
+        if reason is None:
+            return None
         count, refusal = sets(), ""
         if count > _ENUMERATED_SETS:
             refusal = (
-                "a percentile is proven by evaluating every replica set, and there are "
-                f"{count:,} of them (at most {_ENUMERATED_SETS:,} are taken); use "
+                f"{reason}: such a percentile is proven by evaluating every replica set, and there "
+                f"are {count:,} of them (at most {_ENUMERATED_SETS:,} are taken); use "
                 "'local-search', which has a bound, or 'exhaustive' and patience"
             )
-        return ProofMethod("exhaustive", "it minimises a percentile", refusal)
+        return ProofMethod("exhaustive", reason, refusal)
 
     def unproven(self, plan: Plan) -> tuple[str, str] | None:
         """Return the value of the plan, and nothing about others: the integer proof bounds sums.

@@ -3,6 +3,7 @@
 import pytest
 
 import placement
+import placement.testing
 from placement.analysis.sensitivity import demand_range
 from placement.methods import Options, available, load_method, refusal, run
 from placement.tail import Distributions, Percentile
@@ -46,15 +47,25 @@ def test_takes_it_or_says_why_not(name, questions):
 
 
 def test_exact_says_when_there_are_too_many_sets():
+    """Operations that ask a replica nearby and a quorum besides leave enumeration alone."""
     world = placement.load("world27")
+    both = placement.Operation("both", near=1, relay=0, direct=0, quorum=1)
+    world = world.replace(operations=(*world.operations[:-1], both))
     goal = Percentile(99, Distributions.parametric(world, variation=0.2))
     few = placement.Problem(world, replicas=3, voters=3, objective=goal)
     many = few.replace(replicas=5)
     assert refusal(load_method("exact"), few) is None
     reason = refusal(load_method("exact"), many)
     assert reason is not None
+    assert "a quorum besides" in reason
     assert "80,730" in reason
     assert "'local-search'" in reason
+    small = placement.testing.random_instance(6, sites=5, clients=4)
+    small = small.replace(operations=(*small.operations[:-1], both))
+    goal = Percentile(99, Distributions.parametric(small, variation=0.2, bins=900))
+    plan = placement.solve(placement.Problem(small, replicas=4, voters=3, objective=goal))
+    assert plan.status is placement.Status.OPTIMAL
+    assert "solved by 'exhaustive'" in plan.notes[0]
 
 
 def test_what_is_about_the_mean_says_so(questions):

@@ -1,4 +1,5 @@
 /* Python binding of the kernel: limited API (abi3, CPython 3.11 and later), buffers in, numbers out. */
+#include "bind_late.h"
 #include "context_capsule.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -328,6 +329,9 @@ static PyMethodDef methods[] = {
     {"propose", py_propose, METH_VARARGS, propose_doc},
     {"counters", py_counters, METH_O, counters_doc},
     {"record", py_record, METH_VARARGS, record_doc},
+    {"late_voters", py_late_voters, METH_VARARGS, late_voters_doc},
+    {"least_late", py_least_late, METH_VARARGS, least_late_doc},
+    {"search_thresholds", py_search_thresholds, METH_VARARGS, search_thresholds_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,0 +1,168 @@
+"""How many operations are late that ask the leader, for the best voters among some sites.
+
+With t the deadline, d_ℓ(V) = Σ P(γ H_{c,ℓ} + δ Q_ℓ(V) > t) falls when any voter x answers by any
+time τ <= t with a higher probability: "at least m − 1 of v − 1 have answered" rises in each of
+them, and so does the chance that the sum is in time. So for V out of sites A:
+
+* where the RTTs from ℓ are stochastically ordered, the first v − 1 of A are best;
+* else sort A by mean RTT and let E_i(τ) be the highest P(d(ℓ, x) <= τ) of the places i and beyond.
+  The i-th of V stands at place i or beyond, so that voters with E_1 … E_{v−1} bound d from below.
+
+Ours; Sharov et al. (PVLDB 8(12), 2015) choose voters by mean RTT.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.evaluation.score import closest_first
+from placement.tail.distribution_arithmetic import at_least
+from placement.tail.late_operations import LateOperations
+
+__all__ = ["LateVoters", "VoterOrder"]
+
+_KNOWN = 20_000
+"""Sets of sites whose bound is remembered."""
+
+_ALIKE = 1e-12
+"""Probabilities closer than this are the same, as in :mod:`placement.tail.role_choice`."""
+
+
+@dataclass(frozen=True, eq=False)
+class VoterOrder:
+    """Sites that may vote under a leader, without itself.
+
+    Attributes
+    ----------
+    sites
+        By mean RTT from the leader.
+    ordered
+        Whether each answers stochastically no later than the next.
+    """
+
+    sites: IntArray
+    ordered: bool
+
+    @classmethod
+    def of(cls, late: LateOperations, leader: int) -> VoterOrder:
+        """Order the sites around a leader."""
+        able = np.nonzero(late.problem.rules.may_vote)[0]
+        able = able[able != leader]
+        sites = able[closest_first(late.problem.demand.site_rtt[0][leader, able])]
+        answered = late.answered[leader, sites]
+        return cls(sites, bool((answered[1:] - answered[:-1] <= _ALIKE).all()))
+
+
+@dataclass(eq=False)
+class LateVoters:
+    """The voters' part of the late operations of one leader and one deadline.
+
+    Attributes
+    ----------
+    late
+        Of the problem.
+    leader
+        Site index.
+    deadline
+        t, in bins.
+    order
+        Around the leader.
+    """
+
+    late: LateOperations
+    leader: int
+    deadline: int
+    order: VoterOrder
+    _answered: FloatArray = field(init=False, repr=False)
+    _asked: tuple[tuple[int, float, FloatArray], ...] = field(init=False, repr=False)
+    _known: dict[bytes, float] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        late, leader = self.late, self.leader
+        times = self.deadline + 1
+        rows = late.answered[leader, self.order.sites, :times]
+        if rows.shape[1] < times:  # beyond the horizon nothing more is known
+            rows = np.pad(rows, ((0, 0), (0, times - rows.shape[1])), mode="edge")
+        self._answered = np.minimum(rows, 1.0)
+        asked = []
+        for votes, given in sorted(late.asked.items()):
+            row = np.zeros(times)
+            row[: given.shape[1]] = given[leader, :times]
+            asked.append((votes, late.led_shares[votes], row[::-1]))
+        self._asked = tuple(asked)
+
+    @cached_property
+    def handle(self) -> object:
+        """The same in the compiled kernel."""
+        from formulations.exact import _kernel
+
+        rules = self.late.problem.rules
+        return _kernel.late_voters(
+            self.order.sites.astype(np.int32),
+            np.ascontiguousarray(self._answered),
+            np.array([votes for votes, _, _ in self._asked], dtype=np.int32),
+            np.array([share for _, share, _ in self._asked], dtype=np.float64),
+            np.array([row for _, _, row in self._asked], dtype=np.float64),
+            (
+                len(self.order.sites),
+                rules.voters - 1,
+                rules.quorum - 1,
+                self.deadline + 1,
+                len(self._asked),
+                self.order.ordered,
+            ),
+        )
+
+    def least(self, inside: BoolArray, free: BoolArray, room: int) -> float:
+        """Least d for voters out of sites with a replica and at most `room` of the free ones.
+
+        Infinite where there are too few of them.
+        """
+        others, sites = self.late.problem.rules.voters - 1, self.order.sites
+        if others == 0:
+            return self._late(self._answered[:0])
+        able = inside[sites] | free[sites] if room else inside[sites]
+        places = np.nonzero(able)[0]
+        if self.order.ordered:
+            extra = ~inside[sites[places]]
+            places = places[~extra | (np.cumsum(extra) <= room)][:others]
+        if len(places) < others:
+            return math.inf
+        key = places.tobytes()
+        value = self._known.get(key)
+        if value is None:
+            rows = self._answered[places]
+            if len(places) > others:
+                rows = np.maximum.accumulate(rows[::-1])[::-1][:others]
+            if len(self._known) >= _KNOWN:
+                self._known.clear()
+            value = self._known[key] = self._late(rows)
+        return value
+
+    def of(self, voters: tuple[int, ...]) -> float:
+        """Share that is late for a set of voters, the leader among them."""
+        places = np.nonzero(np.isin(self.order.sites, voters))[0]
+        return self._late(self._answered[places])
+
+    def _late(self, answered: FloatArray) -> float:
+        """Share of all operations that is late when others answer with these probabilities."""
+        quorum = self.late.problem.rules.quorum
+        once = at_least(quorum - 1, answered)
+        steps = np.diff(once, prepend=0.0)
+        total = 0.0
+        by_then, votes_so_far = once, 1
+        for votes, share, asked in self._asked:
+            if votes == 0:
+                in_time = float(asked.sum())
+            else:
+                while votes_so_far < votes:
+                    by_then = np.convolve(steps, by_then)[: len(once)]
+                    votes_so_far += 1
+                in_time = float(asked @ by_then)
+            total += max(0.0, share - in_time)
+        return total

@@ -1,0 +1,431 @@
+"""The least percentile with a proof: method ``exact`` when the objective is a percentile.
+
+The p-th percentile of a plan is at most t when no more than a share 1 − p of all operations takes
+longer, and under one leader that share is a sum over clients and a term of the voters
+(:mod:`placement.tail.late_operations`). So "can t be reached under this leader?" is a question of
+one threshold, which a tree with Lagrangean bounds answers
+(:mod:`formulations.exact.scenario_search`).
+When t is out of reach under a leader, so is every smaller one. The search keeps for every leader
+the least bin that is not ruled out, and bisects:
+
+1. **Start**: the plan of least mean latency, which the engine proves in milliseconds.
+2. **Bisection** on t between the bins that are not ruled out and the best plan. Leaders are asked
+   in order of their static bound: every client at its best site up to the leader, the best voters.
+   The first plan that keeps t, by the evaluator, is the new best. The last step is the proof.
+3. **Ties**: among the plans of the least percentile the one of least mean latency, by a tree with
+   two thresholds, one on late operations and one on the mean.
+
+Sums that differ from the budget of late operations by rounding alone do not decide: a part of the
+search is closed only when it is late by more than `SLACK`, and a plan counts only when the
+evaluator says so. Ours; spreads, percentiles and the model are in docs/tail.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from formulations.exact.kernel import compiled_available
+from formulations.exact.method import METHOD
+from formulations.exact.scenario_search import QuorumWait, Scenario, SearchCounters, search_leader
+from formulations.tail.late_voters import LateVoters, VoterOrder
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.evaluation.objective import MEAN_LATENCY, score_of
+from placement.evaluation.score import TIE, closest_first
+from placement.evaluation.voter_choice import best_voters
+from placement.feasibility.feasible_plans import violations
+from placement.methods import Options, Progress, load_method, run
+from placement.model.configuration import Configuration
+from placement.plan import Plan, objective_value
+from placement.problem import Problem
+from placement.status import Status, Termination
+from placement.tail.late_operations import LateOperations, why_no_sum
+from placement.tail.objective import Percentile
+from placement.tail.percentile_bound import SLACK
+
+__all__ = ["solve"]
+
+_BLOCK = 4
+"""Leaders that get their tables at once, at first; twice as many each time."""
+
+_LATE_SCALE = 20.0
+"""What the late scenario is divided by in the search for ties, in budgets."""
+
+_MEAN_SLACK = 1e-9
+"""Share of the mean by which another plan of the same percentile must be better."""
+
+
+@dataclass(eq=False)
+class _PercentileProof:
+    """State of one search: what is ruled out under each leader, and the best plan."""
+
+    problem: Problem
+    options: Options
+    goal: Percentile = field(init=False)
+    plain: Problem = field(init=False)
+    late: LateOperations = field(init=False)
+    rank: IntArray = field(init=False)
+    started: float = field(default_factory=time.perf_counter)
+    end: float = math.inf
+    least: dict[int, int] = field(init=False)
+    orders: dict[int, VoterOrder] = field(default_factory=dict)
+    compiled: bool = field(init=False)
+    value: float = math.inf
+    mean: float = math.inf
+    best: Configuration | None = None
+    infeasible: Plan | None = None
+    tie_proven: bool = False
+    deadlines: int = 0
+    counters: SearchCounters = field(default_factory=SearchCounters)
+    termination: Termination = Termination.FINISHED
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.problem.objective, Percentile)
+        self.goal = self.problem.objective
+        self.plain = self.problem.replace(objective=MEAN_LATENCY)
+        self.late = LateOperations(self.problem, self.goal.distributions)
+        order = closest_first(self.problem.demand.client_rtt[0])
+        self.rank = np.ascontiguousarray(np.argsort(order, axis=1, kind="stable").T)
+        self.least = dict.fromkeys(np.nonzero(self.problem.rules.may_lead)[0].tolist(), 0)
+        kernel = self.options.settings["kernel"]
+        self.compiled = kernel != "numpy" and compiled_available()
+        if self.options.time_limit is not None:
+            self.end = self.started + self.options.time_limit
+
+    @property
+    def allowed(self) -> float:
+        """Share of operations that may be late, rounding included."""
+        return 1 - self.goal.percent / 100 + SLACK
+
+    @property
+    def bins(self) -> int:
+        """Deadline that the best plan keeps; with none, the first that says nothing any more."""
+        if math.isfinite(self.value):
+            return round(self.value / self.goal.distributions.width)
+        most = max((flow.hops for flow in self.late.flows), default=0)
+        return most * (self.goal.distributions.bins - 1) + 1
+
+    @property
+    def bound(self) -> float:
+        """Proven lower bound in ms; infinite when no deadline at all can be kept."""
+        least = min(self.least.values(), default=self.bins)
+        if math.isinf(self.value) and least >= self.bins:
+            return math.inf
+        return min(least * self.goal.distributions.width, self.value)
+
+    def run(self) -> None:
+        """Search until proven, time is up, or Ctrl-C."""
+        try:
+            self._start()
+            if self.infeasible is None:
+                self._bisect()
+                if self.best is not None and self.termination is Termination.FINISHED:
+                    self._least_mean()
+        except TimeoutError:
+            self.termination = Termination.TIME_LIMIT
+        except KeyboardInterrupt:
+            self.termination = Termination.INTERRUPTED
+
+    def _start(self) -> None:
+        if self.options.start is not None:
+            self.accept(self.options.start)
+        left = None if math.isinf(self.end) else max(0.0, self.end - time.perf_counter())
+        options = Options(
+            time_limit=left,
+            start=self.options.start,
+            settings={"certificate": False, "kernel": self.options.settings["kernel"]},
+        )
+        mean = run(METHOD, self.plain, options)
+        if mean.status is Status.INFEASIBLE:
+            self.infeasible = mean
+            return
+        if mean.configuration is not None and self.accept(mean.configuration):
+            # No plan has a lower mean, whatever its percentile.
+            self.tie_proven = mean.status is Status.OPTIMAL
+        if mean.termination is Termination.INTERRUPTED:
+            raise KeyboardInterrupt
+        self._in_time()
+
+    # --- the percentile ------------------------------------------------------------------
+
+    def _bisect(self) -> None:
+        first: int | None = None
+        while (low := min(self.least.values(), default=self.bins)) < self.bins:
+            self._report()
+            if self.best is not None and 1 - self.bound / self.value <= self.options.gap_limit:
+                self.termination = Termination.GAP_LIMIT
+                return
+            # Half-way, but not beyond what a percentile can be told of when none is known yet.
+            deadline = (low + self.bins) // 2
+            if math.isinf(self.value):
+                deadline = min(deadline, max(low, self.goal.distributions.bins - 1))
+            found = self._keep(deadline, first)
+            if found is not None:
+                first = found.leader
+
+    def _keep(self, deadline: int, first: int | None) -> Configuration | None:
+        """Return a plan that keeps a deadline; None when it is ruled out under every leader."""
+        self.deadlines += 1
+        waiting = [ell for ell, least in self.least.items() if least <= deadline]
+        # Leaders whose direct operations and votes alone are late need no tables.
+        voters = {ell: self._voters(ell, deadline) for ell in waiting}
+        led = {ell: self._least_led(voters[ell]) for ell in waiting}
+        waiting.sort(key=lambda ell: (ell != first, led[ell]))
+        size = _BLOCK
+        while waiting:
+            block, waiting = waiting[:size], waiting[size:]
+            size *= 2
+            open_ones = []
+            for ell in block:
+                if led[ell] > self.allowed:
+                    self.least[ell] = deadline + 1
+                else:
+                    open_ones.append(ell)
+            if not open_ones:
+                continue
+            self._in_time()
+            tables = self.late.summands(np.array(open_ones), deadline)
+            static = {
+                ell: self._static(ell, table) + led[ell]
+                for ell, table in zip(open_ones, tables, strict=True)
+            }
+            found = None
+            for i in np.argsort([static[ell] for ell in open_ones], kind="stable").tolist():
+                ell = open_ones[i]
+                if static[ell] <= self.allowed:
+                    found = self._tree(voters[ell], tables[i])
+                if found is not None:
+                    return found
+                self.least[ell] = deadline + 1
+        return None
+
+    def _voters(self, leader: int, deadline: int) -> LateVoters:
+        if leader not in self.orders:
+            self.orders[leader] = VoterOrder.of(self.late, leader)
+        return LateVoters(self.late, leader, deadline, self.orders[leader])
+
+    def _least_led(self, voters: LateVoters) -> float:
+        return voters.least(*self._root(voters.leader))
+
+    def _root(self, leader: int) -> tuple[BoolArray, BoolArray, int]:
+        rules = self.problem.rules
+        inside = rules.must_hold.copy()
+        inside[leader] = True
+        return inside, rules.may_hold & ~inside, rules.replicas_max - int(inside.sum())
+
+    def _static(self, leader: int, table: FloatArray) -> float:
+        """Every client at its best site up to the leader."""
+        usable = self.problem.rules.may_hold[:, np.newaxis] & (self.rank <= self.rank[leader])
+        return float(np.where(usable, table[:-1], math.inf).min(axis=0).sum())
+
+    def _tree(self, voters: LateVoters, table: FloatArray) -> Configuration | None:
+        scenario = Scenario(table[:-1], 0.0, voters, self.allowed, max(self.allowed, 1e-6))
+
+        def leaf(replicas: list[int]) -> Configuration | None:
+            for chosen in self._kept(voters, table, replicas):
+                if objective_value(self.problem, chosen) <= self._ms(voters.deadline):
+                    self.accept(chosen)
+                    return chosen
+            return None
+
+        return search_leader(
+            self.problem.rules,
+            self.rank,
+            voters.leader,
+            [scenario],
+            leaf,
+            end=self.end,
+            counters=self.counters,
+            compiled=self.compiled,
+        )
+
+    def _ms(self, bins: int) -> float:
+        return (bins + 0.5) * self.goal.distributions.width
+
+    def _kept(
+        self, voters: LateVoters, table: FloatArray, replicas: list[int]
+    ) -> list[Configuration]:
+        """Configurations of a replica set in which few enough operations are late."""
+        near = np.array(replicas)[self.rank[replicas].argmin(axis=0)]
+        nearby = float(table[near, np.arange(len(near))].sum())
+        return [
+            Configuration.of(voters.leader, chosen, replicas)
+            for chosen in self._voter_sets(voters, replicas)
+            if nearby + voters.of(chosen) <= self.allowed
+        ]
+
+    def _voter_sets(self, voters: LateVoters, replicas: list[int]) -> list[tuple[int, ...]]:
+        """Voter sets of a replica set that may be best."""
+        rules, leader = self.problem.rules, voters.leader
+        if voters.order.ordered and rules.nested_voter_caps:
+            best = best_voters(self.problem.demand, rules, leader, replicas)
+            return [] if best is None else [best]
+        able = [r for r in replicas if rules.may_vote[r] and r != leader]
+        sets = [
+            tuple(sorted((leader, *others)))
+            for others in itertools.combinations(able, rules.voters - 1)
+        ]
+        pinned = set(np.nonzero(rules.must_vote)[0].tolist())
+        sets = [chosen for chosen in sets if pinned <= set(chosen)]
+        if not sets:
+            return []
+        good = rules.obeyed("voters", np.array(sets))
+        return [chosen for chosen, obeys in zip(sets, good.tolist(), strict=True) if obeys]
+
+    # --- the mean ------------------------------------------------------------------------
+
+    def _least_mean(self) -> None:
+        """Lower the mean at the percentile that was found."""
+        if self.tie_proven:
+            return
+        deadline, demand = self.bins, self.problem.demand
+        near, relay = demand.near[0], demand.relay[0]
+        rtt, between, weight = demand.client_rtt[0], demand.site_rtt[0], float(demand.quorum[0])
+        for leader, least in self.least.items():
+            if least > deadline:
+                continue
+            self._in_time()
+            voters = self._voters(leader, deadline)
+            if self._least_led(voters) > self.allowed:
+                continue
+            waits = QuorumWait(self.problem.rules, between[leader], weight)
+            costs = near * rtt.T + relay * between[:, leader, np.newaxis]
+            direct = float(demand.direct[0] @ rtt[:, leader])
+            if direct + waits.least(*self._root(leader)) + self._static_mean(leader, costs) >= (
+                self.mean * (1 - _MEAN_SLACK)
+            ):
+                continue
+            table = self.late.summands(np.array([leader]), deadline)[0]
+            if self._static(leader, table) + self._least_led(voters) > self.allowed:
+                continue
+            self._tie_tree(voters, table, costs, direct, waits)
+        self.tie_proven = True
+
+    def _static_mean(self, leader: int, costs: FloatArray) -> float:
+        usable = self.problem.rules.may_hold[:, np.newaxis] & (self.rank <= self.rank[leader])
+        return float(np.where(usable, costs, math.inf).min(axis=0).sum())
+
+    def _tie_tree(
+        self,
+        voters: LateVoters,
+        table: FloatArray,
+        costs: FloatArray,
+        direct: float,
+        waits: QuorumWait,
+    ) -> None:
+        deadline = voters.deadline
+        # Unscaled, the right weight of the late operations would lie at the edge of its range.
+        late = Scenario(
+            table[:-1], 0.0, voters, self.allowed, _LATE_SCALE * max(self.allowed, 1e-6)
+        )
+        threshold = self.mean * (1 - _MEAN_SLACK)
+        mean = Scenario(costs, direct, waits, threshold, max(threshold, 1e-300))
+
+        def leaf(replicas: list[int]) -> None:
+            for chosen in self._kept(voters, table, replicas):
+                if score_of(self.plain, chosen) < mean.threshold and objective_value(
+                    self.problem, chosen
+                ) <= self._ms(deadline):
+                    self.accept(chosen)
+                    mean.threshold = min(mean.threshold, self.mean * (1 - _MEAN_SLACK))
+
+        search_leader(
+            self.problem.rules,
+            self.rank,
+            voters.leader,
+            [late, mean],
+            leaf,
+            end=self.end,
+            counters=self.counters,
+            compiled=self.compiled,
+        )
+
+    # --- around --------------------------------------------------------------------------
+
+    def accept(self, configuration: Configuration) -> bool:
+        """Keep a feasible configuration if the evaluator says that it is the best so far."""
+        if violations(self.plain, configuration):
+            return False
+        value = objective_value(self.problem, configuration)
+        mean = score_of(self.plain, configuration)
+        better = value < self.value * (1 - TIE) or (
+            value <= self.value * (1 + TIE) and mean < self.mean * (1 - TIE)
+        )
+        if not (better and math.isfinite(value)):
+            return False
+        self.tie_proven = False
+        self.value, self.mean, self.best = value, mean, configuration
+        return True
+
+    def _report(self) -> None:
+        seconds = time.perf_counter() - self.started
+        self.options.report(Progress(seconds, self.value, self.bound))
+
+    def _in_time(self) -> None:
+        if time.perf_counter() > self.end:
+            raise TimeoutError
+
+
+def solve(problem: Problem, options: Options) -> Plan:
+    """Search, and return the best plan with what is proven of it.
+
+    Problems that the search cannot take are enumerated: operations that ask a replica nearby and a
+    quorum besides, budgets, and rules for replicas that are not caps on nested levels.
+    """
+    reason = why_no_sum(problem)
+    if reason is not None:
+        plan = run(load_method("exhaustive"), problem, dataclasses.replace(options, settings={}))
+        note = f"solved by 'exhaustive': {reason}, which the search for percentiles cannot take"
+        return plan.replace(method=METHOD.name, notes=(note, *plan.notes))
+    search = _PercentileProof(problem, options)
+    search.run()
+    if search.infeasible is not None:
+        return Plan.infeasible(problem, method=METHOD.name, reasons=search.infeasible.reasons)
+    if search.best is None:
+        return _nothing(problem, search)
+    notes = []
+    if search.bound >= search.value and not search.tie_proven:
+        notes.append("whether another plan of this percentile has a lower mean was not decided")
+    return Plan.of(
+        problem,
+        search.best,
+        method=METHOD.name,
+        bound=search.bound,
+        termination=search.termination,
+        notes=notes,
+        stats=_stats(search),
+    )
+
+
+def _stats(search: _PercentileProof) -> dict[str, int]:
+    return {
+        "nodes": search.counters.nodes,
+        "leaves": search.counters.leaves,
+        "bounds": search.counters.bounds,
+        "deadlines": search.deadlines,
+    }
+
+
+def _nothing(problem: Problem, search: _PercentileProof) -> Plan:
+    """Say that there is no plan, or that none was found in time."""
+    if math.isinf(search.bound):
+        reason = (
+            f"no configuration has its {search.goal.describe()} within the horizon (proved under "
+            f"each of the {len(search.least)} possible leaders)"
+        )
+        return Plan.infeasible(
+            problem, method=METHOD.name, reasons=(reason, *search.goal.caveats(problem))
+        )
+    return Plan.of(
+        problem,
+        None,
+        method=METHOD.name,
+        bound=search.bound,
+        termination=search.termination,
+        stats=_stats(search),
+    )
