@@ -9,7 +9,7 @@ from placement.testing.databases import DATABASE_CHECKS
 @pytest.mark.parametrize("name", available())
 @pytest.mark.parametrize("check", DATABASE_CHECKS, ids=lambda check: check.__name__)
 def test_conformance(name, check):
-    check(load_system(name), seed=0, count=80)
+    check(load_system(name), seed=0, count=40)
 
 
 @pytest.mark.slow
