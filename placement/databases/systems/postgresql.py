@@ -333,7 +333,8 @@ SYSTEM = DatabaseSystem(
     names_servers=True,
     says="primary, synchronous standbys with any number of acknowledgements, asynchronous ones",
     cannot="an election or a failover order; more than one voter with commits of the primary alone",
-    validated="syntax by our own reader; not run against a server",
+    validated="PostgreSQL 15: setting and sync_state of a primary and three standbys; the steps "
+    "(--from) on a model only",
     operations={
         "query on a hot standby": "weak read",
         "query on the primary": "strong read",

@@ -228,7 +228,7 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
         notes.append("read_replica_placement is early access")
     elif path is not None and path.present.non_voters_at:
         notes.append(
-            "the statement sets no read_replica_placement, and the present read replicas stay until "
+            "the statement sets no read_replica_placement: the present read replicas stay until "
             "that option is reset"
         )
     return Script("\n".join(lines) + "\n", tuple(notes))
