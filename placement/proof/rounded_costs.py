@@ -24,6 +24,7 @@ made of Python's integers.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +74,9 @@ class RoundedCosts:
             self.to_leader = np.ascontiguousarray(claim.site_rtt[:, leader])
             self.constant = int(_whole(grid.direct * claim.client_rtt[:, leader]).sum())
             self.radius_costs = _whole(grid.quorum * radii).tolist()
+        self._kept: Whole | None = None
+        self._evaluated = False
+        self._last: tuple[Betas, _RoundedBetas] | None = None
         self.price = np.floor(grid.scaled(claim.price(leader))).astype(np.int64)
 
     def fits(self, u: FloatArray, beta: Betas) -> bool:
@@ -103,20 +107,20 @@ class RoundedCosts:
         clients = len(self.rank)
         held = sorted(inside)
         first = self._first(held)
-        table = self._table(beta)
         whole_u = np.floor(self.grid.scaled(u)).astype(np.int64)
-        if less is not None and len(beta.clients):
-            before = self.rank[beta.clients, less] < first[beta.clients]
-            lowered = np.maximum(0, whole_u[beta.clients] - table[:, less])
-            there = before & (table[:, less] > 0)
-            whole_u[beta.clients] = np.where(there, lowered, whole_u[beta.clients])
         closing = np.zeros(clients, dtype=np.int64)  # T_c
         rho = self.price.copy()
-        plain = first.copy()
-        plain[beta.clients] = 0  # these clients are handled by themselves
-        self._save(whole_u, plain, rho)
+        plain = first
+        few = 2 * len(free) < len(rho)
+        columns = np.array(free, dtype=np.intp) if few else slice(None)
         if len(beta.clients):
-            self._save_with_betas(beta.clients, table, free, whole_u, first, rho, closing)
+            of_beta = self._rounded(beta)
+            if less is not None:
+                self._lower(whole_u, less, of_beta, first)
+            self._save_with_betas(of_beta, free, columns, whole_u, first, rho, closing)
+            plain = first.copy()
+            plain[beta.clients] = 0  # these clients are done
+        self._save(columns, whole_u, plain, rho)
         served = whole_u
         if held:
             home = np.array(held)[self.rank[:, held].argmin(axis=1)]
@@ -141,57 +145,112 @@ class RoundedCosts:
 
     def _costs(self, clients: IntArray, sites: IntArray) -> Whole:
         """Costs w' of pairs of a client and a site."""
+        if self._kept is not None:
+            return np.asarray(self._kept[clients, sites])
         return _whole(self.near_costs[clients, sites] + self.relay[clients] * self.to_leader[sites])
 
-    def _save(self, u: Whole, first: IntArray, rho: Whole) -> None:
-        """Add Σ_c min(0, w'_cj − u_c) over the clients that prefer j to f(c) to every ρ_j."""
+    def _whole_costs(self, part: slice) -> Whole:
+        """Costs w' of some clients, shape (k, sites); kept from the second evaluation on."""
+        if self._kept is not None:
+            return self._kept[part]
+        cost = self.relay[part, np.newaxis] * self.to_leader
+        cost += self.near_costs[part]
+        cost *= _BELOW
+        return cost.astype(np.int64)  # towards 0, which is down
+
+    def _save(self, columns: slice | IntArray, u: Whole, first: IntArray, rho: Whole) -> None:
+        """Add Σ_c min(0, w'_cj − u_c) over the clients that prefer j to f(c) to ρ_j of columns."""
         clients, sites = self.rank.shape
         rows = max(1, _BLOCK // sites)
+        if self._evaluated and self._kept is None:
+            kept = [self._whole_costs(slice(at, at + rows)) for at in range(0, clients, rows)]
+            self._kept = np.concatenate(kept) if kept else None
+        self._evaluated = True
         for start in range(0, clients, rows):
             part = slice(start, start + rows)
-            cost = self.relay[part, np.newaxis] * self.to_leader
-            cost += self.near_costs[part]
-            cost *= _BELOW
-            saved = cost.astype(np.int64)  # towards 0, which is down
-            saved -= u[part, np.newaxis]
+            saved = self._whole_costs(part)[:, columns] - u[part, np.newaxis]
             np.minimum(saved, 0, out=saved)
-            saved *= self.rank[part] < first[part, np.newaxis]
-            rho += saved.sum(axis=0)
+            saved *= self.rank[part][:, columns] < first[part, np.newaxis]
+            rho[columns] += saved.sum(axis=0)
 
     def _save_with_betas(
         self,
-        clients: IntArray,
-        table: Whole,
+        beta: _RoundedBetas,
         free: Sequence[int],
+        columns: slice | IntArray,
         u: Whole,
         first: IntArray,
         rho: Whole,
         closing: Whole,
     ) -> None:
         """Add Σ_c [β_cj + min(0, w'_cj + P_cj − u_c)] of the clients with β; put T_c in place."""
-        rank = self.rank[clients]
-        counts = rank < first[clients, np.newaxis]
-        is_free = np.zeros(rank.shape[1], dtype=bool)
+        is_free = np.zeros(len(rho), dtype=bool)
         is_free[list(free)] = True
-        rows, sites = np.nonzero(table * (counts & is_free))
-        values = table[rows, sites]
+        clients = beta.clients
+        counts = is_free[beta.sites] & (beta.places < first[clients[beta.rows]])
+        rows, sites, places = beta.rows[counts], beta.sites[counts], beta.places[counts]
+        values = beta.values[counts]
         np.add.at(rho, sites, values)
         np.add.at(closing, clients[rows], values)
-        ordered = np.zeros_like(table)  # β by rank, from rank 1 on: sums give those before
-        place = rank[rows, sites] + 1
-        inner = place < table.shape[1]
-        ordered[rows[inner], place[inner]] = values[inner]
-        before = np.take_along_axis(np.cumsum(ordered, axis=1), rank.astype(np.intp), axis=1)
-        cost = self.relay[clients, np.newaxis] * self.to_leader + self.near_costs[clients]
-        saved = np.minimum(0, _whole(cost) + before - u[clients, np.newaxis])
-        rho += (saved * counts).sum(axis=0)
+        ordered = np.zeros((len(clients), len(rho) + 1), dtype=np.int64)
+        ordered[rows, places + 1] = values  # so that sums by rank give the β of those before
+        np.cumsum(ordered, axis=1, out=ordered)
+        rank = beta.rank[:, columns]
+        saved = np.take_along_axis(ordered, rank, axis=1)  # P_cj
+        saved += self._costs(clients[:, np.newaxis], np.arange(len(rho))[columns])
+        saved -= u[clients, np.newaxis]
+        np.minimum(saved, 0, out=saved)
+        saved *= rank < first[clients, np.newaxis]
+        rho[columns] += saved.sum(axis=0)
 
-    def _table(self, beta: Betas) -> Whole:
-        """β rounded down, a row for each client that has any, shape (k, sites)."""
-        table = np.zeros((len(beta.clients), self.rank.shape[1]), dtype=np.int64)
-        values = np.floor(self.grid.scaled(beta.values)).astype(np.int64)
-        table[beta.rows, beta.sites] = values
-        return table
+    @staticmethod
+    def _lower(u: Whole, site: int, beta: _RoundedBetas, first: IntArray) -> None:
+        """Lower u_c by β_c of a site, to 0 at the least, where the site comes before f(c)."""
+        clients = beta.clients[beta.rows]
+        here = (beta.sites == site) & (beta.places < first[clients])
+        at = clients[here]
+        u[at] = np.maximum(0, u[at] - beta.values[here])
+
+    def _rounded(self, beta: Betas) -> _RoundedBetas:
+        """Multipliers β rounded down; kept as long as they are the same."""
+        if self._last is None or self._last[0] is not beta:
+            rank = self.rank[beta.clients].astype(np.intp)
+            self._last = (
+                beta,
+                _RoundedBetas(
+                    clients=beta.clients,
+                    rows=beta.rows,
+                    sites=beta.sites,
+                    values=np.floor(self.grid.scaled(beta.values)).astype(np.int64),
+                    rank=rank,
+                    places=rank[beta.rows, beta.sites],
+                ),
+            )
+        return self._last[1]
+
+
+@dataclass(frozen=True)
+class _RoundedBetas:
+    """β > 0 on the grid.
+
+    Attributes
+    ----------
+    clients
+        The clients with an entry, shape (k,).
+    rows, sites, values
+        Of each entry: number of its client in `clients`, site, and β rounded down.
+    rank
+        Place of each site in the order of these clients, shape (k, sites).
+    places
+        Place of the site of each entry.
+    """
+
+    clients: IntArray
+    rows: IntArray
+    sites: IntArray
+    values: Whole
+    rank: IntArray
+    places: IntArray
 
 
 def _whole(costs: FloatArray) -> Whole:

@@ -25,11 +25,13 @@ class CapUsage:
     def __init__(self, groups: Sequence[GroupRule], sites: Iterable[int]) -> None:
         self.caps = [(g.labels.tolist(), g.cap, [0] * len(g.names)) for g in groups]
         self.kept = True
-        for site in sites:
+        for site in sites if self.caps else ():
             self.kept = self.take(site) and self.kept
 
     def take(self, site: int) -> bool:
         """Count a site if every cap has room for it; say whether it had."""
+        if not self.caps:
+            return True
         if any(cap is not None and held[labels[site]] >= cap for labels, cap, held in self.caps):
             return False
         for labels, _, held in self.caps:
@@ -253,7 +255,8 @@ class SiteChoice:
             return None
         if not all(self._may_vote[s] for s in self._pinned):
             return None
-        for s in sorted(set(members) - self._pinned):
+        others = sorted(set(members) - self._pinned) if found < wanted else ()
+        for s in others:
             if found >= wanted:
                 break
             found += self._may_vote[s] and load.take(s)

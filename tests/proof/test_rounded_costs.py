@@ -86,7 +86,7 @@ def by_hand(costs, inside, free, u, beta, less):
             both = grid.near_costs[c, j] + costs.relay[c] * costs.to_leader[j]
             return int(both * (1 - 2.0**-51))
 
-        if less in listed and less in ahead and listed[less] > 0:
+        if less in listed and less in ahead:
             multiplier = max(0, multiplier - listed[less])
         before = 0
         for j in ahead:
