@@ -16,29 +16,36 @@ from placement.lazy import lazy_names
 
 if TYPE_CHECKING:
     from placement.plan import Plan
+    from placement.report.page import Source
     from placement.report.result_file import Results
 
-__all__ = ["report_html", "save_figures", "write_report"]
+__all__ = ["load_source", "report_html", "save_figures", "write_report"]
 
 __getattr__, __dir__ = lazy_names(__name__)
 
 
-def report_html(source: Plan | str | os.PathLike[str]) -> str:
-    """Return the page of a plan, or of a file that holds a plan or results.
+def load_source(path: str | os.PathLike[str]) -> Source:
+    """Read a file that a report can show; see :func:`placement.report.page.load_source`."""
+    from placement.report.page import load_source
+
+    return load_source(path)
+
+
+def report_html(source: Source | str | os.PathLike[str]) -> str:
+    """Return the page of a plan, of results, or of a file that holds one of them.
 
     Raises
     ------
     InputError
         When the file is neither.
     """
-    from placement.plan import Plan
-    from placement.report.page import plan_page, report_of
+    from placement.report.page import load_source, page_of
 
-    return plan_page(source) if isinstance(source, Plan) else report_of(source)
+    return page_of(load_source(source) if isinstance(source, (str, os.PathLike)) else source)
 
 
 def write_report(
-    source: Plan | str | os.PathLike[str], path: str | os.PathLike[str], *, force: bool = False
+    source: Source | str | os.PathLike[str], path: str | os.PathLike[str], *, force: bool = False
 ) -> Path:
     """Write the page, whole or not at all.
 
@@ -46,7 +53,7 @@ def write_report(
     ----------
     source
         A plan, or the path of a plan, of benchmark results, or of the JSON of a comparison or
-        sweep.
+        sweep, or what :func:`load_source` read there.
     path
         Of the HTML file.
     force

@@ -6,9 +6,10 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from placement.errors import InputError
 from placement.plan import Plan
@@ -19,7 +20,26 @@ from placement.report.result_file import Results, looks_like_results, read_resul
 _QUICK_WORK = 10_000_000
 """Steps of a certificate that a report checks without being asked: a few seconds."""
 
-__all__ = ["page", "plan_page", "report_of", "results_page", "table_page"]
+__all__ = ["PlanTable", "Source", "load_source", "page", "page_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTable:
+    """Comparison or sweep as it stands in a file: its rows, and the question in words."""
+
+    rows: Sequence[Mapping[str, Any]]
+    about: str = ""
+
+
+Source: TypeAlias = Plan | Results | PlanTable
+"""Content of a file that a report can show."""
+
+
+def page_of(source: Source) -> str:
+    """Return the page of a plan, of benchmark results, or of a comparison or sweep."""
+    if isinstance(source, Plan):
+        return plan_page(source)
+    return results_page(source) if isinstance(source, Results) else table_page(source)
 
 
 def plan_page(plan: Plan) -> str:
@@ -40,23 +60,13 @@ def results_page(results: Results) -> str:
                 results_sections(results))  # fmt: skip
 
 
-def table_page(rows: Sequence[Mapping[str, Any]], about: str = "") -> str:
-    """Return the page of a comparison or a sweep.
-
-    Parameters
-    ----------
-    rows
-        Records of the table that :func:`placement.compare` or :func:`placement.sweep` gives
-        (``table.to_dict("records")``): with a ``method`` it is a comparison, with ``replicas`` and
-        ``voters`` as numbers a sweep.
-    about
-        The question in words.
-    """
+def table_page(table: PlanTable) -> str:
+    """Return the page of a comparison (rows with a ``method``) or a sweep."""
     from placement.report.results_page import comparison_sections, sweep_sections
 
-    if rows and "method" not in rows[0]:
-        return page("How many replicas", sweep_sections(rows, about))
-    return page("Methods compared", comparison_sections(rows, about))
+    if table.rows and "method" not in table.rows[0]:
+        return page("How many replicas", sweep_sections(table.rows, table.about))
+    return page("Methods compared", comparison_sections(table.rows, table.about))
 
 
 def _checked_if_quick(plan: Plan) -> Plan:
@@ -74,8 +84,10 @@ def _checked_if_quick(plan: Plan) -> Plan:
     return plan.replace(checked=True)
 
 
-def report_of(path: str | os.PathLike[str]) -> str:
-    """Return the page of a file: a plan, benchmark results, or a comparison or sweep as JSON.
+def load_source(path: str | os.PathLike[str]) -> Source:
+    """Read a file: a plan, benchmark results, or a comparison or sweep as JSON.
+
+    A plan comes as checked where its certificate holds within a few seconds of work.
 
     Raises
     ------
@@ -87,10 +99,10 @@ def report_of(path: str | os.PathLike[str]) -> str:
 
     source = Path(path)
     if source.is_file() and (source.stat().st_size == 0 or looks_like_results(source)):
-        return results_page(read_results(source))
+        return read_results(source)
     value = read_json(source)
     if isinstance(value, dict) and value.get("format") == FORMAT:
-        return plan_page(_checked_if_quick(load_plan(source)))
+        return _checked_if_quick(load_plan(source))
     about = ""
     rows: object = value
     if isinstance(value, dict):
@@ -117,7 +129,7 @@ def report_of(path: str | os.PathLike[str]) -> str:
             value=sorted(rows[0]),
             expected="the columns 'method', or 'replicas' and 'voters'",
         )
-    return table_page(rows, about)
+    return PlanTable(rows, about)
 
 
 def page(title: str, sections: Sequence[Child], *, data: object = None) -> str:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import placement
 from placement.errors import InputError
 from placement.io.plan_file import save_plan
 from placement.report import report_html, write_report
@@ -22,7 +23,7 @@ from placement.report.charts.markup import clipped, json_script, tag, text
 from placement.report.charts.svg_charts import ticks
 from placement.report.map.map_view import map_view
 from placement.report.map.projection import great_circle, project, scaled_places
-from placement.report.page import table_page
+from placement.report.page import PlanTable, page_of
 from placement.report.result_file import FORMAT, VERSION
 from tests.report import worlds
 
@@ -392,16 +393,16 @@ def test_frames_of_compare_and_sweep_are_taken() -> None:
         {"method": "d", "status": "feasible", "mean_latency": 6.0, "gap": float("inf"),
          "seconds": 0.1, "leader": "x", "replicas": ("x", "y"), "reason": ""},
     ]  # fmt: skip
-    assert "&lt;no&gt;" in table_page(compared)
-    Page(table_page(compared))
+    assert "&lt;no&gt;" in page_of(PlanTable(compared))
+    Page(page_of(PlanTable(compared)))
     swept = [
         {"replicas": r, "voters": 3, "status": "optimal", "mean_latency": 10.0 / r if r else nan,
          "gain": nan, "gap": 0.0, "seconds": 0.0, "leader": "x", "replica_sites": ("x",),
          "reason": ""}
         for r in (0, 3, 4)
     ]  # fmt: skip
-    Page(table_page(swept))
-    Page(table_page([]))
+    Page(page_of(PlanTable(swept)))
+    Page(page_of(PlanTable([])))
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")  # not every machine has fonts for every script
@@ -443,3 +444,30 @@ def test_no_script_but_the_page_s_own_may_run() -> None:
     (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.S)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}';" in policy
+
+
+def test_page_and_figures_come_from_one_reading(tmp_path: Path, monkeypatch) -> None:
+    """The source is read once, and figures show the plan whose certificate the page checked."""
+    from placement import report
+    from placement.cli import main
+    from placement.io import plan_file
+
+    plan = placement.solve(placement.Problem(placement.load("world27"), replicas=3, voters=3))
+    save_plan(plan, tmp_path / "plan.json")
+    read, drawn = [], []
+    load_plan = plan_file.load_plan
+
+    def counted(path):
+        read.append(path)
+        return load_plan(path)
+
+    def kept(source, folder, **options):
+        drawn.append(source)
+        return ()
+
+    monkeypatch.setattr(plan_file, "load_plan", counted)
+    monkeypatch.setattr(report, "save_figures", kept)
+    out = ["-o", str(tmp_path / "r.html"), "--figures", str(tmp_path / "f")]
+    assert main(["report", str(tmp_path / "plan.json"), *out]) == 0
+    assert len(read) == 1
+    assert [one.checked for one in drawn] == [True]

@@ -6,6 +6,7 @@ import argparse
 
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
+from placement.errors import InputError
 
 __all__ = ["add_parser", "run"]
 
@@ -35,23 +36,26 @@ def add_parser(verbs: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the page, and say where it is."""
+    """Write the page and the figures from one reading of the source."""
     from placement.cli.plan_output import print_json
     from placement.io.formats.files import check_file
-    from placement.report import save_figures, write_report
+    from placement.plan import Plan
+    from placement.report import load_source, save_figures, write_report
+    from placement.report.result_file import Results
 
     check_file(args.output, force=args.force)
-    written = []
+    source, written = load_source(args.source), []
     if args.figures is not None:
-        from placement.io.plan_file import load_plan
-        from placement.report.result_file import looks_like_results, read_results
-
-        drawn = (
-            read_results(args.source) if looks_like_results(args.source) else load_plan(args.source)
-        )
-        written = [str(p) for p in save_figures(drawn, args.figures, format=args.format,
-                                                force=args.force)]  # fmt: skip
-    write_report(args.source, args.output, force=args.force)
+        if not isinstance(source, (Plan, Results)):
+            raise InputError(
+                "a comparison or sweep has no figures of its own",
+                field="--figures",
+                value=args.source,
+                expected="a plan or benchmark results",
+            )
+        figures = save_figures(source, args.figures, format=args.format, force=args.force)
+        written = [str(path) for path in figures]
+    write_report(source, args.output, force=args.force)
     if args.json:
         print_json({"report": args.output, "figures": written})
     else:
