@@ -1,6 +1,6 @@
 """Build the optional compiled kernels; everything else is in pyproject.toml.
 
-They are those of the exact engine, of the enumeration for quorum stores, and of simulated replica
+They are those of the exact engine (two), of the enumeration for quorum stores, and of simulated replica
 selection. The extensions use the limited API of CPython 3.11, so one wheel per platform serves
 every later version. They are optional: where no C compiler is found the package installs without
 them, and engine and enumeration run on NumPy, the simulation in Python (same results, slower).
@@ -47,6 +47,18 @@ SOURCES = [
     "voter_greedy",
     "warm_start",
 ]
+SCENARIOS = [
+    "client_loops",
+    "python/buffers",
+    "scenarios/loss_descent",
+    "scenarios/loss_terms",
+    "scenarios/loss_value",
+    "scenarios/multiplier_block",
+    "scenarios/python/module",
+    "scenarios/threshold_bound",
+    "scenarios/threshold_record",
+    "scenarios/threshold_tree",
+]
 # Python's own flags make integers wrap around, which keeps GCC from vectorising loops over int
 # indices (the kernel is half as fast then). Nothing here overflows: random bits are unsigned.
 # Hidden names cannot be taken for those of the C library, as a function `open_tree` once was.
@@ -76,6 +88,22 @@ kernels = [
             "formulations/exact/csrc",
             "formulations/exact/csrc/late",
             "formulations/exact/csrc/python",
+        ],
+        extra_compile_args=FLAGS,
+        py_limited_api=True,
+        optional=KERNELS == "optional",
+    ),
+    Extension(
+        "formulations.exact._scenarios",
+        sources=[f"formulations/exact/csrc/{name}.c" for name in SCENARIOS],
+        depends=[
+            f"formulations/exact/csrc/{name}.h"
+            for name in ("kernel", "tuning", "python/buffers", "scenarios/scenario", "scenarios/losses")
+        ],
+        include_dirs=[
+            "formulations/exact/csrc",
+            "formulations/exact/csrc/python",
+            "formulations/exact/csrc/scenarios",
         ],
         extra_compile_args=FLAGS,
         py_limited_api=True,

@@ -1,0 +1,204 @@
+"""The compiled search over losses (``csrc/scenarios`` of the exact engine) as a Python object."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from formulations.exact.reduced_problem import ReducedProblem
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.contingency.objective import Contingency, Goal
+from placement.model.configuration import Configuration
+from placement.model.constraints import Role
+from placement.problem import Problem
+
+__all__ = ["LossKernel", "TreeCounters", "TreeOutcome", "kernel_available", "loss_of_sites"]
+
+_GOALS: Mapping[Goal, int] = {"worst": 0, "bounded": 1, "weighted": 2}
+_BIG = 1e299
+_PAD = 8
+MOST_REPLICAS = 64
+"""Largest number of replicas: bits of a mask (MOST_REPLICAS of losses.h)."""
+
+
+class TreeOutcome(IntEnum):
+    """How a call of :meth:`LossKernel.run` ended; the numbers of ``tree_outcome`` in scenario.h."""
+
+    CLOSED = 1
+    STOPPED = 2
+    LIMIT = 3
+    PAUSED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TreeCounters:
+    """State of the open tree.
+
+    Attributes
+    ----------
+    least
+        Lower bound on the value of every configuration of the tree that is neither evaluated nor
+        closed, for the goals "worst" and "weighted"; +∞ when there is none.
+    least_normal
+        The same for the normal score less the best one, for the goal "bounded".
+    nodes, bounds, leaves, evaluations
+        How much was done: nodes, bounds and sets of this tree; sets of the whole search.
+    """
+
+    least: float
+    least_normal: float
+    nodes: int
+    bounds: int
+    leaves: int
+    evaluations: int
+
+
+def kernel_available() -> bool:
+    """Return whether the compiled search was built and can be imported."""
+    try:
+        import formulations.exact._scenarios  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def loss_of_sites(problem: Problem, contingency: Contingency) -> IntArray:
+    """Return the number of the loss that takes each site, -1 where none does, shape (sites,).
+
+    For single domains, which are disjoint.
+    """
+    loss_of = np.full(len(problem.instance.sites), -1, dtype=np.int32)
+    for number, loss in enumerate(contingency.losses(problem)):
+        loss_of[list(loss.sites)] = number
+    return loss_of
+
+
+def _finite(value: float) -> float:
+    return value if abs(value) < _BIG else math.copysign(math.inf, value)
+
+
+class LossKernel:
+    """Best configuration so far, and the tree of one leader at a time.
+
+    Parameters
+    ----------
+    problem
+        A question about losses of single sites or domains; its clients stay where they are.
+    core
+        The same without its objective.
+    goal
+        "worst", "bounded" or "weighted".
+    ceiling
+        Largest score after a loss that the goal "bounded" allows; else +∞.
+    """
+
+    def __init__(
+        self, problem: Problem, core: ReducedProblem, goal: Goal, ceiling: float = math.inf
+    ) -> None:
+        import formulations.exact._scenarios as compiled
+
+        contingency = problem.objective
+        assert isinstance(contingency, Contingency)
+        rules, demand, active = core.rules, core.demand, core.active
+        rtt = np.ascontiguousarray(core.client_rtt[active])
+        order = np.argsort(rtt, axis=1, kind="stable").astype(np.int32)
+        probability = np.array(contingency.probabilities(problem))
+        flags = (rules.may_hold, rules.must_hold, rules.may_vote, rules.must_vote, rules.may_lead)
+        self._compiled = compiled
+        self.sites = rtt.shape[1]
+        self.padded = -(-len(active) // _PAD) * _PAD
+        self.goal = goal
+        self._context = compiled.losses(
+            rtt,
+            np.ascontiguousarray(order),
+            demand.near[0][active],
+            demand.relay[0][active],
+            np.ascontiguousarray(core.site_rtt),
+            np.ascontiguousarray(core.direct),
+            loss_of_sites(problem, contingency),
+            probability,
+            np.ascontiguousarray(np.stack(flags)),
+            _caps(core, "replicas"),
+            _caps(core, "voters"),
+            (
+                len(active),
+                self.sites,
+                len(probability),
+                rules.replicas_min,
+                rules.replicas_max,
+                rules.voters,
+                rules.quorum,
+                int(contingency.leader_may_move),
+                _GOALS[goal],
+            ),
+            (
+                core.quorum_weight,
+                0.0 if goal == "weighted" else core.granularity,
+                min(ceiling, 1e300),
+            ),
+        )
+
+    def start(self, value: float) -> None:
+        """Set the value that is to be undercut, and forget the configuration."""
+        self._compiled.start(self._context, min(value, 1e300))
+
+    def offer(self, replicas: tuple[int, ...], seconds: float) -> None:
+        """Take the best leader and voters of a set of replicas if they are the best so far."""
+        self._compiled.descend(self._context, replicas, -1, 0, seconds)
+
+    def descend(self, replicas: tuple[int, ...], kicks: int, seed: int, seconds: float) -> None:
+        """Descend by swaps of a replica, then from the best after `kicks` random changes."""
+        self._compiled.descend(self._context, replicas, kicks, seed & 0x7FFFFFFF, seconds)
+
+    def floor(
+        self, leader: int, steps: int, u: FloatArray, seconds: float, *, rules: bool
+    ) -> float:
+        """Lower bound on the normal score under a leader; its multipliers are written to `u`.
+
+        With `rules` false no site must hold a replica: then the bound holds for what the leader
+        costs after any loss as well.
+        """
+        value = self._compiled.floor(self._context, leader, int(rules), steps, u, seconds)
+        return _finite(value)
+
+    def open(
+        self, leader: int, heirs: BoolArray, u: FloatArray, *, heir: int = -1, record: int = 0
+    ) -> None:
+        """Begin the tree of a leader and of those who may lead when its site is lost.
+
+        `heir` holds a replica in all of the tree; `record` is the most numbers of a certificate.
+        """
+        group = np.ascontiguousarray(heirs, dtype=np.bool_)
+        self._compiled.open(self._context, leader, group, heir, u, record)
+
+    def run(self, nodes: int, seconds: float) -> TreeOutcome:
+        """Go on with the tree for so many nodes, or seconds."""
+        return TreeOutcome(self._compiled.run(self._context, nodes, seconds))
+
+    def best(self) -> tuple[float, float, Configuration | None]:
+        """Return the value to undercut, the normal score with it, and the configuration."""
+        value, normal, leader, voters, replicas = self._compiled.best(self._context)
+        found = Configuration.of(leader, voters, replicas) if leader >= 0 else None
+        return _finite(value), _finite(normal), found
+
+    def counters(self) -> TreeCounters:
+        """Return the state of the open tree."""
+        least, normal, *counts = self._compiled.state(self._context)
+        return TreeCounters(_finite(least), _finite(normal), *counts)
+
+    def record(self) -> FloatArray | None:
+        """Return the numbers that were recorded of the open tree; None: too many."""
+        data = self._compiled.record(self._context)
+        return None if data is None else np.frombuffer(data, dtype=np.float64)
+
+
+def _caps(core: ReducedProblem, role: Role) -> tuple[tuple[IntArray, int, int], ...]:
+    return tuple(
+        (np.ascontiguousarray(g.labels, dtype=np.int32), g.cap, int(g.labels.max()) + 1)
+        for g in core.rules.of(role)
+        if g.cap is not None
+    )

@@ -1,0 +1,52 @@
+"""Types of the compiled threshold search (csrc/scenarios/python/module.c).
+
+:mod:`formulations.contingency.loss_kernel` says what the arguments are.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+_Floats: TypeAlias = npt.NDArray[np.float64]
+_Ints: TypeAlias = npt.NDArray[np.integer]
+_Cap: TypeAlias = tuple[_Ints, int, int]
+
+class _Losses: ...
+
+def losses(
+    rtt: _Floats,
+    order: _Ints,
+    near: _Floats,
+    relay: _Floats,
+    site_rtt: _Floats,
+    direct: _Floats,
+    loss_of: _Ints,
+    probability: _Floats,
+    flags: npt.NDArray[np.generic],
+    caps: tuple[_Cap, ...],
+    voter_caps: tuple[_Cap, ...],
+    sizes: tuple[int, int, int, int, int, int, int, int, int],
+    numbers: tuple[float, float, float],
+    /,
+) -> _Losses: ...
+def start(context: _Losses, value: float, /) -> None: ...
+def descend(
+    context: _Losses, replicas: tuple[int, ...], kicks: int, seed: int, seconds: float, /
+) -> float: ...
+def floor(
+    context: _Losses, leader: int, rules: int, steps: int, u: _Floats, seconds: float, /
+) -> float: ...
+def open(
+    context: _Losses,
+    leader: int,
+    heirs: npt.NDArray[np.bool_],
+    fixed: int,
+    u: _Floats,
+    record: int,
+    /,
+) -> None: ...
+def run(context: _Losses, nodes: int, seconds: float, /) -> int: ...
+def best(context: _Losses, /) -> tuple[float, float, int, tuple[int, ...], tuple[int, ...]]: ...
+def state(context: _Losses, /) -> tuple[float, float, int, int, int, int]: ...
+def record(context: _Losses, /) -> bytes | None: ...

@@ -1,0 +1,317 @@
+/* Scenarios of losses: which are in force, their costs, their voters' part, the tree of one leader. See losses.h. */
+#include <math.h>
+#include <string.h>
+
+#include "losses.h"
+
+static double distance(const loss_problem *x, int from, int to)
+{
+    return x->site_rtt[(size_t)from * (size_t)x->sites + (size_t)to];
+}
+
+/* Scores below this, and only those, improve on a value: equal scores may differ by rounding. */
+double losses_below(const loss_problem *x, double value)
+{
+    if (value >= BIG)
+        return BIG;
+    return x->step > 0.0 ? value - 0.5 * x->step : value - 5e-10 * fabs(value);
+}
+
+void losses_thresholds(loss_problem *x)
+{
+    double least = losses_below(x, x->value);
+    double kept = x->ceiling >= BIG ? BIG : x->ceiling * (1.0 + 1e-12); /* a score of exactly the ceiling is good enough */
+    x->question.total = least;
+    for (int s = 0; s <= x->losses; s++)
+        x->scenario[s].threshold = x->goal == GOAL_BOUNDED && s > 0 ? kept : least;
+}
+
+/* q of a leader: lower bound on the quorum-th distance to a voter, or BIG where there cannot be enough. */
+static double least_wait(const loss_problem *x, int leader, const unsigned char *lost, const unsigned char *state, int most)
+{
+    const int *order = x->near_order + (size_t)leader * (size_t)x->sites;
+    const cap_levels *caps = &x->voter_caps;
+    int in = 0, open = 0, capped = 0;
+    if (caps->count)
+        for (int k = 0; k < caps->count; k++)
+            memset(x->voter_counts + (size_t)k * (size_t)x->sites, 0, (size_t)caps->labels[k] * sizeof(int));
+    for (int o = 0; o < x->sites; o++) {
+        int j = order[o];
+        if (state[j] == OUT || !x->may_vote[j] || (lost && lost[j]))
+            continue;
+        in += state[j] == IN;
+        open += state[j] == FREE;
+        int fits = 1;
+        for (int k = 0; k < caps->count && fits; k++)
+            fits = x->voter_counts[(size_t)k * (size_t)x->sites + (size_t)caps->label[k][j]] < caps->cap[k];
+        for (int k = 0; k < caps->count && fits; k++)
+            x->voter_counts[(size_t)k * (size_t)x->sites + (size_t)caps->label[k][j]]++;
+        capped += fits;
+        if (capped >= x->quorum && in + (open < most ? open : most) >= x->quorum)
+            return distance(x, leader, j);
+    }
+    return BIG;
+}
+
+static double least_of_group(const loss_problem *x, const int *list, int count, const unsigned char *lost,
+                             const unsigned char *state, int most)
+{
+    double best = BIG;
+    for (int i = 0; i < count; i++) {
+        int a = list[i];
+        if (x->direct[a] >= best)
+            break; /* the list is sorted by it */
+        if (state[a] == OUT || (lost && lost[a]))
+            continue;
+        double wait = least_wait(x, a, lost, state, most);
+        if (wait < BIG && x->direct[a] + x->quorum_weight * wait < best)
+            best = x->direct[a] + x->quorum_weight * wait;
+    }
+    return best;
+}
+
+static double rest(void *self, int s, const unsigned char *state, int most)
+{
+    const loss_problem *x = self;
+    const unsigned char *lost = s > 0 ? x->lost + (size_t)(s - 1) * (size_t)x->sites : NULL;
+    if (s > 0 && x->leader_may_move)
+        return least_of_group(x, x->mover_list, x->movers, lost, state, most);
+    if (s > 0 && lost[x->tree_leader])
+        return least_of_group(x, x->heir_list, x->heirs, lost, state, most);
+    double wait = least_wait(x, x->tree_leader, lost, state, most);
+    return wait >= BIG ? BIG : x->direct[x->tree_leader] + x->quorum_weight * wait;
+}
+
+static int in_force(void *self, const unsigned char *state, int *which, double *weight)
+{
+    loss_problem *x = self;
+    int count = 1;
+    double left = 1.0;
+    which[0] = 0;
+    memset(x->hits, 0, (size_t)x->losses * sizeof(int));
+    for (int j = 0; j < x->sites; j++) {
+        int loss = x->loss_of[j];
+        if (state[j] != IN || loss < 0 || x->hits[loss])
+            continue;
+        x->hits[loss] = 1;
+        weight[count] = x->probability[loss];
+        left -= x->probability[loss];
+        which[count++] = 1 + loss;
+    }
+    weight[0] = left > 0.0 ? left : 0.0;
+    /* The other losses cost at least what is normal, without the sites that they take. */
+    for (int j = 0; j < x->sites && x->goal == GOAL_WEIGHTED; j++)
+        x->discount[j] = x->loss_of[j] >= 0 && !x->hits[x->loss_of[j]] ? x->probability[x->loss_of[j]] : 0.0;
+    return count;
+}
+
+static int leaf(void *self, const int *replicas, int count)
+{
+    loss_problem *x = self;
+    losses_evaluate(x, replicas, count, x->tree_leader, losses_below(x, x->value));
+    return 0;
+}
+
+static int *sort_group(const loss_problem *x, const unsigned char *member, int *list, int *count)
+{
+    *count = 0;
+    for (int a = 0; a < x->sites; a++) {
+        if (!member[a])
+            continue;
+        int at = (*count)++;
+        for (; at > 0 && x->direct[list[at - 1]] > x->direct[a]; at--)
+            list[at] = list[at - 1];
+        list[at] = a;
+    }
+    return list;
+}
+
+VECTORISED static void cost_row(const double *rtt, const double *near, const double *relay, double hop, int padded, double *out)
+{
+    for (int c = 0; c < padded; c++)
+        out[c] = near[c] * rtt[c] + relay[c] * hop;
+}
+
+/* Costs under the best of a group for every site: no member's are less. */
+static void group_costs(const loss_problem *x, const int *list, int count, double *cost)
+{
+    for (int j = 0; j < x->sites; j++) {
+        double hop = count ? BIG : 0.0;
+        for (int i = 0; i < count; i++)
+            if (distance(x, j, list[i]) < hop)
+                hop = distance(x, j, list[i]);
+        size_t row = (size_t)j * (size_t)x->padded;
+        cost_row(x->rtt + row, x->near_weight, x->relay_weight, hop, x->padded, cost + row);
+    }
+}
+
+int losses_prepare(loss_problem *x)
+{
+    size_t S = (size_t)x->sites, P = (size_t)x->padded, L = (size_t)x->losses, n = MOST_REPLICAS + 1;
+    x->near_order = malloc((S * S + 1) * sizeof(int));
+    x->lost = calloc(L * S + 1, 1);
+    x->heir = calloc(S + 1, 1);
+    x->heir_list = malloc((S + 1) * sizeof(int));
+    x->mover_list = malloc((S + 1) * sizeof(int));
+    x->cost_leader = malloc((S * P + 1) * sizeof(double));
+    x->cost_heirs = malloc((S * P + 1) * sizeof(double));
+    x->cost_movers = malloc((S * P + 1) * sizeof(double));
+    x->scenario = calloc(L + 1, sizeof(scenario));
+    x->discount = calloc(S + 1, sizeof(double));
+    x->hits = malloc((L + 1) * sizeof(int));
+    x->replicas = malloc((S + 1) * sizeof(int));
+    x->voter = malloc((S + 1) * sizeof(int));
+    x->read = malloc(n * sizeof(double));
+    x->relay = malloc(n * n * sizeof(double));
+    x->wait = malloc(n * n * sizeof(double));
+    x->set = malloc(3 * (S + 1) * sizeof(int));
+    x->voter_counts = malloc((MAX_LEVELS * S + 1) * sizeof(int));
+    if (!x->near_order || !x->lost || !x->heir || !x->heir_list || !x->mover_list || !x->cost_leader || !x->cost_heirs ||
+        !x->cost_movers || !x->scenario || !x->discount || !x->hits || !x->replicas || !x->voter || !x->read || !x->relay || !x->wait ||
+        !x->set || !x->voter_counts)
+        return 0;
+    for (int i = 0; i < x->sites; i++) {
+        int *order = x->near_order + (size_t)i * S;
+        for (int j = 0; j < x->sites; j++) {
+            int at = j;
+            for (; at > 0 && distance(x, i, order[at - 1]) > distance(x, i, j); at--)
+                order[at] = order[at - 1];
+            order[at] = j;
+        }
+        if (x->loss_of[i] >= 0)
+            x->lost[(size_t)x->loss_of[i] * S + (size_t)i] = 1;
+    }
+    for (int l = 0; l < x->losses; l++)
+        x->all_probability += x->probability[l];
+    sort_group(x, x->may_vote, x->mover_list, &x->movers);
+    if (x->leader_may_move)
+        group_costs(x, x->mover_list, x->movers, x->cost_movers);
+    x->value = x->normal = BIG;
+    x->leader = -1;
+    scenario_question *q = &x->question;
+    q->sites = x->sites;
+    q->clients = x->clients;
+    q->padded = x->padded;
+    q->replicas_min = x->replicas_min;
+    q->replicas_max = x->replicas_max;
+    q->caps = &x->replica_caps;
+    q->scenarios = 1 + x->losses;
+    q->scenario = x->scenario;
+    q->fixed_weights = x->goal == GOAL_WEIGHTED;
+    q->self = x;
+    q->in_force = in_force;
+    q->rest = rest;
+    q->leaf = leaf;
+    return 1;
+}
+
+void losses_free(loss_problem *x)
+{
+    void *all[] = {x->rtt, x->rank, x->near_weight, x->relay_weight, x->site_rtt, x->near_order, x->direct, x->loss_of,
+                   x->lost, x->probability, x->may_hold, x->heir, x->heir_list, x->mover_list, x->cost_leader,
+                   x->cost_heirs, x->cost_movers, x->scenario, x->discount, x->hits, x->replicas, x->voter, x->read, x->relay,
+                   x->wait, x->set, x->voter_counts};
+    if (x->opened)
+        tree_close(&x->tree);
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        free(all[i]);
+    for (int k = 0; k < MAX_LEVELS; k++) {
+        free(x->replica_caps.label[k]);
+        free(x->voter_caps.label[k]);
+    }
+    free(x);
+}
+
+/* Costs and scenarios under a leader; `group` of heirs in x->heir. */
+static void set_leader(loss_problem *x, int leader)
+{
+    x->tree_leader = leader;
+    int own = x->loss_of[leader];
+    group_costs(x, &leader, 1, x->cost_leader);
+    sort_group(x, x->heir, x->heir_list, &x->heirs);
+    if (own >= 0 && !x->leader_may_move)
+        group_costs(x, x->heir_list, x->heirs, x->cost_heirs);
+    for (int s = 0; s <= x->losses; s++) {
+        scenario *one = &x->scenario[s];
+        one->rank = x->rank;
+        one->scale = 1.0;
+        one->lost = s > 0 ? x->lost + (size_t)(s - 1) * (size_t)x->sites : NULL;
+        one->cost = s > 0 && x->leader_may_move ? x->cost_movers : s > 0 && s - 1 == own ? x->cost_heirs : x->cost_leader;
+        one->discount = s == 0 && x->goal == GOAL_WEIGHTED ? x->discount : NULL;
+    }
+    losses_thresholds(x);
+}
+
+int losses_open(loss_problem *x, int leader, const unsigned char *heir, int fixed, const double *u)
+{
+    unsigned char *state = malloc((size_t)x->sites + 1);
+    if (!state)
+        return 0;
+    if (x->opened)
+        tree_close(&x->tree);
+    x->opened = 0;
+    memcpy(x->heir, heir, (size_t)x->sites);
+    set_leader(x, leader);
+    for (int j = 0; j < x->sites; j++)
+        state[j] = !x->may_hold[j] ? OUT : x->must_hold[j] || j == leader || j == fixed ? IN : FREE;
+    int ok = tree_open(&x->tree, &x->question, state, u);
+    free(state);
+    x->opened = ok;
+    return ok;
+}
+
+static int only_normal(void *self, const unsigned char *state, int *which, double *weight)
+{
+    (void)self;
+    (void)state;
+    which[0] = 0;
+    weight[0] = 1.0;
+    return 1;
+}
+
+double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u, int *memory)
+{
+    scenario_question q = x->question;
+    scenario_tree t;
+    unsigned char *state = malloc((size_t)x->sites + 1);
+    double value = -BIG;
+    *memory = 0;
+    if (!state) {
+        *memory = 1;
+        return value;
+    }
+    memset(x->heir, 0, (size_t)x->sites);
+    set_leader(x, leader);
+    q.fixed_weights = 1; /* one scenario, whose bound is wanted and not whether it closes */
+    q.total = x->value < BIG ? 1.2 * x->value : BIG;
+    memset(x->discount, 0, (size_t)x->sites * sizeof(double));
+    q.in_force = only_normal;
+    for (int j = 0; j < x->sites; j++)
+        state[j] = !x->may_hold[j] ? OUT : j == leader || (rules && x->must_hold[j]) ? IN : FREE;
+    if (q.total >= BIG) { /* something to aim at: the cost with the leader alone, and all that may be asked */
+        double sum = x->direct[leader];
+        for (int c = 0; c < x->padded; c++)
+            sum += x->cost_leader[(size_t)leader * (size_t)x->padded + (size_t)c];
+        q.total = 2.0 * sum + x->quorum_weight * distance(x, leader, x->near_order[(size_t)(leader + 1) * (size_t)x->sites - 1]);
+    }
+    if (!tree_open(&t, &q, state, NULL)) {
+        free(state);
+        *memory = 1;
+        return value;
+    }
+    t.pause = x->pause;
+    t.pause_self = x->pause_self;
+    double found = bound_state(&t, state, NULL, steps);
+    if (t.paused == 2)
+        *memory = 1;
+    x->paused |= t.paused == 1;
+    if (found >= BIG)
+        value = BIG;
+    else if (found > -BIG) {
+        value = found + q.total - 2.0 * UNIT_ROUNDOFF * fabs(q.total);
+        memcpy(u, t.work->best_u, (size_t)x->padded * sizeof(double));
+    }
+    tree_close(&t);
+    free(state);
+    return value;
+}

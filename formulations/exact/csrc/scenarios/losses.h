@@ -1,0 +1,90 @@
+/* Placement that stays good when sites are lost, as a threshold question (scenario.h).
+ *
+ * Scenario 0 is the normal one, 1 + L the loss L. A site belongs to one loss at most. Under the leader l, a loss that spares
+ * l is led by l; the loss L(l) that takes it is led by the best surviving voter, one of the group of heirs of the tree:
+ * min over a group costs A d(c, j) + B min_{a in group} d(j, a), and rest min_a [K_a + D q_a], which no heir undercuts.
+ * Only losses that meet a fixed replica are in force. */
+#ifndef EXACT_LOSSES_H
+#define EXACT_LOSSES_H
+
+#include <stdint.h>
+
+#include "scenario.h"
+
+#define MOST_REPLICAS 64 /* bits of a mask of replicas */
+
+enum { GOAL_WORST, GOAL_BOUNDED, GOAL_WEIGHTED };
+
+typedef uint64_t replica_mask;
+
+typedef struct {
+    int sites, clients, padded, losses;
+    double *rtt;               /* sites x padded */
+    int *rank;                 /* sites x padded */
+    double *near_weight, *relay_weight; /* A, B: padded */
+    double *site_rtt;          /* sites x sites, row = the waiting side */
+    int *near_order;           /* sites x sites: by distance from the row's site, then by number */
+    double *direct;            /* sites: sum of G d(c, leader) */
+    double quorum_weight;      /* D */
+    int *loss_of;              /* sites: the loss that takes it, -1: none */
+    unsigned char *lost;       /* losses x sites */
+    double *probability;       /* losses */
+    double all_probability;
+    int replicas_min, replicas_max, voters, quorum, leader_may_move;
+    unsigned char *may_hold, *must_hold, *may_vote, *must_vote, *may_lead;
+    cap_levels replica_caps, voter_caps;
+    double step;               /* every score is a multiple of it; 0: unknown */
+
+    /* the goal and what is known */
+    int goal;
+    double ceiling;            /* of GOAL_BOUNDED: a score after a loss may be as large */
+    double value, normal;      /* of the best configuration; the value may also be set from outside, BIG: none */
+    int leader, *replicas, *voter, count, voter_count;
+    int changed;               /* counts improvements */
+
+    /* the tree */
+    int opened;                /* 1: `tree` is in use */
+    int tree_leader;
+    unsigned char *heir;       /* sites: in the group of heirs */
+    int *heir_list, heirs;     /* by constant part */
+    int *mover_list, movers;   /* the same of all who may vote: leader_may_move */
+    double *cost_leader, *cost_heirs, *cost_movers; /* sites x padded */
+    scenario *scenario;
+    scenario_question question;
+    scenario_tree tree;
+    int *hits;                 /* losses: 1 in force (scratch) */
+    double *discount;          /* sites: probability of the loss that takes it, where that is not in force */
+
+    /* scratch of loss_value.c */
+    double *read;              /* (MOST_REPLICAS + 1): by loss that is hit, 0: none */
+    double *relay;             /* the same x MOST_REPLICAS: weight of relayed reads by replica */
+    double *wait;              /* MOST_REPLICAS^2 */
+    int *set;                  /* descents */
+    int *voter_counts;         /* caps of voters, MAX_LEVELS x sites */
+    long evaluations;
+    double effort, next_pause;
+    int (*pause)(void *);
+    void *pause_self;
+    int paused;
+} loss_problem;
+
+/* loss_terms.c */
+int losses_prepare(loss_problem *x);                 /* orders and scratch; 0: no memory */
+void losses_free(loss_problem *x);
+/* Open the tree of a leader for the heirs marked in `heir`, and with `fixed` (a site or -1) fixed in. 0: no memory. */
+int losses_open(loss_problem *x, int leader, const unsigned char *heir, int fixed, const double *u);
+/* Lower bound on the normal score of every set under a leader, whoever must hold a replica; multipliers go to `u`.
+ * With `rules` 0, pins are left out, so that it also bounds what the leader costs after any loss. */
+double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u, int *memory);
+void losses_thresholds(loss_problem *x);
+
+/* loss_value.c */
+/* Take the best configurations of a set of replicas under a leader (-1: any) if they beat the best so far; returns the
+ * value of the best of them that is below `limit`, else BIG. */
+double losses_evaluate(loss_problem *x, const int *replicas, int count, int leader, double limit);
+double losses_below(const loss_problem *x, double value); /* the largest value that is an improvement on `value` */
+
+/* loss_descent.c */
+double losses_descend(loss_problem *x, const int *replicas, int count, int kicks, unsigned seed);
+
+#endif

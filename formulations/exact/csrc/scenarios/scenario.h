@@ -1,0 +1,159 @@
+/* Threshold search over scenarios: is there a set of replicas R with X_s(R) < T_s for every scenario s?
+ *
+ * A scenario is an assignment problem of its own: X_s(R) = rest_s + sum over clients c of cost_s[near(c, R \ lost_s)][c],
+ * where near is the client's first replica in its order and `rest` is whatever else the kind of question adds (a constant,
+ * the voters' part). With multipliers u_s (one per client, any numbers) and weights lambda_s >= 0,
+ *
+ *   sum_s lambda_s (X_s - T_s) >= sum_s lambda_s [ rest_s - T_s + sum_c min(u_sc, fixed_sc) ] + sum_{j chosen} rho_j
+ *   rho_j = sum_s lambda_s sum_{c: j before c's first fixed replica} min(0, cost_s[j][c] - u_sc)          (j not lost in s)
+ *
+ * so that a part of the search is closed where the right side, with the least rho that the size and the caps allow, is >= 0:
+ * each of its sets has an s with X_s >= T_s. A kind of question gives the scenarios and three functions (`scenario_question`);
+ * the tree branches on sites, and calls `leaf` for every set that is left.
+ *
+ * Matrices over (site, client) are stored site after site, rows padded to a multiple of PAD clients; costs of padding are 0.
+ */
+#ifndef EXACT_SCENARIO_H
+#define EXACT_SCENARIO_H
+
+#include <stddef.h>
+
+#include "kernel.h" /* PAD, BIG, FREE, IN, OUT, cap_levels, the loops over clients */
+
+typedef struct {
+    const double *cost;         /* sites x padded, >= 0 */
+    const int *rank;            /* sites x padded: rank[j][c] < rank[k][c] says that c prefers j to k */
+    const unsigned char *lost;  /* sites: 1 where the site serves nobody; NULL: none */
+    double threshold;           /* T_s; BIG: none, and the scenario gets no weight */
+    double scale;               /* > 0: (X_s - T_s) / scale is what weights are for; 1 when all are of one unit */
+    const double *discount;     /* sites: with fixed weights, rho of the free site j counts with weight - discount[j] >= 0;
+                                   NULL: none */
+} scenario;
+
+/* One question, for one tree. The functions get `self`; the tree never looks at it. */
+typedef struct {
+    int sites, clients, padded;
+    int replicas_min, replicas_max;
+    const cap_levels *caps;     /* of replicas, on nested levels */
+    int scenarios;
+    const scenario *scenario;   /* thresholds may fall while the tree runs: `leaf` lowers them */
+    int fixed_weights;          /* 1: `in_force` gives the weights, and they are not stepped */
+    double total;               /* with fixed weights: the threshold of the weighted sum (those of the scenarios are not read) */
+    void *self;
+    /* Scenarios that count in a state (FREE, IN or OUT per site): writes their numbers, and their weights where these are
+     * fixed, and returns how many. What counts in a state must count in every state below it. */
+    int (*in_force)(void *self, const unsigned char *state, int *which, double *weight);
+    /* Lower bound on rest_s for every set of the sites IN and at most `most` of the sites FREE; BIG: there is no such set. */
+    double (*rest)(void *self, int s, const unsigned char *state, int most);
+    /* A complete set, ascending or not, that obeys size and caps. Returns 1 to stop the search (first success). */
+    int (*leaf)(void *self, const int *replicas, int count);
+} scenario_question;
+
+/* Weights and multipliers of a node, shared by its children. */
+typedef struct multiplier_block {
+    int references, count, padded;
+    int *which;                 /* scenario numbers */
+    double *weight, *u;         /* count; count x padded */
+} multiplier_block;
+
+typedef struct {
+    unsigned char *state;       /* sites */
+    multiplier_block *from;     /* of the parent; NULL: a root without any */
+    double bound;               /* sum_s weight_s X_s (weights sum to 1) is at least this, by the parent */
+    double normal_bound;        /* X_0 >= T_0 + this, by the parent, where the other thresholds stay as they are */
+    int root;
+} scenario_node;
+
+typedef enum { TREE_OPEN, TREE_CLOSED, TREE_STOPPED, TREE_LIMIT, TREE_PAUSED, TREE_NO_MEMORY } tree_outcome;
+
+/* Events of a certificate, see threshold_record.c. */
+typedef struct {
+    int on, failed;             /* failed: no memory, or longer than `most` */
+    double *data;
+    size_t length, capacity, most;
+} threshold_record;
+
+typedef struct scenario_bound scenario_bound; /* threshold_bound.c */
+
+typedef struct {
+    const scenario_question *question;
+    scenario_node *stack;
+    int depth, capacity;
+    scenario_bound *work;
+    long nodes, bounds, leaves;
+    int root_steps, node_steps; /* multiplier steps; set by tree_open, may be changed before tree_run */
+    threshold_record record;
+    int (*pause)(void *);       /* asked about every 10 ms: 1 = the deadline passed or Ctrl-C */
+    void *pause_self;
+    double effort, next_pause;  /* elementary operations, about a nanosecond each */
+    int paused;                 /* 1: the limit was reached; 2: out of memory */
+    int *set;                   /* sites: a set that is enumerated */
+    int *counts;                /* caps of the set: MAX_LEVELS x sites */
+    unsigned char *scratch_state;
+} scenario_tree;
+
+/* threshold_tree.c */
+
+/* Start a tree from a state; `u` (padded) are first multipliers for all scenarios, or NULL. 0: no memory. */
+int tree_open(scenario_tree *t, const scenario_question *q, const unsigned char *state, const double *u);
+/* Go on until the tree is closed, `leaf` stops it, `nodes` more nodes were bounded (TREE_LIMIT) or `pause` says so
+ * (TREE_PAUSED); after the last two it can be called again. */
+tree_outcome tree_run(scenario_tree *t, long nodes);
+/* Lower bound on sum_s weight_s X_s, so on max_s X_s, of everything that is still open; BIG when nothing is. */
+double tree_least(const scenario_tree *t);
+/* X_0 >= T_0 + this, of everything still open, for sets that keep all other thresholds; BIG when nothing is open. */
+double tree_least_normal(const scenario_tree *t);
+void tree_close(scenario_tree *t);
+/* 1 when the limit of the call is reached. */
+int tree_must_pause(scenario_tree *t);
+
+/* threshold_bound.c: the bound of a state, and steps on its multipliers */
+scenario_bound *bound_alloc(const scenario_question *q);
+void bound_free(scenario_bound *b);
+/* Best value found of the right side above, less its rounding error; > 0 or = 0: closed. -BIG: no scenario has a weight.
+ * Leaves rho, the selection and the multipliers in `b`. */
+double bound_state(scenario_tree *t, const unsigned char *state, const multiplier_block *from, int steps);
+/* Its best weights and multipliers, for the children; NULL: no memory. */
+multiplier_block *bound_block(const scenario_tree *t, const multiplier_block *from);
+
+struct scenario_bound {
+    int free_count, *free_site; /* free sites of the state */
+    int in_count, most;         /* replicas, and how many more there may be */
+    int active;                 /* scenarios with a weight */
+    int *which;
+    double *weight, *rest;
+    double *u, *best_u, *best_weight; /* active x padded; weights: active */
+    double *fixed;              /* active x padded: cost at the first replica that is left, BIG: none */
+    double **column;            /* active x sites: cost columns of the free sites, BIG where a fixed replica comes first;
+                                   NULL where the site is lost */
+    double *block;              /* memory of the columns ... */
+    size_t capacity;            /* ... in doubles */
+    double *gradient;           /* active x padded */
+    double *direction;
+    double *value;              /* active: X_s - T_s at the selection, scaled */
+    double *part;               /* active x sites: rho by scenario */
+    double *rho, *best_rho;     /* by position of the free site */
+    int *selected, selected_count, *order;
+    unsigned char *chosen, *best_chosen; /* by position */
+    double next;                /* least rho that was left out at the best multipliers, 0 if none */
+    double last;                /* largest selected rho there */
+    double error;               /* rounding error of the best value */
+    int *rank_fixed, *in_force;
+    double *force_weight;
+    int *counts;
+    double total;               /* sum_s weight_s T_s / scale at the best multipliers */
+    double weight_zero;         /* weight of scenario 0 there, over its scale */
+    int rows;                   /* scenarios that the arrays have room for */
+};
+
+/* multiplier_block.c */
+multiplier_block *block_make(int count, int padded);
+multiplier_block *block_hold(multiplier_block *m);
+void block_release(multiplier_block *m);
+
+/* threshold_record.c */
+void record_reset(threshold_record *r);
+void record_state(scenario_tree *t, double kind);           /* weights and multipliers that are best now */
+void record_value(threshold_record *r, double value);
+
+#endif

@@ -1,0 +1,54 @@
+/* The record of a tree as a flat list of numbers, in depth-first order:
+ *
+ *   1 X, 2 F   active, (scenario, weight, u of every client) for each; F then: sites out (count, sites), sites in
+ *   3 B site   the part where the site is IN comes first, then that where it is OUT
+ *   4 E        all sets that are left were evaluated
+ *   5 Z        there is no set
+ *
+ * A tree that is too large for it is not recorded, and the proof has no certificate. */
+#include "scenario.h"
+
+void record_reset(threshold_record *r)
+{
+    r->length = 0;
+    r->failed = 0;
+}
+
+void record_value(threshold_record *r, double value)
+{
+    if (!r->on || r->failed)
+        return;
+    if (r->length == r->capacity) {
+        size_t grown = r->capacity ? 2 * r->capacity : 4096;
+        double *data = grown > r->most ? NULL : realloc(r->data, grown * sizeof(double));
+        if (!data) {
+            r->failed = 1;
+            return;
+        }
+        r->data = data;
+        r->capacity = grown;
+    }
+    r->data[r->length++] = value;
+}
+
+void record_state(scenario_tree *t, double kind)
+{
+    threshold_record *r = &t->record;
+    const scenario_bound *b = t->work;
+    if (!r->on || r->failed)
+        return;
+    int used = 0;
+    for (int a = 0; a < b->active; a++)
+        used += b->best_weight[a] > 0.0;
+    record_value(r, kind);
+    record_value(r, used);
+    for (int a = 0; a < b->active; a++) {
+        if (!(b->best_weight[a] > 0.0))
+            continue;
+        record_value(r, b->which[a]);
+        record_value(r, b->best_weight[a]);
+        const double *u = b->best_u + (size_t)a * (size_t)t->question->padded;
+        for (int c = 0; c < t->question->clients; c++)
+            record_value(r, u[c]);
+    }
+}

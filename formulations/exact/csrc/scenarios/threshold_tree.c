@@ -1,0 +1,303 @@
+/* Depth-first search over the sites of a threshold question. See scenario.h. */
+#include <string.h>
+
+#include "scenario.h"
+
+#define FIRST_STEPS 120
+#define LATER_STEPS 10
+#define FEW_SETS 20         /* so many sets are evaluated rather than bounded */
+#define BETWEEN_PAUSES 1e7  /* effort between two looks at the clock: about 10 ms */
+
+int tree_must_pause(scenario_tree *t)
+{
+    if (!t->paused && t->pause && t->effort > t->next_pause) {
+        t->next_pause = t->effort + BETWEEN_PAUSES;
+        t->paused = t->pause(t->pause_self) != 0;
+    }
+    return t->paused;
+}
+
+static int push(scenario_tree *t, const unsigned char *state, multiplier_block *from, double bound, double normal)
+{
+    size_t S = (size_t)t->question->sites;
+    if (t->depth == t->capacity) {
+        int grown = t->capacity ? 2 * t->capacity : 64;
+        scenario_node *stack = realloc(t->stack, (size_t)grown * sizeof(scenario_node));
+        if (!stack)
+            return 0;
+        t->stack = stack;
+        t->capacity = grown;
+    }
+    scenario_node *n = &t->stack[t->depth];
+    if (!(n->state = malloc(S + 1)))
+        return 0;
+    memcpy(n->state, state, S);
+    n->from = block_hold(from);
+    n->bound = bound;
+    n->normal_bound = normal;
+    n->root = 0;
+    t->depth++;
+    return 1;
+}
+
+static void pop(scenario_tree *t)
+{
+    scenario_node *n = &t->stack[--t->depth];
+    free(n->state);
+    block_release(n->from);
+}
+
+int tree_open(scenario_tree *t, const scenario_question *q, const unsigned char *state, const double *u)
+{
+    size_t S = (size_t)q->sites;
+    multiplier_block *from = NULL;
+    memset(t, 0, sizeof(*t));
+    t->question = q;
+    t->root_steps = FIRST_STEPS;
+    t->node_steps = LATER_STEPS;
+    t->work = bound_alloc(q);
+    t->set = malloc((S + 1) * sizeof(int));
+    t->counts = malloc((MAX_LEVELS * S + 1) * sizeof(int));
+    t->scratch_state = malloc(S + 1);
+    int ok = t->work && t->set && t->counts && t->scratch_state;
+    if (ok && u) { /* one row that every scenario begins with; -1 is no scenario's number */
+        ok = (from = block_make(1, q->padded)) != NULL;
+        if (ok) {
+            from->which[0] = -1;
+            from->weight[0] = 1.0;
+            memcpy(from->u, u, (size_t)q->padded * sizeof(double));
+        }
+    }
+    ok = ok && push(t, state, from, -BIG, -BIG);
+    block_release(from);
+    if (!ok) {
+        tree_close(t);
+        return 0;
+    }
+    t->stack[0].root = 1;
+    return 1;
+}
+
+void tree_close(scenario_tree *t)
+{
+    while (t->depth > 0)
+        pop(t);
+    free(t->stack);
+    bound_free(t->work);
+    free(t->record.data);
+    free(t->set);
+    free(t->counts);
+    free(t->scratch_state);
+    memset(t, 0, sizeof(*t));
+}
+
+double tree_least(const scenario_tree *t)
+{
+    double least = BIG;
+    for (int i = 0; i < t->depth; i++)
+        if (t->stack[i].bound < least)
+            least = t->stack[i].bound;
+    return least;
+}
+
+double tree_least_normal(const scenario_tree *t)
+{
+    double least = BIG;
+    for (int i = 0; i < t->depth; i++)
+        if (t->stack[i].normal_bound < least)
+            least = t->stack[i].normal_bound;
+    return least;
+}
+
+static int caps_fit(const scenario_tree *t, int count)
+{
+    const scenario_question *q = t->question;
+    const cap_levels *caps = q->caps;
+    for (int k = 0; k < caps->count; k++) {
+        memset(t->counts, 0, (size_t)caps->labels[k] * sizeof(int));
+        for (int i = 0; i < count; i++)
+            if (++t->counts[caps->label[k][t->set[i]]] > caps->cap[k])
+                return 0;
+    }
+    return 1;
+}
+
+/* Sets of `size` sites, those after `count` from the free sites behind `first`. 1: stop. */
+static int enumerate(scenario_tree *t, const int *free_site, int free_count, int first, int count, int size)
+{
+    if (count == size) {
+        if (!caps_fit(t, count))
+            return 0;
+        t->leaves++;
+        t->effort += 1000.0 + 20.0 * t->question->clients;
+        return t->question->leaf(t->question->self, t->set, count);
+    }
+    for (int i = first; i < free_count && free_count - i >= size - count; i++) {
+        t->set[count] = free_site[i];
+        if (enumerate(t, free_site, free_count, i + 1, count + 1, size))
+            return 1;
+    }
+    return 0;
+}
+
+/* How many sets are left, at most FEW_SETS + 1. */
+static int sets_left(const scenario_question *q, int in, int free_count)
+{
+    int least = q->replicas_min > in ? q->replicas_min - in : 0, most = q->replicas_max - in;
+    double total = 0.0;
+    for (int k = least; k <= most && k <= free_count; k++) {
+        double ways = 1.0;
+        for (int i = 0; i < k && ways <= FEW_SETS; i++)
+            ways = ways * (free_count - i) / (i + 1);
+        total += ways;
+        if (total > FEW_SETS)
+            return FEW_SETS + 1;
+    }
+    return (int)(total + 0.5);
+}
+
+/* Sites that the best multipliers decide: closed with the site on the other side. */
+static void fix_sites(scenario_tree *t, unsigned char *state, double value)
+{
+    scenario_bound *b = t->work;
+    int out = 0, in = 0;
+    int *which = b->order, *held = b->order + b->free_count;
+    for (int i = 0; i < b->free_count; i++) {
+        double error = 4.0 * b->error;
+        if (b->best_chosen[i]) {
+            if (value + (b->next - b->best_rho[i]) - error >= 0.0)
+                held[in++] = b->free_site[i];
+        } else if (b->last > -BIG && value + (b->best_rho[i] - b->last) - error >= 0.0)
+            which[out++] = b->free_site[i];
+    }
+    if (out + in == 0)
+        return;
+    record_state(t, 2.0);
+    record_value(&t->record, out);
+    for (int i = 0; i < out; i++) {
+        record_value(&t->record, which[i]);
+        state[which[i]] = OUT;
+    }
+    record_value(&t->record, in);
+    for (int i = 0; i < in; i++) {
+        record_value(&t->record, held[i]);
+        state[held[i]] = IN;
+    }
+}
+
+/* The free site whose loss as a candidate raises the bound most; -1: none is free. */
+static int branching_site(scenario_tree *t, unsigned char *state)
+{
+    const scenario_question *q = t->question;
+    scenario_bound *b = t->work;
+    double most = -1.0;
+    int found = -1;
+    for (int i = 0; i < b->free_count; i++) {
+        int site = b->free_site[i];
+        if (state[site] != FREE)
+            continue;
+        double gain = b->best_chosen[i] ? b->next - b->best_rho[i] : 0.0;
+        state[site] = OUT;
+        for (int a = 0; a < b->active; a++) {
+            if (!(b->best_weight[a] > 0.0))
+                continue;
+            double without = q->rest(q->self, b->which[a], state, b->most);
+            gain += without >= BIG ? BIG : b->best_weight[a] / q->scenario[b->which[a]].scale * (without - b->rest[a]);
+        }
+        state[site] = FREE;
+        gain += b->best_chosen[i] ? 1e-12 : 0.0;
+        if (gain > most) {
+            most = gain;
+            found = site;
+        }
+    }
+    t->effort += 30.0 * b->free_count * (b->active + 1.0);
+    return found;
+}
+
+/* Bound the node on top of the stack and put its children there. */
+static tree_outcome step(scenario_tree *t)
+{
+    const scenario_question *q = t->question;
+    scenario_node node = t->stack[t->depth - 1];
+    unsigned char *state = t->scratch_state;
+    int in = 0, free_count = 0;
+    memcpy(state, node.state, (size_t)q->sites);
+    for (int j = 0; j < q->sites; j++) {
+        in += state[j] == IN;
+        free_count += state[j] == FREE;
+    }
+    if (in > q->replicas_max || in + free_count < q->replicas_min) {
+        record_value(&t->record, 5.0);
+        pop(t);
+        return TREE_OPEN;
+    }
+    if (sets_left(q, in, free_count) <= FEW_SETS) {
+        int *free_site = t->work->free_site, at = 0, stop = 0;
+        free_count = 0;
+        for (int j = 0; j < q->sites; j++) {
+            if (state[j] == FREE)
+                free_site[free_count++] = j;
+            if (state[j] == IN)
+                t->set[at++] = j;
+        }
+        for (int size = q->replicas_max; size >= q->replicas_min && !stop; size--)
+            if (size >= in)
+                stop = enumerate(t, free_site, free_count, 0, in, size);
+        record_value(&t->record, 4.0);
+        pop(t);
+        return stop ? TREE_STOPPED : TREE_OPEN;
+    }
+    double value = bound_state(t, state, node.from, node.root ? t->root_steps : t->node_steps);
+    if (t->paused)
+        return t->paused == 2 ? TREE_NO_MEMORY : TREE_PAUSED; /* the node stays where it is */
+    t->nodes++;
+    if (value >= 0.0) {
+        if (value >= BIG)
+            record_value(&t->record, 5.0);
+        else
+            record_state(t, 1.0);
+        pop(t);
+        return TREE_OPEN;
+    }
+    double bound = node.bound, normal = node.normal_bound;
+    if (value > -BIG) {
+        if (value + t->work->total - t->work->error > bound)
+            bound = value + t->work->total - t->work->error;
+        if (t->work->weight_zero > 0.0 && value / t->work->weight_zero > normal)
+            normal = value / t->work->weight_zero;
+        fix_sites(t, state, value);
+    }
+    multiplier_block *own = bound_block(t, node.from);
+    int site = own ? branching_site(t, state) : -1, ok = own != NULL;
+    pop(t);
+    if (ok && site < 0) /* everything is decided: one set, or none */
+        ok = push(t, state, own, bound, normal);
+    else if (ok) {
+        record_value(&t->record, 3.0);
+        record_value(&t->record, site);
+        state[site] = OUT;
+        ok = push(t, state, own, bound, normal);
+        state[site] = IN;
+        ok = ok && push(t, state, own, bound, normal);
+    }
+    block_release(own);
+    return ok ? TREE_OPEN : TREE_NO_MEMORY;
+}
+
+tree_outcome tree_run(scenario_tree *t, long nodes)
+{
+    long last = t->nodes + nodes;
+    if (t->paused == 1)
+        t->paused = 0;
+    while (t->depth > 0) {
+        if (t->nodes >= last)
+            return TREE_LIMIT;
+        if (tree_must_pause(t))
+            return TREE_PAUSED;
+        tree_outcome outcome = step(t);
+        if (outcome != TREE_OPEN)
+            return outcome;
+    }
+    return TREE_CLOSED;
+}
