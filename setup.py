@@ -1,9 +1,10 @@
 """Build the optional compiled kernels; everything else is in pyproject.toml.
 
-They are those of the exact engine (two), of the enumeration for quorum stores, and of simulated replica
-selection. The extensions use the limited API of CPython 3.11, so one wheel per platform serves
-every later version. They are optional: where no C compiler is found the package installs without
-them, and engine and enumeration run on NumPy, the simulation in Python (same results, slower).
+They are those of the exact engine (two), of the enumeration for quorum stores, and of simulated
+replica selection. The extensions use the limited API of CPython 3.11, so one wheel per platform
+serves every later version. They are optional: where no C compiler is found the package installs
+without them, and engine and enumeration run on NumPy, the simulation in Python (same results,
+slower); questions about losses go to other methods.
 
 The environment variable REPLICA_PLACEMENT_KERNELS decides otherwise: ``required`` makes a missing
 or failing compiler an error, so that a release has no wheel that lacks its kernels unnoticed;
@@ -98,7 +99,13 @@ kernels = [
         sources=[f"formulations/exact/csrc/{name}.c" for name in SCENARIOS],
         depends=[
             f"formulations/exact/csrc/{name}.h"
-            for name in ("kernel", "tuning", "python/buffers", "scenarios/scenario", "scenarios/losses")
+            for name in (
+                "kernel",
+                "tuning",
+                "python/buffers",
+                "scenarios/scenario",
+                "scenarios/losses",
+            )
         ],
         include_dirs=[
             "formulations/exact/csrc",

@@ -35,8 +35,6 @@ def break_ties(plan: Plan, options: Options, solve: Callable[[Problem, Options],
     assert isinstance(goal, Contingency)
     if goal.goal != "worst" or plan.status is not Status.OPTIMAL or plan.configuration is None:
         return plan
-    if plan.objective <= plan.score:
-        return plan  # the worst case is the normal one: nothing is left to gain
     left = options.time_limit
     if left is not None:
         left -= float(plan.stats.get("seconds_first", 0.0))

@@ -16,7 +16,14 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import Role
 from placement.problem import Problem
 
-__all__ = ["LossKernel", "TreeCounters", "TreeOutcome", "kernel_available", "loss_of_sites"]
+__all__ = [
+    "MOST_REPLICAS",
+    "LossKernel",
+    "TreeCounters",
+    "TreeOutcome",
+    "kernel_available",
+    "loss_of_sites",
+]
 
 _GOALS: Mapping[Goal, int] = {"worst": 0, "bounded": 1, "weighted": 2}
 _BIG = 1e299
@@ -71,7 +78,7 @@ def loss_of_sites(problem: Problem, contingency: Contingency) -> IntArray:
 
     For single domains, which are disjoint.
     """
-    loss_of = np.full(len(problem.instance.sites), -1, dtype=np.int32)
+    loss_of: IntArray = np.full(len(problem.instance.sites), -1, dtype=np.int32)
     for number, loss in enumerate(contingency.losses(problem)):
         loss_of[list(loss.sites)] = number
     return loss_of

@@ -129,7 +129,7 @@ struct scenario_bound {
     double *block;              /* memory of the columns ... */
     size_t capacity;            /* ... in doubles */
     double *gradient;           /* active x padded */
-    double *direction;
+    double *direction, *unit;   /* scratch; ones */
     double *value;              /* active: X_s - T_s at the selection, scaled */
     double *part;               /* active x sites: rho by scenario */
     double *rho, *best_rho;     /* by position of the free site */

@@ -27,15 +27,18 @@ scenario_bound *bound_alloc(const scenario_question *q)
     b->chosen = malloc(n);
     b->best_chosen = malloc(n);
     b->direction = malloc(p * sizeof(double));
+    b->unit = malloc(p * sizeof(double));
     b->rank_fixed = malloc(p * sizeof(int));
     b->in_force = malloc(s * sizeof(int));
     b->force_weight = malloc(s * sizeof(double));
     b->counts = malloc(MAX_LEVELS * n * sizeof(int));
     if (!b->free_site || !b->rho || !b->best_rho || !b->selected || !b->order || !b->chosen || !b->best_chosen ||
-        !b->direction || !b->rank_fixed || !b->in_force || !b->force_weight || !b->counts) {
+        !b->direction || !b->unit || !b->rank_fixed || !b->in_force || !b->force_weight || !b->counts) {
         bound_free(b);
         return NULL;
     }
+    for (size_t c = 0; c < p; c++)
+        b->unit[c] = 1.0;
     return b;
 }
 
@@ -72,6 +75,7 @@ void bound_free(scenario_bound *b)
     free(b->chosen);
     free(b->best_chosen);
     free(b->direction);
+    free(b->unit);
     free(b->rank_fixed);
     free(b->in_force);
     free(b->force_weight);
@@ -422,7 +426,7 @@ double bound_state(scenario_tree *t, const unsigned char *state, const multiplie
                 if (column)
                     subtract_covered(column, b->u + (size_t)a * P, q->padded, g);
             }
-            norm += b->weight[a] * gradient_norm(b->u + (size_t)a * P, b->fixed + (size_t)a * P, q->padded, g);
+            norm += b->weight[a] * scaled_gradient(b->u + (size_t)a * P, b->fixed + (size_t)a * P, b->unit, q->padded, g);
             t->effort += (b->selected_count + 4.0) * q->padded * 0.5;
         }
         for (int a = 0; a < b->active && norm > 0.0; a++) {

@@ -1,0 +1,220 @@
+"""The method ``exact`` for objectives about losses: branch and bound with a threshold per scenario.
+
+The normal case and every loss are assignment problems of their own over the same replicas. The
+compiled search (``csrc/scenarios`` of the exact engine, :mod:`.loss_kernel`) asks whether some
+configuration undercuts a threshold in all of them, and closes a part of the search where a weighted
+sum of the Lagrangean bounds of the scenarios says that none does. Here stands the order of the
+questions:
+
+1. A start: the optimum of normal times, and a swap descent from it on the goal.
+2. A bound of the normal score for every leader. A leader whose bound reaches the threshold is out,
+   as a leader and as the one who takes over.
+3. For every other leader, a tree for all that may take over when its site is lost, and where that
+   becomes large a tree for each of them.
+4. For the goal "worst": of the plans of that worst case, the one that is best normally.
+
+What the search does not take goes to the method that proved such questions before, and the plan
+says why.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+from formulations.contingency.loss_kernel import MOST_REPLICAS, kernel_available
+from formulations.contingency.threshold_stage import TIE, ThresholdStage
+from formulations.exact import method
+from formulations.exact.reduced_problem import ReducedProblem
+from placement.contingency.objective import Contingency
+from placement.evaluation.objective import MEAN_LATENCY
+from placement.methods import Options, Progress, run
+from placement.model.configuration import Configuration
+from placement.plan import Plan, objective_value
+from placement.problem import Problem
+from placement.status import Status, Termination, relative_gap
+
+__all__ = ["LossSearch", "refuses", "solve"]
+
+_MOST_VOTER_SETS = 20_000
+_NORMAL_SHARE = 0.3  # of a time limit that the optimum of normal times may use
+
+
+def refuses(problem: Problem) -> str | None:
+    """Return why the search over losses cannot take a problem, or None."""
+    goal, rules = problem.objective, problem.rules
+    assert isinstance(goal, Contingency)
+    if not kernel_available():
+        return "its compiled kernel was not built"
+    if goal.together > 1:
+        return "several domains are lost at once"
+    if goal.clients_move:
+        return "clients of a lost site move"
+    if goal.goal == "weighted" and goal.leader_may_move:
+        return "a leader that survives may move, and losses are weighted"
+    if rules.replicas_max > MOST_REPLICAS:
+        return f"there are more than {MOST_REPLICAS} replicas"
+    if math.comb(rules.replicas_max, rules.voters) > _MOST_VOTER_SETS:
+        return "there are too many sets of voters"
+    return ReducedProblem.refuses(problem.demand, rules)
+
+
+def solve(problem: Problem, options: Options) -> Plan:
+    """Answer a question about losses with a proof; at a limit, the best so far with its bound."""
+    reason = refuses(problem)
+    if reason is None and options.settings["kernel"] == "numpy":
+        reason = "the kernel asked for is NumPy's"
+    if reason is not None:
+        plan = method.solve(problem, options)
+        note = f"the search over losses was not used: {reason}"
+        return plan.replace(notes=(note, *plan.notes))
+    search = LossSearch(problem, options)
+    try:
+        return search.answer()
+    except KeyboardInterrupt:
+        return search.plan(Termination.INTERRUPTED)
+    except _Stopped as stopped:
+        return search.plan(stopped.termination)
+
+
+class _Stopped(Exception):  # noqa: N818 - no error
+    """The time or the gap that was asked for is reached."""
+
+    def __init__(self, termination: Termination) -> None:
+        super().__init__(termination)
+        self.termination = termination
+
+
+class LossSearch:
+    """The best configuration and bound of one question, and how they came about."""
+
+    def __init__(self, problem: Problem, options: Options) -> None:
+        assert isinstance(problem.objective, Contingency)
+        self.problem, self.options, self.goal = problem, options, problem.objective
+        self.core = ReducedProblem.of(problem)
+        self.began = time.perf_counter()
+        self.best: Configuration | None = None
+        self.value = math.inf
+        self.bound = -math.inf
+        self.notes: list[str] = []
+        self.stats: dict[str, float | int | str] = {"nodes": 0, "bounds": 0, "leaves": 0}
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the time limit."""
+        limit = self.options.time_limit
+        return 1e9 if limit is None else max(0.0, limit - (time.perf_counter() - self.began))
+
+    def answer(self) -> Plan:
+        """Run the stages."""
+        normal = self._normal_plan()
+        if normal.status is Status.INFEASIBLE:
+            return Plan.of(
+                self.problem,
+                None,
+                method=method.METHOD.name,
+                bound=math.inf,
+                reasons=normal.reasons,
+                certificate=lambda: normal.certificate,  # type: ignore[arg-type, return-value]
+            )
+        share = 1.0
+        if self.goal.goal == "weighted":
+            share = max(0.0, 1 - sum(self.goal.probabilities(self.problem)))
+        if math.isfinite(normal.bound):
+            self.bound = max(0.0, share * normal.bound)
+        ceiling = self.goal.ceiling(self.problem)
+        stage = ThresholdStage(self, self.goal.goal, ceiling, share)
+        if self.options.start is not None:
+            stage.start_from(self.options.start)
+        if normal.configuration is not None:
+            if self.goal.goal == "bounded":
+                stage.start_from_worst(normal.configuration)
+            stage.start_from(normal.configuration)
+        proven = stage.prove()
+        self.bound = max(self.bound, proven)
+        if self.best is None:
+            if proven < math.inf:
+                raise AssertionError("a closed search without a configuration proves that none is")
+            return Plan.infeasible(
+                self.problem,
+                method=method.METHOD.name,
+                reasons=(
+                    f"no plan has {self.goal.describe()} (proved by branch and bound over the "
+                    "leaders, their successors and the replicas)",
+                ),
+            )
+        if self.goal.goal == "worst":
+            self._break_ties(normal.bound)
+        return self.plan(Termination.FINISHED)
+
+    def plan(self, termination: Termination) -> Plan:
+        """Return what is known as a plan."""
+        return Plan.of(
+            self.problem,
+            self.best,
+            method=method.METHOD.name,
+            bound=self.bound if self.best is None else min(self.bound, self.value),
+            termination=termination,
+            notes=self.notes,
+            stats=self.stats,
+        )
+
+    def offer(self, configuration: Configuration, value: float) -> None:
+        """Keep a configuration of the search and report it."""
+        self.best, self.value = configuration, value
+        self.report()
+
+    def report(self, bound: float = -math.inf) -> None:
+        """Pass progress on, and stop at a limit."""
+        known = max(self.bound, min(bound, self.value))
+        self.bound = known if math.isfinite(known) else self.bound
+        seconds = time.perf_counter() - self.began
+        self.options.report(Progress(seconds, self.value, self.bound))
+        if self.seconds_left <= 0:
+            raise _Stopped(Termination.TIME_LIMIT)
+        gap = self.options.gap_limit
+        if gap > 0 and relative_gap(self.value, self.bound) <= gap:
+            raise _Stopped(Termination.GAP_LIMIT)
+
+    def _normal_plan(self) -> Plan:
+        """Return the optimum of normal times under the rules that the losses bring."""
+        rules, problem = self.problem.rules, self.problem
+        relaxed = problem.replace(
+            objective=MEAN_LATENCY,
+            diversity=(*problem.diversity, *self.goal.diversity(rules.voters, rules.quorum)),
+        )
+        limit = self.options.time_limit
+        plan = run(
+            method.METHOD,
+            relaxed,
+            Options(
+                time_limit=None if limit is None else _NORMAL_SHARE * limit,
+                start=self.options.start,
+                settings=self.options.settings,
+            ),
+        )
+        if plan.termination is Termination.INTERRUPTED:
+            raise KeyboardInterrupt
+        return plan
+
+    def _break_ties(self, normal_bound: float) -> None:
+        """Of the plans of the proven worst case, take the one with the least normal score."""
+        assert self.best is not None
+        first, bound = self.best, self.bound
+        normal = objective_value(self.problem.replace(objective=MEAN_LATENCY), first)
+        if normal <= normal_bound * (1 + TIE):
+            return
+        stage = ThresholdStage(self, "bounded", self.value * (1 + TIE), 1.0, ties=True)
+        stage.start_from(first)
+        try:
+            stage.prove()
+        except (_Stopped, KeyboardInterrupt):
+            self.notes.append("whether another plan of this worst case is better normally is open")
+            raise
+        finally:
+            self.bound = bound
+            found = stage.kernel.best()[2]
+            if found is not None and found != first:
+                value = objective_value(self.problem, found)
+                if value <= self.value * (1 + 4 * TIE):
+                    self.best, self.value = found, min(value, self.value)

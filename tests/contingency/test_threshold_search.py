@@ -1,0 +1,156 @@
+"""The compiled search over losses: equal to enumeration, with honest bounds wherever it stops."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import placement
+from formulations.contingency import exact, threshold_stage
+from formulations.contingency.loss_kernel import LossKernel, TreeOutcome
+from formulations.exact.reduced_problem import ReducedProblem
+from placement.contingency.objective import Contingency
+from placement.errors import UnitsWarning
+from placement.methods import Options, load_method, run
+from placement.model.constraints import Diversity
+from placement.testing import random_instance
+from tests.effort import seeds
+
+GOALS = ("worst", "weighted", "bounded")
+
+
+def question(seed, goal):
+    """A question with its truth by enumeration, drawn from a seed; None where there is no plan."""
+    rng = np.random.default_rng(seed)
+    sites = int(rng.integers(5, 9))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnitsWarning)
+        instance = random_instance(
+            seed, sites=sites, clients=int(rng.integers(1, 8)), ties=bool(rng.random() < 0.5)
+        )
+    replicas = int(rng.integers(3, min(sites, 6) + 1))
+    voters = 5 if replicas >= 5 and rng.random() < 0.4 else 3
+    if rng.random() < 0.15:
+        voters = replicas  # an even number has a larger majority
+    level = str(rng.choice(["site", "site", "region"]))
+    extra = {}
+    if rng.random() < 0.3:
+        low = max(voters, replicas - int(rng.integers(1, 3)))
+        replicas = (low, replicas) if low < replicas else replicas
+    if rng.random() < 0.25:
+        extra["diversity"] = (Diversity("region", "replicas", cap=2),)
+    if rng.random() < 0.25:
+        extra["pinned"] = (instance.sites[int(rng.integers(sites))],)
+    if rng.random() < 0.2:
+        extra["non_voters"] = (instance.sites[0],)
+    if rng.random() < 0.2:
+        extra["leaders"] = tuple(instance.sites[i] for i in (1, 2))
+    moves = bool(goal != "weighted" and rng.random() < 0.2)
+    problem = placement.Problem(
+        instance,
+        replicas=replicas,
+        voters=voters,
+        objective=Contingency(level, leader_may_move=moves),
+        **extra,
+    )
+    truth = run(load_method("exhaustive"), problem, Options())
+    if goal == "weighted":
+        names = [loss.name for loss in problem.objective.losses(problem)]
+        p = dict(zip(names, (rng.random(len(names)) * 0.5 / len(names)).tolist(), strict=True))
+        problem = problem.replace(objective=Contingency(level, "weighted", probability=p))
+    elif goal == "bounded" and truth.found:
+        factor = float(rng.choice([0.95, 1.0, 1.0, 1.1, 1.3]))
+        limit = factor * truth.objective / problem.demand.operations
+        problem = problem.replace(
+            objective=Contingency(level, "bounded", limit=limit, leader_may_move=moves)
+        )
+    if goal != "worst":
+        truth = run(load_method("exhaustive"), problem, Options())
+    return problem, truth
+
+
+def check(seed, goal):
+    problem, truth = question(seed, goal)
+    plan = run(load_method("exact"), problem, Options())
+    assert not any("not used" in note for note in plan.notes)
+    assert plan.status == truth.status, (seed, goal)
+    if not truth.found:
+        return
+    assert plan.objective == pytest.approx(truth.objective, rel=2e-9, abs=1e-9)
+    if goal == "worst":
+        assert plan.score == pytest.approx(truth.score, rel=2e-9, abs=1e-9)
+    # A perfect incumbent hides pruning errors: the same from three times the optimum and none.
+    search = exact.LossSearch(problem, Options(settings={"kernel": "auto", "certificate": True}))
+    share = 1.0
+    if goal == "weighted":
+        share = 1 - sum(problem.objective.probabilities(problem))
+    stage = threshold_stage.ThresholdStage(
+        search, goal, problem.objective.ceiling(problem), share, ties=True
+    )
+    stage.kernel.start(3 * truth.objective + 1)
+    proven = stage.prove()
+    value, _, found = stage.kernel.best()
+    assert found is not None
+    assert value == pytest.approx(truth.objective, rel=2e-9, abs=1e-9)
+    assert value * (1 - 1e-9) - 1e-12 <= proven <= truth.objective * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("block", seeds(1, 35))
+def test_equal_to_enumeration(goal, block):
+    """Of each goal, 30 questions in every run and a thousand in the long form."""
+    for seed in range(30 * block, 30 * block + 30):
+        check(seed, goal)
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_a_bound_on_the_way_is_never_above_the_optimum(goal):
+    """Trees are stopped after a few nodes; what they then claim must hold."""
+    for seed in range(20, 26):
+        problem, truth = question(seed, goal)
+        if not truth.found:
+            continue
+        core, objective = ReducedProblem.of(problem), problem.objective
+        kernel = LossKernel(problem, core, goal, objective.ceiling(problem))
+        kernel.start(1.5 * truth.objective + 1)
+        heirs = core.rules.may_vote
+        least = math.inf
+        for leader in np.nonzero(core.rules.may_lead)[0].tolist():
+            kernel.open(leader, heirs, np.zeros(kernel.padded))
+            outcome = kernel.run(3, 10.0)
+            counters = kernel.counters()
+            bound = math.inf
+            if outcome is TreeOutcome.LIMIT:
+                bound = counters.least
+                if goal == "bounded":
+                    bound = kernel.best()[0] + counters.least_normal
+            least = min(least, bound)
+        assert min(least, kernel.best()[0]) <= truth.objective * (1 + 1e-9) + 1e-9
+
+
+def test_a_time_limit_gives_a_plan_and_an_honest_bound():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnitsWarning)
+        instance = random_instance(5, sites=30, clients=60)
+    problem = placement.Problem(instance, replicas=9, voters=5, objective=Contingency())
+    reports = []
+    plan = placement.solve(problem, time_limit=0.2, progress=reports.append)
+    assert plan.found
+    assert plan.status in ("feasible", "optimal")
+    assert 0 < plan.bound <= plan.objective
+    bounds = [report.bound for report in reports if math.isfinite(report.bound)]
+    assert bounds == sorted(bounds)
+
+
+def test_the_kernel_refuses_what_does_not_fit():
+    problem, _ = question(0, "worst")
+    kernel = LossKernel(problem, ReducedProblem.of(problem), "worst")
+    with pytest.raises(ValueError, match="no tree is open"):
+        kernel.run(1, 1.0)
+    with pytest.raises(ValueError, match="do not fit"):
+        kernel.open(0, np.ones(3, dtype=bool), np.zeros(kernel.padded))
+    with pytest.raises(ValueError, match="do not fit"):
+        kernel.open(99, np.ones(kernel.sites, dtype=bool), np.zeros(kernel.padded))
+    with pytest.raises(ValueError, match="no such site"):
+        kernel.descend((99,), 0, 0, 1.0)
