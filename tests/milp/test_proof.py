@@ -18,7 +18,7 @@ from formulations.milp.program_model import build
 from formulations.milp.recipes import Recipe
 from formulations.solvers import highs as highs_module
 from formulations.solvers import safe_bounds as proof_module
-from formulations.solvers.highs import Guard, Relaxation, run_highs
+from formulations.solvers.highs import Relaxation
 from formulations.solvers.safe_bounds import prove_by_branching, safe_bound
 from placement import Problem, Status, solve
 from placement.feasibility.feasible_plans import reasons_infeasible
@@ -198,8 +198,8 @@ def test_a_wrong_optimum_of_highs_is_found_out(monkeypatch):
 def test_limits_of_the_proof():
     """Out of time or interrupted: the least bound of the nodes left."""
     problem = Problem(sphere(15, seed=2), replicas=5, voters=5)
-    program, _ = program_of(problem, Recipe.CHAIN)
-    value = run_highs(program, Guard()).objective
+    program, milp = program_of(problem, Recipe.CHAIN)
+    value = program.objective(milp.values(program, solve(problem, "exact").configuration))
     late = prove_by_branching(program, value, lambda values: True, deadline=0.0)
     assert late.nodes == 0
     assert late.open == 1
