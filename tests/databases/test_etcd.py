@@ -152,3 +152,20 @@ def test_names_that_the_flags_would_split_are_refused():
     names = Localities(("s",), (Locality("a,b=c", "s"),))
     with pytest.raises(UnsupportedError, match="initial-cluster"):
         write_deployment(SYSTEM, Deployment.of("plan", {"s": 1}), SYSTEM.request(names))
+
+
+def test_a_learner_that_goes_makes_room_for_the_next():
+    """The server allows one learner: the old one goes before the new one comes."""
+    before = Deployment.of(
+        "x", {"us-east-1": 1, "us-west-2": 1}, {"ap-south-1": 1}, leaders=("us-east-1",)
+    )
+    after = Deployment.of(
+        "x", {"us-east-1": 1, "eu-west-1": 1}, {"us-west-2": 1}, leaders=("us-east-1",)
+    )
+    request = SYSTEM.request(localities(SYSTEM))
+    carried_out(before, after, request)  # asserts that a note about --max-learners is due
+    first = write_deployment(SYSTEM, before, request)
+    present = read_deployment(SYSTEM, (("f", first.text),), request).deployment
+    assert not any(
+        "--max-learners" in n for n in write_deployment(SYSTEM, after, request, present).notes
+    )

@@ -4,15 +4,14 @@ import contextlib
 import os
 import pwd
 import shutil
-import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from placement.databases import Deployment, Localities, Locality, load_system
 from placement.databases.system import read_deployment, write_deployment
+from tests.databases.real.tools import awaited, free_port
 
 pytestmark = pytest.mark.databases
 
@@ -41,12 +40,6 @@ def account():
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name).pw_name
     return pytest.skip("the server does not run as root, and there is no other account")
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 class Servers:
@@ -124,17 +117,6 @@ class Servers:
         for name in reversed(list(self.started)):
             with contextlib.suppress(subprocess.SubprocessError):
                 self.stop(name)
-
-
-def awaited(ask, good, seconds=30):
-    """Return an answer that is good, asked again until the seconds are over."""
-    end = time.monotonic() + seconds
-    while True:
-        answer = ask()
-        if good(answer):
-            return answer
-        assert time.monotonic() < end, answer
-        time.sleep(0.2)
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,16 @@ import hashlib
 import json
 import os
 import shutil
+import socket
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
+
+_T = TypeVar("_T")
 
 HERE = Path(__file__).parent
 CACHE = Path(
@@ -56,3 +62,22 @@ def parsed(program: Path, texts: list[str]) -> list[dict[str, object]]:
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(answers) == len(texts)
     return answers
+
+
+def free_port() -> int:
+    """Return a port of loopback that nothing listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def awaited(ask: Callable[[], _T], good: Callable[[_T], bool], seconds: float = 30) -> _T:
+    """Return an answer that is good, asked again until the seconds are over."""
+    end = time.monotonic() + seconds
+    while True:
+        answer = ask()
+        if good(answer):
+            return answer
+        assert time.monotonic() < end, answer
+        time.sleep(0.2)
