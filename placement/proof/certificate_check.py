@@ -39,7 +39,7 @@ __all__ = ["FORMAT", "WORK", "CertificateError", "CheckResult", "check_certifica
 FORMAT = "replica-placement/bound/1"
 
 WORK = 1_000_000_000
-"""Steps that a check takes at most, unless it is told otherwise: two or three minutes."""
+"""Steps that a check takes at most, unless it is told otherwise: two to four minutes."""
 
 _SCORE_TOLERANCE = 1e-9
 _MALFORMED = (
@@ -72,7 +72,7 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
         With a certificate; an infeasible one may do without where counting alone shows it.
     work
         Most steps to take. A bound, and a replica set that is looked at, takes |S| · |C| / 32 steps
-        in int64 and |S| · |C| in Python integers, and up to |S| · (|S| + 4) more for the quorum.
+        in int64 and |S| · |C| in Python integers, and up to |S| · (|S| + 3) + 1,000 more.
 
     Returns
     -------

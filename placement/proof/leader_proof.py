@@ -55,6 +55,12 @@ __all__ = ["CertificateError", "LeaderProof", "Work"]
 _CELLS_PER_STEP = 32
 """Cells of clients × sites in int64 that count as one step, which is one in exact integers."""
 
+_STEPS_OF_A_CALL = 1000
+"""Steps that a bound takes beside those of its cells: what calls cost on the smallest instance."""
+
+_STEPS_OF_AN_EVENT = 30
+"""The same of an event."""
+
 Costs = RoundedCosts | ExactCosts
 
 
@@ -118,7 +124,8 @@ class LeaderProof:
 
     def _take(self, cells_per_step: int, times: int = 1) -> None:
         """Count so many evaluations of a bound, or of a set of replicas."""
-        self.work.take(times * (self._cells // cells_per_step + self.choice.steps))
+        cells = self._cells // cells_per_step
+        self.work.take(times * (cells + self.choice.steps + _STEPS_OF_A_CALL))
 
     def _forms(self, u: FloatArray, beta: Betas) -> Iterator[tuple[Costs, int]]:
         """The forms of the costs, the quick one first, and cells per step of each."""
@@ -163,7 +170,7 @@ class LeaderProof:
         open_state = True
         for number, event in enumerate(events):
             self.events += 1
-            self.work.take(self.sites)
+            self.work.take(self.sites + _STEPS_OF_AN_EVENT)
             if not open_state:
                 raise self._flaw(number, "the proof goes on after its end")
             kind = event[0]

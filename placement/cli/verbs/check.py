@@ -33,7 +33,7 @@ def add_parser(verbs: Subparsers) -> None:
         "--work",
         type=types.whole(1, 10**15),
         metavar="STEPS",
-        help="most steps to take (default 1,000,000,000, two or three minutes); a certificate that "
+        help="most steps to take (default 1,000,000,000, two to four minutes); a certificate that "
         "needs more ends with exit code 1",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
