@@ -6,6 +6,7 @@ certificate_events   the mathematics of the bound, and the events that re-prove 
 kernel               the interface of the two kernels
 _kernel, csrc        compiled kernel (C, limited API; optional)
 numpy_kernel         the same bound and tree in NumPy: same optimum, slower
+many_clients         the same bound by sweeps over the RTTs; clients added up in trees
 branch_and_bound     the search: bounds of all leaders, then trees; limits, reports, honest bounds
 multi_size           one search for several numbers of replicas
 relaxation_tree      the tree whose bounds come from the linear relaxation of the p-median problem

@@ -115,3 +115,20 @@ def search_thresholds(
     leaf: Callable[[bytes], bool | float | None],
     /,
 ) -> tuple[int, int, int, int]: ...
+def stream_steps(
+    context: _Context,
+    clients: tuple[_Floats, _Floats, _Floats, _Floats, npt.NDArray[np.int64] | None],
+    leader: int,
+    iterations: int,
+    threads: int,
+    seconds: float,
+    /,
+) -> tuple[float, tuple[int, ...]]: ...
+def stream_fix(
+    context: _Context,
+    clients: tuple[_Floats, _Floats, _Floats, _Floats, npt.NDArray[np.int64] | None],
+    leader: int,
+    threads: int,
+    seconds: float,
+    /,
+) -> tuple[float, bytes, float, int]: ...

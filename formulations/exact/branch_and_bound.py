@@ -30,14 +30,21 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.certificate_events import Certificate
-from formulations.exact.kernel import Incumbent, Kernel, QuickBounds, RootBounds, open_kernel
+from formulations.exact.kernel import (
+    Incumbent,
+    Kernel,
+    QuickBounds,
+    RootBounds,
+    has_many_clients,
+    open_kernel,
+)
 from formulations.exact.linear_relaxation import PMedianRelaxation
 from formulations.exact.no_plan_proof import NoPlan, no_plan
 from formulations.exact.p_median_descents import (
@@ -74,6 +81,8 @@ class _BranchAndBound:
         self.kernel = state.kernel
         self.descents = tuning.FULL_DESCENTS
         self.none: NoPlan | None = None
+        # with many clients, leaders that are out leave them only where a certificate needs them
+        self.keeps_multipliers = state.certify or not has_many_clients(self.core)
 
     def run(self, warm: Mapping[int, FloatArray], continues: bool) -> None:
         """Bound every leader, then branch under those that stay open."""
@@ -124,7 +133,11 @@ class _BranchAndBound:
         found = self.quick_bounds(others)
         order = np.argsort(found.bounds, kind="stable")
         left = found.leaders[order].tolist()
-        self.bound_in_order(left, found.u[order], [False] * len(left), found.bounds[order])
+        # copied are the multipliers of those alone that are still open
+        end = int(np.count_nonzero(found.bounds < self.kernel.counters().cutoff))
+        u, bounds = found.u[order[:end]], found.bounds[order]
+        self.bound_in_order(left[:end], u, [False] * end, bounds[:end])
+        self.note_pruned(left[end:], [found.u[i] for i in order[end:]], bounds[end:])
 
     def quick_bounds(self, leaders: list[int]) -> QuickBounds:
         """Bound every leader once, by multipliers adapted from those of the best so far."""
@@ -175,7 +188,7 @@ class _BranchAndBound:
             if at > 0 or quick is not None:
                 self.state.check()
             if quick is not None and quick[at] >= self.kernel.counters().cutoff:
-                self.note_pruned(leaders[at:], u[at:], quick[at:])
+                self.note_pruned(leaders[at:], list(u[at:]), quick[at:])
                 return
             # without time too, the first leader is bounded
             work = tuning.CHUNK_WORK if self.state.seconds_left() > 0 else 0.0
@@ -185,10 +198,11 @@ class _BranchAndBound:
                 at = self.note_root_bounds(asked, at)
             self.state.report_progress()
 
-    def note_pruned(self, leaders: list[int], u: FloatArray, bounds: FloatArray) -> None:
+    def note_pruned(self, leaders: list[int], u: Sequence[FloatArray], bounds: FloatArray) -> None:
         """Note that the multipliers alone close these leaders: one event each, not recorded."""
         state = self.state
-        state.multipliers.update(zip(leaders, u, strict=True))
+        if self.keeps_multipliers:
+            state.multipliers.update(zip(leaders, u, strict=True))
         state.proven.update(zip(leaders, bounds.tolist(), strict=True))
         if state.certify:
             state.proofs.update((leader, np.zeros(0)) for leader in leaders)
@@ -318,6 +332,8 @@ class _BranchAndBound:
         state.proven[leader] = kernel.bound()
         state.raise_bound(leader, state.proven[leader])
         state.opened = None
+        if not self.keeps_multipliers:
+            del state.multipliers[leader]
         if state.certify:
             state.proofs[leader] = np.concatenate(events[kernel])
         state.report_progress()

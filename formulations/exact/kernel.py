@@ -15,13 +15,22 @@ import numpy as np
 import numpy.typing as npt
 
 from formulations.exact import tuning
-from formulations.exact.kernel_types import Counters, Incumbent, QuickBounds, RootBounds, SizeBatch
+from formulations.exact.kernel_types import (
+    ClientStream,
+    Counters,
+    Incumbent,
+    QuickBounds,
+    RootBounds,
+    SizeBatch,
+)
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray
 from placement.errors import InputError
 
 __all__ = [
+    "MOST_STREAMED_SITES",
     "TOLERANCE",
+    "CompiledKernel",
     "Counters",
     "Incumbent",
     "Kernel",
@@ -29,12 +38,16 @@ __all__ = [
     "RootBounds",
     "SizeBatch",
     "compiled_available",
+    "has_many_clients",
     "open_kernel",
 ]
 
 TOLERANCE = 5e-10
 """A node is closed when its bound is within this, relatively, of the incumbent: half of what a plan
 may still call optimal."""
+
+MOST_STREAMED_SITES = 64
+"""Most sites of a problem whose clients are streamed; the compiled part has room for as many."""
 
 _BIG = 1e299
 
@@ -195,10 +208,19 @@ def _order(rtt: FloatArray) -> npt.NDArray[np.intp]:
     return np.argsort(rtt, axis=1, kind="stable")
 
 
-class _Compiled:
-    """The C kernel."""
+class CompiledKernel:
+    """The C kernel.
 
-    def __init__(self, core: ReducedProblem) -> None:
+    Parameters
+    ----------
+    core
+        The problem.
+    order
+        Sites in the order of each active client, where that is not the order of their RTTs: of
+        clients that stand for many. Shape (active clients, sites).
+    """
+
+    def __init__(self, core: ReducedProblem, order: npt.NDArray[np.int32] | None = None) -> None:
         import formulations.exact._kernel as compiled
 
         self._kernel = compiled
@@ -218,7 +240,7 @@ class _Compiled:
         }
         self._context = compiled.create(
             np.ascontiguousarray(rtt),
-            np.ascontiguousarray(_order(rtt), dtype=np.int32),
+            np.ascontiguousarray(_order(rtt) if order is None else order, dtype=np.int32),
             demand.near[0][active],
             demand.relay[0][active],
             np.ascontiguousarray(core.site_rtt),
@@ -243,10 +265,12 @@ class _Compiled:
     def bound_root(
         self, leader: int, u: FloatArray, iterations: int, swaps: int, warm: bool, seconds: float
     ) -> float:
+        """Bound one leader without branching, at most `seconds` long."""
         bound = self._kernel.bound_root(self._context, leader, u, iterations, swaps, warm, seconds)
         return float(bound) if bound < _BIG else math.inf
 
     def bound_roots(self, asked: RootBounds, at: int, work: float, seconds: float) -> int:
+        """Bound leaders one after another, as `bound_root` does, and return how many."""
         bounds = asked.bounds[at:]
         try:
             return self._kernel.bound_roots(
@@ -266,6 +290,7 @@ class _Compiled:
             bounds[bounds >= _BIG] = math.inf
 
     def quick_bounds(self, asked: QuickBounds, at: int, work: float, seconds: float) -> int:
+        """Bound leaders, one evaluation each, and return how many; no tree is open afterwards."""
         bounds = asked.bounds[at:]
         try:
             return self._kernel.quick_bounds(
@@ -283,66 +308,113 @@ class _Compiled:
         work: float,
         seconds: float,
     ) -> bool:
+        """Prove several numbers of replicas at once, and return whether that could be tried."""
         asked = np.array(leaders, dtype=np.int32)
         found = (sizes.scores, sizes.leaders, sizes.replicas, sizes.open)
         limits = (steps, swaps, work, seconds)
         return bool(self._kernel.search_sizes(self._context, sizes.sizes, asked, *found, *limits))
 
     def set_gap(self, gap: float) -> None:
+        """Close nodes whose bound is within `gap`, relatively, of the incumbent; 0: prove."""
         self._kernel.set_gap(self._context, max(gap, TOLERANCE))
 
     def treat_as_large(self, *, sparse: bool) -> None:
         """Begin every tree anew after two nodes, with β; make its nodes sparse: only for tests."""
         self._kernel.set_size_limits(self._context, 0.0 if sparse else math.inf, 1.0, 2)
 
+    def stream_steps(
+        self, clients: ClientStream, leader: int, u: FloatArray, steps: int, seconds: float
+    ) -> tuple[float, tuple[int, ...]]:
+        """Take subgradient steps at a root over clients that this kernel does not hold.
+
+        The kernel must be that of the same problem without clients. Returns the bound of the best
+        multipliers, which replace `u`, and the sites that they select.
+        """
+        arrays = (clients.rtt, clients.near, clients.relay, u, clients.rows)
+        bound, selected = self._kernel.stream_steps(
+            self._context, arrays, leader, steps, clients.threads, seconds
+        )
+        return (bound if bound < _BIG else math.inf), selected
+
+    def stream_fix(
+        self, clients: ClientStream, leader: int, u: FloatArray, seconds: float
+    ) -> tuple[npt.NDArray[np.uint8], float, bool]:
+        """Fix sites at a root, for clients as in :meth:`stream_steps`.
+
+        Returns the state of each site (0: free, 1: in, 2: out), the least bound at which one was
+        fixed, and whether anything is left.
+        """
+        arrays = (clients.rtt, clients.near, clients.relay, u, clients.rows)
+        _, states, closed, left = self._kernel.stream_fix(
+            self._context, arrays, leader, clients.threads, seconds
+        )
+        found = np.frombuffer(states, dtype=np.uint8)
+        return found, (closed if closed < _BIG else math.inf), bool(left)
+
     def bounds_from_memory(self, leaders: Sequence[int], swaps: int, seconds: float) -> FloatArray:
+        """Improve the incumbent, then bound leaders at the multipliers that they were left at."""
         asked = np.array(leaders, dtype=np.int32)
         bounds = np.full(len(asked), math.nan)
         self._kernel.bounds_from_memory(self._context, asked, bounds, swaps, seconds)
         bounds[bounds >= _BIG] = math.inf
         return bounds
 
-    def with_sizes(self, core: ReducedProblem, seconds: float) -> _Compiled:
+    def with_sizes(self, core: ReducedProblem, seconds: float) -> CompiledKernel:
+        """Return a kernel for a problem that differs in the number of replicas alone."""
         rules = core.rules
         self._kernel.resize(self._context, rules.replicas_min, rules.replicas_max, seconds)
         return self
 
     def open(self, leader: int, u: FloatArray) -> None:
+        """Put the tree of a leader on the stack, in place of any other."""
         self._kernel.open(self._context, leader, u)
 
     def run(self, work: float, seconds: float) -> bool:
+        """Work on the open tree: True when it is finished."""
         return bool(self._kernel.run(self._context, work, seconds)[0])
 
     def bound(self) -> float:
+        """Lower bound of the open tree, finished parts included; +∞ when nothing was there."""
         bound = self._kernel.bound(self._context)
         return float(bound) if bound < _BIG else math.inf
 
     def propose(self, proposal: Incumbent) -> None:
+        """Offer an incumbent from outside; only its score is compared."""
         self._kernel.propose(self._context, proposal.score, proposal.leader, proposal.replicas)
 
     def incumbent(self) -> Incumbent | None:
+        """Return the best so far."""
         score, leader, replicas = self._kernel.incumbent(self._context)
         return Incumbent(score, leader, replicas) if score < _BIG else None
 
     def counters(self) -> Counters:
+        """Return what was done so far."""
         nodes, leaves, evaluations, work, cutoff = self._kernel.counters(self._context)
         return Counters(nodes, leaves, evaluations, cutoff if cutoff < _BIG else math.inf, work)
 
     def record(self, on: bool) -> FloatArray:
+        """Return the events recorded since the last call, and switch recording."""
         return np.frombuffer(self._kernel.record(self._context, on), dtype=np.float64)
 
 
 def compiled_available() -> bool:
     """Return whether the compiled kernel was built, from these sources, and can be imported."""
     try:
-        # its newest name: a checkout may hold a kernel that was built before it
-        from formulations.exact._kernel import search_thresholds  # noqa: F401
+        # its newest names: a checkout may hold a kernel that was built before it
+        from formulations.exact._kernel import search_thresholds, stream_fix  # noqa: F401
     except ImportError:
         return False
     return True
 
 
-def open_kernel(core: ReducedProblem, which: str = "auto") -> Kernel:
+def has_many_clients(core: ReducedProblem) -> bool:
+    """Return whether a problem is one of many clients and few sites."""
+    clients = len(core.active)
+    enough = max(tuning.MANY_CLIENTS, tuning.CLIENTS_PER_SITE * core.sites)
+    return clients >= enough and core.sites <= MOST_STREAMED_SITES
+
+
+def open_kernel(core: ReducedProblem, which: str = "auto", threads: int = 1) -> Kernel:
     """Return a kernel for a problem.
 
     Parameters
@@ -351,8 +423,10 @@ def open_kernel(core: ReducedProblem, which: str = "auto") -> Kernel:
         The problem.
     which
         "auto" (compiled where there is one), "compiled" or "numpy"; for tests also
-        "tight": compiled, with β in every tree, and "sparse": every problem treated as if it were
-        large.
+        "tight": compiled, with β in every tree, "sparse": every problem treated as if it were
+        large, and "streamed": as if it had many clients.
+    threads
+        Most threads of sweeps over many clients; no result depends on it.
 
     Raises
     ------
@@ -360,10 +434,16 @@ def open_kernel(core: ReducedProblem, which: str = "auto") -> Kernel:
         For another name, or when the compiled kernel is asked for and was not built.
     """
     names: Sequence[str] = ("auto", "compiled", "numpy")
-    if which not in (*names, "tight", "sparse"):
+    if which not in (*names, "tight", "sparse", "streamed"):
         raise InputError("unknown kernel", field="kernel", value=which, expected=" or ".join(names))
     if which != "numpy" and compiled_available():
-        opened = _Compiled(core)
+        fits = core.sites <= MOST_STREAMED_SITES and len(core.active) > 0
+        many = which == "streamed" and fits
+        if many or (which == "auto" and has_many_clients(core)):
+            from formulations.exact.many_clients.streamed_kernel import ManyClientsKernel
+
+            return ManyClientsKernel(core, threads)
+        opened = CompiledKernel(core)
         if which in ("tight", "sparse"):
             opened.treat_as_large(sparse=which == "sparse")
         return opened

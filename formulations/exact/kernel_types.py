@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray
 
-__all__ = ["Counters", "Incumbent", "QuickBounds", "RootBounds", "SizeBatch"]
+__all__ = ["ClientStream", "Counters", "Incumbent", "QuickBounds", "RootBounds", "SizeBatch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,29 @@ class Counters:
             self.cutoff,
             self.work + other.work,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class ClientStream:
+    """The active clients of a problem, where a kernel does not hold them.
+
+    Attributes
+    ----------
+    rtt
+        RTTs of all clients, shape (clients, sites): the instance's own array.
+    near, relay
+        A and B of the active clients.
+    rows
+        Indices of the active clients, int64; None: all.
+    threads
+        Most threads of a sweep; no result depends on it.
+    """
+
+    rtt: FloatArray
+    near: FloatArray
+    relay: FloatArray
+    rows: npt.NDArray[np.int64] | None
+    threads: int
 
 
 @dataclass(frozen=True, eq=False)

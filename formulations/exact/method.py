@@ -108,7 +108,7 @@ class Session(BatchSession):
                 kernel = taken[1].with_sizes(core, _seconds_until(end))
         warm_start = self._warm_start if options.warm_start is None else options.warm_start
         continues = kernel is not None and warm_start is self._warm_start
-        kernel = open_kernel(core, which) if kernel is None else kernel
+        kernel = open_kernel(core, which, options.threads) if kernel is None else kernel
         if best is not None:
             kernel.propose(best)
         plan = _plan(

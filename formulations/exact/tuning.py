@@ -30,6 +30,19 @@ LONG_STEPS = 300
 REPORT_EVERY = 0.1
 """Seconds between two reports, when the incumbent does not change."""
 
+# many_clients: many clients and few sites
+MANY_CLIENTS = 4_000
+"""Active clients from which sweeps over the instance's own RTTs pay [32 x 20000]."""
+CLIENTS_PER_SITE = 60
+"""The same for each site: with fewer, cells are sorted and copied soon [32 x 20000]."""
+SAMPLE_CLIENTS = 4_000
+"""Clients of the sample that the first configuration comes from [32 x 100000]."""
+STREAM_SCAN_STEPS = 10
+"""Most sweeps for each leader before any tree [32 x 100000]."""
+STREAM_STEPS = 15
+"""Sweeps at the root of a tree: where clients are added up, further steps are quicker
+[32 x 100000]."""
+
 # multi_size: several numbers of replicas at once
 SIZES_STEPS = 30
 """Subgradient steps at a time [exact.sweep]."""

@@ -115,7 +115,7 @@ def adapt_multipliers(
         Multipliers >= 0, shape (others, active clients); any numbers give valid bounds. O(others
         · clients) time.
     """
-    rtt = core.client_rtt[core.active][:, list(replicas)]
+    rtt = core.client_rtt[:, list(replicas)][core.active]
     nearest = np.asarray(replicas, dtype=np.intp)[rtt.argmin(axis=1)]
     relay, between = core.demand.relay[0][core.active], core.site_rtt
     base = u - relay * between[nearest, leader]

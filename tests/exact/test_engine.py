@@ -29,6 +29,7 @@ KERNELS = [
     pytest.param("compiled", marks=_BUILT),
     pytest.param("tight", marks=_BUILT),
     pytest.param("sparse", marks=_BUILT),
+    pytest.param("streamed", marks=_BUILT),
     "numpy",
 ]
 

@@ -26,4 +26,10 @@ PyObject *py_quick_bounds(PyObject *self, PyObject *args);
 PyObject *py_bounds_from_memory(PyObject *self, PyObject *args);
 PyObject *py_search_sizes(PyObject *self, PyObject *args);
 
+/* bind_streams.c */
+extern const char stream_steps_doc[];
+extern const char stream_fix_doc[];
+PyObject *py_stream_steps(PyObject *self, PyObject *args);
+PyObject *py_stream_fix(PyObject *self, PyObject *args);
+
 #endif

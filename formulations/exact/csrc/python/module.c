@@ -332,6 +332,8 @@ static PyMethodDef methods[] = {
     {"late_voters", py_late_voters, METH_VARARGS, late_voters_doc},
     {"least_late", py_least_late, METH_VARARGS, least_late_doc},
     {"search_thresholds", py_search_thresholds, METH_VARARGS, search_thresholds_doc},
+    {"stream_steps", py_stream_steps, METH_VARARGS, stream_steps_doc},
+    {"stream_fix", py_stream_fix, METH_VARARGS, stream_fix_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,0 +1,240 @@
+/* Bounds of a root by sweeps over the rows of the clients.
+ *
+ * With many clients and few sites, what costs time and memory is not arithmetic but copies of the matrix (client, site). So
+ * nothing is copied here: a sweep reads each row of RTTs once, takes the last subgradient step of its client and adds to
+ * the reduced costs of all sites. Beside the RTTs there are a few numbers per client.
+ *
+ * Clients are added up in blocks of STREAM_BLOCK, and the blocks in order, whoever has computed them: sums, and so all that
+ * follows, are the same for any number of threads, and rounding errors grow with the length of a block and the number of
+ * blocks, not with the number of clients.
+ *
+ * The bound is that of lagrangean_bound.c, and its inner problem and the fixing of sites are the same code: both work on
+ * the reduced costs alone, in a context of the same problem without any clients. */
+#include "streamed_root.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "sweep_threads.h"
+
+#define STREAM_BLOCK 512
+
+/* One sweep: what it reads, and what it adds up by block. */
+typedef struct {
+    const client_stream *clients;
+    int sites, certain_count;
+    int certain[MOST_STREAMED_SITES], selected[MOST_STREAMED_SITES], selected_count;
+    double relay[MOST_STREAMED_SITES]; /* d(site, leader) */
+    double *u, *direction, step, largest;
+    double *sums;                      /* per block: reduced costs by site, served, norm */
+} sweep;
+
+/* Cost of a client at its nearest certain site: nearest by RTT, then by site. */
+static double certain_cost(const sweep *s, const double *d, double near, double weight)
+{
+    int best = -1;
+    for (int i = 0; i < s->certain_count; i++)
+        if (best < 0 || d[s->certain[i]] < d[best])
+            best = s->certain[i];
+    return best < 0 ? BIG : near * d[best] + weight * s->relay[best];
+}
+
+/* sum[j] += min(0, near d[j] + weight relay[j] - u) */
+VECTORISED void add_reduced_costs(const double *d, const double *relay, double near, double weight, double u, int sites,
+                                  double *sum)
+{
+    for (int j = 0; j < sites; j++) {
+        double t = near * d[j] + weight * relay[j] - u;
+        sum[j] += t < 0.0 ? t : 0.0;
+    }
+}
+
+/* The clients of one block: step, then sums. The subgradient of a client is 1 less the selected sites that serve it, and is
+ * taken at the multiplier before the step; its part of the norm too. */
+static void sweep_block(void *task, size_t block)
+{
+    const sweep *s = task;
+    const client_stream *clients = s->clients;
+    double sum[MOST_STREAMED_SITES] = {0}, served = 0.0, norm = 0.0;
+    size_t first = block * STREAM_BLOCK, last = first + STREAM_BLOCK, all = (size_t)clients->clients;
+    for (size_t c = first; c < last && c < all; c++) {
+        const double *d = clients->rtt + (size_t)(clients->row ? clients->row[c] : (long long)c) * (size_t)s->sites;
+        double near = clients->near_weight[c], weight = clients->relay_weight[c], u = s->u[c];
+        double most = certain_cost(s, d, near, weight);
+        if (s->direction) {
+            double cover = 0.0, scale = (near + weight) / s->largest;
+            scale = scale > LEAST_SCALE ? scale : LEAST_SCALE;
+            for (int i = 0; i < s->selected_count; i++) {
+                int j = s->selected[i];
+                cover += near * d[j] + weight * s->relay[j] < u ? 1.0 : 0.0;
+            }
+            double g = 1.0 - cover;
+            g = g > 0.0 && u >= most ? 0.0 : g;
+            norm += scale * g * g;
+            double turned = g + PLAIN_MOMENTUM * s->direction[c];
+            if (s->step > 0.0) {
+                s->direction[c] = turned;
+                u += s->step * scale * turned;
+            }
+        }
+        u = u < 0.0 ? 0.0 : u;
+        u = u < most ? u : most;
+        s->u[c] = u;
+        served += u;
+        add_reduced_costs(d, s->relay, near, weight, u, s->sites, sum);
+    }
+    double *out = s->sums + block * ((size_t)s->sites + 2);
+    memcpy(out, sum, (size_t)s->sites * sizeof(double));
+    out[s->sites] = served;
+    out[s->sites + 1] = norm;
+}
+
+static size_t count_blocks(const client_stream *clients)
+{
+    return ((size_t)clients->clients + STREAM_BLOCK - 1) / STREAM_BLOCK;
+}
+
+/* The bound at the multipliers after the step of the sweep; x->inner.rho, and in *norm that of the subgradient before. */
+static double evaluate_sweep(context *x, tree_node *f, sweep *s, int all_radii, double *norm, int *count, double *error)
+{
+    const problem *p = &x->p;
+    size_t blocks = count_blocks(s->clients), width = (size_t)p->sites + 2;
+    double total[MOST_STREAMED_SITES + 2] = {0};
+    run_in_threads(sweep_block, s, blocks, s->clients->threads);
+    for (size_t b = 0; b < blocks; b++)
+        for (size_t j = 0; j < width; j++)
+            total[j] += s->sums[b * width + j];
+    for (int i = 0; i < f->free_count; i++) {
+        int site = f->free_site[i];
+        x->inner.rho[i] = total[site] + (p->price ? p->price[(size_t)(x->view.leader < 0 ? 0 : x->view.leader) * p->sites + site] : 0.0);
+    }
+    double served = total[p->sites], slack = BIG;
+    *norm = total[p->sites + 1];
+    x->evaluated.served = served;
+    if (all_radii && x->best.cutoff < BIG)
+        slack = x->best.cutoff * (1.0 + 1e-9) - served - f->constant;
+    double least = inner_minimum(x, f, all_radii, slack, count);
+    x->effort.work += 0.5 * (double)p->sites * s->clients->clients + 200.0;
+    x->effort.evaluations++;
+    *error = 0.0;
+    if (least >= BIG)
+        return BIG;
+    /* as bound_error, but for the length of the sums */
+    double magnitude = f->constant + served + fabs(least);
+    for (int i = 0; i < *count; i++)
+        magnitude += 2.0 * fabs(x->inner.rho[x->inner.selected[i]]);
+    double terms = STREAM_BLOCK + (double)blocks + p->sites + 24.0;
+    *error = 2.0 * UNIT_ROUNDOFF * (terms * magnitude + 6.0 * (*count + 2.0) * served);
+    return f->constant + served + least;
+}
+
+/* Open the root of a leader and prepare sweeps from `u`; NULL without memory. */
+static tree_node *prepare_sweeps(context *x, const client_stream *clients, int leader, double *u, sweep *s)
+{
+    const problem *p = &x->p;
+    memset(s, 0, sizeof *s);
+    costs_for_leader(x, leader);
+    open_root(x, NULL, 0);
+    s->sums = malloc(count_blocks(clients) * ((size_t)p->sites + 2) * sizeof(double) + 8);
+    if (!s->sums)
+        x->control.out_of_memory = 1;
+    if (x->control.out_of_memory)
+        return NULL;
+    s->clients = clients;
+    s->sites = p->sites;
+    s->u = u;
+    for (int j = 0; j < p->sites; j++) {
+        s->relay[j] = leader < 0 || j == leader ? 0.0 : p->site_rtt[(size_t)j * p->sites + leader];
+        if (x->tree.stack[0].state[j] == IN)
+            s->certain[s->certain_count++] = j;
+    }
+    for (int c = 0; c < clients->clients; c++) {
+        double weight = clients->near_weight[c] + clients->relay_weight[c];
+        s->largest = weight > s->largest ? weight : s->largest;
+    }
+    return &x->tree.stack[0];
+}
+
+/* The sites of the inner problem's answer and the certain ones. */
+static int copy_set(const context *x, const tree_node *f, int count, int *set)
+{
+    int size = f->in_count;
+    memcpy(set, f->in_site, (size_t)size * sizeof(int));
+    for (int i = 0; i < count; i++)
+        set[size++] = f->free_site[x->inner.selected[i]];
+    return size;
+}
+
+double improve_streamed(context *x, const client_stream *clients, int leader, double *u, int iterations, int *set, int *size)
+{
+    sweep s;
+    size_t bytes = (size_t)clients->clients * sizeof(double);
+    double best = -BIG, lambda = PLAIN_STEP_ROOT, norm, error;
+    int stall = 0, count, patience = iterations / 20 > PLAIN_PATIENCE ? iterations / 20 : PLAIN_PATIENCE;
+    tree_node *f = prepare_sweeps(x, clients, leader, u, &s);
+    double *tried = malloc(bytes + 8), *direction = calloc(bytes + 8, 1);
+    *size = 0;
+    if (!f || !tried || !direction) {
+        x->control.out_of_memory = 1;
+        iterations = 0;
+    } else
+        memcpy(tried, u, bytes);
+    s.u = tried;
+    for (int it = 0; it < iterations; it++) {
+        double value = evaluate_sweep(x, f, &s, 0, &norm, &count, &error);
+        if (value - error > best) {
+            if (value - error > best + 1e-4 * fabs(best))
+                stall = 0;
+            best = value - error;
+            memcpy(u, tried, bytes);
+            *size = value < BIG ? copy_set(x, f, count, set) : 0;
+        } else
+            stall++;
+        if (best >= x->best.cutoff || value >= BIG || it + 1 == iterations || must_pause(x))
+            break;
+        s.selected_count = count;
+        for (int i = 0; i < count; i++)
+            s.selected[i] = f->free_site[x->inner.selected[i]];
+        if (!s.direction) { /* the length of the first step takes the norm of its own direction */
+            s.direction = direction;
+            evaluate_sweep(x, f, &s, 0, &norm, &count, &error);
+        }
+        if (norm == 0.0)
+            break;
+        double target = x->best.cutoff < BIG ? x->best.cutoff : 2.0 * fabs(value) + 1.0;
+        target += 0.05 * (target - best);
+        if (stall >= patience) {
+            stall = 0;
+            lambda *= PLAIN_SHRINK;
+            memcpy(tried, u, bytes);
+        }
+        s.step = lambda * (target - value) / norm;
+    }
+    x->tree.depth = 0;
+    free(tried);
+    free(direction);
+    free(s.sums);
+    return best > -BIG ? best : 0.0;
+}
+
+double fix_streamed(context *x, const client_stream *clients, int leader, double *u, unsigned char *states, double *closed,
+                    int *open)
+{
+    sweep s;
+    double value = 0.0, norm, error;
+    int count;
+    tree_node *f = prepare_sweeps(x, clients, leader, u, &s);
+    *open = 1;
+    *closed = BIG;
+    if (f) {
+        value = evaluate_sweep(x, f, &s, 1, &norm, &count, &error);
+        *open = value - error < x->best.cutoff && fix_by_reduced_cost(x, f, x->evaluated.served + f->constant, error) >= 0;
+        *closed = x->tree.closed;
+        memcpy(states, f->state, (size_t)x->p.sites);
+        value -= error;
+    }
+    x->tree.depth = 0;
+    free(s.sums);
+    return value;
+}

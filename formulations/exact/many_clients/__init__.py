@@ -1,0 +1,6 @@
+"""Problems with many clients and few sites.
+
+client_groups        clients that use the same replica whatever is decided
+site_events          events of a proof on some sites, written on all
+streamed_kernel      the kernel: sweeps over the RTTs where the instance has them
+"""

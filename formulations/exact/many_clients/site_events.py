@@ -1,0 +1,47 @@
+"""Events of a proof on some of the sites, written on all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placement.checks import FloatArray, IntArray
+
+__all__ = ["events_on_sites"]
+
+_FIX, _CLOSE, _ENUMERATE, _BRANCH, _BETA = 1, 2, 3, 4, 5  # as in certificate_events
+
+
+def events_on_sites(flat: FloatArray, keep: IntArray, clients: int) -> FloatArray:
+    """Return recorded events with other numbers of sites.
+
+    Parameters
+    ----------
+    flat
+        Numbers as a kernel recorded them; whole events.
+    keep
+        The number of each site that the kernel knows, shape (its sites,).
+    clients
+        Number of active clients.
+    """
+    out = flat.copy()
+    number = keep.astype(np.float64)
+    at = 0
+    while at < len(out):
+        kind, value = int(out[at]), out[at + 1]
+        at += 2
+        if kind == _BRANCH:
+            out[at - 1] = number[int(value)]
+        elif kind == _BETA:
+            sites = out[at : at + 3 * int(value) : 3]
+            sites[:] = number[sites.astype(np.intp)]
+            at += 3 * int(value)
+        elif kind in (_FIX, _CLOSE):
+            at += clients
+            for _ in range(2 if kind == _FIX else 0):
+                count = int(out[at])
+                sites = out[at + 1 : at + 1 + count]
+                sites[:] = number[sites.astype(np.intp)]
+                at += 1 + count
+        elif kind != _ENUMERATE:
+            raise AssertionError(f"a kernel recorded an unknown event {kind}")
+    return out

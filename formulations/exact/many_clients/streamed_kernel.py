@@ -1,0 +1,406 @@
+"""A kernel for many clients and few sites: no copy of the matrix (client, site).
+
+Here almost all time and memory of the usual kernel go into that matrix: sorted, transposed, priced
+under each leader. This kernel reads the RTTs where the instance has them.
+
+* *Roots*: subgradient steps by sweeps over the rows of the clients, by several threads. The bound
+  is that of the other kernels, so any multipliers are valid.
+* *First configuration*: that of a sample of some thousand clients, evaluated on all.
+* *Trees*: where a root does not close its leader, sites are fixed by reduced cost, and a compiled
+  kernel gets the problem of the sites that are left. Clients that rank these sites alike, up to the
+  first that is certain, use the same one whatever is decided: their costs are added up, and a
+  hundred thousand clients become some thousand. The bound of the sum is never below the sum of the
+  bounds. A certificate names multipliers client by client; when one is kept, nothing is added up.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.exact import tuning
+from formulations.exact.kernel import CompiledKernel, Kernel
+from formulations.exact.kernel_types import (
+    ClientStream,
+    Counters,
+    Incumbent,
+    QuickBounds,
+    RootBounds,
+    SizeBatch,
+)
+from formulations.exact.many_clients.client_groups import group_clients
+from formulations.exact.many_clients.site_events import events_on_sites
+from formulations.exact.reduced_problem import ReducedProblem
+from formulations.exact.warm_start import adapt_multipliers
+from placement.checks import FloatArray, IntArray
+
+__all__ = ["ManyClientsKernel"]
+
+_ROUNDING = float(np.finfo(np.float64).eps)
+
+_FIX, _CLOSE = 1.0, 2.0  # as in certificate_events
+
+
+@dataclass(eq=False)
+class _Tree:
+    """The tree of a leader.
+
+    Attributes
+    ----------
+    leader, u
+        Whose, and its multipliers.
+    bound
+        A proven bound: of the root, as long as there is no kernel.
+    closed
+        Least bound at which a site was fixed.
+    keep, kernel
+        The sites that are left and the kernel that branches on them; None: the root is not done.
+    """
+
+    leader: int
+    u: FloatArray
+    bound: float = 0.0
+    closed: float = math.inf
+    keep: IntArray | None = None
+    kernel: CompiledKernel | None = None
+
+
+class ManyClientsKernel:
+    """See :class:`formulations.exact.kernel.Kernel`; for problems of few sites.
+
+    There may be at most :data:`formulations.exact.kernel.MOST_STREAMED_SITES` sites.
+
+    Parameters
+    ----------
+    core
+        The problem.
+    threads
+        Most threads of a sweep; no result depends on it.
+    """
+
+    def __init__(self, core: ReducedProblem, threads: int = 1) -> None:
+        whole = len(core.active) == core.clients
+        self._core = core
+        self._clients = ClientStream(
+            rtt=np.ascontiguousarray(core.client_rtt),
+            near=np.ascontiguousarray(core.demand.near[0][core.active]),
+            relay=np.ascontiguousarray(core.demand.relay[0][core.active]),
+            rows=None if whole else core.active.astype(np.int64),
+            threads=threads,
+        )
+        nobody = np.zeros((0, core.sites))
+        everywhere = np.arange(core.sites)
+        weights = (np.zeros(0), np.zeros(0))
+        self._root = CompiledKernel(core.with_clients(nobody, weights, everywhere, core.rules))
+        self._gap = 0.0
+        self._sampled = False
+        self._tree: _Tree | None = None
+        self._done = Counters(0, 0, 0, math.inf)
+        self._recording = False
+        self._events: list[FloatArray] = []
+        self._recorded = 0
+        self._best: tuple[float, int, FloatArray] | None = None
+
+    # --- roots -----------------------------------------------------------------------------
+
+    def bound_root(
+        self, leader: int, u: FloatArray, iterations: int, swaps: int, warm: bool, seconds: float
+    ) -> float:
+        """Bound one leader by sweeps; see the protocol. The primal search is that of a sample."""
+        end = time.perf_counter() + seconds
+        self._tree = None
+        if swaps > 0:
+            self._take_sample(seconds)
+        if not warm:
+            self._start_multipliers(leader, u)
+        left = max(end - time.perf_counter(), 0.0)
+        steps = min(iterations, tuning.STREAM_SCAN_STEPS)
+        bound, selected = self._root.stream_steps(self._clients, leader, u, steps, left)
+        if bound < self.counters().cutoff:
+            self._propose_set(leader, selected)
+        if bound >= self.counters().cutoff:
+            self._record(np.array([_CLOSE, 0.0]), u)
+        if self._best is None or bound < self._best[0] or leader == self._best[1]:
+            self._best = bound, leader, u.copy()
+        return bound
+
+    def bound_roots(self, asked: RootBounds, at: int, work: float, seconds: float) -> int:
+        """Bound leaders one after another; see the protocol."""
+        end, enough = time.perf_counter() + seconds, self.counters().work + work
+        for i in range(at, len(asked.leaders)):
+            left = end - time.perf_counter()
+            if i > at and (left <= 0 or self.counters().work >= enough):
+                return i - at
+            leader, warm = int(asked.leaders[i]), bool(asked.warm[i])
+            asked.bounds[i] = self.bound_root(
+                leader, asked.u[i], asked.steps, asked.swaps, warm, max(left, 0.0)
+            )
+            asked.ends[i] = self._recorded
+        return len(asked.leaders) - at
+
+    def quick_bounds(self, asked: QuickBounds, at: int, work: float, seconds: float) -> int:
+        """Bound leaders, one evaluation each; see the protocol."""
+        end, enough = time.perf_counter() + seconds, self.counters().work + work
+        self._tree = None
+        for i in range(at, len(asked.leaders)):
+            if i > at and (time.perf_counter() >= end or self.counters().work >= enough):
+                return i - at
+            asked.bounds[i], _ = self._root.stream_steps(
+                self._clients, int(asked.leaders[i]), asked.u[i], 1, math.inf
+            )
+        return len(asked.leaders) - at
+
+    def _start_multipliers(self, leader: int, u: FloatArray) -> None:
+        """Write multipliers to start from: those of another leader, or what the incumbent costs."""
+        found = self._root.incumbent()
+        replicas = () if found is None else found.replicas
+        if self._best is not None and self._best[1] >= 0 and replicas:
+            u[:] = adapt_multipliers(self._core, self._best[2], self._best[1], replicas, [leader])
+            return
+        if not replicas:
+            u[:] = 0.0
+            return
+        chosen = list(replicas)
+        relay = np.zeros(len(chosen)) if leader < 0 else self._core.site_rtt[chosen, leader]
+        costs = self._clients.rtt[:, chosen][self._core.active] * self._clients.near[:, np.newaxis]
+        costs += self._clients.relay[:, np.newaxis] * relay
+        costs.partition(min(1, len(chosen) - 1), axis=1)
+        u[:] = costs[:, :2].mean(axis=1)
+
+    # --- configurations --------------------------------------------------------------------
+
+    def _take_sample(self, seconds: float) -> None:
+        """Propose the best configuration of a sample, once."""
+        if self._sampled:
+            return
+        self._sampled = True
+        clients, core = self._clients, self._core
+        scale = clients.near + clients.relay
+        total, count = np.cumsum(scale), tuning.SAMPLE_CLIENTS
+        # so many draws at equal distances along the weights: a heavy client is drawn every time
+        marks = (np.arange(count) + 0.5) * (total[-1] / count)
+        drawn, times = np.unique(np.searchsorted(total, marks), return_counts=True)
+        share = times * (total[-1] / count) / scale[drawn]
+        rtt = clients.rtt[drawn if clients.rows is None else clients.rows[drawn]]
+        weights = (clients.near[drawn] * share, clients.relay[drawn] * share)
+        everywhere = np.arange(core.sites)
+        sample = CompiledKernel(core.with_clients(rtt, weights, everywhere, core.rules))
+        leaders = core.leaders.astype(np.int32)
+        asked = RootBounds(
+            leaders=leaders,
+            u=np.zeros((len(leaders), len(drawn))),
+            warm=np.zeros(len(leaders), dtype=np.bool_),
+            steps=tuning.SCAN_STEPS,
+            swaps=tuning.SCAN_SWAPS,
+            full=tuning.FULL_DESCENTS,
+            bounds=np.full(len(leaders), math.nan),
+            ends=np.zeros(len(leaders), dtype=np.int64),
+        )
+        sample.bound_roots(asked, 0, math.inf, seconds)
+        self._done = self._done.plus(sample.counters())
+        found = sample.incumbent()
+        if found is not None:
+            self._propose_set(found.leader, found.replicas)
+
+    def _propose_set(self, leader: int, replicas: Sequence[int]) -> None:
+        """Evaluate a replica set on all clients and propose it, if it is feasible."""
+        rules = self._core.rules
+        if not rules.replicas_min <= len(replicas) <= rules.replicas_max:
+            return
+        if not bool(rules.obeyed("replicas", np.array([sorted(replicas)]))[0]):
+            return
+        configuration = self._core.configuration(leader, replicas)
+        if configuration is not None:
+            score = self._core.score(configuration)
+            self._root.propose(Incumbent(score, leader, configuration.replicas))
+
+    # --- trees -----------------------------------------------------------------------------
+
+    def open(self, leader: int, u: FloatArray) -> None:
+        """Begin with the root of a leader; see the protocol."""
+        self._leave_tree()
+        self._tree = _Tree(leader, u.copy())
+
+    def run(self, work: float, seconds: float) -> bool:
+        """Work on the open tree: its root first, then the kernel of the sites that are left."""
+        tree, end = self._tree, time.perf_counter() + seconds
+        if tree is None:
+            return True
+        if tree.kernel is None:
+            steps = tuning.STREAM_STEPS
+            bound, selected = self._root.stream_steps(
+                self._clients, tree.leader, tree.u, steps, seconds
+            )
+            tree.bound = max(tree.bound, bound)
+            if bound < self.counters().cutoff:
+                self._propose_set(tree.leader, selected)
+            if bound >= self.counters().cutoff:
+                self._record(np.array([_CLOSE, 0.0]), tree.u)
+                return True
+            if time.perf_counter() >= end:
+                return False
+            if not self._fix_and_open(tree):
+                return True
+        assert tree.kernel is not None
+        finished = tree.kernel.run(work, max(end - time.perf_counter(), 0.0))
+        self._take_from(tree)
+        return finished
+
+    def _fix_and_open(self, tree: _Tree) -> bool:
+        """Fix sites and open the kernel of what is left; False: nothing is."""
+        states, closed, left = self._root.stream_fix(self._clients, tree.leader, tree.u, math.inf)
+        if not left and not self._recording:
+            tree.bound = max(tree.bound, min(closed, self.counters().cutoff))
+            return False
+        core, rules = self._core, self._core.rules
+        certain = rules.must_hold.copy()
+        if tree.leader >= 0:
+            certain[tree.leader] = True
+        if left:
+            free, fixed = states == 0, states == 1
+            out = rules.may_hold & ~certain & (states == 2)
+            taken = fixed & ~certain
+            tree.closed = closed
+            if out.any() or taken.any():
+                self._record_fixed(tree.u, np.flatnonzero(out), np.flatnonzero(taken))
+        else:  # two sides of one site are closed: the kernel finds that again, and records it
+            free, fixed = rules.may_hold & ~certain, certain
+        keep = np.flatnonzero(free | fixed)
+        lead = np.zeros(core.sites, dtype=np.bool_)
+        if tree.leader >= 0:
+            lead[tree.leader] = True
+        else:
+            lead = rules.may_lead
+        rules = rules.with_size(
+            rules.replicas_min, rules.replicas_max, rules.must_hold | fixed, lead
+        )
+        clients, order, u = self._clients, None, tree.u
+        if not self._recording and fixed.any():
+            group, order = group_clients(clients.rtt, keep, fixed[keep], clients.rows)
+            rtt, weights = self._added_up(keep, group, len(order))
+            u = np.bincount(group, u, len(order)).astype(np.float64)
+        else:
+            rtt = (
+                clients.rtt[:, keep] if clients.rows is None else clients.rtt[clients.rows][:, keep]
+            )
+            weights = (clients.near, clients.relay)
+        kernel = CompiledKernel(core.with_clients(rtt, weights, keep, rules), order)
+        tree.keep, tree.kernel = keep, kernel
+        kernel.record(on=self._recording)
+        kernel.set_gap(self._gap)
+        best = self._root.incumbent()
+        if best is not None:
+            kernel.propose(Incumbent(best.score, -2, ()))
+        leader = tree.leader if tree.leader < 0 else int(np.searchsorted(keep, tree.leader))
+        kernel.open(leader, u)
+        return True
+
+    def _added_up(
+        self, keep: IntArray, group: IntArray, groups: int
+    ) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+        """Return A·d of each group at each site, and its weights: A = 1, and B.
+
+        The sums are rounded down: bounds stay bounds, however many clients a group has.
+        """
+        clients = self._clients
+        near = np.empty((groups, len(keep)))
+        for column, site in zip(near.T, keep.tolist(), strict=True):
+            rtt = clients.rtt[:, site] if clients.rows is None else clients.rtt[clients.rows, site]
+            column[:] = np.bincount(group, clients.near * rtt, groups)
+        relay: FloatArray = np.bincount(group, clients.relay, groups).astype(np.float64)
+        if not self._core.granularity:  # whole numbers are exact
+            longest = int(np.bincount(group).max(initial=0))
+            down = 1.0 - _ROUNDING * (longest + 4)
+            near *= down
+            relay *= down
+        return near, (np.ones(groups), relay)
+
+    def _take_from(self, tree: _Tree) -> None:
+        """Evaluate what the kernel of a tree has found, and take its events."""
+        assert tree.kernel is not None
+        assert tree.keep is not None
+        if self._recording:
+            self._record(events_on_sites(tree.kernel.record(on=True), tree.keep, len(tree.u)))
+        found = tree.kernel.incumbent()
+        if found is not None and found.replicas:
+            self._propose_set(tree.leader, tree.keep[list(found.replicas)].tolist())
+
+    def _leave_tree(self) -> None:
+        if self._tree is not None and self._tree.kernel is not None:
+            self._done = self._done.plus(self._tree.kernel.counters())
+        self._tree = None
+
+    def bound(self) -> float:
+        """Lower bound of the open tree, finished parts included."""
+        tree = self._tree
+        if tree is None:
+            return math.inf
+        if tree.kernel is None:
+            return tree.bound
+        return max(tree.bound, min(tree.closed, tree.kernel.bound()))
+
+    # --- the rest of the protocol ----------------------------------------------------------
+
+    def bounds_from_memory(self, leaders: Sequence[int], swaps: int, seconds: float) -> FloatArray:
+        """Return NaN for every leader: reduced costs are not kept."""
+        del swaps, seconds
+        return np.full(len(leaders), math.nan)
+
+    def with_sizes(self, core: ReducedProblem, seconds: float) -> Kernel:
+        """Return a kernel for another number of replicas."""
+        del seconds
+        return ManyClientsKernel(core, self._clients.threads)
+
+    def solve_sizes(
+        self,
+        sizes: SizeBatch,
+        leaders: Sequence[int],
+        steps: int,
+        swaps: int,
+        work: float,
+        seconds: float,
+    ) -> bool:
+        """Refuse: one number of replicas at a time is all that this kernel can do."""
+        del sizes, leaders, steps, swaps, work, seconds
+        return False
+
+    def set_gap(self, gap: float) -> None:
+        """Close nodes whose bound is within `gap`, relatively, of the incumbent; 0: prove."""
+        self._gap = gap
+        self._root.set_gap(gap)
+
+    def propose(self, proposal: Incumbent) -> None:
+        """Offer an incumbent from outside; only its score is compared."""
+        self._root.propose(proposal)
+
+    def incumbent(self) -> Incumbent | None:
+        """Return the best so far."""
+        return self._root.incumbent()
+
+    def counters(self) -> Counters:
+        """Return what was done so far, the sample and all trees included."""
+        total = self._root.counters().plus(self._done)
+        if self._tree is not None and self._tree.kernel is not None:
+            total = total.plus(self._tree.kernel.counters())
+        return total
+
+    def record(self, on: bool) -> FloatArray:
+        """Return the events recorded since the last call, and switch recording."""
+        events = np.concatenate(self._events) if self._events else np.zeros(0)
+        self._events, self._recorded, self._recording = [], 0, on
+        return events
+
+    def _record(self, *parts: FloatArray) -> None:
+        if self._recording:
+            self._events.extend(part.copy() for part in parts)
+            self._recorded += sum(len(part) for part in parts)
+
+    def _record_fixed(self, u: FloatArray, out: IntArray, taken: IntArray) -> None:
+        head = np.array([_FIX, 0.0])
+        self._record(
+            head, u, np.array([float(len(out)), *out]), np.array([float(len(taken)), *taken])
+        )

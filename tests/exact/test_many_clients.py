@@ -1,0 +1,174 @@
+"""Problems of many clients and few sites: the same optima, proofs and bounds, by sweeps."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import placement
+from formulations.exact.branch_and_bound import SearchLimits, search
+from formulations.exact.kernel import CompiledKernel, compiled_available, open_kernel
+from formulations.exact.kernel_types import ClientStream
+from formulations.exact.many_clients.client_groups import group_clients
+from formulations.exact.many_clients.site_events import events_on_sites
+from formulations.exact.many_clients.streamed_kernel import ManyClientsKernel
+from formulations.exact.reduced_problem import ReducedProblem
+from placement.status import Status
+from tests.effort import examples
+
+pytestmark = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
+
+
+def crowd(seed: int, clients: int, sites: int) -> ReducedProblem:
+    """Clients around points of a plane: whole RTTs (ties), equal weights or no demand for some."""
+    rng = np.random.default_rng(seed)
+    points, homes = 100 * rng.random((sites, 2)), 100 * rng.random((clients, 2))
+    noise = 1 + 0.2 * rng.random((clients, sites))
+    rtt = noise * np.linalg.norm(homes[:, None] - points, axis=-1)
+    between = np.linalg.norm(points[:, None] - points, axis=-1)
+    if seed % 3 == 0:
+        rtt, between = np.ceil(rtt / 10), np.ceil(between / 10)
+    weights = [
+        np.full(clients, 2.0) if rng.random() < 0.3 else np.rint(rng.pareto(1.5, clients) * 9)
+        for _ in range(3)
+    ]
+    weights[1] *= rng.random() < 0.8
+    weights[0][rng.random(clients) < 0.2] = 0.0
+    voters = int(rng.integers(1, 4))
+    least = int(rng.integers(voters, sites))
+    return ReducedProblem.of_arrays(
+        rtt,
+        between,
+        (*weights, float(rng.integers(0, 3) * clients)),
+        replicas=(least, least + int(rng.integers(0, 2))),
+        voters=voters,
+        must_hold=np.arange(sites) == 0 if rng.random() < 0.3 else None,
+        caps=[("replicas", np.arange(sites) % 3, 2)] if rng.random() < 0.3 else (),
+    )
+
+
+@settings(max_examples=examples(8), deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_same_optimum_as_the_other_kernel(seed, certify):
+    core = crowd(seed, clients=1200, sites=8)
+    usual = search(core, kernel="compiled", certify=False)
+    streamed = search(core, kernel="streamed", certify=certify)
+    assert streamed.status is usual.status
+    if usual.status is Status.OPTIMAL:
+        assert streamed.score == pytest.approx(usual.score, rel=1e-9)
+        assert streamed.proven <= usual.score * (1 + 1e-12)
+        assert all(report.bound <= usual.score * (1 + 1e-12) for report in streamed.reports)
+
+
+@pytest.mark.parametrize("certify", [True, False])
+@pytest.mark.parametrize("seconds", [0.0, 0.03])
+def test_a_search_without_time_has_an_honest_bound(certify, seconds):
+    core = crowd(1, clients=5000, sites=8)
+    optimum = search(core, kernel="compiled", certify=False).score
+    limits = SearchLimits(seconds=seconds)
+    result = search(core, kernel="streamed", certify=certify, limits=limits)
+    assert result.proven <= optimum <= result.score * (1 + 1e-12)
+
+
+def test_no_result_depends_on_the_number_of_threads():
+    core = crowd(2, clients=9_000, sites=8)
+    nobody = np.zeros((0, core.sites))
+    empty = core.with_clients(nobody, (np.zeros(0), np.zeros(0)), np.arange(core.sites), core.rules)
+    demand, found = core.demand, set()
+    start = np.random.default_rng(1).random(len(core.active)) * 100
+    for threads in (1, 2, 100):
+        clients = ClientStream(
+            core.client_rtt,
+            demand.near[0][core.active],
+            demand.relay[0][core.active],
+            core.active.astype(np.int64),
+            threads,
+        )
+        u = start.copy()
+        bound, selected = CompiledKernel(empty).stream_steps(clients, 3, u, 12, math.inf)
+        result = search(core, kernel=ManyClientsKernel(core, threads), certify=False)
+        found.add((bound, selected, u.tobytes(), result.score, result.proven, result.counters))
+    assert len(found) == 1
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 7), st.booleans())
+def test_groups_are_of_clients_that_use_the_same_site(seed, sites, some):
+    rng = np.random.default_rng(seed)
+    rtt = rng.integers(0, 4, (60, sites + 2)).astype(float)
+    keep = np.sort(rng.choice(sites + 2, sites, replace=False))
+    certain = rng.random(sites) < 0.3
+    rows = np.flatnonzero(rng.random(60) < 0.7) if some else None
+    group, order = group_clients(rtt, keep, certain, rows)
+    near = (rtt if rows is None else rtt[rows])[:, keep]
+    ranked = np.argsort(near, axis=1, kind="stable")
+    for client, of in enumerate(group.tolist()):
+        known = []
+        for site in ranked[client].tolist():
+            known.append(site)
+            if certain[site]:
+                break
+        assert order[of, : len(known)].tolist() == known
+        assert sorted(order[of].tolist()) == list(range(sites))
+    assert sorted(set(group.tolist())) == list(range(len(order)))
+
+
+def test_events_name_the_sites_of_the_whole_problem():
+    u = [5.0, 0.0, 2.0]
+    flat = [4, 1, 5, 2, 0, 1, 0.5, 2, 2, 0.25, 1, 0, *u, 2, 0, 2, 1, 1, 3, 0, 2, 0, *u]
+    kept = np.array([3, 5, 9])
+    whole = [4, 5, 5, 2, 3, 1, 0.5, 9, 2, 0.25, 1, 0, *u, 2, 3, 9, 1, 5, 3, 0, 2, 0, *u]
+    assert events_on_sites(np.array(flat, dtype=float), kept, 3).tolist() == whole
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    core = crowd(4, clients=30, sites=5)
+    nobody = np.zeros((0, 5))
+    empty = core.with_clients(nobody, (np.zeros(0), np.zeros(0)), np.arange(5), core.rules)
+    kernel, full = CompiledKernel(empty), open_kernel(core, "compiled")
+    assert isinstance(full, CompiledKernel)
+    rtt, weight, u = np.zeros((4, 5)), np.ones(4), np.zeros(4)
+    rows = np.arange(4)
+    kernel.stream_steps(ClientStream(rtt, weight, weight, rows, 1), 0, u, 1, 1.0)
+    wrong = [
+        (ClientStream(rtt[:3], weight, weight, None, 1), u),
+        (ClientStream(rtt, weight[:3], weight, None, 1), u),
+        (ClientStream(rtt, weight, weight[:3], None, 1), u),
+        (ClientStream(rtt, weight, weight, None, 1), u[:3]),
+        (ClientStream(rtt, weight, weight, None, 0), u),
+        (ClientStream(rtt, weight, weight, rows + 1, 1), u),
+        (ClientStream(rtt, weight, weight, rows - 1, 1), u),
+        (ClientStream(rtt, weight, weight, rows[:3], 1), u),
+    ]
+    for clients, own in wrong:
+        with pytest.raises(ValueError, match="do not fit"):
+            kernel.stream_steps(clients, 0, own, 1, 1.0)
+        with pytest.raises(ValueError, match="do not fit"):
+            kernel.stream_fix(clients, 0, own, 1.0)
+    with pytest.raises(ValueError, match="do not fit"):  # its context has clients of its own
+        full.stream_steps(ClientStream(rtt, weight, weight, None, 1), 0, u, 1, 1.0)
+    with pytest.raises(ValueError, match="no such leader"):
+        kernel.stream_steps(ClientStream(rtt, weight, weight, None, 1), 5, u, 1, 1.0)
+
+
+def test_solve_takes_the_sweeps_and_its_certificate_holds():
+    rng = np.random.default_rng(5)
+    points, homes = 100 * rng.random((5, 2)), 100 * rng.random((4500, 2))
+    instance = placement.Instance(
+        sites=[f"s{i}" for i in range(5)],
+        clients=[f"c{i}" for i in range(4500)],
+        client_rtt=np.linalg.norm(homes[:, None] - points, axis=-1),
+        site_rtt=np.linalg.norm(points[:, None] - points, axis=-1),
+        counts=rng.integers(0, 50, (4500, 5)),
+    )
+    problem = placement.Problem(instance, replicas=3, voters=3)
+    assert isinstance(open_kernel(ReducedProblem.of(problem)), ManyClientsKernel)
+    one, two = (placement.solve(problem, threads=threads) for threads in (1, 2))
+    assert one.status is Status.OPTIMAL
+    assert (one.score, one.bound, one.stats) == (two.score, two.bound, two.stats)
+    assert one.score == pytest.approx(placement.solve(problem, method="exhaustive").score)
+    assert placement.check_certificate(one).bound <= one.score
