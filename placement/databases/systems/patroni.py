@@ -256,7 +256,7 @@ def _write(deployment: Deployment, request: Request, path: MovePath | None) -> S
     if deployment.quorum > 1:
         lines += ["synchronous_mode: quorum", f"synchronous_node_count: {deployment.quorum - 1}"]
     else:
-        lines.append("synchronous_mode: off")
+        lines.append("synchronous_mode: false")
     for server in servers:
         lines += ["---", "# patroni.yml of one server", f"name: {json.dumps(server.name)}"]
         if not server.voter:
@@ -286,7 +286,7 @@ SYSTEM = DatabaseSystem(
     names_servers=True,
     says="synchronous and asynchronous servers, acknowledgements of a commit, the failover order",
     cannot="more than one voter with commits of the primary alone",
-    validated="syntax by our own reader; not run against a server",
+    validated="patroni 4.1.5 --validate-config; not run against a server",
     operations={"statements": "as for PostgreSQL"},
     settings={},
 )

@@ -243,7 +243,7 @@ SYSTEM = DatabaseSystem(
     write=_write,
     says="voters and read replicas per zone, the order of leaders",
     cannot="a quorum other than the majority; places without cloud and zone",
-    validated="syntax only, not run against a server",
+    validated="syntax only, not run against a server (ALTER form: PostgreSQL's parser, pglast 8.7)",
     operations={
         "SELECT with yb_read_from_followers = on": "weak read",
         "SELECT": "strong read: the leader answers from its lease, without votes",

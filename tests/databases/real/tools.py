@@ -12,6 +12,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -53,6 +54,22 @@ def go_program(name: str) -> Path:
         pytest.skip(f"{name} could not be built: {' '.join(done.stderr.split())[-300:]}")
     part.replace(target)
     return target
+
+
+def python_with(name: str, *requirements: str) -> Path:
+    """Return the Python of an environment in the cache that has pinned packages."""
+    digest = hashlib.sha256("\n".join((sys.version, *requirements)).encode()).hexdigest()[:16]
+    folder = CACHE / f"{name}-{digest}"
+    python = folder / "bin" / "python"
+    if not (folder / "complete").exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        install = [python, "-m", "pip", "install", "--quiet", "--prefer-binary", *requirements]
+        for command in ([sys.executable, "-m", "venv", "--clear", folder], install):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                pytest.skip(f"{name} could not be installed: {done.stderr.strip()[-300:]}")
+        (folder / "complete").touch()
+    return python
 
 
 def parsed(program: Path, texts: list[str]) -> list[dict[str, object]]:
