@@ -87,6 +87,11 @@ proof: a list of events, read in order with a current state (I, O) and current �
                                  goes on with the state (I, O + j) and the β of the branch
 ===============================  ==============================================================
 
+One evaluation may bound both cases of every site of a "fix" instead: with the ρ of L(I, O, u, β), a
+configuration with j ∈ F is bounded by the same L with ρ_j + Z(ρ) over the sets that hold j in place
+of Z(ρ), and one without by Z(ρ) over those that do not. A checker accepts a site when either proves
+the claim.
+
 The list ends with the event that is done with the leader's start state. A value x *proves the
 claim* when x >= `bound`, or, when the granularity g is positive (then every objective is a multiple
 of g), when x > `bound` − g. All numbers are doubles and mean exactly what they are; a checker that

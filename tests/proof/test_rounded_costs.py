@@ -201,6 +201,43 @@ def test_what_a_fixed_site_must_reach_is_the_least_over_the_sets_with_or_without
         assert with_it == choice.open_radii(least, more, costs)
 
 
+@given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
+def test_one_evaluation_never_proves_more_of_a_fixed_site_than_enumeration(problem, seed):
+    """Both cases of every free site, against the best set of replicas with it and without it."""
+    rng = np.random.default_rng(seed)
+    claim = Claim(problem, 1.0, 0.0)
+    sites = len(problem.instance.sites)
+    leader = int(rng.integers(sites)) if claim.leader_matters else None
+    asks = leader is not None and problem.rules.quorum > 1 and claim.quorum > 0
+    choice = SiteChoice(problem.rules, leader, claim.site_rtt[leader] if asks else None)
+    costs = ExactCosts(claim, leader, choice.radii)
+    inside = {*np.nonzero(problem.rules.must_hold)[0].tolist()} | ({leader} - {None})
+    free = [s for s in range(sites) if s not in inside and problem.rules.may_hold[s]]
+    values = {}
+    for size in choice.sizes_of(len(inside), len(free)):
+        for more in itertools.combinations(free, size):
+            replicas = sorted({*inside, *more})
+            radius = choice.radius_of(replicas)
+            if replicas and radius is not None:
+                values[more] = costs.reads(replicas) + costs.radius_costs[radius]
+    u, beta = multipliers(rng, claim), betas(rng, claim, sites)
+    fixed, rho = costs.evaluation(inside, free, u, beta)
+    ordered = SortedSites(inside, free, rho)
+    for site in free:
+        for with_it in (True, False):
+            found = [value for more, value in values.items() if (site in more) == with_it]
+            if not found:
+                continue
+            wanted = min(found) + 1 - fixed
+            if with_it:
+                below = choice.open_radii(
+                    wanted - rho[site], ordered, costs.radius_costs, put_in=site
+                )
+            else:
+                below = choice.open_radii(wanted, ordered, costs.radius_costs, left_out=site)
+            assert below
+
+
 # --- verdicts ------------------------------------------------------------------------------------
 
 KINDS = (*MUTATIONS, "raise a little", "move beta", "wild multiplier", "beta of all")
