@@ -144,8 +144,11 @@ def read_matrix(path: str | os.PathLike[str], word: str, quantity: str) -> Label
             value=rows[missing % shape[1]],
             expected=f"a row for it in interval {intervals[missing // shape[1]]!r}",
         )
-    values = np.empty((*shape, len(columns)))
-    values[of_interval, of_row] = frame.matrix(columns, quantity)
+    cells = frame.matrix(columns, quantity)
+    values = cells.reshape(*shape, len(columns))
+    if (np.diff(flat) != 1).any():  # rows in another order than their names
+        values = np.empty_like(values)
+        values[of_interval, of_row] = cells
     return Labelled(frame.source, intervals, rows, columns, values if intervals else values[0])
 
 

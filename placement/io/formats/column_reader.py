@@ -157,7 +157,12 @@ class ColumnTable:
             For a missing column or any other cell, with its row.
         """
         if self.fast is not None and set(columns) <= set(self.columns):
-            values = self.fast[list(columns)].to_numpy(dtype=np.float64)
+            first = self.columns.index(columns[0]) if columns else 0
+            if tuple(columns) == self.columns[first : first + len(columns)]:  # a view, no copy
+                part = self.fast.iloc[:, first : first + len(columns)]
+            else:
+                part = self.fast[list(columns)]
+            values = part.to_numpy(dtype=np.float64)
         else:
             places = [self.table.column(name) for name in columns]
             values = _text_numbers(self.table, places)
