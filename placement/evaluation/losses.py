@@ -23,6 +23,26 @@ d[f, j] <= d[f, c(f)] + d[c(f), j] for all survivors j: the triangle inequality,
 may break. Another leader may be better than the plan's own, if the
 plan does not have the best of its voters as leader. All objectives and tables about losses take
 their numbers from :func:`score_after` and so agree.
+
+Three sites by hand, one client and one voter at each: A and B are 30 ms apart, A and C 90, B and C
+70. A leads; a write goes to the leader, which waits for one more vote. Of ten writes six come from
+A, three from B, one from C. In normal operation B votes after 30 ms:
+6·(0 + 30) + 3·(30 + 30) + 1·(90 + 30) = 480. Without B, a mere follower, A waits 90 ms for C:
+6·90 + 3·120 + 1·180 = 1080. Without A, B leads and waits 70 ms for C: 6·100 + 3·70 + 1·140 = 950,
+and C as leader gives 1450. Without C nothing changes. The loss of B is the worst case.
+
+>>> import placement
+>>> from placement import Configuration, Instance, Operation, Problem
+>>> rtt = [[0, 30, 90], [30, 0, 70], [90, 70, 0]]
+>>> write = Operation("write", direct=1, quorum=1)
+>>> names = ["A", "B", "C"]
+>>> three = Instance(names, names, rtt, rtt, operations=[write], counts=[[6], [3], [1]])
+>>> problem = Problem(three, replicas=3, voters=3, objective=placement.Contingency())
+>>> plan = Configuration.of(0, voters=(0, 1, 2), replicas=(0, 1, 2))
+>>> [score_after(problem, plan, [lost]) for lost in range(3)]
+[{1: 950.0, 2: 1450.0}, {0: 1080.0}, {0: 480.0}]
+>>> problem.objective.value(problem, plan)  # the worst loss: that of B
+1080.0
 """
 
 from __future__ import annotations

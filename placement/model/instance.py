@@ -304,7 +304,7 @@ class Instance:
                 arrays.append(self.prices.transfer)
         for array in arrays:
             digest.update(str(array.shape).encode())
-            digest.update(np.ascontiguousarray(array, dtype="<f8").ravel())  # no copy
+            digest.update(np.ascontiguousarray(array, dtype="<f8").ravel().data)  # no copy
         return digest.hexdigest()
 
     def __getstate__(self) -> dict[str, object]:

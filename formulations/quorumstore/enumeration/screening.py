@@ -29,6 +29,27 @@ P breaks them.
    or not.
 
 All of them hold for every set that obeys the limits, so nothing is lost.
+
+Three sites by hand: A and B are 30 ms apart, A and C 90, B and C 70; of 100 reads 60 enter at A, 30
+at B, 10 at C, and 90 must be answered within 50 ms, so the slack is 10. Outside 50 ms are C for the
+clients at A and B, and A and B for the client at C. With N = 2 and R = 2 a client lacks its quorum
+iff it is in O_1 (condition 1). O_1({A}) = O_1({B}) = {C}, 10 reads: within the slack. O_1({C}) =
+{A, B}, 90 reads: beyond it, so that every set with C is discarded while it still has one site.
+O_1({A, B}) = {C}, which passes: the only set that is left.
+
+>>> from placement.quorumstore import StoreRules
+>>> rtt = np.array([[0.0, 30, 90], [30, 0, 70], [90, 70, 0]])
+>>> rules = StoreRules(contingency=False, replicas=2)
+>>> key = QuorumProblem(rtt, [60, 30, 10], [0, 0, 0], rules=rules)
+>>> weights = RequestWeights.of(key)
+>>> limits = ThresholdLimits(50, 50, 50, 50)
+>>> (outside,) = Screen.of(key, weights, (2, 2, 1), limits, failures=0).outside
+>>> a, b, c = outside[0].tolist()  # one bit per client: A is 1, B is 2, C is 4
+>>> a, b, c, a | b
+(4, 4, 3, 4)
+>>> reads = weights.tables[0][0]  # reads of every set of clients
+>>> [float(reads[bits]) for bits in (a, b, c, a | b)]
+[10.0, 10.0, 90.0, 10.0]
 """
 
 from __future__ import annotations
