@@ -233,7 +233,7 @@ def _order(leaders: Sequence[str]) -> str:
 def deployment_of_plan(plan: Plan) -> Deployment:
     """Return the deployment that a plan asks for, with its failover order.
 
-    The failover order is that of :attr:`placement.Plan.failures`: the voters by the mean latency
+    The failover order is that of ``Plan.failures``: the voters by the mean latency
     that each gives as leader when the leader's site is lost.
 
     Raises

@@ -42,7 +42,7 @@ class ServerMove:
     Attributes
     ----------
     kind
-        What to do, as :data:`placement.overtime.moves.move_steps.Kind`.
+        What to do, as ``Kind`` of :mod:`placement.overtime.moves.move_steps`.
     replica
         Where; None for a change of quorum sizes.
     leader
