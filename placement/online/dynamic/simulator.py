@@ -12,7 +12,7 @@ import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray, instance_of
 from placement.errors import InputError
-from placement.online.dynamic.clients import VotingClients
+from placement.online.dynamic.bloom_summaries import BloomSummary, ErrorCounter
 from placement.online.dynamic.hot_set_demand import Generators, HotSetWorld
 from placement.online.dynamic.read_votes import most_voted
 from placement.online.dynamic.request_traffic import RequestWorkload, Tick, WriteKeys, requests
@@ -281,3 +281,53 @@ class _ReplicationRun:
 
 def _mean(values: FloatArray | BoolArray) -> float:
     return float(values.mean()) if len(values) else float("nan")
+
+
+class VotingClients:
+    """Clients, one per generator, each with its summaries and its count of errors.
+
+    Parameters
+    ----------
+    world
+        Preference lists, generators.
+    settings
+        Filters and threshold.
+    """
+
+    def __init__(self, world: HotSetWorld, settings: VoteSettings) -> None:
+        self._settings = settings
+        self._preferred = world.geography.preferred
+        self.site: IntArray = world.generators.site
+        self.refreshes = 0
+        sites, objects = world.geography.count, len(world.keys)
+        self.believed: BoolArray = np.zeros((len(self.site), sites, objects), dtype=bool)
+        """What client c believes site s to have, shape (clients, sites, objects)."""
+        self._counters = [
+            ErrorCounter(settings.threshold, settings.least, settings.memory) for _ in self.site
+        ]
+        self._made: dict[int, BoolArray] = {}
+        self._version = -1
+
+    def note(self, requests: IntArray, errors: IntArray, cluster: VoteCluster) -> None:
+        """Count a tick's requests and errors per client; refresh where that is due."""
+        for client, counter in enumerate(self._counters):
+            if counter.note(int(requests[client]), int(errors[client])):
+                for site in self._preferred[self.site[client]]:
+                    self.believed[client, site] = self._summary(site, cluster)
+                counter.reset()
+                self.refreshes += 1
+
+    def _summary(self, site: int, cluster: VoteCluster) -> BoolArray:
+        """The summary of a site as it is now, looked up for every object; made once a round."""
+        if self._version != cluster.version:
+            self._made, self._version = {}, cluster.version
+        if site not in self._made:
+            keys = np.flatnonzero(cluster.told[site])
+            if self._settings.bloom_error == 0:
+                inside = cluster.told[site].copy()
+            else:
+                room = max(1, round(self._settings.bloom_room * self._settings.k))
+                bloom = BloomSummary(keys.tolist(), room, self._settings.bloom_error)
+                inside = bloom.among(np.arange(cluster.objects))
+            self._made[site] = inside
+        return self._made[site]

@@ -26,7 +26,6 @@ from placement.checks import flag, number
 from placement.errors import InputError
 from placement.online.reads.cluster import RaftCluster, ReadWorkload
 from placement.online.reads.linearizability import HistoryEntry
-from placement.online.reads.machines import Machine
 from placement.online.reads.quorum_systems import Quorum
 from placement.online.reads.read_rules import Answered, ReadRule, answers_needed
 from placement.online.reads.replicas import LogEntry, Replicas
@@ -361,3 +360,42 @@ class _ReadSimulation:
         write = self.writes[o]
         if write.answered and write.acks == self.cluster.nodes - 1:
             del self.writes[o]
+
+
+class Machine:
+    """A machine that is told of every visit in the order of arrival.
+
+    Because service is first come first served, the end of a visit is known on its arrival: the
+    first core to be free takes it. No event is needed for that.
+    """
+
+    __slots__ = ("_busy", "_free", "_running", "cores")
+
+    def __init__(self, cores: int) -> None:
+        self.cores = cores
+        self._free = [0.0] * cores
+        self._running: list[float] = []
+        self._busy = 0.0
+
+    def visit(self, now: float, work: float) -> float:
+        """Arrive at `now` with `work` ms; return when it is done. O(log cores)."""
+        start = self._free[0]
+        end = (start if start > now else now) + work
+        heapq.heapreplace(self._free, end)
+        self._busy += work
+        return end
+
+    def visit_counted(self, now: float, work: float) -> tuple[float, int]:
+        """Like `visit`; also return the number of jobs in the queue or in service on arrival."""
+        running = self._running
+        while running and running[0] <= now:
+            heapq.heappop(running)
+        found = len(running)
+        end = self.visit(now, work)
+        heapq.heappush(running, end)
+        return end, found
+
+    @property
+    def busy(self) -> float:
+        """Core-milliseconds of work accepted so far."""
+        return self._busy

@@ -23,9 +23,9 @@ from placement.online.reads import (
     evaluate,
     simulate,
 )
-from placement.online.reads.machines import Machine
 from placement.online.reads.replicas import Replicas
 from placement.online.reads.sample_path import draw_path
+from placement.online.reads.simulator import Machine
 from tests.effort import seeds
 
 X = 2 / 7
