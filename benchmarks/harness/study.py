@@ -24,6 +24,7 @@ has its own reasons for 1, which its help gives."""
 MODULES = MappingProxyType(
     {
         "contingency": "benchmarks.contingency.study",
+        "contingency.losses": "benchmarks.contingency.losses",
         "contingency.methods": "benchmarks.contingency.methods",
         "exact.hard": "benchmarks.exact.hard",
         "exact.kernels": "benchmarks.exact.kernels",

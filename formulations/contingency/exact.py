@@ -37,6 +37,9 @@ from placement.status import Status, Termination, relative_gap
 __all__ = ["LossSearch", "refuses", "solve"]
 
 _MOST_VOTER_SETS = 20_000
+_NO_CERTIFICATE = (
+    "optimal (proved by branch and bound over the normal case and every loss; no certificate)"
+)
 _NORMAL_SHARE = 0.3  # of a time limit that the optimum of normal times may use
 
 
@@ -91,8 +94,8 @@ class LossSearch:
     def __init__(self, problem: Problem, options: Options) -> None:
         assert isinstance(problem.objective, Contingency)
         self.problem, self.options, self.goal = problem, options, problem.objective
-        self.core = ReducedProblem.of(problem)
         self.began = time.perf_counter()
+        self.core = ReducedProblem.of(problem)
         self.best: Configuration | None = None
         self.value = math.inf
         self.bound = -math.inf
@@ -149,7 +152,7 @@ class LossSearch:
 
     def plan(self, termination: Termination) -> Plan:
         """Return what is known as a plan."""
-        return Plan.of(
+        plan = Plan.of(
             self.problem,
             self.best,
             method=method.METHOD.name,
@@ -158,6 +161,9 @@ class LossSearch:
             notes=self.notes,
             stats=self.stats,
         )
+        if plan.status is not Status.OPTIMAL:
+            return plan
+        return plan.replace(notes=(_NO_CERTIFICATE, *plan.notes))
 
     def offer(self, configuration: Configuration, value: float) -> None:
         """Keep a configuration of the search and report it."""
@@ -194,6 +200,9 @@ class LossSearch:
             ),
         )
         if plan.termination is Termination.INTERRUPTED:
+            if plan.configuration is not None:
+                self.best = plan.configuration
+                self.value = objective_value(self.problem, plan.configuration)
             raise KeyboardInterrupt
         return plan
 

@@ -1,5 +1,6 @@
 """The compiled search over losses: equal to enumeration, with honest bounds wherever it stops."""
 
+import itertools
 import math
 import warnings
 
@@ -14,6 +15,7 @@ from placement.contingency.objective import Contingency
 from placement.errors import UnitsWarning
 from placement.methods import Options, load_method, run
 from placement.model.constraints import Diversity
+from placement.status import Status, Termination
 from placement.testing import random_instance
 from tests.effort import seeds
 
@@ -127,6 +129,37 @@ def test_a_bound_on_the_way_is_never_above_the_optimum(goal):
                     bound = kernel.best()[0] + counters.least_normal
             least = min(least, bound)
         assert min(least, kernel.best()[0]) <= truth.objective * (1 + 1e-9) + 1e-9
+
+
+def test_an_optimal_plan_says_that_it_has_no_certificate():
+    problem, truth = question(1, "worst")
+    assert truth.found
+    plan = run(load_method("exact"), problem, Options())
+    assert plan.certificate is None
+    assert plan.notes[0].endswith("no certificate)")
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_ctrl_c_gives_the_best_plan_so_far(goal):
+    """A progress function that raises as a signal handler would, in the middle of the trees."""
+    problem, truth = question(1, goal)
+    assert truth.found
+    plan = None
+    for reports in itertools.count(1):
+        left = itertools.repeat(None, reports - 1)
+
+        def interrupt(_progress, left=left):
+            if next(left, 0) == 0:
+                raise KeyboardInterrupt
+
+        plan = run(load_method("exact"), problem, Options(progress=interrupt))
+        if plan.termination is not Termination.INTERRUPTED:
+            break
+        if plan.found:
+            assert plan.objective >= truth.objective * (1 - 1e-9)
+            assert plan.bound <= truth.objective * (1 + 1e-9)
+    assert reports > 1
+    assert plan.status is Status.OPTIMAL
 
 
 def test_a_time_limit_gives_a_plan_and_an_honest_bound():
