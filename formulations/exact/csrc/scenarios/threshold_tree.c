@@ -6,6 +6,7 @@
 #define FIRST_STEPS 120
 #define LATER_STEPS 10
 #define FEW_SETS 20         /* so many sets are evaluated rather than bounded */
+#define FEW_STEPS 3         /* multiplier steps before so few sets are evaluated */
 #define BETWEEN_PAUSES 1e7  /* effort between two looks at the clock: about 10 ms */
 
 int tree_must_pause(scenario_tree *t)
@@ -122,19 +123,21 @@ static int caps_fit(const scenario_tree *t, int count)
     return 1;
 }
 
-/* Sets of `size` sites, those after `count` from the free sites behind `first`. 1: stop. */
-static int enumerate(scenario_tree *t, const int *free_site, int free_count, int first, int count, int size)
+/* Sets of `size` sites, those after `count` from the free sites behind `first`. `bound` is the bound of the node without
+ * the reduced costs of sites that are left, and with those of the set so far: it closes most sets. 1: stop. */
+static int enumerate(scenario_tree *t, int first, int count, int size, double bound)
 {
+    const scenario_bound *b = t->work;
     if (count == size) {
-        if (!caps_fit(t, count))
+        if (bound >= 0.0 || !caps_fit(t, count))
             return 0;
         t->leaves++;
         t->effort += 1000.0 + 20.0 * t->question->clients;
         return t->question->leaf(t->question->self, t->set, count);
     }
-    for (int i = first; i < free_count && free_count - i >= size - count; i++) {
-        t->set[count] = free_site[i];
-        if (enumerate(t, free_site, free_count, i + 1, count + 1, size))
+    for (int i = first; i < b->free_count && b->free_count - i >= size - count; i++) {
+        t->set[count] = b->free_site[i];
+        if (enumerate(t, i + 1, count + 1, size, bound + b->best_rho[i]))
             return 1;
     }
     return 0;
@@ -215,6 +218,24 @@ static int branching_site(scenario_tree *t, unsigned char *state)
     return found;
 }
 
+/* Evaluate every set that is left and that the bound of the node does not close. 1: stop. */
+static int evaluate_sets(scenario_tree *t, const unsigned char *state, int in, double value)
+{
+    const scenario_question *q = t->question;
+    const scenario_bound *b = t->work;
+    int at = 0, stop = 0;
+    double bound = value > -BIG ? value - 4.0 * b->error : -BIG;
+    for (int j = 0; j < q->sites; j++)
+        if (state[j] == IN)
+            t->set[at++] = j;
+    for (int i = 0; i < b->free_count && value > -BIG; i++)
+        bound -= b->best_chosen[i] ? b->best_rho[i] : 0.0;
+    for (int size = q->replicas_max; size >= q->replicas_min && !stop; size--)
+        if (size >= in)
+            stop = enumerate(t, 0, in, size, bound);
+    return stop;
+}
+
 /* Bound the node on top of the stack and put its children there. */
 static tree_outcome step(scenario_tree *t)
 {
@@ -232,26 +253,12 @@ static tree_outcome step(scenario_tree *t)
         pop(t);
         return TREE_OPEN;
     }
-    if (sets_left(q, in, free_count) <= FEW_SETS) {
-        int *free_site = t->work->free_site, at = 0, stop = 0;
-        free_count = 0;
-        for (int j = 0; j < q->sites; j++) {
-            if (state[j] == FREE)
-                free_site[free_count++] = j;
-            if (state[j] == IN)
-                t->set[at++] = j;
-        }
-        for (int size = q->replicas_max; size >= q->replicas_min && !stop; size--)
-            if (size >= in)
-                stop = enumerate(t, free_site, free_count, 0, in, size);
-        record_value(&t->record, 4.0);
-        pop(t);
-        return stop ? TREE_STOPPED : TREE_OPEN;
-    }
-    double value = bound_state(t, state, node.from, node.root ? t->root_steps : t->node_steps);
+    int few = sets_left(q, in, free_count) <= FEW_SETS;
+    int steps = few ? FEW_STEPS : node.root ? t->root_steps : t->node_steps;
+    double value = bound_state(t, state, node.from, steps);
     if (t->paused)
         return t->paused == 2 ? TREE_NO_MEMORY : TREE_PAUSED; /* the node stays where it is */
-    t->nodes++;
+    t->nodes += !few;
     if (value >= 0.0) {
         if (value >= BIG)
             record_value(&t->record, 5.0);
@@ -259,6 +266,12 @@ static tree_outcome step(scenario_tree *t)
             record_state(t, 1.0);
         pop(t);
         return TREE_OPEN;
+    }
+    if (few) {
+        int stop = evaluate_sets(t, state, in, value);
+        record_value(&t->record, 4.0);
+        pop(t);
+        return stop ? TREE_STOPPED : TREE_OPEN;
     }
     double bound = node.bound, normal = node.normal_bound;
     if (value > -BIG) {
