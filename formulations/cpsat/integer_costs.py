@@ -117,11 +117,15 @@ class Integers:
 def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
     """Collect what every decision costs when `leader` leads.
 
+    Where too few sites may hold a replica or vote, the floor is infinite and there is no term.
+
     Notes
     -----
     O(K·C·S log S) for K scenarios.
     """
     demand, rules = problem.demand, problem.rules
+    if rules.may_hold.sum() < rules.replicas_min or rules.may_vote.sum() < rules.voters:
+        return LeaderCosts(leader, 0.0, (), (), np.zeros(len(rules.may_hold)), math.inf)
     certain = rules.must_hold.copy()
     certain[leader] = True
     # Fewer sites than this many lie outside a chain that is still empty: it can't stay so.

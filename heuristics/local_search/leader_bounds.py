@@ -53,6 +53,8 @@ def leader_bounds(
     """
     rules = problem.rules
     bounds = np.full(terms.sites, math.inf)
+    if np.count_nonzero(rules.may_vote) < rules.voters:
+        return bounds  # no leader has a plan
     leaders = np.nonzero(rules.may_lead)[0]
     step = max(1, _BLOCK // max(1, terms.rank.size))
     bounds[leaders] = 0.0

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from placement.feasibility.feasible_plans import reasons_infeasible, violations
 from placement.methods import Options, load_method, run
 from placement.plan import objective_value
+from placement.problem import Problem
 from placement.status import Status
+from placement.testing import random_instance
 from tests.effort import examples
 from tests.strategies import ALL, problems
 
@@ -85,3 +87,12 @@ def test_infeasible_is_said_by_both_or_none(problem):
     if reasons_infeasible(problem):
         assert EXHAUSTIVE.call(problem, Options(settings={"limit": 20_000_000})).found is False
         assert CP_SAT.call(problem, COLD).found is False
+
+
+@pytest.mark.parametrize("voters", [1, 2])
+def test_too_few_sites_have_no_plan(voters):
+    """Asked directly, as the numeric checks answer before in every other call."""
+    problem = Problem(
+        random_instance(1, sites=2, clients=1), replicas=2, voters=voters, forbidden=["site-0"]
+    )
+    assert CP_SAT.call(problem, COLD).status is Status.INFEASIBLE
