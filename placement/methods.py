@@ -44,7 +44,6 @@ __all__ = [
     "Progress",
     "Setting",
     "available",
-    "describe_methods",
     "explained",
     "load_method",
     "prepare_batch",
@@ -188,11 +187,6 @@ def load_method(name: str) -> Method:
             "not a placement.Method"
         )
     return method
-
-
-def describe_methods() -> tuple[Method, ...]:
-    """Return every registered method that can be imported, by name."""
-    return tuple(load_method(name) for name in available())
 
 
 def refusal(method: Method, problem: Problem) -> str | None:
