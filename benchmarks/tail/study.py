@@ -2,13 +2,14 @@
 
     python -m benchmarks run tail [--seeds 1] [--runs 7] [--part NAME …] [--write-docs] [--show]
 
-Four parts, each a table of docs/tail.md, which --write-docs fills in:
+Five parts, each a table of docs/tail.md, which --write-docs fills in:
 
 * speed: tier 1 with five voters and 60 clients, the evaluator alone, tier 2, and the local search;
 * gaps: `local-search` against `exhaustive`, four of eight sites and five of eleven;
 * leaders: the leader of least mean latency against that of the least percentile, five replicas that
   all vote, every mix, 20 times as many seeds;
-* plans: the proven plan of least mean latency against that of `local-search` for p99.
+* plans: the proven plan of least mean latency against that of `local-search` for p99;
+* proofs: how long `exact` takes on the bundled regions, 27 to 48 sites, up to 175 clients.
 
 Times are processor times, which other work on the machine hardly changes. Writes
 benchmarks/results/tail.json; --show measures nothing and shows what stands there.
@@ -21,6 +22,7 @@ import itertools
 import json
 import re
 import sys
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -33,7 +35,7 @@ from benchmarks.harness.result_files import Row, read_json, save_text
 from benchmarks.harness.study import Study
 from benchmarks.harness.timing import repeat
 from benchmarks.tail.tables import tables
-from benchmarks.tail.worlds import NETWORKS, world
+from benchmarks.tail.worlds import NETWORKS, distributions_around, world
 from placement import Options, Problem
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.methods import load_method, run
@@ -50,11 +52,14 @@ __all__ = ["BLOCK", "PAGE", "RESULTS", "STUDY"]
 RESULTS = ROOT / "benchmarks" / "results" / "tail.json"
 PAGE = ROOT / "docs" / "tail.md"
 BLOCK = re.compile(r"(<!-- begin (\w+) of tail\.json -->\n).*?(<!-- end -->)", re.DOTALL)
-PARTS = ("speed", "leaders", "gaps", "plans")
+PARTS = ("speed", "leaders", "gaps", "plans", "proofs")
 PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9)
 FIVE = Configuration.of(0, (0, 3, 6, 9, 12), (0, 3, 6, 9, 12))
 TARGET = 100.0  # ms
 GAPS = ((8, 4, (50.0, 99.0), 1), (11, 5, (99.0,), 3))  # sites, replicas, percents, every nth mix
+PROOFS = ("world27", "aws", "azure")
+SIZES = ((5, 3), (9, 5))  # replicas, voters
+PATIENCE = 10.0  # seconds of wall time for each proof
 MORE = 20  # seeds of the part about leaders, per seed of the others
 
 
@@ -219,6 +224,37 @@ def plans(seeds: int) -> Iterator[Row]:
                 }
 
 
+# --- proofs --------------------------------------------------------------------------------------
+
+
+def proofs() -> Iterator[Row]:
+    """Processor seconds of `exact` for p99 and p99.9, equal and unequal spreads, three mixes."""
+    for name, network in itertools.product(PROOFS, NETWORKS[1:]):
+        given: Distributions | None = None
+        for mix in ("cache", "social", "ledger"):
+            instance = placement.load(name, mix=mix)
+            if given is None:
+                rng = np.random.default_rng([PROOFS.index(name)])
+                given = distributions_around(instance, network, rng)
+            for (replicas, voters), percent in itertools.product(SIZES, (99.0, 99.9)):
+                problem = Problem(
+                    instance, replicas=replicas, voters=voters, objective=Percentile(percent, given)
+                )
+                began = time.process_time()
+                plan = run(load_method("exact"), problem, Options(time_limit=PATIENCE))
+                yield {
+                    "regions": name,
+                    "network": network,
+                    "mix": mix,
+                    "replicas": replicas,
+                    "voters": voters,
+                    "percent": percent,
+                    "cpu_s": time.process_time() - began,
+                    "proven": plan.status is Status.OPTIMAL,
+                    "least_mean": bool(plan.stats["least mean proven"]),
+                }
+
+
 def _collect(rows: Iterator[Row], name: str) -> list[Row]:
     found = []
     for row in rows:
@@ -263,6 +299,7 @@ def _measure(part: str, seeds: int, runs: int) -> None:
         "leaders": lambda: leaders(MORE * seeds),
         "gaps": lambda: gaps(seeds),
         "plans": lambda: plans(seeds),
+        "proofs": proofs,
     }[part]
     found = _collect(rows(), part)
     document: dict[str, object] = {"benchmark": "tail", "machines": {}}

@@ -21,11 +21,12 @@ def tables(results: dict[str, Any]) -> dict[str, str]:
         "gaps": _gap_table,
         "leaders": _leader_table,
         "plans": _plan_table,
+        "proofs": _proof_table,
     }
     shown = {name: table(results[name]) for name, table in made.items() if results.get(name)}
-    if "speed" in shown:
-        where = machine.sentence(results["machines"]["speed"])
-        shown["speed"] += f"\n\nMeasured on {where}."
+    for name in {"speed", "proofs"} & shown.keys():
+        where = machine.sentence(results["machines"][name])
+        shown[name] += f"\n\nMeasured on {where}."
     return shown
 
 
@@ -135,6 +136,25 @@ def _plan_table(rows: list[Row]) -> str:
                 str(sum(not row["same_leader"] for row in group)),
                 f"{100 * np.median(gap):.1f} %",
                 str(int((gap <= 1e-9).sum())),
+            ]
+        )
+    return markdown_table(head, body)
+
+
+def _proof_table(rows: list[Row]) -> str:
+    head = ["regions", "spread", "", "questions", "proven", "least mean proven", "median",
+            "longest"]  # fmt: skip
+    body = []
+    for names, group in _by(rows, "regions", "network", "percent"):
+        seconds = [row["cpu_s"] for row in group]
+        body.append(
+            [
+                *names,
+                str(len(group)),
+                str(sum(row["proven"] for row in group)),
+                str(sum(row["least_mean"] for row in group)),
+                f"{np.median(seconds):.2f} s",
+                f"{max(seconds):.2f} s",
             ]
         )
     return markdown_table(head, body)

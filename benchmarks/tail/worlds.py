@@ -29,7 +29,7 @@ from placement.tail.bin_grid import bins_for, reach_of_family
 from placement.tail.histograms import of_family
 from placement.workloads import MIXES, mix_shares
 
-__all__ = ["NETWORKS", "TABLE", "world"]
+__all__ = ["NETWORKS", "TABLE", "distributions_around", "world"]
 
 TABLE = "aws_cloudping_2024-04-19_percentiles.csv"
 """Measured percentiles, in the folder that ``--latency`` names."""
@@ -91,14 +91,17 @@ def world(
     )
     if network == "aws-2024":
         return instance, distributions_of(table, instance, clients=table)
-    return instance, _spread(instance, network, rng)
+    return instance, distributions_around(instance, network, rng)
 
 
-def _spread(instance: Instance, network: str, rng: np.random.Generator) -> Distributions:
+def distributions_around(
+    instance: Instance, network: str, rng: np.random.Generator
+) -> Distributions:
+    """Log-normal distributions around the RTTs of an instance, as the name of the network says."""
     if network not in NETWORKS:
         raise InputError("unknown network", field="network", value=network)
     known: dict[tuple[str, str], float] = {}
-    for a in instance.clients:
+    for a in dict.fromkeys((*instance.clients, *instance.sites)):
         for b in instance.sites:
             drawn = MEDIAN * float(np.exp(SIGMA * rng.standard_normal()))
             known[a, b] = EQUAL if network == "equal spread" else drawn

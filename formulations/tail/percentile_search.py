@@ -26,6 +26,7 @@ import dataclasses
 import itertools
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,7 +54,7 @@ __all__ = ["solve"]
 _BLOCK = 4
 """Leaders that get their tables at once, at first; twice as many each time."""
 
-_LATE_SCALE = 20.0
+_LATE_SCALE = 2.0
 """What the late scenario is divided by in the search for ties, in budgets."""
 
 _MEAN_SLACK = 1e-9
@@ -249,33 +250,29 @@ class _PercentileProof:
 
     def _kept(
         self, voters: LateVoters, table: FloatArray, replicas: list[int]
-    ) -> list[Configuration]:
-        """Configurations of a replica set in which few enough operations are late."""
+    ) -> Iterator[Configuration]:
+        """Yield the configurations of a replica set in which few enough operations are late."""
         near = np.array(replicas)[self.rank[replicas].argmin(axis=0)]
         nearby = float(table[near, np.arange(len(near))].sum())
-        return [
-            Configuration.of(voters.leader, chosen, replicas)
-            for chosen in self._voter_sets(voters, replicas)
-            if nearby + voters.of(chosen) <= self.allowed
-        ]
+        for chosen in self._voter_sets(voters, replicas):
+            self._in_time()
+            if nearby + voters.of(chosen) <= self.allowed:
+                yield Configuration.of(voters.leader, chosen, replicas)
 
-    def _voter_sets(self, voters: LateVoters, replicas: list[int]) -> list[tuple[int, ...]]:
-        """Voter sets of a replica set that may be best."""
+    def _voter_sets(self, voters: LateVoters, replicas: list[int]) -> Iterator[tuple[int, ...]]:
+        """Yield the voter sets of a replica set that may be best."""
         rules, leader = self.problem.rules, voters.leader
         if voters.order.ordered and rules.nested_voter_caps:
             best = best_voters(self.problem.demand, rules, leader, replicas)
-            return [] if best is None else [best]
+            if best is not None:
+                yield best
+            return
         able = [r for r in replicas if rules.may_vote[r] and r != leader]
-        sets = [
-            tuple(sorted((leader, *others)))
-            for others in itertools.combinations(able, rules.voters - 1)
-        ]
         pinned = set(np.nonzero(rules.must_vote)[0].tolist())
-        sets = [chosen for chosen in sets if pinned <= set(chosen)]
-        if not sets:
-            return []
-        good = rules.obeyed("voters", np.array(sets))
-        return [chosen for chosen, obeys in zip(sets, good.tolist(), strict=True) if obeys]
+        for others in itertools.combinations(able, rules.voters - 1):
+            chosen = tuple(sorted((leader, *others)))
+            if pinned <= set(chosen) and rules.obeyed("voters", np.array([chosen]))[0]:
+                yield chosen
 
     # --- the mean ------------------------------------------------------------------------
 
@@ -389,8 +386,12 @@ def solve(problem: Problem, options: Options) -> Plan:
     if search.best is None:
         return _nothing(problem, search)
     notes = []
-    if search.bound >= search.value and not search.tie_proven:
-        notes.append("whether another plan of this percentile has a lower mean was not decided")
+    if search.bound >= search.value:
+        notes.append(
+            "optimal (proved by a search for earlier deadlines under every leader; no certificate)"
+        )
+        if not search.tie_proven:
+            notes.append("whether another plan of this percentile has a lower mean was not decided")
     return Plan.of(
         problem,
         search.best,
@@ -408,6 +409,7 @@ def _stats(search: _PercentileProof) -> dict[str, int]:
         "leaves": search.counters.leaves,
         "bounds": search.counters.bounds,
         "deadlines": search.deadlines,
+        "least mean proven": int(search.tie_proven),
     }
 
 

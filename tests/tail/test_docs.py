@@ -32,4 +32,5 @@ def test_results_hold_what_they_must():
         for before, after in zip(row["mean_leader_ms"], row["tail_leader_ms"], strict=True):
             assert after <= before < math.inf
         assert row["mean_leader_mean_ms"] <= min(row["tail_leader_mean_ms"]) + 0.001
+    assert all(row["proven"] for row in results["proofs"])
     assert all(row["cpu_ms"] <= (row["target"] or math.inf) for row in results["speed"])

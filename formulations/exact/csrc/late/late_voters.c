@@ -31,9 +31,10 @@ int open_late_voters(late_voters *v)
         v->one[u] = 1.0;
     v->row = malloc(rows * (size_t)v->times * sizeof(double));
     v->beyond = malloc(((size_t)v->others + 1) * (size_t)v->times * sizeof(double));
+    v->close = malloc(((size_t)v->others + 1) * (size_t)v->times * sizeof(double));
     v->memory = v->others <= 128 ? calloc(1, sizeof(struct late_memory)) : NULL;
     v->computed = 0;
-    return v->place && v->chosen && v->rows && v->one && v->row && v->beyond && (v->memory || v->others > 128);
+    return v->place && v->chosen && v->rows && v->one && v->row && v->beyond && v->close && (v->memory || v->others > 128);
 }
 
 void close_late_voters(late_voters *v)
@@ -49,6 +50,7 @@ void close_late_voters(late_voters *v)
     free(v->one);
     free(v->row);
     free(v->beyond);
+    free(v->close);
     free(v->memory);
     memset(v, 0, sizeof *v);
 }
@@ -213,6 +215,7 @@ typedef struct {
     late_voters *v;
     const unsigned char *state, *near;
     int found;       /* places that voters may take */
+    int near_first;  /* so many of them, the first ones, are near */
     double cutoff;
     long evaluations;
 } voter_search;
@@ -224,10 +227,11 @@ static voters_found extend(voter_search *s, int at, int from, int room, int far)
     size_t times = (size_t)v->times;
     int left = v->members - at;
     for (;; from++) {
-        if (s->found - from < left)
+        if (s->found - from < left || (far < left && s->near_first - from < left - far))
             return VOTERS_NONE;
+        /* voters stand in order of their RTTs, so that the near ones come first */
         for (int i = 0; i < left; i++)
-            v->rows[at + i] = v->beyond + (size_t)(from + i) * times;
+            v->rows[at + i] = (i < left - far ? v->close : v->beyond) + (size_t)(from + i) * times;
         if (s->evaluations-- <= 0)
             return VOTERS_UNKNOWN;
         if (late_of(v, v->rows, v->row, s->cutoff) > s->cutoff)
@@ -246,10 +250,21 @@ static voters_found extend(voter_search *s, int at, int from, int room, int far)
     }
 }
 
+/* high[i] = the highest of the places i … n - 1, at each time. */
+static void highest_from(const late_voters *v, int n, double *high)
+{
+    size_t times = (size_t)v->times;
+    for (int i = n - 1; i >= 0; i--) {
+        double *here = high + (size_t)i * times;
+        memcpy(here, v->answered + (size_t)v->place[i] * times, times * sizeof(double));
+        for (size_t u = 0; i < n - 1 && u < times; u++)
+            here[u] = here[u] > here[times + u] ? here[u] : here[times + u];
+    }
+}
+
 voters_found find_voters(late_voters *v, const unsigned char *state, int room, double cutoff,
                          const unsigned char *near, int far, long evaluations, int *voters)
 {
-    size_t times = (size_t)v->times;
     int ordered = v->ordered;
     if (near)
         v->ordered = 0; /* the first ones may be too far for another term */
@@ -257,14 +272,15 @@ voters_found find_voters(late_voters *v, const unsigned char *state, int room, d
     v->ordered = ordered;
     if (n < v->members)
         return VOTERS_NONE;
-    for (int i = n - 1; i >= 0; i--) {
-        const double *a = v->answered + (size_t)v->place[i] * times;
-        double *high = v->beyond + (size_t)i * times;
-        memcpy(high, a, times * sizeof(double));
-        for (size_t u = 0; i < n - 1 && u < times; u++)
-            high[u] = high[u] > high[times + u] ? high[u] : high[times + u];
-    }
-    voter_search s = {v, state, near, n, cutoff, evaluations};
+    int near_first = 0;
+    while (near_first < n && (!near || near[v->site[v->place[near_first]]]))
+        near_first++;
+    highest_from(v, n, v->beyond);
+    if (near)
+        highest_from(v, near_first, v->close);
+    else
+        far = v->members;
+    voter_search s = {v, state, near, n, near_first, cutoff, evaluations};
     voters_found found = extend(&s, 0, 0, room, far);
     if (found == VOTERS_FOUND)
         memcpy(voters, v->chosen, (size_t)v->members * sizeof(int));

@@ -20,7 +20,8 @@ typedef struct {
     int *place;     /* scratch, shape (others) */
     int *chosen;    /* scratch, shape (members) */
     const double **rows; /* scratch, shape (members) */
-    double *beyond; /* scratch, shape (others, times): the highest of the places from each on */
+    double *beyond; /* scratch, shape (others, times): the highest of the places from each on ... */
+    double *close;  /* ... and of those that are near */
     double *row;    /* scratch, shape (members + needed + 5, times) */
     struct late_memory *memory; /* values by the set of places; NULL with more than 128 of them */
     long computed;

@@ -1,6 +1,5 @@
 /* Depth-first search with Lagrangean bounds of several scenarios at once. The mathematics: ../../scenario_search.py. */
 #include "threshold_tree.h"
-#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -11,7 +10,9 @@
 #define COOLING 0.6
 #define COLD 0.05
 #define AIM 1e-4          /* the bound to step towards, in thresholds */
-enum { PATIENCE = 5, VOTER_EFFORT = 200 };
+#define VOTER_EFFORT 2e6  /* elementary operations of a search for voters in a part: some 200 evaluations ... */
+#define MOST_VOTER_EFFORT 2e8 /* ... at the root and at a complete set: 0.1 s */
+enum { PATIENCE = 5 };
 
 typedef struct part {
     unsigned char *inside, *open;
@@ -269,7 +270,7 @@ static double bound_part(threshold_tree *t, part *p, int n, int room, int steps)
 /* Voters that keep the late operations within cutoff[s] and the quorum waits too, where the bounds of the terms
    do not settle it; UNKNOWN where there is no such scenario. */
 static voters_found look_for_voters(threshold_tree *t, const unsigned char *state, int room, const double *cutoff,
-                                    long evaluations)
+                                    double effort)
 {
     tree_scratch *w = t->scratch;
     late_voters *v = NULL;
@@ -290,11 +291,16 @@ static voters_found look_for_voters(threshold_tree *t, const unsigned char *stat
     }
     if (!v || v->ordered)
         return VOTERS_UNKNOWN;
-    return find_voters(v, state, room, cutoff[at], near, far + v->members, evaluations, w->voters);
+    double times = v->times, rounds = v->kinds ? v->votes[v->kinds - 1] : 0;
+    double cost = times * (v->members * (v->needed + 1) + 4) + (rounds > 1 ? (rounds - 1) * times * times / 2 : 0.0);
+    long before = v->computed, most = (long)(effort / cost) + 2 * v->members;
+    voters_found found = find_voters(v, state, room, cutoff[at], near, far + v->members, most, w->voters);
+    t->work += cost * (double)(v->computed - before);
+    return found;
 }
 
 /* The same for a part of the search, from what the bounds leave of the thresholds. */
-static voters_found voters_of_part(threshold_tree *t, part *p, int n, int room)
+static voters_found voters_of_part(threshold_tree *t, part *p, int n, int room, double effort)
 {
     tree_scratch *w = t->scratch;
     size_t padded = (size_t)t->padded;
@@ -309,7 +315,7 @@ static voters_found voters_of_part(threshold_tree *t, part *p, int n, int room)
         w->value[s] = t->scenario[s].threshold - sum;
     }
     mark(t, p->inside, p->open);
-    return look_for_voters(t, w->state, room, w->value, VOTER_EFFORT);
+    return look_for_voters(t, w->state, room, w->value, effort);
 }
 
 /* Every set that is left, where at most one more site fits. */
@@ -339,7 +345,7 @@ static int last_site(threshold_tree *t, part *p, int held, int n)
             kept = sum <= x->threshold && sum + ask(t, x, p->inside, w->none, 0) <= x->threshold;
             w->value[s] = x->threshold - sum;
         }
-        kept = kept && look_for_voters(t, w->state, 0, w->value, LONG_MAX) != VOTERS_NONE;
+        kept = kept && look_for_voters(t, w->state, 0, w->value, MOST_VOTER_EFFORT) != VOTERS_NONE;
         int found = kept ? t->leaf(t, p->inside) : GO_ON;
         if (j >= 0)
             p->inside[j] = 0;
@@ -455,7 +461,7 @@ static int search_part(threshold_tree *t, int depth, int steps)
         double bound = bound_part(t, p, n, room, steps);
         if (bound > 0.0)
             return GO_ON;
-        voters_found voters = voters_of_part(t, p, n, room);
+        voters_found voters = voters_of_part(t, p, n, room, depth ? VOTER_EFFORT : MOST_VOTER_EFFORT);
         if (voters == VOTERS_NONE)
             return GO_ON;
         value_drops(t, p, room);
