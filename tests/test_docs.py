@@ -18,7 +18,7 @@ def modules():
         root = importlib.import_module(package)
         yield package
         for info in pkgutil.walk_packages(root.__path__, package + "."):
-            if not info.name.endswith(("__main__", "_kernel")):
+            if not info.name.endswith(("__main__", "_kernel", "_scenarios")):
                 yield info.name
 
 

@@ -31,7 +31,7 @@ def test_no_other_class_is_raised_on_purpose() -> None:
     for package in ("placement", "formulations", "heuristics"):
         root = importlib.import_module(package)
         for info in pkgutil.walk_packages(root.__path__, package + "."):
-            if not info.name.endswith(("__main__", "_kernel")):
+            if not info.name.endswith(("__main__", "_kernel", "_scenarios")):
                 importlib.import_module(info.name)
     found, todo = set(), [errors.PlacementError, errors.PlacementWarning]
     while todo:
