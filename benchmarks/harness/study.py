@@ -28,6 +28,7 @@ MODULES = MappingProxyType(
         "contingency.methods": "benchmarks.contingency.methods",
         "exact.hard": "benchmarks.exact.hard",
         "exact.kernels": "benchmarks.exact.kernels",
+        "exact.many_clients": "benchmarks.exact.many_clients",
         "exact.speed": "benchmarks.exact.speed",
         "exact.sweep": "benchmarks.exact.sweep",
         "foundation": "benchmarks.foundation.study",

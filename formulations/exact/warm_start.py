@@ -125,6 +125,7 @@ def adapt_multipliers(
     largest = float(out.max(initial=0.0))
     if largest > 0:
         grain = math.ldexp(1.0, math.frexp(largest)[1] - _BITS)
-        np.rint(out / grain, out=out)
+        out /= grain
+        np.rint(out, out=out)
         out *= grain
     return out

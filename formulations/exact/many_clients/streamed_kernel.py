@@ -289,6 +289,7 @@ class ManyClientsKernel:
             )
             weights = (clients.near, clients.relay)
         kernel = CompiledKernel(core.with_clients(rtt, weights, keep, rules), order)
+        del rtt, weights, order  # the kernel has its own, and the tree needs the room
         tree.keep, tree.kernel = keep, kernel
         kernel.record(on=self._recording)
         kernel.set_gap(self._gap)
