@@ -19,6 +19,7 @@ from pathlib import Path
 
 KERNELS = (
     "formulations.exact._kernel",
+    "formulations.exact._scenarios",
     "formulations.quorumstore._kernel",
     "heuristics.online.selection._kernel",
 )
