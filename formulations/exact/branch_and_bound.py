@@ -13,8 +13,9 @@ through a depth-first tree over "replica at j, or not" with fixing by reduced co
    so that the proven bound rises from the start, and end at the first that is enough. Where no
    configuration was found, counting says whether there is one
    (:mod:`formulations.exact.no_plan_proof`).
-3. *Trees* for the leaders still open, least bound first: at any moment the least of all bounds, of
-   finished and unfinished parts alike, is a proven lower bound of the problem.
+3. *Trees* for the leaders still open: each gets the steps of its root first, then the part of the
+   least bound comes next (``csrc/trees/search_order.c``), so that the least of all bounds, of
+   finished and unfinished parts alike, rises all the time; it is a proven lower bound.
 4. Where no leader matters and a small tree has not been enough, a second tree whose bounds come
    from the *linear relaxation* (:mod:`formulations.exact.relaxation_tree`) takes turns with the
    first, both doing the same amount of work, until one of them ends: with few replicas many cheap
@@ -95,9 +96,8 @@ class _BranchAndBound:
                 return
         cutoff = self.kernel.counters().cutoff
         left = [leader for leader in left if not state.proven[leader] >= cutoff]
-        for leader in sorted(left, key=lambda one: state.bounds[one]):
-            if not state.proven[leader] >= self.kernel.counters().cutoff:
-                self.branch(leader)
+        if left:
+            self.branch(left)
 
     def seconds(self) -> float:
         """Return the seconds that a call of a kernel may take: what is left, or a moment."""
@@ -229,15 +229,20 @@ class _BranchAndBound:
         """Start the tree of the kernel over, after so many steps from `u`, which they improve."""
         state = self.state
         state.bound()
-        state.opened = None  # until the tree is open its bound says nothing
+        state.opened = []  # until the tree is open its bound says nothing
         state.multipliers[leader] = (
             u  # also when the steps are interrupted: they change it in place
         )
         bound = self.kernel.bound_root(leader, u, steps, swaps, True, self.seconds())
         state.raise_bound(leader, bound)
-        self.kernel.open(leader, u)
-        state.opened = leader
         self.kernel.record(on=state.certify)
+        self.open_tree(self.kernel, leader, u, bound)
+        state.opened = [leader]
+
+    @staticmethod
+    def open_tree(kernel: Kernel, leader: int, u: FloatArray, bound: float) -> None:
+        """Open the tree of one leader alone."""
+        kernel.open_trees([leader], u[np.newaxis], np.array([bound]))
 
     def improve_incumbent(self, leader: int) -> bool:
         """Try descents among promising sites; return whether they found better replicas."""
@@ -252,10 +257,10 @@ class _BranchAndBound:
         if self.improve_incumbent(leader):  # steps are as long as the incumbent is far
             self.restart_tree(leader, multipliers[leader].copy(), tuning.LONG_STEPS, 0)
 
-    def start_relaxation_tree(self, leader: int, keep: BoolArray) -> bool:
-        """Add a rival that bounds by the linear relaxation; return whether the kernel started over.
+    def start_relaxation_tree(self, leader: int, keep: BoolArray) -> None:
+        """Add a rival that bounds by the linear relaxation.
 
-        It does when the relaxation alone says more than all of its tree so far.
+        The kernel starts over when the relaxation alone says more than all of its tree so far.
         """
         state = self.state
         rival = LinearKernel(self.core, keep)
@@ -267,8 +272,8 @@ class _BranchAndBound:
             rival.propose(found)
         bound = rival.bound_root(leader, u, 1, 0, True, self.seconds())
         rival.record(on=state.certify)
-        rival.open(leader, u)
-        better = bound > self.kernel.bound()
+        self.open_tree(rival, leader, u, bound)
+        better = bound > self.kernel.tree_bounds([leader])[0]
         state.rival = rival  # not before its tree is open: until then its bound says nothing
         self.exchange_incumbents()
         if better:
@@ -276,7 +281,6 @@ class _BranchAndBound:
             self.restart_tree(leader, u, 1, tuning.SCAN_SWAPS)
             self.improve_incumbent(leader)
             self.exchange_incumbents()
-        return better
 
     def next_kernel(self) -> Kernel:
         """Return whose turn it is: the rival's while it has done less work than the kernel."""
@@ -294,11 +298,13 @@ class _BranchAndBound:
                 if found is not None:
                     other.propose(found)
 
-    def branch(self, leader: int) -> None:
-        """Finish the tree of one leader."""
-        state = self.state
-        self.kernel.open(leader, state.multipliers[leader])
-        state.opened = leader
+    def branch(self, leaders: list[int]) -> None:
+        """Finish the trees of leaders; where none matters there is one."""
+        state, leader = self.state, leaders[0]
+        u = np.array([state.multipliers[one] for one in leaders])
+        proven = np.array([state.proven[one] for one in leaders])
+        self.kernel.open_trees(leaders, u, proven)
+        state.opened = leaders
         events: defaultdict[Kernel, list[FloatArray]] = defaultdict(list)
         before = self.kernel.counters().work
         clients = len(self.core.active)
@@ -320,22 +326,22 @@ class _BranchAndBound:
             if state.rival is None and spent >= effort:
                 effort, keep = math.inf, None
                 self.restart_better(leader)
-                events[self.kernel].clear()
             if relaxes and keep is None:
                 keep = undecided_sites(self.core, state.multipliers[leader], state.incumbent())
                 # about what the first relaxation will cost, in the kernel's units
                 patience = (clients * float(keep.sum())) ** tuning.RELAX_EXPONENT
             if keep is not None and spent >= patience:
                 patience = math.inf
-                if self.start_relaxation_tree(leader, keep):
-                    events[self.kernel].clear()
-        state.proven[leader] = kernel.bound()
-        state.raise_bound(leader, state.proven[leader])
-        state.opened = None
-        if not self.keeps_multipliers:
-            del state.multipliers[leader]
+                self.start_relaxation_tree(leader, keep)
+        proven = kernel.tree_bounds(leaders)
+        state.proven.update(zip(leaders, proven.tolist(), strict=True))
+        for one in leaders:
+            state.raise_bound(one, state.proven[one])
+            if not self.keeps_multipliers:
+                del state.multipliers[one]
+        state.opened = []
         if state.certify:
-            state.proofs[leader] = np.concatenate(events[kernel])
+            state.log = np.concatenate(events[kernel])
         state.report_progress()
 
 
@@ -439,7 +445,8 @@ def _result(state: SearchState, none: NoPlan | None, termination: Termination) -
         if finished and state.certify:
             score = core.score(configuration)
             claim = (configuration, score, min(bound, score), core.granularity)
-            certified = partial(Certificate.decode, *claim, core.active.tolist(), _events(state))
+            record = (core.active.tolist(), _events(state), state.log)
+            certified = partial(Certificate.decode, *claim, *record)
         if finished and status_of(True, found.score, bound) is Status.FEASIBLE:
             termination = Termination.GAP_LIMIT
     return Result(

@@ -143,7 +143,7 @@ least 5.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -166,7 +166,7 @@ __all__ = [
 FORMAT = "replica-placement/bound/1"
 """Name and version of the format."""
 
-_FIX, _CLOSE, _ENUMERATE, _BRANCH, _BETA, _ANEW = 1, 2, 3, 4, 5, 6
+_FIX, _CLOSE, _ENUMERATE, _BRANCH, _BETA, _PART, EVENTS_OF = 1, 2, 3, 4, 5, 6, 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +227,20 @@ class Branch:
 Event = Beta | Fix | Close | Enumerate | Branch
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """In the record: the events of this part stand here, and are recorded later."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class _EventsOf:
+    """In the record: the events of this part follow."""
+
+    number: int
+
+
 def close_event(u: FloatArray) -> FloatArray:
     """Return the flat form of :class:`Close`, as the kernels record it."""
     return np.concatenate([[float(_CLOSE), 0.0], u])
@@ -252,13 +266,37 @@ class LeaderEvents:
         clients
             Number of active clients.
         """
-        events: list[Event] = []
+        whole: list[Event] = []
         for event in _events(flat, clients):
-            if event is None:  # the tree began anew
-                events.clear()
+            assert not isinstance(event, _Part | _EventsOf)
+            whole.append(event)
+        return cls(leader, tuple(whole))
+
+    @classmethod
+    def decode_trees(
+        cls, log: FloatArray, leaders: Collection[int], clients: int
+    ) -> dict[int, LeaderEvents]:
+        """Read what was recorded of the trees, part by part; return the events by leader.
+
+        Parameters
+        ----------
+        log
+            Numbers as recorded. A part that was put off stands in its place by its number, and
+            counts as it was recorded last: a tree may begin anew.
+        leaders
+            All that may have a tree; the number of the whole of it is that of the leader.
+        clients
+            Number of active clients.
+        """
+        parts: dict[int, list[Event | _Part]] = {}
+        current: list[Event | _Part] = []
+        for event in _events(log, clients):
+            if isinstance(event, _EventsOf):
+                parts[event.number] = current = []
             else:
-                events.append(event)
-        return cls(leader, tuple(events))
+                current.append(event)
+        begun = [leader for leader in leaders if leader in parts]
+        return {leader: cls(leader, tuple(_joined(leader, parts))) for leader in begun}
 
     def to_json(self) -> dict[str, object]:
         """Return the proof as JSON-like data."""
@@ -268,7 +306,20 @@ class LeaderEvents:
         }
 
 
-def _events(flat: FloatArray, clients: int) -> Iterator[Event | None]:
+def _joined(first: int, parts: Mapping[int, Sequence[Event | _Part]]) -> Iterator[Event]:
+    """Yield the events of a part, those of the parts that were put off in their places."""
+    open_ones = [iter(parts[first])]
+    while open_ones:
+        for event in open_ones[-1]:
+            if isinstance(event, _Part):
+                open_ones.append(iter(parts[event.number]))
+                break
+            yield event
+        else:
+            open_ones.pop()
+
+
+def _events(flat: FloatArray, clients: int) -> Iterator[Event | _Part | _EventsOf]:
     at = 0
 
     def numbers(count: int) -> list[float]:
@@ -291,8 +342,10 @@ def _events(flat: FloatArray, clients: int) -> Iterator[Event | None]:
             yield Enumerate()
         elif kind == _BRANCH:
             yield Branch(int(value))
-        elif kind == _ANEW:
-            yield None
+        elif kind == _PART:
+            yield _Part(int(value))
+        elif kind == EVENTS_OF:
+            yield _EventsOf(int(value))
         elif kind == _BETA:
             entries = (numbers(3) for _ in range(int(value)))
             yield Beta(tuple((int(j), int(c), x) for j, c, x in entries))
@@ -336,6 +389,7 @@ class Certificate:
         granularity: float,
         clients: Sequence[int],
         recorded: Mapping[int, tuple[FloatArray, FloatArray]],
+        log: FloatArray,
     ) -> Certificate:
         """Read what the kernels recorded of each leader.
 
@@ -346,7 +400,10 @@ class Certificate:
         recorded
             Events and last multipliers by leader; no events: the multipliers close it, by a later
             incumbent perhaps.
+        log
+            What they recorded of the trees, which counts for a leader who has one.
         """
+        trees = LeaderEvents.decode_trees(log, recorded, len(clients))
         return cls(
             configuration=configuration,
             score=score,
@@ -354,7 +411,10 @@ class Certificate:
             granularity=granularity,
             clients=tuple(clients),
             leaders=tuple(
-                LeaderEvents.decode(leader, events if len(events) else close_event(u), len(clients))
+                trees.get(leader)
+                or LeaderEvents.decode(
+                    leader, events if len(events) else close_event(u), len(clients)
+                )
                 for leader, (events, u) in recorded.items()
             ),
         )

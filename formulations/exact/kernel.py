@@ -1,6 +1,6 @@
 """The interface of the two kernels: compiled C where it was built, NumPy everywhere else.
 
-A kernel holds one problem, the incumbent, and the tree of one leader at a time.  Both kernels
+A kernel holds one problem, the incumbent, and the open parts of the trees of all leaders.  Both kernels
 compute the bounds of :mod:`formulations.exact.certificate_events` and record the same events; they
 share no code, so that each tests the other.
 """
@@ -164,16 +164,32 @@ class Kernel(Protocol):
         """Close nodes whose bound is within `gap`, relatively, of the incumbent; 0: prove."""
         ...
 
-    def open(self, leader: int, u: FloatArray) -> None:
-        """Put the tree of a leader on the stack, in place of any other."""
+    def open_trees(self, leaders: Sequence[int], u: FloatArray, bounds: FloatArray) -> None:
+        """Open the trees of leaders, in place of all others.
+
+        Parameters
+        ----------
+        leaders
+            Site indices, or −1 alone.
+        u
+            Multipliers to start from, shape (leaders, active clients).
+        bounds
+            Lower bounds that these multipliers prove, or less; shape (leaders,).
+        """
         ...
 
     def run(self, work: float, seconds: float) -> bool:
-        """Work on the open tree: True when it is finished."""
+        """Work on the open trees: True when they are finished."""
         ...
 
-    def bound(self) -> float:
-        """Lower bound of the open tree, finished parts included; +∞ when nothing was there."""
+    def tree_bounds(self, leaders: Sequence[int]) -> FloatArray:
+        """Return what the trees prove for leaders, finished parts included; +∞: all is evaluated.
+
+        Parameters
+        ----------
+        leaders
+            Some of those that were opened.
+        """
         ...
 
     def propose(self, proposal: Incumbent) -> None:
@@ -319,8 +335,13 @@ class CompiledKernel:
         self._kernel.set_gap(self._context, max(gap, TOLERANCE))
 
     def treat_as_large(self, *, sparse: bool) -> None:
-        """Begin every tree anew after two nodes, with β; make its nodes sparse: only for tests."""
-        self._kernel.set_size_limits(self._context, 0.0 if sparse else math.inf, 1.0, 2)
+        """Treat every problem as if it were large: only for tests.
+
+        Trees begin anew after four nodes, with β; leaders get two nodes at a time; parts are put
+        off from the start; nodes are `sparse`, or never.
+        """
+        cells = 0.0 if sparse else math.inf
+        self._kernel.set_size_limits(self._context, cells, 1.0, 4, 2, 0.0)
 
     def stream_steps(
         self, clients: ClientStream, leader: int, u: FloatArray, steps: int, seconds: float
@@ -365,18 +386,22 @@ class CompiledKernel:
         self._kernel.resize(self._context, rules.replicas_min, rules.replicas_max, seconds)
         return self
 
-    def open(self, leader: int, u: FloatArray) -> None:
-        """Put the tree of a leader on the stack, in place of any other."""
-        self._kernel.open(self._context, leader, u)
+    def open_trees(self, leaders: Sequence[int], u: FloatArray, bounds: FloatArray) -> None:
+        """Open the trees of leaders, in place of all others."""
+        asked = np.array(leaders, dtype=np.int32)
+        self._kernel.open_trees(self._context, asked, np.ascontiguousarray(u), bounds)
 
     def run(self, work: float, seconds: float) -> bool:
-        """Work on the open tree: True when it is finished."""
-        return bool(self._kernel.run(self._context, work, seconds)[0])
+        """Work on the open trees: True when they are finished."""
+        return self._kernel.run(self._context, work, seconds)
 
-    def bound(self) -> float:
-        """Lower bound of the open tree, finished parts included; +∞ when nothing was there."""
-        bound = self._kernel.bound(self._context)
-        return float(bound) if bound < _BIG else math.inf
+    def tree_bounds(self, leaders: Sequence[int]) -> FloatArray:
+        """Return what the trees prove for leaders, finished parts included."""
+        asked = np.array(leaders, dtype=np.int32)
+        bounds = np.empty(len(asked))
+        self._kernel.tree_bounds(self._context, asked, bounds)
+        bounds[bounds >= _BIG] = math.inf
+        return bounds
 
     def propose(self, proposal: Incumbent) -> None:
         """Offer an incumbent from outside; only its score is compared."""
@@ -423,10 +448,8 @@ def open_kernel(core: ReducedProblem, which: str = "auto", threads: int = 1) -> 
         The problem.
     which
         "auto" (compiled where there is one), "compiled" or "numpy"; for tests also
-        "tight": compiled, with β in every tree, "sparse": every problem treated as if it were
-        large, and "streamed": as if it had many clients.
-    threads
-        Most threads of sweeps over many clients; no result depends on it.
+        "tight" and "sparse": every problem treated as if it were large, with dense or sparse
+        nodes.
 
     Raises
     ------

@@ -13,6 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from formulations.exact import tuning
+from formulations.exact.certificate_events import EVENTS_OF
 from formulations.exact.kernel import TOLERANCE
 from formulations.exact.kernel_types import Counters, Incumbent, QuickBounds, RootBounds, SizeBatch
 from formulations.exact.numpy_inner_minimum import InnerProblem
@@ -52,6 +53,8 @@ class NumpyKernel:
         self._cutoff = math.inf
         self._tolerance = TOLERANCE
         self._stack: list[TreeNode] = []
+        self._waiting: list[tuple[float, int, FloatArray]] = []
+        self._tree_bounds: dict[int, float] = {}
         self._closed = math.inf
         self._leader: LeaderView | None = None
         self._recording = False
@@ -136,22 +139,42 @@ class NumpyKernel:
                 bounds[i] = value.bound - value.error
         return bounds
 
-    def open(self, leader: int, u: FloatArray) -> None:
-        """Put the tree of a leader on the stack."""
-        self._closed = math.inf
-        self._stack = [self._root(self._select_leader(leader), np.array(u))]
+    def open_trees(self, leaders: Sequence[int], u: FloatArray, bounds: FloatArray) -> None:
+        """Open the trees of leaders: one after another here, that of the least bound first."""
+        known = bounds.tolist()
+        self._stack = []
+        self._waiting = sorted(zip(known, leaders, u, strict=True), key=lambda one: -one[0])
+        self._tree_bounds = dict(zip(leaders, known, strict=True))
 
     def run(self, work: float, seconds: float) -> bool:
-        """Work on the open tree: True when it is finished."""
+        """Work on the open trees: True when they are finished."""
         now = time.perf_counter()
         pause = now + (tuning.NUMPY_CHUNK if work < math.inf else seconds)
-        while self._stack and time.perf_counter() < min(pause, now + seconds):
+        while self._next_tree() and time.perf_counter() < min(pause, now + seconds):
             self._visit(now + seconds)
-        return not self._stack
+        return not self._next_tree()
 
-    def bound(self) -> float:
-        """Lower bound of the open tree."""
-        return min([self._closed, *(node.bound for node in self._stack)])
+    def _next_tree(self) -> bool:
+        """Put the next tree on the stack when there is none; return whether there is one."""
+        while self._waiting and not self._stack:
+            bound, leader, u = self._waiting.pop()
+            if bound >= self._cutoff:
+                continue  # by these multipliers, which need no record
+            self._closed = math.inf
+            self._stack = [self._root(self._select_leader(leader), np.array(u))]
+            self._stack[0].bound = bound
+            self._record([float(EVENTS_OF), float(leader)])
+        return bool(self._stack)
+
+    def _note_tree_bound(self) -> None:
+        """Note the least bound of the tree on the stack, finished parts included."""
+        if self._leader is not None:
+            least = min([self._closed, *(node.bound for node in self._stack)])
+            self._tree_bounds[self._leader.index] = least
+
+    def tree_bounds(self, leaders: Sequence[int]) -> FloatArray:
+        """Lower bounds of the open trees."""
+        return np.array([self._tree_bounds[leader] for leader in leaders])
 
     def propose(self, proposal: Incumbent) -> None:
         """Offer an incumbent from outside."""
@@ -318,6 +341,10 @@ class NumpyKernel:
 
     def _visit(self, deadline: float) -> None:
         """Bound the node on top; then close it, enumerate it or branch."""
+        self._visit_node(deadline)
+        self._note_tree_bound()
+
+    def _visit_node(self, deadline: float) -> None:
         view, node = self._leader, self._stack[-1]
         assert view is not None
         self._nodes += 1

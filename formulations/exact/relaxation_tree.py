@@ -50,9 +50,9 @@ class LinearKernel(NumpyKernel):
         """Work on the open tree: True when it is finished."""
         end = time.perf_counter() + seconds
         enough = self._work() + work
-        while self._stack and self._work() < enough and time.perf_counter() < end:
+        while self._next_tree() and self._work() < enough and time.perf_counter() < end:
             self._visit(end)
-        return not self._stack
+        return not self._next_tree()
 
     def _improve(self, view: LeaderView, node: TreeNode, steps: int, deadline: float) -> float:
         """Take the best multipliers of the rounds of the relaxation, or those of the node."""

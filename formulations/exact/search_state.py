@@ -6,6 +6,8 @@ import math
 import time
 from collections.abc import Callable
 
+import numpy as np
+
 from formulations.exact import tuning
 from formulations.exact.kernel import Counters, Kernel
 from formulations.exact.reduced_problem import ReducedProblem
@@ -59,9 +61,11 @@ class SearchState:
     best_bound
         Greatest bound reported so far.
     opened
-        The leader whose tree is on the stack of the kernel; None: the tree says nothing.
+        The leaders whose trees are open in the kernel; none: they say nothing.
     rival
         A kernel that takes turns with `kernel` on the same leader; None: there is none.
+    log
+        What was recorded of the trees.
     """
 
     def __init__(
@@ -85,8 +89,9 @@ class SearchState:
         self.proofs: dict[int, FloatArray] = {}
         self.trace: list[SearchReport] = []
         self.best_bound = 0.0
-        self.opened: int | None = None
+        self.opened: list[int] = []
         self.rival: LinearKernel | None = None
+        self.log: FloatArray = np.zeros(0)
 
     def seconds(self) -> float:
         """Return the wall time since the start."""
@@ -108,11 +113,12 @@ class SearchState:
 
     def bound(self) -> float:
         """Return the least proven bound over all leaders; it never falls."""
-        if self.opened is not None:
-            proven = self.kernel.bound()
+        if self.opened:
+            proven = self.kernel.tree_bounds(self.opened)
             if self.rival is not None:
-                proven = max(proven, self.rival.bound())
-            self.raise_bound(self.opened, proven)
+                proven = np.maximum(proven, self.rival.tree_bounds(self.opened))
+            for leader, bound in zip(self.opened, proven.tolist(), strict=True):
+                self.raise_bound(leader, bound)
         least = least_bound(*self.bounds.values())
         self.best_bound = max(self.best_bound, least)
         return self.best_bound

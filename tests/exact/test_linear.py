@@ -137,14 +137,14 @@ def test_tree_equals_enumeration_and_its_proof_holds(seed, inflated):
     if inflated:  # a wrong pruning rule cannot hide behind a good start
         kernel.propose(Incumbent(best * 1.5 + 1, -2, ()))
     kernel.seed(np.zeros(len(core.active)))
-    kernel.open(-1, np.zeros(len(core.active)))
+    kernel.open_trees([-1], np.zeros((1, len(core.active))), np.zeros(1))
     while not kernel.run(1e6, 60.0):
         pass
     found = kernel.incumbent()
     assert found is not None
     assert found.score == pytest.approx(best, rel=1e-9, abs=1e-12)
     # what was enumerated, and not bounded, is as good as the incumbent
-    assert kernel.counters().cutoff <= min(kernel.bound(), found.score) <= best * (1 + 1e-12)
+    assert kernel.counters().cutoff <= min(float(kernel.tree_bounds([-1])[0]), found.score) <= best * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("kernel", ["auto", "numpy"])

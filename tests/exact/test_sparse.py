@@ -67,12 +67,12 @@ def test_bounds_under_one_leader_never_pass_the_optimum():
     assert optimum.configuration is not None
     kernel = open_kernel(core, "sparse")
     leader = optimum.configuration.leader
-    kernel.open(leader, np.zeros(len(core.active)))
+    kernel.open_trees([leader], np.zeros((1, len(core.active))), np.zeros(1))
     last, finished, found = 0.0, False, None
     while not finished:
         finished = kernel.run(1e4, 60.0)
         found = kernel.incumbent()
-        bound = kernel.bound() if found is None else min(kernel.bound(), found.score)
+        bound = float(kernel.tree_bounds([leader])[0]) if found is None else min(float(kernel.tree_bounds([leader])[0]), found.score)
         assert last - 1e-9 * abs(last) <= bound <= optimum.score * (1 + 1e-9)
         last = bound
     assert found is not None
@@ -85,4 +85,4 @@ def test_a_wrong_threshold_is_refused(cells, share):
 
     context = open_kernel(relayed(1, 5, 5, 3, 0.0), "compiled")._context
     with pytest.raises(ValueError, match="not a number of cells"):
-        compiled.set_size_limits(context, cells, share, 1)
+        compiled.set_size_limits(context, cells, share, 1, 1, 0.0)

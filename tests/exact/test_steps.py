@@ -90,13 +90,14 @@ def test_a_tree_that_begins_anew_keeps_its_bound():
     optimum = search(core, certify=False)
     assert optimum.configuration is not None
     kernel = open_kernel(core, "compiled")
-    kernel._kernel.set_size_limits(kernel._context, 1e9, 1.0, 60)
+    kernel._kernel.set_size_limits(kernel._context, 1e9, 1.0, 60, 50, 0.0)
     kernel.propose(Incumbent(optimum.score * 1.01, -2, ()))
-    kernel.open(optimum.configuration.leader, np.zeros(len(core.active)))
+    leader = optimum.configuration.leader
+    kernel.open_trees([leader], np.zeros((1, len(core.active))), np.zeros(1))
     bounds, nodes = [0.0], []
     while not kernel.run(1.0, 60.0):
         nodes.append(kernel.counters().nodes)
-        bounds.append(kernel.bound())
+        bounds.append(float(kernel.tree_bounds([leader])[0]))
         assert bounds[-1] >= bounds[-2] * (1 - 1e-12)
         assert bounds[-1] <= optimum.score * (1 + 1e-12)
     assert nodes[-1] > 60

@@ -73,7 +73,7 @@ void context_free(context *x)
     free(x->view.costs);
     free(x->view.near_order);
     free(x->tree.stack);
-    free(x->tree.root_u);
+    open_parts_free(x);
     free(x->proof.events.data);
     free(x->inner.rho);
     free(x->inner.selected);
@@ -141,10 +141,12 @@ int context_prepare(context *x)
             p->plain_voters = 0;
     forget_incumbent(x);
     x->view.costed_leader = -2;
-    x->tree.closed = BIG;
+    x->tree.closed = x->tree.enough = BIG;
     x->limits.sparse_from = SPARSE_FROM;
     x->limits.sparse_share = SPARSE_SHARE;
     x->limits.tight_nodes = TIGHT_NODES;
+    x->limits.burst_nodes = BURST_NODES;
+    x->limits.patience = PATIENCE;
     x->tree.capacity = sites + 2;
     x->best.replicas = malloc(S * sizeof(int));
     x->view.costs = malloc(S * P * 8 + 8);
@@ -152,7 +154,6 @@ int context_prepare(context *x)
     p->rank = calloc(S * P + 1, sizeof(int));
     p->step_scale = calloc(P + 1, 8);
     x->tree.stack = calloc((size_t)x->tree.capacity, sizeof(tree_node));
-    x->tree.root_u = malloc(P * 8 + 8);
     x->inner.rho = malloc(S * 8);
     x->inner.selected = malloc(5 * S * sizeof(int));
     x->inner.radii = malloc((S + 2) * sizeof(radius_minimum));
@@ -164,7 +165,7 @@ int context_prepare(context *x)
             return 0;
     }
     if (!scratch_prepare(&x->scratch, p) || !memory_prepare(x) || !p->rank || !p->step_scale || !x->best.replicas || !x->view.costs ||
-        !x->view.near_order || !x->tree.stack || !x->tree.root_u || !x->inner.rho || !x->inner.selected || !x->inner.radii)
+        !x->view.near_order || !x->tree.stack || !open_parts_prepare(x) || !x->inner.rho || !x->inner.selected || !x->inner.radii)
         return 0;
     set_ranks(p);
     set_step_scale(p);

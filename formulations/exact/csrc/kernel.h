@@ -42,6 +42,9 @@
 
 enum { FREE = 0, IN = 1, OUT = 2 };
 
+/* Kinds of events, as ../certificate_events.py reads them. */
+enum { FIX = 1, CLOSE = 2, ENUMERATE = 3, BRANCH = 4, BETA = 5, PART = 6, EVENTS_OF = 7 };
+
 typedef struct {
     int count;                 /* number of levels */
     int cap[MAX_LEVELS];
@@ -218,6 +221,7 @@ typedef struct tree_node {
     int sparse;                /* 1: `cells` stand in for columns and beta, see sparse_node.c */
     int outdated;              /* 1: the cells are those of an earlier state */
     int has_beta;              /* 1: some of the cells have a beta */
+    int own_record;            /* 1: beta was improved below the root, here or above */
     sparse_cells cells;
     double *plain_cost;        /* padded: cost at the nearest fixed replica without any beta */
     double *max_multiplier;    /* padded: the most that u may be, <= fixed_cost */
@@ -231,10 +235,40 @@ typedef struct {
     int depth, capacity;
     double closed;             /* least bound at which something was closed */
     long nodes, leaves;
-    long opened;               /* nodes when this tree began, the last time */
-    double *root_u;            /* padded: multipliers of its root */
-    int tight;                 /* 1: it takes steps on (u, beta) too */
+    double enough;             /* a node whose bound reaches it is put off; BIG: none is */
 } search_tree;
+
+/* A part of a tree that is open: see open_parts.c. */
+typedef struct {
+    int leader, number;
+    double bound;
+    unsigned char *state;      /* sites: FREE, IN, OUT; NULL: the start state of the leader */
+    float *u;                  /* clients */
+    int own_beta;              /* 1: where it was put off, the record had another beta than at the root */
+    double bytes;
+} open_part;
+
+/* The tree of one leader. */
+typedef struct {
+    double closed;             /* as in search_tree */
+    long nodes;                /* since it began, the last time */
+    int begun;                 /* 1: its root was taken from the list */
+    int tight;                 /* 1: it takes steps on (u, beta) too */
+    float *root_u;             /* clients: multipliers of its root, once that was branched on */
+    double *beta;              /* sites x padded: those of its root; NULL: none */
+} leader_tree;
+
+/* All trees, and what of them is not on the stack. Written by open_parts.c and search_order.c. */
+typedef struct {
+    open_part *part;
+    int count, capacity, next_number;
+    double kept;               /* bytes of all parts */
+    leader_tree *tree;         /* by leader (the last row: of leader -1) */
+    double began;              /* work when the trees were opened */
+    double gap;                /* parts are put off this near to the cutoff, relatively; < 0: not yet, 0: not any more */
+    int last;                  /* the leader who was worked on last, -2: nobody */
+    long burst;                /* ... and the nodes since then */
+} open_parts;
 
 /* The events of a certificate as numbers. Written by proof_record.c. */
 typedef struct {
@@ -252,6 +286,8 @@ typedef struct {
 typedef struct {
     double sparse_from, sparse_share; /* cells from which, and share of them below which, a node becomes sparse */
     long tight_nodes;          /* nodes after which a tree takes steps on (u, beta) */
+    long burst_nodes;          /* nodes that a leader gets before the others had the steps of their roots */
+    double patience;           /* work from which parts are put off */
 } size_limits;
 
 /* Memory that nobody may expect to find as they left it: a function that calls another must not keep anything in what
@@ -280,6 +316,7 @@ typedef struct {
     incumbent best;
     leader_view view;
     search_tree tree;
+    open_parts open;
     inner_problem inner;
     evaluation evaluated;
     assignment_rows rows;
@@ -331,7 +368,7 @@ int order_costs(context *x);
 /* tree_node.c */
 int node_alloc(context *x, tree_node *f, int columns);
 void node_free(tree_node *f);
-void node_make_root(context *x, tree_node *f, int leader, int shared);
+void node_make_root(context *x, tree_node *f, int leader, int shared, const unsigned char *state);
 void node_make_child(context *x, tree_node *child, const tree_node *parent, int site);
 void node_fix_in(context *x, tree_node *f, int site);
 void node_drop_site(context *x, tree_node *f, int position, int adjust);
@@ -383,17 +420,37 @@ int first_feasible_set(context *x, int *replicas);
 int start_set(context *x, int *set);
 void start_multipliers(context *x, tree_node *f, const int *set, int count);
 
-/* pseudo_costs.c */
+/* trees/pseudo_costs.c */
 void reset_pseudo_costs(context *x);
 void learn_pseudo_cost(context *x, tree_node *f, double value);
 int choose_branching_site(const context *x, const tree_node *f, double value);
 
-/* depth_first_tree.c */
+/* trees/depth_first_tree.c */
 void open_leader_tree(context *x, int leader, const double *u);
 void open_root(context *x, const double *u, int shared);
+void open_root_at(context *x, const double *u, const unsigned char *state);
+void visit_node(context *x);
 int run_tree(context *x, double work);
 double tree_bound(const context *x);
 double record_close(context *x, tree_node *f, double bound);
+
+/* trees/open_parts.c */
+int open_parts_prepare(context *x);
+void open_parts_free(context *x);
+void forget_open_parts(context *x);
+void open_trees(context *x, const int *leader, const double *u, const double *bound, int count);
+leader_tree *current_tree(const context *x);
+void put_off_node(context *x);
+void put_off_stack(context *x);
+void close_parts(context *x);
+void take_part(context *x, int at);
+void keep_root(context *x, const tree_node *f);
+void begin_anew(context *x);
+void leader_bounds(const context *x, const int *leader, double *bound, int count);
+
+/* trees/search_order.c */
+void begin_order(context *x);
+int run_search(context *x, double work);
 
 /* root_bounds.c */
 double bound_root(context *x, int leader, double *u, int warm, int iterations, int swaps);

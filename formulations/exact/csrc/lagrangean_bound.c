@@ -77,6 +77,7 @@ double improve_bound(context *x, tree_node *f, int iterations, double *error)
 {
     const problem *p = &x->p;
     size_t bytes = (size_t)p->padded * sizeof(double);
+    double enough = !f->root && x->tree.enough < x->best.cutoff ? x->tree.enough : x->best.cutoff;
     double best = -BIG, lambda = f->root ? PLAIN_STEP_ROOT : PLAIN_STEP, best_error = 0.0;
     double *u = x->scratch.u, *g = x->scratch.gradient;
     if (f->outdated)
@@ -99,7 +100,7 @@ double improve_bound(context *x, tree_node *f, int iterations, double *error)
             memcpy(f->u, u, bytes);
         } else
             stall++;
-        if (best >= x->best.cutoff || value >= BIG || it + 1 == iterations || must_pause(x))
+        if (best >= enough || value >= BIG || it + 1 == iterations || must_pause(x))
             break;
         for (int i = 0; i < f->free_count; i++)
             f->frequency[f->free_site[i]] *= 0.9;
@@ -188,7 +189,7 @@ int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
     if (out + in == 0)
         return 0;
     if (x->proof.recording) {
-        record_event(x, 1.0, 0.0);
+        record_event(x, FIX, 0.0);
         record_vector(x, f->u);
         record_number(x, out);
         for (int i = 0; i < out; i++)

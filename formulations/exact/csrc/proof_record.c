@@ -1,4 +1,7 @@
-/* The record of the proof: a flat list of numbers, which ../certificate_events.py decodes. */
+/* The record of the proof: a flat list of numbers, which ../certificate_events.py decodes.
+ *
+ * The events of a part that is put off come later: PART with its number stands in its place, EVENTS_OF with its number before
+ * them. What is recorded last of a part counts: a tree may begin anew. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -38,7 +41,7 @@ void record_beta(context *x, const double *beta)
 {
     size_t at = x->proof.events.length + 1;
     double entries = 0.0;
-    record_event(x, 5.0, 0.0);
+    record_event(x, BETA, 0.0);
     for (int j = 0; j < x->p.sites; j++)
         for (int c = 0; c < x->p.clients; c++) {
             double value = beta[(size_t)j * (size_t)x->p.padded + (size_t)c];
@@ -58,7 +61,7 @@ void record_sparse_beta(context *x, const tree_node *f)
 {
     size_t at = x->proof.events.length + 1;
     double entries = 0.0;
-    record_event(x, 5.0, 0.0);
+    record_event(x, BETA, 0.0);
     for (int c = 0; c < x->p.clients; c++)
         for (size_t k = f->cells.start[c]; k < f->cells.start[c + 1]; k++)
             if (f->cells.beta[k] > 0.0) {

@@ -55,7 +55,7 @@ static int closed_by_adapted(context *x, int leader, const double *from, int oth
     if (*bound < x->best.cutoff)
         return 0;
     if (x->proof.recording) {
-        record_event(x, 2.0, 0.0);
+        record_event(x, CLOSE, 0.0);
         record_vector(x, u);
     }
     return 1;

@@ -119,8 +119,10 @@ void node_fix_in(context *x, tree_node *f, int site)
  * `shared`: its columns are the costs themselves, neither copied nor masked, so it must not be branched
  * on. Where the leader alone is certain a mask changes nothing: u never passes the leader's own cost, and
  * a site that a client ranks after the leader costs it no less. With more certain sites it leaves out
- * what is <= 0, so the bound is valid, but weaker. */
-void node_make_root(context *x, tree_node *f, int leader, int shared)
+ * what is <= 0, so the bound is valid, but weaker.
+ *
+ * With a `state` (FREE, IN, OUT by site) the node is that of this state below the root instead. */
+void node_make_root(context *x, tree_node *f, int leader, int shared, const unsigned char *state)
 {
     const problem *p = &x->p;
     size_t padded = (size_t)p->padded;
@@ -132,7 +134,7 @@ void node_make_root(context *x, tree_node *f, int leader, int shared)
     f->warm = 0;
     f->open = x->sizes.active ? open_sizes(x, leader) : 0;
     f->shared = shared;
-    f->sparse = f->outdated = f->has_beta = 0;
+    f->sparse = f->outdated = f->has_beta = f->own_record = 0;
     f->branched_site = -1;
     for (int c = 0; c < p->padded; c++) {
         f->fixed_cost[c] = c < p->clients ? BIG : 0.0;
@@ -140,11 +142,11 @@ void node_make_root(context *x, tree_node *f, int leader, int shared)
         f->offset[c] = 0.0;
     }
     for (int j = 0; j < p->sites; j++) {
-        int fixed = j == leader || p->must_hold[j];
+        int fixed = state ? state[j] == IN : j == leader || p->must_hold[j];
         f->state[j] = OUT;
         f->frequency[j] = 0.5;
         f->base[j] = 0.0;
-        if (fixed || !p->may_hold[j])
+        if (fixed || (state ? state[j] == OUT : !p->may_hold[j]))
             continue;
         f->state[j] = FREE;
         double *cost = x->view.costs + (size_t)j * padded;
@@ -154,7 +156,7 @@ void node_make_root(context *x, tree_node *f, int leader, int shared)
         f->free_site[f->free_count++] = j;
     }
     for (int j = 0; j < p->sites; j++)
-        if (j == leader || p->must_hold[j])
+        if (state ? state[j] == IN : j == leader || p->must_hold[j])
             node_fix_in(x, f, j);
 }
 
@@ -174,6 +176,7 @@ void node_make_child(context *x, tree_node *child, const tree_node *parent, int 
     child->sparse = parent->sparse;
     child->outdated = 0;
     child->has_beta = parent->has_beta;
+    child->own_record = parent->own_record;
     child->open = parent->open;
     if (parent->sparse) {
         memcpy(child->plain_cost, parent->plain_cost, padded * sizeof(double));

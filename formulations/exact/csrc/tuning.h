@@ -37,6 +37,14 @@
 #define FEW 12.0                  /* ... and how many are few enough to enumerate before any bound */
 #define ROOT_SWAPS 40             /* swaps of the descent from what a root's multipliers select */
 
+/* Order of the parts (search_order.c), 500 x 500 and PlanetLab's 490 sites. */
+#define BURST_NODES 50            /* nodes that a leader gets before the others had the steps of their roots */
+#define PATIENCE 2e8              /* work from which parts are put off; what ends before is proven soon anyway */
+#define GAP_SHRINK 0.5            /* factor by which the gap shrinks within which parts are put off */
+#define FINE_GAP 0.005            /* gap below which trees hardly grow any more: few parts are worth a restart there ... */
+#define FEW_PARTS 32              /* ... and how many these are */
+#define MOST_KEPT 1e8             /* bytes of parts that are kept, whatever the gap */
+
 /* Where to branch (pseudo_costs.c), 48 sites and more. */
 #define PRIOR 2.0                 /* decisions that the mean over all sites counts for */
 #define FLOOR 0.01                /* least gain of the side IN, as a share of the gap */

@@ -8,10 +8,11 @@ from placement.checks import FloatArray, IntArray
 
 __all__ = ["events_on_sites"]
 
-_FIX, _CLOSE, _ENUMERATE, _BRANCH, _BETA = 1, 2, 3, 4, 5  # as in certificate_events
+_FIX, _CLOSE, _ENUMERATE, _BRANCH, _BETA, _PART, _EVENTS_OF = range(1, 8)
+"""Kinds of events, as in certificate_events."""
 
 
-def events_on_sites(flat: FloatArray, keep: IntArray, clients: int) -> FloatArray:
+def events_on_sites(flat: FloatArray, keep: IntArray, clients: int, first: int = 0) -> FloatArray:
     """Return recorded events with other numbers of sites.
 
     Parameters
@@ -22,6 +23,8 @@ def events_on_sites(flat: FloatArray, keep: IntArray, clients: int) -> FloatArra
         The number of each site that the kernel knows, shape (its sites,).
     clients
         Number of active clients.
+    first
+        Added to the numbers of parts.
     """
     out = flat.copy()
     number = keep.astype(np.float64)
@@ -31,6 +34,8 @@ def events_on_sites(flat: FloatArray, keep: IntArray, clients: int) -> FloatArra
         at += 2
         if kind == _BRANCH:
             out[at - 1] = number[int(value)]
+        elif kind in (_PART, _EVENTS_OF):
+            out[at - 1] += first
         elif kind == _BETA:
             sites = out[at : at + 3 * int(value) : 3]
             sites[:] = number[sites.astype(np.intp)]

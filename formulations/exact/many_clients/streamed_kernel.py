@@ -42,7 +42,10 @@ __all__ = ["ManyClientsKernel"]
 
 _ROUNDING = float(np.finfo(np.float64).eps)
 
-_FIX, _CLOSE = 1.0, 2.0  # as in certificate_events
+_FIX, _CLOSE, _PART, _EVENTS_OF = 1.0, 2.0, 6.0, 7.0  # as in certificate_events
+
+_NUMBERS = 1 << 40
+"""Numbers of parts between those of two kernels."""
 
 
 @dataclass(eq=False)
@@ -99,6 +102,9 @@ class ManyClientsKernel:
         self._gap = 0.0
         self._sampled = False
         self._tree: _Tree | None = None
+        self._waiting: list[_Tree] = []
+        self._tree_bounds: dict[int, float] = {}
+        self._opened = 0
         self._done = Counters(0, 0, 0, math.inf)
         self._recording = False
         self._events: list[FloatArray] = []
@@ -220,16 +226,36 @@ class ManyClientsKernel:
 
     # --- trees -----------------------------------------------------------------------------
 
-    def open(self, leader: int, u: FloatArray) -> None:
-        """Begin with the root of a leader; see the protocol."""
+    def open_trees(self, leaders: Sequence[int], u: FloatArray, bounds: FloatArray) -> None:
+        """Open the trees of leaders: one after another here, that of the least bound first."""
         self._leave_tree()
-        self._tree = _Tree(leader, u.copy())
+        known = bounds.tolist()
+        trees = [
+            _Tree(leader, start.copy(), bound)
+            for leader, start, bound in zip(leaders, u, known, strict=True)
+        ]
+        self._waiting = sorted(trees, key=lambda tree: -tree.bound)
+        self._tree_bounds = dict(zip(leaders, known, strict=True))
 
     def run(self, work: float, seconds: float) -> bool:
-        """Work on the open tree: its root first, then the kernel of the sites that are left."""
-        tree, end = self._tree, time.perf_counter() + seconds
-        if tree is None:
-            return True
+        """Work on the open trees."""
+        end = time.perf_counter() + seconds
+        while self._tree is None:
+            if not self._waiting:
+                return True
+            tree = self._waiting.pop()
+            if tree.bound < self.counters().cutoff:  # else these multipliers close it
+                self._tree = tree
+                self._record(np.array([_EVENTS_OF, float(tree.leader)]))
+        finished = self._run_tree(self._tree, work, max(end - time.perf_counter(), 0.0))
+        self._tree_bounds[self._tree.leader] = self._bound()
+        if finished:
+            self._leave_tree()
+        return finished and not self._waiting
+
+    def _run_tree(self, tree: _Tree, work: float, seconds: float) -> bool:
+        """Work on one tree: its root first, then the kernel of the sites that are left."""
+        end = time.perf_counter() + seconds
         if tree.kernel is None:
             steps = tuning.STREAM_STEPS
             bound, selected = self._root.stream_steps(
@@ -297,7 +323,9 @@ class ManyClientsKernel:
         if best is not None:
             kernel.propose(Incumbent(best.score, -2, ()))
         leader = tree.leader if tree.leader < 0 else int(np.searchsorted(keep, tree.leader))
-        kernel.open(leader, u)
+        self._opened += 1
+        self._record(np.array([_PART, float(self._opened * _NUMBERS + leader)]))
+        kernel.open_trees([leader], u[np.newaxis], np.zeros(1))
         return True
 
     def _added_up(
@@ -325,24 +353,36 @@ class ManyClientsKernel:
         assert tree.kernel is not None
         assert tree.keep is not None
         if self._recording:
-            self._record(events_on_sites(tree.kernel.record(on=True), tree.keep, len(tree.u)))
+            self._record(self._events_of(tree.kernel, tree.keep))
         found = tree.kernel.incumbent()
         if found is not None and found.replicas:
             self._propose_set(tree.leader, tree.keep[list(found.replicas)].tolist())
+
+    def _events_of(self, kernel: CompiledKernel, keep: IntArray) -> FloatArray:
+        """Return what the kernel of the tree has recorded, on all sites."""
+        clients, first = len(self._core.active), self._opened * _NUMBERS
+        return events_on_sites(kernel.record(on=True), keep, clients, first)
 
     def _leave_tree(self) -> None:
         if self._tree is not None and self._tree.kernel is not None:
             self._done = self._done.plus(self._tree.kernel.counters())
         self._tree = None
 
-    def bound(self) -> float:
-        """Lower bound of the open tree, finished parts included."""
+    def tree_bounds(self, leaders: Sequence[int]) -> FloatArray:
+        """Lower bounds of the open trees, finished parts included."""
+        return np.array([self._tree_bounds[leader] for leader in leaders])
+
+    def _bound(self) -> float:
         tree = self._tree
         if tree is None:
             return math.inf
         if tree.kernel is None:
             return tree.bound
-        return max(tree.bound, min(tree.closed, tree.kernel.bound()))
+        leader = tree.leader
+        if leader >= 0 and tree.keep is not None:
+            leader = int(np.searchsorted(tree.keep, leader))
+        below = float(tree.kernel.tree_bounds([leader])[0])
+        return max(tree.bound, min(tree.closed, below))
 
     # --- the rest of the protocol ----------------------------------------------------------
 

@@ -155,7 +155,7 @@ static int grow_tree(context *x, int leader, size_set sizes, const double *u, do
     int done = 0;
     x->sizes.in_scope = sizes;
     open_leader_tree(x, leader, u);
-    while (!done && !x->control.out_of_memory && x->effort.work < enough && !must_pause(x) && x->tree.nodes - x->tree.opened < most)
+    while (!done && !x->control.out_of_memory && x->effort.work < enough && !must_pause(x) && current_tree(x)->nodes < most)
         done = run_tree(x, 1e5);
     if (done)
         note_open_sizes(x, leader, 0);

@@ -1,4 +1,4 @@
-/* Binding of the calls that bound leaders at their roots, one or many, and of the search over several sizes. */
+/* Binding of the calls that take leaders: bounds at their roots, their trees, and the search over several sizes. */
 #include "context_capsule.h"
 #include <string.h>
 
@@ -120,6 +120,54 @@ PyObject *py_bounds_from_memory(PyObject *self, PyObject *args)
     int fine = end_call(x);
     release_arrays(c, COLUMNS);
     return fine ? PyLong_FromLong(done) : NULL;
+}
+
+const char open_trees_doc[] =
+    "open_trees(context, leaders, u, bounds)\n\n"
+    "Open the trees of leaders (int32), in place of all others, from their multipliers u (leaders x clients);\n"
+    "bounds (float64) are those known so far.";
+
+PyObject *py_open_trees(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    enum { LEADER, U, BOUND, COLUMNS };
+    column c[COLUMNS] = {[LEADER] = {.row = sizeof(int)}, [BOUND] = {.row = 8}};
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOO", &capsule, &c[LEADER].source, &c[U].source, &c[BOUND].source))
+        return NULL;
+    context *x = context_of(capsule);
+    if (!x)
+        return NULL;
+    c[U].row = (size_t)x->p.clients * 8;
+    int count = take_arrays(c, COLUMNS, -1, x->p.sites);
+    if (count < 0)
+        return NULL;
+    open_trees(x, c[LEADER].view.buf, c[U].view.buf, c[BOUND].view.buf, count);
+    release_arrays(c, COLUMNS);
+    if (x->control.out_of_memory)
+        return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+const char tree_bounds_doc[] =
+    "tree_bounds(context, leaders, bounds)\n\n"
+    "Overwrite bounds (float64) by what the open trees prove for leaders (int32); BIG: nothing was there.";
+
+PyObject *py_tree_bounds(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    enum { LEADER, BOUND, COLUMNS };
+    column c[COLUMNS] = {[LEADER] = {.row = sizeof(int)}, [BOUND] = {.row = 8, .write = 1}};
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOO", &capsule, &c[LEADER].source, &c[BOUND].source))
+        return NULL;
+    context *x = context_of(capsule);
+    int count = x ? take_arrays(c, COLUMNS, -1, x->p.sites) : -1;
+    if (count < 0)
+        return NULL;
+    leader_bounds(x, c[LEADER].view.buf, c[BOUND].view.buf, count);
+    release_arrays(c, COLUMNS);
+    Py_RETURN_NONE;
 }
 
 const char search_sizes_doc[] =

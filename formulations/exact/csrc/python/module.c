@@ -152,58 +152,34 @@ static PyObject *py_set_gap(PyObject *self, PyObject *args)
 }
 
 PyDoc_STRVAR(set_size_limits_doc,
-             "set_size_limits(context, cells, share, nodes): number of cells from which nodes become sparse, and the share\n"
-             "of them below which they do; nodes after which a tree takes steps on (u, beta); for tests");
+             "set_size_limits(context, cells, share, nodes, burst, work): number of cells from which nodes become sparse, and\n"
+             "the share of them below which they do; nodes after which a tree takes steps on (u, beta); nodes that a leader\n"
+             "gets before the others begin; work from which parts are put off; for tests");
 
 static PyObject *py_set_size_limits(PyObject *self, PyObject *args)
 {
     PyObject *capsule;
-    double least, share;
-    long nodes;
+    double least, share, work;
+    long nodes, burst;
     (void)self;
-    if (!PyArg_ParseTuple(args, "Oddl", &capsule, &least, &share, &nodes))
+    if (!PyArg_ParseTuple(args, "Oddlld", &capsule, &least, &share, &nodes, &burst, &work))
         return NULL;
     context *x = context_of(capsule);
     if (!x)
         return NULL;
-    if (!(least >= 0.0) || !(share >= 0.0 && share <= 1.0) || nodes < 1) {
-        PyErr_SetString(PyExc_ValueError, "not a number of cells, or not a share, or no nodes");
+    if (!(least >= 0.0) || !(share >= 0.0 && share <= 1.0) || nodes < 1 || burst < 1 || !(work >= 0.0)) {
+        PyErr_SetString(PyExc_ValueError, "not a number of cells, or not a share, or no nodes or work");
         return NULL;
     }
     x->limits.sparse_from = least;
     x->limits.sparse_share = share;
     x->limits.tight_nodes = nodes;
+    x->limits.burst_nodes = burst;
+    x->limits.patience = work;
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(open_doc, "open(context, leader, u): put the leader's tree on the stack");
-
-static PyObject *py_open(PyObject *self, PyObject *args)
-{
-    PyObject *capsule, *buffer;
-    int leader;
-    Py_buffer view;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "OiO", &capsule, &leader, &buffer))
-        return NULL;
-    context *x = context_of(capsule);
-    if (!x)
-        return NULL;
-    if (PyObject_GetBuffer(buffer, &view, PyBUF_C_CONTIGUOUS))
-        return NULL;
-    if ((size_t)view.len != (size_t)x->p.clients * 8 || leader < -1 || leader >= x->p.sites) {
-        PyBuffer_Release(&view);
-        PyErr_SetString(PyExc_ValueError, "wrong number of multipliers, or no such leader");
-        return NULL;
-    }
-    open_leader_tree(x, leader, view.buf);
-    PyBuffer_Release(&view);
-    if (x->control.out_of_memory)
-        return PyErr_NoMemory();
-    Py_RETURN_NONE;
-}
-
-PyDoc_STRVAR(run_doc, "run(context, work, seconds) -> (finished, lower bound of the open leader)");
+PyDoc_STRVAR(run_doc, "run(context, work, seconds) -> whether the open trees are finished");
 
 static PyObject *py_run(PyObject *self, PyObject *args)
 {
@@ -216,19 +192,10 @@ static PyObject *py_run(PyObject *self, PyObject *args)
     if (!x)
         return NULL;
     begin_call(x, seconds);
-    int done = run_tree(x, work);
+    int done = run_search(x, work);
     if (!end_call(x))
         return NULL;
-    return Py_BuildValue("(id)", done, tree_bound(x));
-}
-
-PyDoc_STRVAR(bound_doc, "bound(context) -> lower bound of the open leader, BIG when none is open");
-
-static PyObject *py_bound(PyObject *self, PyObject *capsule)
-{
-    (void)self;
-    context *x = context_of(capsule);
-    return x ? PyFloat_FromDouble(tree_bound(x)) : NULL;
+    return PyBool_FromLong(done);
 }
 
 PyDoc_STRVAR(incumbent_doc, "incumbent(context) -> (score, leader, replicas)");
@@ -322,9 +289,9 @@ static PyMethodDef methods[] = {
     {"resize", py_resize, METH_VARARGS, resize_doc},
     {"set_gap", py_set_gap, METH_VARARGS, set_gap_doc},
     {"set_size_limits", py_set_size_limits, METH_VARARGS, set_size_limits_doc},
-    {"open", py_open, METH_VARARGS, open_doc},
+    {"open_trees", py_open_trees, METH_VARARGS, open_trees_doc},
     {"run", py_run, METH_VARARGS, run_doc},
-    {"bound", py_bound, METH_O, bound_doc},
+    {"tree_bounds", py_tree_bounds, METH_VARARGS, tree_bounds_doc},
     {"incumbent", py_incumbent, METH_O, incumbent_doc},
     {"propose", py_propose, METH_VARARGS, propose_doc},
     {"counters", py_counters, METH_O, counters_doc},

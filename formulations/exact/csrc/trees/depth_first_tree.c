@@ -94,52 +94,29 @@ static void push_node(context *x, const tree_node *parent, int site)
     x->tree.depth++;
 }
 
-static void pop_node(context *x)
-{
-    --x->tree.depth;
-}
-
+/* Put the root of a leader on the stack, in place of any tree: for a search over several sizes. */
 void open_leader_tree(context *x, int leader, const double *u)
 {
+    forget_open_parts(x);
     costs_for_leader(x, leader);
     open_root(x, u, 0);
     if (x->control.out_of_memory)
         return;
     reset_pseudo_costs(x);
-    x->tree.opened = x->tree.nodes;
-    memcpy(x->tree.root_u, x->tree.stack[0].u, (size_t)x->p.padded * sizeof(double));
     x->tree.stack[0].tightened = x->tree.nodes;
-    x->tree.tight = x->tree.stack[0].warm = x->sizes.active && warm_start_sizes(x, &x->tree.stack[0]);
+    current_tree(x)->tight = x->tree.stack[0].warm = warm_start_sizes(x, &x->tree.stack[0]);
 }
 
 /* 1 when the tree has turned out large: more nodes than TIGHT_NODES, all sizes that it is for together. */
 static int is_large(const context *x)
 {
     int sizes = x->sizes.active ? count_sizes(x->tree.stack[0].open) : 1;
-    return (double)(x->tree.nodes - x->tree.opened) * sizes >= (double)x->limits.tight_nodes;
+    return (double)current_tree(x)->nodes * sizes >= (double)x->limits.tight_nodes;
 }
 
-/* Begin a tree that has turned out large anew from the multipliers of its root, with steps on (u, beta): they pay where
- * trees are large, and nobody knows before. What the tree has proven so far is the bound of the new root. */
-static void begin_anew(context *x)
+static void put_root(context *x, const double *u, int shared, const unsigned char *state)
 {
-    double proven = tree_bound(x);
-    open_root(x, x->tree.root_u, 0);
-    if (x->control.out_of_memory)
-        return;
-    if (x->proof.recording)
-        record_event(x, 6.0, 0.0);
-    reset_pseudo_costs(x);
-    x->tree.stack[0].bound = proven < x->best.cutoff ? proven : x->best.cutoff;
-    x->tree.opened = x->tree.stack[0].tightened = x->tree.nodes;
-    x->tree.tight = 1;
-}
-
-/* Put the root of the leader under work on the stack, in place of any tree; `shared` as in node_make_root. */
-void open_root(context *x, const double *u, int shared)
-{
-    while (x->tree.depth > 0)
-        pop_node(x);
+    x->tree.depth = 0;
     x->tree.closed = BIG;
     tree_node *f = &x->tree.stack[0];
     if (!node_alloc(x, f, shared ? 0 : x->p.sites)) {
@@ -147,11 +124,23 @@ void open_root(context *x, const double *u, int shared)
         return;
     }
     memset(f->u, 0, (size_t)x->p.padded * sizeof(double));
-    node_make_root(x, f, x->view.leader, shared);
+    node_make_root(x, f, x->view.leader, shared, state);
     /* not before: on the way to several certain sites a client's cost may be lower than in the end */
     for (int c = 0; u && c < x->p.clients; c++)
         f->u[c] = u[c] < f->fixed_cost[c] ? u[c] : f->fixed_cost[c];
     x->tree.depth = 1;
+}
+
+/* Put the root of the leader under work on the stack, in place of any tree; `shared` as in node_make_root. */
+void open_root(context *x, const double *u, int shared)
+{
+    put_root(x, u, shared, NULL);
+}
+
+/* Put the node of a state under the leader under work on the stack, in place of any tree; NULL: the root. */
+void open_root_at(context *x, const double *u, const unsigned char *state)
+{
+    put_root(x, u, 0, state);
 }
 
 /* Record that `f->u` closes the node, with fewer digits where they suffice; return its bound. */
@@ -172,7 +161,7 @@ double record_close(context *x, tree_node *f, double bound)
             bound = value < bound ? value : bound;
         }
     }
-    record_event(x, 2.0, 0.0);
+    record_event(x, CLOSE, 0.0);
     record_vector(x, f->u);
     return bound;
 }
@@ -185,17 +174,22 @@ static void close_node(context *x, double bound)
     if (bound < x->tree.closed)
         x->tree.closed = bound;
     x->tree.leaves++;
-    pop_node(x);
+    x->tree.depth--;
 }
 
 /* Visit the node on top: bound it, then close it, enumerate it or branch. */
-static void visit_node(context *x)
+void visit_node(context *x)
 {
     tree_node *f = &x->tree.stack[x->tree.depth - 1];
     const problem *p = &x->p;
     int rounds = f->root ? 6 : 3, iterations = f->root ? (f->warm ? WARM_ROOT_STEPS : ROOT_STEPS) : NODE_STEPS, count;
     double error, base_error, value = 0.0;
+    if (x->p.relays && !current_tree(x)->tight && current_tree(x)->root_u && is_large(x)) {
+        begin_anew(x);
+        return;
+    }
     x->tree.nodes++;
+    current_tree(x)->nodes++;
     for (int round = 0; round < rounds; round++) {
         int lo = (p->replicas_min > p->voters ? p->replicas_min : p->voters) - f->in_count;
         int hi = p->replicas_max - f->in_count;
@@ -211,13 +205,13 @@ static void visit_node(context *x)
         if (completions <= FEW || (few && (round > 0 || !f->sparse))) {
             enumerate_leaf(x, f, lo, hi);
             if (x->proof.recording)
-                record_event(x, 3.0, 0.0);
+                record_event(x, ENUMERATE, 0.0);
             x->tree.leaves++;
-            pop_node(x);
+            x->tree.depth--;
             return;
         }
         value = improve_bound(x, f, iterations, &error);
-        if (x->tree.tight && value < x->best.cutoff && round == 0 && !x->control.paused &&
+        if (current_tree(x)->tight && value < x->best.cutoff && round == 0 && !x->control.paused &&
             (f->root || (f->is_new && f->in_count <= TIGHT_DEPTH) ||
              x->tree.nodes - f->tightened >= TIGHT_EVERY)) {
             int large = (double)f->free_count * p->padded > LARGE;
@@ -226,6 +220,7 @@ static void visit_node(context *x)
             double tight = improve_closest_assignment(x, f, steps, &error);
             if (tight > value)
                 value = tight;
+            f->own_record |= !f->root;
             if (x->sizes.active && f->root && !f->sparse)
                 keep_multipliers(x, f);
         }
@@ -238,6 +233,10 @@ static void visit_node(context *x)
         }
         if (x->control.paused)
             return;
+        if (!f->root && value >= x->tree.enough) {
+            put_off_node(x);
+            return;
+        }
         double base = evaluate_bound(x, f, f->u, 1, &count, &base_error);
         if (f->root && round == 0 && base < BIG) {
             /* a primal solution from the selection at the best multipliers */
@@ -268,14 +267,14 @@ static void visit_node(context *x)
         return;
     }
     if (f->root)
-        memcpy(x->tree.root_u, f->u, (size_t)p->padded * sizeof(double));
+        keep_root(x, f);
     if (f->is_new)
         make_sparse(x, f);
     int i = choose_branching_site(x, f, value), site = f->free_site[i];
     node_drop_site(x, f, i, 1);
     f->state[site] = FREE;
     if (x->proof.recording)
-        record_event(x, 4.0, site);
+        record_event(x, BRANCH, site);
     f->branched_site = site;
     f->parent_bound = value;
     push_node(x, f, site);
@@ -284,19 +283,16 @@ static void visit_node(context *x)
     f->root = f->is_new = 0;
 }
 
-/* Work on the open leader; 1 when its tree is finished. */
+/* Work on the tree on the stack; 1 when it is finished. */
 int run_tree(context *x, double work)
 {
     double stop = x->effort.work + work;
-    while (x->tree.depth > 0 && !x->control.out_of_memory && x->effort.work < stop && !must_pause(x)) {
-        if (x->p.relays && !x->tree.tight && is_large(x))
-            begin_anew(x);
+    while (x->tree.depth > 0 && !x->control.out_of_memory && x->effort.work < stop && !must_pause(x))
         visit_node(x);
-    }
     return x->tree.depth == 0;
 }
 
-/* A lower bound of everything under the open leader, closed parts included. */
+/* A lower bound of the tree on the stack, closed parts included. */
 double tree_bound(const context *x)
 {
     double bound = x->tree.closed;

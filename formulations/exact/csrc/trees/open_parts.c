@@ -1,0 +1,259 @@
+/* Open parts of the trees of all leaders: a list, from which search_order.c takes the next one.
+ *
+ * A part is a state (which sites hold a replica, which do not), the bound that is proven for it, and multipliers to
+ * start from. The tree on the stack is of one part. What of it is put off goes back to the list: a node whose bound has
+ * reached what the search wants now, or the whole stack. In the record of the proof stands, in its place, the number of the
+ * part (proof_record.c), and its own events come later. A leader begins as one part, with his own number. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel.h"
+
+static leader_tree *tree_of(const context *x, int leader)
+{
+    return &x->open.tree[memory_row(x, leader)];
+}
+
+/* The tree of the leader under work. */
+leader_tree *current_tree(const context *x)
+{
+    return tree_of(x, x->view.leader);
+}
+
+int open_parts_prepare(context *x)
+{
+    x->open.tree = calloc((size_t)x->p.sites + 1, sizeof(leader_tree));
+    return x->open.tree != NULL;
+}
+
+static void drop_part(context *x, int at)
+{
+    open_part *part = &x->open.part[at];
+    x->open.kept -= part->bytes;
+    free(part->u);
+    free(part->state);
+    *part = x->open.part[--x->open.count];
+}
+
+static void forget_tree(leader_tree *t)
+{
+    free(t->root_u);
+    free(t->beta);
+    memset(t, 0, sizeof *t);
+    t->closed = BIG;
+}
+
+/* Forget all trees and all parts. */
+void forget_open_parts(context *x)
+{
+    while (x->open.count)
+        drop_part(x, x->open.count - 1);
+    for (int i = 0; i <= x->p.sites && x->open.tree; i++)
+        forget_tree(&x->open.tree[i]);
+    x->open.next_number = x->p.sites;
+    x->tree.depth = 0;
+}
+
+void open_parts_free(context *x)
+{
+    forget_open_parts(x);
+    free(x->open.part);
+    free(x->open.tree);
+}
+
+/* Multipliers in half the memory: any numbers give valid bounds. */
+static float *shortened(context *x, const double *u)
+{
+    float *kept = malloc((size_t)x->p.clients * sizeof(float) + 8);
+    if (!kept)
+        x->control.out_of_memory = 1;
+    for (int c = 0; c < x->p.clients && kept; c++)
+        kept[c] = (float)u[c];
+    return kept;
+}
+
+/* Put a part on the list; `state` NULL: the start state of its leader. */
+static void add_part(context *x, int leader, int number, double bound, const unsigned char *state, const double *u)
+{
+    open_parts *o = &x->open;
+    size_t sites = (size_t)x->p.sites;
+    if (o->count == o->capacity) {
+        int grown = o->capacity ? 2 * o->capacity : 64;
+        open_part *part = realloc(o->part, (size_t)grown * sizeof *part);
+        if (!part) {
+            x->control.out_of_memory = 1;
+            return;
+        }
+        o->part = part;
+        o->capacity = grown;
+    }
+    open_part *part = &o->part[o->count];
+    memset(part, 0, sizeof *part);
+    part->leader = leader;
+    part->number = number;
+    part->bound = bound;
+    if (!(part->u = shortened(x, u)))
+        return;
+    if (state && !(part->state = malloc(sites))) {
+        free(part->u);
+        x->control.out_of_memory = 1;
+        return;
+    }
+    if (state)
+        memcpy(part->state, state, sites);
+    part->bytes = (double)x->p.clients * sizeof(float) + (double)sites;
+    o->kept += part->bytes;
+    o->count++;
+}
+
+/* Open the trees of some leaders, in place of all others: their multipliers (clients each) and bounds known so far. */
+void open_trees(context *x, const int *leader, const double *u, const double *bound, int count)
+{
+    forget_open_parts(x);
+    begin_order(x);
+    for (int i = 0; i < count && !x->control.out_of_memory; i++)
+        add_part(x, leader[i], leader[i], bound[i], NULL, u + (size_t)i * (size_t)x->p.clients);
+}
+
+/* Put a node of the stack on the list; it must be the top one, or those above must be on the list already. */
+static void put_off(context *x, const tree_node *f)
+{
+    int before = x->open.count;
+    if (x->proof.recording)
+        record_event(x, PART, x->open.next_number);
+    add_part(x, x->view.leader, x->open.next_number++, f->bound, f->state, f->u);
+    if (x->open.count > before)
+        x->open.part[before].own_beta = f->own_record;
+}
+
+/* Put the node on top off. */
+void put_off_node(context *x)
+{
+    put_off(x, &x->tree.stack[x->tree.depth - 1]);
+    x->tree.depth--;
+}
+
+/* Put the whole stack off. */
+void put_off_stack(context *x)
+{
+    while (x->tree.depth > 0)
+        put_off_node(x);
+}
+
+/* Close the parts that the cutoff has come down to. A part below a root stays when the proof is recorded: its events are
+ * still to come, while a root without any is closed by the multipliers that it was opened with. */
+void close_parts(context *x)
+{
+    for (int i = x->open.count - 1; i >= 0; i--) {
+        const open_part *part = &x->open.part[i];
+        leader_tree *t = tree_of(x, part->leader);
+        if (part->bound < x->best.cutoff || (x->proof.recording && (part->state || t->begun)))
+            continue;
+        t->closed = part->bound < t->closed ? part->bound : t->closed;
+        drop_part(x, i);
+    }
+}
+
+/* Take a part from the list to the stack, which must be empty. */
+void take_part(context *x, int at)
+{
+    open_part part = x->open.part[at];
+    leader_tree *t = tree_of(x, part.leader);
+    tree_node *f = &x->tree.stack[0];
+    x->open.part[at].u = NULL;
+    x->open.part[at].state = NULL;
+    drop_part(x, at);
+    if (x->view.leader != part.leader || !t->begun)
+        reset_pseudo_costs(x);
+    costs_for_leader(x, part.leader);
+    double *u = x->scratch.u;
+    for (int c = 0; c < x->p.clients; c++)
+        u[c] = part.u[c];
+    if (x->proof.recording)
+        record_event(x, EVENTS_OF, part.number);
+    open_root_at(x, u, part.state);
+    if (!x->control.out_of_memory) {
+        f->bound = part.bound;
+        f->tightened = x->tree.nodes;
+        if (part.state) {
+            f->root = 0;
+            if (t->tight && t->beta) {
+                f->beta = t->beta;
+                node_rebuild_columns(x, f);
+                for (int c = 0; c < x->p.clients; c++) /* beta has raised what u may be */
+                    f->u[c] = part.u[c] < f->fixed_cost[c] ? part.u[c] : f->fixed_cost[c];
+                if (part.own_beta && x->proof.recording)
+                    record_beta(x, f->beta);
+            }
+        }
+    }
+    t->begun = 1;
+    x->tree.closed = t->closed;
+    x->effort.work += (double)(f->free_count + f->in_count) * x->p.padded + 200.0;
+    free(part.u);
+    free(part.state);
+}
+
+/* Keep what the root of the tree under work leaves for its parts, when it is branched on. */
+void keep_root(context *x, const tree_node *f)
+{
+    leader_tree *t = current_tree(x);
+    size_t cells = (size_t)x->p.sites * (size_t)x->p.padded;
+    if (!t->root_u && !(t->root_u = shortened(x, f->u)))
+        return;
+    for (int c = 0; c < x->p.clients; c++)
+        t->root_u[c] = (float)f->u[c];
+    if (!f->beta)
+        return;
+    if (!t->beta && !(t->beta = malloc(cells * sizeof(double) + 8))) {
+        x->control.out_of_memory = 1;
+        return;
+    }
+    memcpy(t->beta, f->beta, cells * sizeof(double));
+}
+
+/* Lower bounds of everything under leaders whose trees were opened, closed parts included. */
+void leader_bounds(const context *x, const int *leader, double *bound, int count)
+{
+    double *least = x->scratch.by_site, apart = BIG; /* apart: of leader -1 */
+    for (int s = 0; s < x->p.sites; s++)
+        least[s] = BIG;
+    for (int i = 0; i < x->open.count; i++) {
+        const open_part *part = &x->open.part[i];
+        double *of = part->leader < 0 ? &apart : &least[part->leader];
+        *of = part->bound < *of ? part->bound : *of;
+    }
+    for (int i = 0; i < count; i++) {
+        double parts = leader[i] < 0 ? apart : least[leader[i]];
+        int here = x->tree.depth > 0 && x->view.leader == leader[i];
+        double own = here ? tree_bound(x) : tree_of(x, leader[i])->closed;
+        bound[i] = own < parts ? own : parts;
+    }
+}
+
+/* Begin the tree of the leader under work anew from the multipliers of its root, with steps on (u, beta): they pay where trees
+ * are large, and nobody knows before. What the tree has proven so far is the bound of the new root. */
+void begin_anew(context *x)
+{
+    int leader = x->view.leader;
+    leader_tree *t = current_tree(x);
+    double proven;
+    leader_bounds(x, &leader, &proven, 1);
+    for (int i = x->open.count - 1; i >= 0; i--)
+        if (x->open.part[i].leader == leader)
+            drop_part(x, i);
+    for (int c = 0; c < x->p.clients; c++)
+        x->scratch.u[c] = t->root_u[c];
+    if (x->proof.recording)
+        record_event(x, EVENTS_OF, leader);
+    reset_pseudo_costs(x);
+    open_root_at(x, x->scratch.u, NULL);
+    if (x->control.out_of_memory)
+        return;
+    x->tree.stack[0].bound = proven < x->best.cutoff ? proven : x->best.cutoff;
+    x->tree.stack[0].tightened = x->tree.nodes;
+    t->closed = BIG;
+    t->nodes = 0;
+    t->tight = 1;
+}
+
