@@ -236,13 +236,13 @@ class _BranchAndBound:
         bound = self.kernel.bound_root(leader, u, steps, swaps, True, self.seconds())
         state.raise_bound(leader, bound)
         self.kernel.record(on=state.certify)
-        self.open_tree(self.kernel, leader, u, bound)
+        self.open_tree(self.kernel, leader, u)
         state.opened = [leader]
 
     @staticmethod
-    def open_tree(kernel: Kernel, leader: int, u: FloatArray, bound: float) -> None:
-        """Open the tree of one leader alone."""
-        kernel.open_trees([leader], u[np.newaxis], np.array([bound]))
+    def open_tree(kernel: Kernel, leader: int, u: FloatArray) -> None:
+        """Open the tree of one leader alone, without a bound: so its root is recorded again."""
+        kernel.open_trees([leader], u[np.newaxis], np.zeros(1))
 
     def improve_incumbent(self, leader: int) -> bool:
         """Try descents among promising sites; return whether they found better replicas."""
@@ -272,7 +272,7 @@ class _BranchAndBound:
             rival.propose(found)
         bound = rival.bound_root(leader, u, 1, 0, True, self.seconds())
         rival.record(on=state.certify)
-        self.open_tree(rival, leader, u, bound)
+        self.open_tree(rival, leader, u)
         better = bound > self.kernel.tree_bounds([leader])[0]
         state.rival = rival  # not before its tree is open: until then its bound says nothing
         self.exchange_incumbents()

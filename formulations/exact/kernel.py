@@ -1,8 +1,8 @@
 """The interface of the two kernels: compiled C where it was built, NumPy everywhere else.
 
-A kernel holds one problem, the incumbent, and the open parts of the trees of all leaders.  Both kernels
-compute the bounds of :mod:`formulations.exact.certificate_events` and record the same events; they
-share no code, so that each tests the other.
+A kernel holds one problem, the incumbent, and the open parts of the trees of all leaders. Both
+kernels compute the bounds of :mod:`formulations.exact.certificate_events` and record the same
+events; they share no code, so that each tests the other.
 """
 
 from __future__ import annotations

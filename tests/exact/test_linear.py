@@ -144,7 +144,11 @@ def test_tree_equals_enumeration_and_its_proof_holds(seed, inflated):
     assert found is not None
     assert found.score == pytest.approx(best, rel=1e-9, abs=1e-12)
     # what was enumerated, and not bounded, is as good as the incumbent
-    assert kernel.counters().cutoff <= min(float(kernel.tree_bounds([-1])[0]), found.score) <= best * (1 + 1e-12)
+    assert (
+        kernel.counters().cutoff
+        <= min(float(kernel.tree_bounds([-1])[0]), found.score)
+        <= best * (1 + 1e-12)
+    )
 
 
 @pytest.mark.parametrize("kernel", ["auto", "numpy"])

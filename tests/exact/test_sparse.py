@@ -72,7 +72,11 @@ def test_bounds_under_one_leader_never_pass_the_optimum():
     while not finished:
         finished = kernel.run(1e4, 60.0)
         found = kernel.incumbent()
-        bound = float(kernel.tree_bounds([leader])[0]) if found is None else min(float(kernel.tree_bounds([leader])[0]), found.score)
+        bound = (
+            float(kernel.tree_bounds([leader])[0])
+            if found is None
+            else min(float(kernel.tree_bounds([leader])[0]), found.score)
+        )
         assert last - 1e-9 * abs(last) <= bound <= optimum.score * (1 + 1e-9)
         last = bound
     assert found is not None

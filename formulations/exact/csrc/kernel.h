@@ -152,7 +152,7 @@ typedef struct {
     signed char *step;
 } assignment_rows;
 
-/* What decisions have raised bounds by in this tree. Written by pseudo_costs.c; `forced` by the fixing in
+/* What decisions have raised bounds by in this tree. Written by trees/pseudo_costs.c; `forced` by the fixing in
  * lagrangean_bound.c. */
 typedef struct {
     double *forced[3];         /* per site: bound with it IN or OUT, of the last fixing */
@@ -228,7 +228,7 @@ typedef struct tree_node {
     size_set open;             /* sizes that are not proven yet, when there are several */
 } tree_node;
 
-/* The tree of the leader that is open. Written by depth_first_tree.c; root_bounds.c, quick_bound.c and warm_start.c use
+/* The tree on the stack: of one open part. Written by trees/depth_first_tree.c; root_bounds.c, quick_bound.c and warm_start.c use
  * the first node for their roots and leave no tree open. */
 typedef struct {
     tree_node *stack;

@@ -22,7 +22,7 @@
 #define TIGHT_MOMENTUM 0.95       /* share of the last direction that is kept */
 #define TIGHT_SELDOM 0.01         /* sites that the steps select more seldom get no new beta */
 
-/* Tree of one leader (depth_first_tree.c), all groups. */
+/* Tree of one leader (trees/depth_first_tree.c), all groups. */
 #define ROOT_STEPS 120            /* steps on u at a root */
 #define WARM_ROOT_STEPS 40        /* the same where another tree has left multipliers (sizes) */
 #define NODE_STEPS 7              /* the same below a root */
@@ -37,7 +37,7 @@
 #define FEW 12.0                  /* ... and how many are few enough to enumerate before any bound */
 #define ROOT_SWAPS 40             /* swaps of the descent from what a root's multipliers select */
 
-/* Order of the parts (search_order.c), 500 x 500 and PlanetLab's 490 sites. */
+/* Order of the parts (trees/search_order.c), 500 x 500 and PlanetLab's 490 sites. */
 #define BURST_NODES 50            /* nodes that a leader gets before the others had the steps of their roots */
 #define PATIENCE 2e8              /* work from which parts are put off; what ends before is proven soon anyway */
 #define GAP_SHRINK 0.5            /* factor by which the gap shrinks within which parts are put off */
@@ -45,7 +45,7 @@
 #define FEW_PARTS 32              /* ... and how many these are */
 #define MOST_KEPT 1e8             /* bytes of parts that are kept, whatever the gap */
 
-/* Where to branch (pseudo_costs.c), 48 sites and more. */
+/* Where to branch (trees/pseudo_costs.c), 48 sites and more. */
 #define PRIOR 2.0                 /* decisions that the mean over all sites counts for */
 #define FLOOR 0.01                /* least gain of the side IN, as a share of the gap */
 #define EVEN 0.1                  /* share of the gap added to the side OUT, whose gains are small and alike */

@@ -1,0 +1,69 @@
+"""Open parts of the trees of all leaders: an honest bound at any point, one proof in the end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulations.exact.branch_and_bound import search
+from formulations.exact.certificate_events import LeaderEvents
+from formulations.exact.kernel import Incumbent, compiled_available, open_kernel
+from tests.exact.rational import Checker
+from tests.exact.test_sparse import relayed
+
+pytestmark = pytest.mark.skipif(not compiled_available(), reason="the C kernel was not built")
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(["compiled", "tight", "sparse"]),
+    st.sampled_from([1.0, 1e4, 3e5]),
+    st.booleans(),
+)
+def test_bounds_rise_and_never_pass_the_optimum(seed, which, work, inflated):
+    core = relayed(seed, 18, 25, 5, 0.1)
+    optimum = search(core, kernel="compiled", certify=False).score
+    kernel = open_kernel(core, which)
+    kernel.propose(Incumbent(optimum * (1.02 if inflated else 1.0), -2, ()))
+    leaders, clients = core.leaders.tolist(), len(core.active)
+    kernel.open_trees(leaders, np.zeros((len(leaders), clients)), np.zeros(len(leaders)))
+    before, finished = np.zeros(len(leaders)), False
+    while not finished:
+        finished = kernel.run(work, 60.0)
+        bounds = kernel.tree_bounds(leaders)
+        assert (np.minimum(bounds, optimum) >= np.minimum(before, optimum) * (1 - 1e-9)).all()
+        found = kernel.incumbent()
+        assert found is not None
+        assert min(bounds.min(), found.score) <= optimum * (1 + 1e-9)
+        before = bounds
+    assert found.score == pytest.approx(optimum, rel=1e-9)
+    assert bounds.min() >= optimum * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("which", ["tight", "sparse"])
+def test_every_leader_begins_before_one_gets_many_nodes(which):
+    core = relayed(2, 18, 25, 5, 0.1)
+    kernel = open_kernel(core, which)  # two nodes at a time
+    leaders, clients = core.leaders.tolist(), len(core.active)
+    kernel.open_trees(leaders, np.zeros((len(leaders), clients)), np.zeros(len(leaders)))
+    while not kernel.run(1.0, 60.0):
+        if kernel.tree_bounds(leaders).min() > 0.0:
+            break
+    assert 0 < kernel.counters().nodes <= 3 * len(leaders)
+
+
+@pytest.mark.parametrize("which", ["tight", "sparse"])
+def test_parts_that_were_put_off_are_joined_to_one_proof(which):
+    core = relayed(1, 16, 25, 5, 0.0)
+    result = search(core, kernel=which)
+    assert result.certificate is not None
+    Checker(core, result.certificate).check()
+
+
+def test_what_was_recorded_last_of_a_part_counts():
+    log = np.array([7, 1, 6, 9, 7, 9, 3, 0, 7, 1, 4, 2, 6, 10, 3, 0, 7, 10, 2, 0, 0.5], dtype=float)
+    events = LeaderEvents.decode_trees(log, [1, 2], 1)[1].to_json()["events"]
+    assert events == [["branch", 2], ["close", [0.5]], ["enumerate"]]
