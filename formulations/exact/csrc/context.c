@@ -146,7 +146,7 @@ int context_prepare(context *x)
     x->limits.sparse_share = SPARSE_SHARE;
     x->limits.tight_nodes = TIGHT_NODES;
     x->limits.burst_nodes = BURST_NODES;
-    x->limits.patience = PATIENCE;
+    x->limits.patience = PUT_OFF_FROM;
     x->tree.capacity = sites + 2;
     x->best.replicas = malloc(S * sizeof(int));
     x->view.costs = malloc(S * P * 8 + 8);

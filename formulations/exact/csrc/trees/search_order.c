@@ -4,7 +4,7 @@
  * bound of the whole search. So
  *
  * - no leader gets more than BURST_NODES nodes before every open leader had the steps of its root;
- * - from PATIENCE work on, a node whose bound reaches cutoff (1 - gap) is put off while there are parts below, least bound
+ * - from PUT_OFF_FROM work on, a node whose bound reaches cutoff (1 - gap) is put off while there are parts below, least bound
  *   first; when there are none left, the gap shrinks to GAP_SHRINK times. Below FINE_GAP no more than FEW_PARTS are put
  *   off: each of them, least bound first, then raises the bound when it is finished, and more would only cost more.
  *
