@@ -228,7 +228,7 @@ Event = Beta | Fix | Close | Enumerate | Branch
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _PutOff:
     """In the record: the events of this part stand here, and are recorded later."""
 
     number: int
@@ -268,7 +268,7 @@ class LeaderEvents:
         """
         whole: list[Event] = []
         for event in _events(flat, clients):
-            assert not isinstance(event, _Part | _EventsOf)
+            assert not isinstance(event, _PutOff | _EventsOf)
             whole.append(event)
         return cls(leader, tuple(whole))
 
@@ -288,8 +288,8 @@ class LeaderEvents:
         clients
             Number of active clients.
         """
-        parts: dict[int, list[Event | _Part]] = {}
-        current: list[Event | _Part] = []
+        parts: dict[int, list[Event | _PutOff]] = {}
+        current: list[Event | _PutOff] = []
         for event in _events(log, clients):
             if isinstance(event, _EventsOf):
                 parts[event.number] = current = []
@@ -306,12 +306,12 @@ class LeaderEvents:
         }
 
 
-def _joined(first: int, parts: Mapping[int, Sequence[Event | _Part]]) -> Iterator[Event]:
+def _joined(first: int, parts: Mapping[int, Sequence[Event | _PutOff]]) -> Iterator[Event]:
     """Yield the events of a part, those of the parts that were put off in their places."""
     open_ones = [iter(parts[first])]
     while open_ones:
         for event in open_ones[-1]:
-            if isinstance(event, _Part):
+            if isinstance(event, _PutOff):
                 open_ones.append(iter(parts[event.number]))
                 break
             yield event
@@ -319,7 +319,7 @@ def _joined(first: int, parts: Mapping[int, Sequence[Event | _Part]]) -> Iterato
             open_ones.pop()
 
 
-def _events(flat: FloatArray, clients: int) -> Iterator[Event | _Part | _EventsOf]:
+def _events(flat: FloatArray, clients: int) -> Iterator[Event | _PutOff | _EventsOf]:
     at = 0
 
     def numbers(count: int) -> list[float]:
@@ -343,7 +343,7 @@ def _events(flat: FloatArray, clients: int) -> Iterator[Event | _Part | _EventsO
         elif kind == _BRANCH:
             yield Branch(int(value))
         elif kind == _PART:
-            yield _Part(int(value))
+            yield _PutOff(int(value))
         elif kind == EVENTS_OF:
             yield _EventsOf(int(value))
         elif kind == _BETA:
