@@ -40,9 +40,9 @@
 /* Order of the parts (trees/search_order.c), 500 x 500 and PlanetLab's 490 sites. */
 #define BURST_NODES 50            /* nodes that a leader gets before the others had the steps of their roots */
 #define PUT_OFF_FROM 2e8            /* work from which parts are put off; what ends before is proven soon anyway */
-#define GAP_SHRINK 0.5            /* factor by which the gap shrinks within which parts are put off */
-#define FINE_GAP 0.005            /* gap below which trees hardly grow any more: few parts are worth a restart there ... */
-#define FEW_PARTS 32              /* ... and how many these are */
+#define GAP_SHRINK 0.7            /* factor by which the gap shrinks within which parts are put off */
+#define FINE_GAP 0.01             /* gap below which few parts are worth a restart: what was asked for is reached ... */
+#define FEW_PARTS 64              /* ... and how many these are */
 #define MOST_KEPT 1e8             /* bytes of parts that are kept, whatever the gap */
 
 /* Where to branch (trees/pseudo_costs.c), 48 sites and more. */

@@ -5,8 +5,9 @@
  *
  * - no leader gets more than BURST_NODES nodes before every open leader had the steps of its root;
  * - from PUT_OFF_FROM work on, a node whose bound reaches cutoff (1 - gap) is put off while there are parts below, least bound
- *   first; when there are none left, the gap shrinks to GAP_SHRINK times. Below FINE_GAP no more than FEW_PARTS are put
- *   off: each of them, least bound first, then raises the bound when it is finished, and more would only cost more.
+ *   first; when there are none left, the gap shrinks to GAP_SHRINK times. Below FINE_GAP nothing more is put
+ *   off once there are FEW_PARTS: each of them, least bound first, raises the bound when it is finished, and more would only
+ *   cost more.
  *
  * The bound of the search, the least of parts, stack and what was closed, then rises all the time. A part that is
  * put off is open: nothing but the cutoff ever closes. */
@@ -34,7 +35,7 @@ static double wanted(const context *x)
 static double enough_to_put_off(const context *x)
 {
     const open_parts *o = &x->open;
-    return o->kept < MOST_KEPT && (o->gap > FINE_GAP || o->count < FEW_PARTS) ? wanted(x) : BIG;
+    return o->kept < MOST_KEPT ? wanted(x) : BIG;
 }
 
 /* The part to work on: a new leader, or one of the last leader while its burst lasts, or any; of these that of the least bound. */
@@ -104,6 +105,8 @@ int run_search(context *x, double work)
             crowded = has_new_leaders(x);
             continue;
         }
+        if (x->open.gap <= FINE_GAP && x->open.count >= FEW_PARTS)
+            x->open.gap = x->open.gap > 0.0 ? 0.0 : x->open.gap;
         x->open.burst++;
         x->tree.enough = enough_to_put_off(x);
         visit_node(x);
