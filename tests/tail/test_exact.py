@@ -20,6 +20,7 @@ from placement.tail import Distributions, Percentile
 from placement.tail.histograms import of_family
 from placement.tail.late_operations import LateOperations
 from placement.testing import random_instance
+from tests.effort import examples
 from tests.strategies import ALL, problems
 from tests.tail.worlds import drawn
 
@@ -80,10 +81,13 @@ def test_equal_to_enumeration(seed, kernel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(40))
+@pytest.mark.parametrize("block", range(examples(4)))
 @pytest.mark.filterwarnings("ignore::placement.errors.UnitsWarning")
 def test_equal_to_enumeration_on_a_thousand_worlds(block, monkeypatch):
-    """In every other one nothing is known at first, so that no lucky start hides a wrong bound."""
+    """In every other one nothing is known at first, so that no lucky start hides a wrong bound.
+
+    A hundred worlds in the thorough profile; the thousand in the long one.
+    """
     from formulations.tail import percentile_search as module
 
     for seed in range(100 + 25 * block, 125 + 25 * block):
