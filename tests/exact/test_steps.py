@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from formulations.exact.branch_and_bound import search
@@ -49,6 +49,7 @@ def test_a_weight_steps_as_so_many_clients_do(kernel, seed, steps):
 @each_kernel
 @settings(max_examples=40)
 @given(st.integers(0, 10**9), st.booleans())
+@example(166, False)  # both sides of a site are closed before its kernel is opened
 def test_weights_of_any_size_are_proven(kernel, seed, inflated):
     # from next to nothing to half of everything: lengths of steps stay numbers
     core = random_core(seed, plain=True)

@@ -325,7 +325,8 @@ class ManyClientsKernel:
         leader = tree.leader if tree.leader < 0 else int(np.searchsorted(keep, tree.leader))
         self._opened += 1
         self._record(np.array([_PART, float(self._opened * _NUMBERS + leader)]))
-        kernel.open_trees([leader], u[np.newaxis], np.zeros(1))
+        # No bound is known of it, so that the kernel looks at it and records how it is closed.
+        kernel.open_trees([leader], u[np.newaxis], np.array([-math.inf]))
         return True
 
     def _added_up(
