@@ -7,6 +7,7 @@ solver when the wall clock says so, whether or not the solver keeps its own time
 from __future__ import annotations
 
 import math
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from placement.errors import SolverError
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["CpSatResult", "Listener", "new_solver", "run_solver"]
+__all__ = ["CpSatResult", "Listener", "new_solver", "run_solver", "solve_in_place"]
 
 Listener = Callable[[list[int] | None, int | None], None]
 """Told the values of the best solution and the bound; None: none so far."""
@@ -154,6 +155,21 @@ def run_solver(
         raise SolverError(f"CP-SAT failed: {answer.error}")
     with lock:  # a solver that was left alone must not change what is handed out
         return CpSatResult(**vars(answer))
+
+
+def solve_in_place(solver: cp_model.CpSolver, model: cp_model.CpModel) -> cp_model.CpSolverStatus:
+    """Solve in the caller's thread, and return the status: for programs of milliseconds.
+
+    Ctrl-C stops the solver. CP-SAT catches the signal itself, and leaves the default of the
+    operating system behind, with which the next Ctrl-C would kill the process. Python gets its
+    handler back.
+    """
+    try:
+        return solver.solve(model)
+    finally:
+        handler = signal.getsignal(signal.SIGINT)
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
 
 
 def _wait(

@@ -2,6 +2,8 @@
 
 import _thread
 import math
+import subprocess
+import sys
 import threading
 import time
 
@@ -146,13 +148,37 @@ def test_a_solver_that_keeps_no_limit_is_left_alone(monkeypatch):
 
     monkeypatch.setattr(search, "_GRACE", 0.05)
     monkeypatch.setattr(search, "_TICK", 0.01)
-    answer = search.run_solver(Deaf(), hard_model(), seconds=0.05)
+    solver = Deaf()
+    solver.parameters.catch_sigint_signal = False  # it would leave Ctrl-C without its handler
+    answer = search.run_solver(solver, hard_model(), seconds=0.05)
     assert answer.verdict is Verdict.STOPPED
     assert answer.values == [0] * 12
     before = vars(answer).copy()
     release.set()
     time.sleep(0.1)
     assert vars(answer) == before  # what the late solver says changes nothing any more
+
+
+AFTER_A_SOLVE = """
+import signal
+from ortools.sat.python import cp_model
+from formulations.solvers.cpsat import solve_in_place
+signal.signal(signal.SIGINT, signal.default_int_handler)
+model = cp_model.CpModel()
+model.maximize(model.new_bool_var("x"))
+solve_in_place(cp_model.CpSolver(), model)
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    print("handled")
+"""
+
+
+def test_ctrl_c_after_a_solve_in_place_is_still_that_of_python():
+    ended = subprocess.run(
+        [sys.executable, "-c", AFTER_A_SOLVE], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "handled\n")
 
 
 def test_a_failing_solver_is_a_solver_error():

@@ -7,6 +7,7 @@ from typing import Any
 
 from formulations.quorumstore.covering.model import Bill, CoveringModel
 from formulations.quorumstore.covering.reduction import Reduced, reduce_model
+from formulations.solvers.cpsat import solve_in_place
 from formulations.solvers.statuses import Verdict, cpsat_verdict
 
 __all__ = ["CpSatCovering"]
@@ -112,7 +113,7 @@ class CpSatCovering:
         solver.parameters.random_seed = self.seed
         if math.isfinite(seconds):
             solver.parameters.max_time_in_seconds = max(0.0, seconds)
-        status = solver.solve(cp)
+        status = solve_in_place(solver, cp)
         verdict = cpsat_verdict(solver, status)
         if verdict is Verdict.INFEASIBLE:
             return None, math.inf
