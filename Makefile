@@ -12,7 +12,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check $(if $(LOCK),-c $(
 # Tests start hundreds of processes; without bytecode each would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-databases test-thorough test-long sanitize lock lint types notebooks docs smoke wheel clean
+.PHONY: demo test test-databases test-slow test-thorough test-long sanitize lock lint types notebooks docs smoke wheel clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -53,6 +53,10 @@ test: $(VENV)/.dev
 ## test-databases: exported texts through real parsers and servers; builds them once into a cache
 test-databases: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -rs -m databases tests/databases/real
+
+## test-slow: the long form of the tests, with the same instances in every run
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow and not databases"
 
 ## test-thorough: the tests of `make test` with more and fresh instances, and the slow ones: 20 minutes
 test-thorough: $(VENV)/.dev

@@ -1,7 +1,7 @@
 """Profiles of generated tests, and the signals that tests start from.
 
 HYPOTHESIS_PROFILE=ordinary (the default): the same twenty or so examples in every run.
-HYPOTHESIS_PROFILE=thorough: more, and fresh ones; the last step of `.ci/run`.
+HYPOTHESIS_PROFILE=thorough: more, and fresh ones; `make test-thorough`, before a release.
 HYPOTHESIS_PROFILE=sanitize: fresh ones by the thousand; `make sanitize`, for the kernels alone.
 HYPOTHESIS_PROFILE=long: thousands of fresh ones per property, for an hour or more.
 Tests marked `slow` are left out of the first. Where a property names its own number of examples,
