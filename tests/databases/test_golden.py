@@ -10,7 +10,7 @@ import pytest
 from placement.databases import available, load_system
 from placement.databases.system import read_deployment, write_deployment
 from placement.errors import UnsupportedError
-from tests.databases.worlds import AFTER, BEFORE, QUORUMS, localities
+from tests.databases.worlds import AFTER, BEFORE, CATALOGUE, QUORUMS, localities
 
 FOLDER = Path(__file__).parent / "golden"
 
@@ -23,7 +23,8 @@ def text_of(name):
         fresh = write_deployment(system, AFTER, request)
         first = write_deployment(system, BEFORE, request)
     except UnsupportedError:
-        fresh = write_deployment(system, QUORUMS, request)
+        other = CATALOGUE if name == "spanner" else QUORUMS
+        fresh = write_deployment(system, other, request)
         return fresh.text + "\n".join(["", *fresh.notes, ""])
     present = read_deployment(system, (("first", first.text),), request).deployment
     moved = write_deployment(system, AFTER, request, present)

@@ -17,6 +17,12 @@ AFTER = Deployment.of(
     {"ap-south-1": 1},
     leaders=("eu-west-1", "us-east-1", "us-west-2"),
 )
+CATALOGUE = Deployment.of(
+    "plan",
+    {"us-east-1": 2, "us-west-2": 2, "eu-west-1": 1},
+    {"ap-south-1": 1},
+    leaders=("us-west-2", "us-east-1"),
+)
 QUORUMS = Deployment.of("plan", {"us-east-1": 2, "eu-west-1": 3}, commit=3, read=3)
 
 

@@ -27,13 +27,13 @@ def plans(name, count, **settings):
     return [text for text in found if text is not None]
 
 
-def hostile(name, count, *, leader=True, **settings):
+def hostile(name, count, *, leader=True, voters=PLAIN, **settings):
     """Return the texts of one deployment for databases with hostile names."""
     system = load_system(name)
     names = next(iter(deployment_worlds(system))).localities
-    deployment = Deployment.of("plan", PLAIN, leaders=("us-east-1",))
+    deployment = Deployment.of("plan", voters, leaders=("us-east-1",))
     if not leader:
-        deployment = Deployment.of("plan", PLAIN, read=2, commit=2)
+        deployment = Deployment.of("plan", voters, read=2, commit=2)
     found = [
         written(system, deployment, names, each, **settings) for each in hostile_names(3, count)
     ]

@@ -1,0 +1,285 @@
+"""Spanner: instance configurations, whose voters are chosen from a catalogue.
+
+The voters of a base configuration are fixed: three replicas of one region; two regions with two
+replicas and a witness each; or two regions with two replicas each and a witness in a third region.
+A custom configuration adds read-only replicas, and a database may choose among the regions of the
+read-write replicas the one that leads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from placement.databases.deployment import Deployment
+from placement.databases.findings import Finding
+from placement.databases.localities import name_refusal
+from placement.databases.server_moves import MovePath
+from placement.databases.system import DatabaseSystem, Reading, Request, Script, Texts
+from placement.databases.systems.json_texts import json_text, one_document
+from placement.databases.systems.sql_text import TokenStream, mysql_name, mysql_string
+from placement.errors import InputError
+from placement.io.formats.document import Document, parse_json
+from placement.method_options import Setting
+
+__all__ = ["SYSTEM"]
+
+_INPUT = (
+    "the answer of `gcloud spanner instance-configs describe NAME --format=json`, and for the "
+    "leader the statements of `gcloud spanner databases ddl describe`"
+)
+_DATABASE = re.compile(r"[a-z][a-z0-9_-]{0,28}[a-z0-9]")
+_TYPES = ("READ_WRITE", "READ_ONLY", "WITNESS")
+_LEADER_OPTION = "default_leader"
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def _read(texts: Texts, request: Request) -> Reading:
+    documents = [(source, text) for source, text in texts if text.lstrip().startswith(("{", "["))]
+    if len(documents) != 1:
+        raise InputError(
+            "no configuration" if not documents else "several configurations",
+            source=(documents or texts)[-1][0],
+            expected=f"one: {_INPUT}",
+        )
+    source, text = documents[0]
+    document = one_document(source, parse_json(text, source), _INPUT)
+    statements = [(name, words) for name, words in texts if (name, words) != documents[0]]
+    if document.values.get("system") == "spanner":  # written by export
+        statements += [(source, words) for words in document.names("statements", ())]
+        document = document.table("config")
+    held, leader = _replicas(document, request)
+    database = request.name
+    for name, words in statements:
+        chosen = _default_leader(words, name, request, database)
+        if chosen is not None:
+            database, leader = chosen
+            if leader not in held["READ_WRITE"]:
+                raise InputError(
+                    "no read-write replica there",
+                    source=name,
+                    field=_LEADER_OPTION,
+                    value=leader,
+                    expected="one of " + ", ".join(held["READ_WRITE"]),
+                )
+    voters = held["READ_WRITE"] + held["WITNESS"]
+    order = sorted(held["READ_WRITE"], key=lambda site: (site != leader, site))
+    deployment = Deployment.of(
+        "spanner", voters, held["READ_ONLY"], leaders=tuple(order), name=database
+    )
+    findings = [
+        Finding(
+            "witness",
+            "note",
+            f"{site} holds {count} witness replicas: they vote and serve no reads",
+            "count the reads of clients near it at the next replica",
+        )
+        for site, count in sorted(held["WITNESS"].items())
+        if site not in held["READ_WRITE"]
+    ]
+    return Reading(deployment, tuple(findings))
+
+
+def _replicas(document: Document, request: Request) -> tuple[dict[str, Counter[str]], str]:
+    """Return the number of replicas by type and site, and the site that leads by default."""
+    held: dict[str, Counter[str]] = {kind: Counter() for kind in _TYPES}
+    leader = ""
+    for table in document.tables("replicas"):
+        location, kind = table.text("location"), table.text("type")
+        if kind not in _TYPES:
+            raise table.refuse("type", "unknown type of replica", "one of " + ", ".join(_TYPES))
+        site = request.localities.site_of(location, table.source, table.key("location"))
+        held[kind][site] += 1
+        if table.values.get("defaultLeaderLocation") is True:
+            if kind != "READ_WRITE":
+                raise table.refuse("defaultLeaderLocation", "cannot lead", "a READ_WRITE replica")
+            leader = site
+    if not held["READ_WRITE"]:
+        raise document.refuse("replicas", "no read-write replica", _INPUT)
+    if not leader:
+        if len(held["READ_WRITE"]) > 1:
+            raise document.refuse(
+                "replicas", "no replica has defaultLeaderLocation", "one that is true"
+            )
+        leader = next(iter(held["READ_WRITE"]))
+    return held, leader
+
+
+def _default_leader(
+    text: str, source: str, request: Request, database: str
+) -> tuple[str, str] | None:
+    """Return the database and the site of its leader, where the statements choose one."""
+    stream, found = TokenStream(text, source, backslash=True), None
+    while stream.next is not None:
+        if not stream.accept("ALTER", "DATABASE"):
+            stream.skip_statement()
+            continue
+        name = stream.name("the name of a database")
+        stream.expect("SET", "OPTIONS", "(")
+        while not stream.accept(")"):
+            option = stream.name("an option")
+            stream.expect("=")
+            value = stream.take("a value")
+            chosen = option == _LEADER_OPTION and value.kind == "string" and value.value
+            if chosen and name == (database or name):
+                found = name, request.localities.site_of(str(chosen), source, _LEADER_OPTION)
+            stream.accept(",")
+    return found
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def _shape(deployment: Deployment) -> tuple[Counter[str], Counter[str]] | None:
+    """Return read-write and witness replicas by site; None where no configuration has them."""
+    voters = deployment.voters_at
+    counts = sorted(voters.values())
+    if counts == [3]:
+        return Counter(voters), Counter()
+    if counts == [3, 3]:
+        return Counter(dict.fromkeys(voters, 2)), Counter(dict.fromkeys(voters, 1))
+    if counts == [1, 2, 2]:
+        witness = {site: 1 for site, count in voters.items() if count == 1}
+        return Counter(voters) - Counter(witness), Counter(witness)
+    return None
+
+
+def _refuses(deployment: Deployment, request: Request) -> tuple[str, ...]:
+    if deployment.read is not None:
+        return ("a database has a leader, and the placement is of a store without one",)
+    reasons = []
+    shape = _shape(deployment)
+    if shape is None:
+        counts = ", ".join(f"{site} {count}" for site, count in deployment.voters_at.items())
+        reasons.append(
+            f"no configuration has these voters ({counts}): there are 3 in one region, 3 in each "
+            "of two regions, or 2, 2 and 1 in three regions"
+        )
+    elif deployment.leaders and deployment.leaders[0] not in shape[0]:
+        reasons.append(f"{deployment.leaders[0]} holds a witness, which cannot lead")
+    if deployment.commit is not None:
+        reasons.append(
+            f"writes wait for a majority, not for {deployment.commit} of {deployment.voters}"
+        )
+    if not _DATABASE.fullmatch(request.name):
+        reasons.append(f"{request.name!r} is no name of a database (--database)")
+    names = [request.localities.only(one.site).name for one in deployment.held]
+    base = request.text("base_config")
+    found = (name_refusal(name, "Spanner") for name in (*names, *([base] if base else [])))
+    reasons += [reason for reason in found if reason is not None]
+    return tuple(reasons)
+
+
+def _said(deployment: Deployment) -> Deployment:
+    """Return the deployment with the order of leaders that Spanner follows."""
+    shape = _shape(deployment)
+    if shape is None:
+        return deployment
+    return Deployment(
+        deployment.system,
+        deployment.held,
+        _leaders(deployment, shape[0]),
+        deployment.commit,
+        deployment.read,
+        deployment.name,
+    )
+
+
+def _leaders(deployment: Deployment, writers: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the regions that may lead: the preferred one, then the other."""
+    first = next(iter(deployment.leaders), min(writers))
+    return tuple(sorted(writers, key=lambda site: (site != first, site)))
+
+
+def _write(deployment: Deployment, request: Request, path: MovePath | None) -> Script:
+    shape = _shape(deployment)
+    assert shape is not None  # such a deployment is refused
+    writers, witnesses = shape
+    leader = _leaders(deployment, writers)[0]
+
+    def location(site: str) -> str:
+        return request.localities.only(site).name
+
+    replicas: list[dict[str, object]] = []
+    for kind, counts in zip(_TYPES, (writers, deployment.non_voters_at, witnesses), strict=True):
+        for site, count in sorted(counts.items()):
+            entry: dict[str, object] = {"location": location(site), "type": kind}
+            if kind == "READ_WRITE" and site == leader:
+                entry["defaultLeaderLocation"] = True
+            replicas += [entry] * count
+    base = request.text("base_config")
+    if not base and len(writers) == 1:
+        base = f"regional-{location(leader)}"
+    name = f"custom-{request.name.replace('_', '-')}" if deployment.non_voters_at else base
+    document: dict[str, object] = {
+        "system": "spanner",
+        "config": {"name": name, "baseConfig": base, "replicas": replicas},
+        "commands": _commands(replicas, name, base) if deployment.non_voters_at else [],
+        "statements": [
+            f"ALTER DATABASE {mysql_name(request.name)} "
+            f"SET OPTIONS ({_LEADER_OPTION} = {mysql_string(location(leader))})"
+        ],
+    }
+    if path is not None:
+        document["changes"] = list(path.present.differences(_said(deployment)))
+    return Script(json_text(document), _notes(deployment, base, _leaders(deployment, writers)))
+
+
+def _commands(replicas: list[dict[str, object]], name: str, base: str) -> list[list[str]]:
+    """Return the command that adds the read-only replicas; none while the base has no name."""
+    added = ":".join(
+        f"location={one['location']},type=READ_ONLY" for one in replicas if one["type"] == _TYPES[1]
+    )
+    create = ["gcloud", "spanner", "instance-configs", "create", name]
+    return [[*create, f"--clone-config={base}", f"--add-replicas={added}"]] if base else []
+
+
+def _notes(deployment: Deployment, base: str, leaders: tuple[str, ...]) -> tuple[str, ...]:
+    notes = ["`gcloud spanner instances move` brings an instance to the configuration"]
+    if base:
+        notes.append(
+            f"check that {base} has these voters and offers the read-only replicas: `gcloud "
+            f"spanner instance-configs describe {base}`"
+        )
+    else:
+        notes.append(
+            "name the base configuration that has these voters (--set base_config=NAME; `gcloud "
+            "spanner instance-configs list` shows them all): without it there is no command"
+        )
+    if deployment.leaders != leaders:
+        notes.append(
+            "another region leads only while the default leader's region is lost: the order of "
+            f"leaders is {', '.join(leaders)}"
+        )
+    if len(deployment.voters_at) > 1:
+        notes.append("the witness votes, holds no data and serves no reads")
+    return tuple(notes)
+
+
+SYSTEM = DatabaseSystem(
+    name="spanner",
+    title="Spanner",
+    inputs=_INPUT,
+    read=_read,
+    refuses=_refuses,
+    write=_write,
+    said=_said,
+    says="voters of a base configuration, read-only replicas, the region that leads",
+    cannot=(
+        "voters other than 3 in one region, 3 in each of two, or 2, 2 and 1 in three; a failover "
+        "order; another quorum"
+    ),
+    validated="the statement: memefish 0.8.1; the document: syntax only, no server was run",
+    operations={
+        "read-only transaction with exact_staleness or max_staleness": "weak read",
+        "strong read": "bounded read: the nearest replica asks the leader whether it is up to date",
+        "read-write transaction in one group of splits": "single-group transaction",
+        "read-write transaction over several groups": "multi-group transaction",
+    },
+    settings={
+        "base_config": Setting("", "base configuration of Spanner that has the voters"),
+    },
+)
