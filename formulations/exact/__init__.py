@@ -6,7 +6,7 @@ certificate_events   the mathematics of the bound, and the events that re-prove 
 kernel               the interface of the two kernels
 _kernel, csrc        compiled kernel (C, limited API; optional)
 _scenarios           compiled search over scenarios with thresholds (csrc/scenarios; optional)
-numpy_kernel         the same bound and tree in NumPy: same optimum, slower
+numpy_kernel         a sub-package: the same bound and tree in NumPy, same optimum, slower
 many_clients         the same bound by sweeps over the RTTs; clients added up in trees
 branch_and_bound     the search: bounds of all leaders, then trees; limits, reports, honest bounds
 multi_size           one search for several numbers of replicas

@@ -477,6 +477,6 @@ def open_kernel(core: ReducedProblem, which: str = "auto", threads: int = 1) -> 
             value=which,
             expected="'auto' or 'numpy', or an installation with a C compiler at hand",
         )
-    from formulations.exact.numpy_kernel import NumpyKernel
+    from formulations.exact.numpy_kernel.kernel import NumpyKernel
 
     return NumpyKernel(core)

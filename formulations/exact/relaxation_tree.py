@@ -16,8 +16,8 @@ import numpy as np
 
 from formulations.exact import tuning
 from formulations.exact.linear_relaxation import PMedianRelaxation
-from formulations.exact.numpy_kernel import NumpyKernel
-from formulations.exact.numpy_node import LeaderView, TreeNode
+from formulations.exact.numpy_kernel.kernel import NumpyKernel
+from formulations.exact.numpy_kernel.tree_node import LeaderView, TreeNode
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import BoolArray, FloatArray
 
@@ -57,7 +57,7 @@ class LinearKernel(NumpyKernel):
     def _improve(self, view: LeaderView, node: TreeNode, steps: int, deadline: float) -> float:
         """Take the best multipliers of the rounds of the relaxation, or those of the node."""
         value = self._evaluate(view, node, node.u)
-        best = value.bound - value.error
+        best = value.safe
         if best >= self._cutoff or not value.answers:
             return best
         self._relaxation.restrict(node.held, node.free)
@@ -65,9 +65,9 @@ class LinearKernel(NumpyKernel):
             u = np.clip(found.multipliers, 0.0, node.fixed_cost)
             value = self._evaluate(view, node, u)
             node.frequency = found.share
-            self._offer(view, list(found.replicas))
-            if value.bound - value.error > best:
-                best, node.u = value.bound - value.error, u
+            self._swaps.offer(view, list(found.replicas))
+            if value.safe > best:
+                best, node.u = value.safe, u
             if best >= self._cutoff or (number >= tuning.RELAXATION_ROUNDS and not node.root):
                 break
         return best

@@ -16,14 +16,17 @@ from formulations.exact import tuning
 from formulations.exact.certificate_events import EVENTS_OF
 from formulations.exact.kernel import TOLERANCE
 from formulations.exact.kernel_types import Counters, Incumbent, QuickBounds, RootBounds, SizeBatch
-from formulations.exact.numpy_inner_minimum import InnerProblem
-from formulations.exact.numpy_node import BoundValue, LeaderView, TreeNode
+from formulations.exact.numpy_kernel.lagrangean_bound import (
+    BoundValue,
+    bounds_with_site_fixed,
+    evaluate,
+)
+from formulations.exact.numpy_kernel.swap_descent import SwapDescent
+from formulations.exact.numpy_kernel.tree_node import LeaderView, TreeNode
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray
 
 __all__ = ["NumpyKernel"]
-
-_EPS = float(np.finfo(np.float64).eps)
 
 _LEAST_SCALE = 1e-30
 """Least share of the largest weight: lengths of steps stay far from overflow."""
@@ -45,6 +48,7 @@ class NumpyKernel:
         self._rank = np.empty(rtt.shape, dtype=np.intp)
         places = np.arange(core.sites, dtype=np.intp)[np.newaxis]
         np.put_along_axis(self._rank, order, places, axis=1)
+        self._swaps = SwapDescent(core, self.propose)
         weight = core.demand.near[0][core.active] + core.demand.relay[0][core.active]
         self._scale = (
             np.maximum(weight / weight.max(initial=0.0), _LEAST_SCALE) if len(weight) else weight
@@ -62,7 +66,7 @@ class NumpyKernel:
         self._nodes = self._leaves = self._evaluations = 0
         self._left_at: dict[int, FloatArray] = {}
 
-    # --- face ---------------------------------------------------------------------------
+    # --- the protocol ---------------------------------------------------------------------------
 
     def bound_root(
         self, leader: int, u: FloatArray, iterations: int, swaps: int, warm: bool, seconds: float
@@ -70,8 +74,8 @@ class NumpyKernel:
         """Bound one leader without branching; see the protocol."""
         deadline = time.perf_counter() + seconds
         view = self._select_leader(leader)
-        root = self._root(view, np.array(u))
-        replicas = self._start(view, root) if swaps else None
+        root = TreeNode.root_of(self._core, view, np.array(u))
+        replicas = self._swaps.start(view, root, self._best.replicas) if swaps else None
         if replicas is not None:
             if swaps > 1:
                 replicas = self._descend(view, replicas, swaps, deadline)
@@ -109,9 +113,9 @@ class NumpyKernel:
             if i > at and (time.perf_counter() >= end or self._work() >= enough):
                 return i - at
             view = self._select_leader(int(asked.leaders[i]))
-            root = self._root(view, asked.u[i])
+            root = TreeNode.root_of(self._core, view, asked.u[i])
             value = self._evaluate(view, root, root.u)
-            asked.bounds[i] = value.bound - value.error
+            asked.bounds[i] = value.safe
             asked.u[i] = root.u
             self._left_at[view.index] = root.u
         return len(asked.leaders) - at
@@ -134,9 +138,9 @@ class NumpyKernel:
         for i, leader in enumerate(leaders):
             if leader in self._left_at:
                 view = self._select_leader(leader)
-                root = self._root(view, self._left_at[leader])
+                root = TreeNode.root_of(self._core, view, self._left_at[leader])
                 value = self._evaluate(view, root, root.u)
-                bounds[i] = value.bound - value.error
+                bounds[i] = value.safe
         return bounds
 
     def open_trees(self, leaders: Sequence[int], u: FloatArray, bounds: FloatArray) -> None:
@@ -161,7 +165,8 @@ class NumpyKernel:
             if bound >= self._cutoff:
                 continue  # by these multipliers, which need no record
             self._closed = math.inf
-            self._stack = [self._root(self._select_leader(leader), np.array(u))]
+            view = self._select_leader(leader)
+            self._stack = [TreeNode.root_of(self._core, view, np.array(u))]
             self._stack[0].bound = bound
             self._record([float(EVENTS_OF), float(leader)])
         return bool(self._stack)
@@ -231,73 +236,14 @@ class NumpyKernel:
         self._events, self._recording = [], on
         return events
 
-    # --- one leader ---------------------------------------------------------------------
-
     def _select_leader(self, leader: int) -> LeaderView:
-        core = self._core
-        rtt = core.client_rtt[core.active]
-        near, relay = core.demand.near[0][core.active], core.demand.relay[0][core.active]
-        relayed = core.site_rtt[:, leader] if leader >= 0 else np.zeros(core.sites)
-        price = np.zeros(core.sites) if core.price is None else core.price[max(leader, 0)]
-        self._leader = LeaderView(
-            leader,
-            near[:, np.newaxis] * rtt + relay[:, np.newaxis] * relayed,
-            float(core.direct[leader]) if leader >= 0 else 0.0,
-            price,
-            InnerProblem(core, leader),
-        )
+        self._leader = LeaderView.of(self._core, self._rank, leader)
         return self._leader
 
-    def _root(self, view: LeaderView, u: FloatArray) -> TreeNode:
-        rules = self._core.rules
-        pinned = rules.must_hold.copy()
-        if view.index >= 0:
-            pinned[view.index] = True
-        clients = len(u)
-        node = TreeNode(
-            held=[],
-            free=np.nonzero(rules.may_hold & ~pinned)[0],
-            fixed_cost=np.full(clients, math.inf),
-            fixed_rank=np.full(clients, self._core.sites, dtype=np.intp),
-            u=np.zeros(clients),
-            frequency=np.full(self._core.sites, 0.5),
-            bound=0.0,
-            root=True,
-        )
-        for site in np.nonzero(pinned)[0].tolist():
-            self._hold(view, node, site)
-        node.u = np.minimum(u, node.fixed_cost)
-        return node
-
-    def _hold(self, view: LeaderView, node: TreeNode, site: int) -> None:
-        """Add a certain replica: no client uses a site that it ranks after this one."""
-        node.held.append(site)
-        node.free = node.free[node.free != site]
-        nearer = self._rank[:, site] < node.fixed_rank
-        node.fixed_rank = np.where(nearer, self._rank[:, site], node.fixed_rank)
-        node.fixed_cost = np.where(nearer, view.costs[:, site], node.fixed_cost)
-        node.u = np.minimum(node.u, node.fixed_cost)
-
-    # --- bound --------------------------------------------------------------------------
-
     def _evaluate(self, view: LeaderView, node: TreeNode, u: FloatArray) -> BoundValue:
-        """Return L(u) of a node, with its rounding error and reduced costs."""
+        """Return L(u) of a node, and count the evaluation."""
         self._evaluations += 1
-        gain = np.minimum(view.costs[:, node.free] - u[:, np.newaxis], 0.0)
-        gain[self._rank[:, node.free] > node.fixed_rank[:, np.newaxis]] = 0.0
-        rho = gain.sum(axis=0) + view.price[node.free]
-        served = float(np.minimum(u, node.fixed_cost).sum())
-        base = view.constant + float(view.price[node.held].sum()) + served
-        answers = view.inner.solve(node.held, node.free, rho)
-        if not answers:
-            return BoundValue(math.inf, 0.0, rho, answers, base)
-        best = min(answers, key=lambda answer: answer.value)
-        size = len(best.chosen)
-        magnitude = base + abs(best.value)
-        magnitude += 2.0 * sum(abs(part.value) for part in best.parts)
-        terms = len(u) + self._core.sites + 24
-        error = _EPS * (terms * magnitude + 6.0 * (size + 2) * served)
-        return BoundValue(base + best.value, error, rho, answers, base)
+        return evaluate(view, node, u)
 
     def _improve(self, view: LeaderView, node: TreeNode, steps: int, deadline: float) -> float:
         """Take subgradient steps from node.u; keep the best multipliers there, return the bound.
@@ -308,7 +254,7 @@ class NumpyKernel:
         u, direction = node.u.copy(), np.zeros(len(node.u))
         for step in range(steps):
             value = self._evaluate(view, node, u)
-            safe = value.bound - value.error
+            safe = value.safe
             if safe > best:
                 stall = 0 if safe > best + 1e-4 * abs(best) else stall
                 best, node.u = safe, u
@@ -318,7 +264,7 @@ class NumpyKernel:
                 break
             if time.perf_counter() > deadline:
                 break
-            chosen = np.array(min(value.answers, key=lambda a: a.value).chosen, dtype=np.intp)
+            chosen = np.array(value.best.chosen, dtype=np.intp)
             node.frequency *= 0.9
             node.frequency[chosen] += 0.1
             serves = view.costs[:, chosen] < u[:, np.newaxis]
@@ -336,6 +282,12 @@ class NumpyKernel:
             moved = u + step_size * (target - value.bound) / norm * direction
             u = np.clip(moved, 0.0, node.fixed_cost)
         return best
+
+    def _descend(
+        self, view: LeaderView, replicas: list[int], limit: int, deadline: float
+    ) -> list[int]:
+        """Return a set improved by at most `limit` swaps."""
+        return self._swaps.descend(view, replicas, limit, deadline)
 
     # --- tree ---------------------------------------------------------------------------
 
@@ -364,8 +316,7 @@ class NumpyKernel:
                 return
             here = self._evaluate(view, node, node.u)
             if node.root and turn == 0 and here.answers:
-                best = min(here.answers, key=lambda answer: answer.value)
-                self._descend(view, [*node.held, *best.chosen], 40, deadline)
+                self._descend(view, [*node.held, *here.best.chosen], 40, deadline)
             fixed = self._fix(view, node, here)
             if fixed is None:
                 self._close(node, self._cutoff)
@@ -376,19 +327,7 @@ class NumpyKernel:
             return  # enumerated at the next visit
         site = self._branching_site(node)
         self._record([4.0, float(site)])
-        node.free = node.free[node.free != site]
-        node.root = False
-        child = TreeNode(
-            held=list(node.held),
-            free=node.free,
-            fixed_cost=node.fixed_cost,
-            fixed_rank=node.fixed_rank,
-            u=node.u,
-            frequency=node.frequency.copy(),
-            bound=node.bound,
-        )
-        self._hold(view, child, site)
-        self._stack.append(child)
+        self._stack.append(node.split(view, site))
 
     def _branching_site(self, node: TreeNode) -> int:
         """Return the free site whose selection is least decided."""
@@ -402,23 +341,7 @@ class NumpyKernel:
 
     def _fix(self, view: LeaderView, node: TreeNode, here: BoundValue) -> int | None:
         """Fix sites by reduced cost; return how many, or None when that closes the node."""
-        low, high = view.inner.sizes(len(node.held), len(node.free))
-        rho = here.rho
-        with_site = np.full(len(rho), math.inf)
-        without = np.full(len(rho), math.inf)
-        for answer in here.answers:
-            plus = np.full(len(rho), -math.inf)
-            minus = np.full(len(rho), -math.inf)
-            for part in answer.parts:
-                size = len(part.chosen)
-                top = max(part.top, 0.0) if size < high else part.top
-                left = min(part.least_left, 0.0) if size > low else part.least_left
-                total = answer.price + part.value
-                plus = np.maximum(plus, total + np.maximum(rho - top, 0.0))
-                minus = np.maximum(minus, total + np.maximum(left - rho, 0.0))
-            with_site, without = np.minimum(with_site, plus), np.minimum(without, minus)
-        with_site += here.base - 4.0 * here.error
-        without += here.base - 4.0 * here.error
+        with_site, without = bounds_with_site_fixed(view, node, here)
         out, kept = with_site >= self._cutoff, without >= self._cutoff
         if (out & kept).any():
             return None
@@ -431,13 +354,13 @@ class NumpyKernel:
         self._record([1.0, 0.0], node.u, lists)
         node.free = node.free[~out]
         for site in taken:
-            self._hold(view, node, site)
+            node.hold(view, site)
         return len(dropped) + len(taken)
 
     def _enumerate(self, view: LeaderView, node: TreeNode, low: int, high: int) -> None:
         for size in range(low, high + 1):
             for more in combinations(node.free.tolist(), size):
-                self._offer(view, [*node.held, *more])
+                self._swaps.offer(view, [*node.held, *more])
         self._record([3.0, 0.0])
         self._leaves += 1
         self._stack.pop()
@@ -445,93 +368,3 @@ class NumpyKernel:
     def _record(self, head: list[float], *parts: FloatArray | list[float]) -> None:
         if self._recording:
             self._events.extend(np.asarray(part, dtype=np.float64) for part in (head, *parts))
-
-    # --- primal -------------------------------------------------------------------------
-
-    def _offer(self, view: LeaderView, replicas: list[int]) -> float:
-        """Return the score of a complete set (+∞ when it breaks a rule), and keep the best set."""
-        core = self._core
-        rules = core.rules
-        if not rules.replicas_min <= len(replicas) <= rules.replicas_max:
-            return math.inf
-        if not all(group.satisfied(replicas) for group in rules.of("replicas")):
-            return math.inf
-        configuration = core.configuration(view.index, replicas)
-        if configuration is None:
-            return math.inf
-        score = core.score(configuration)
-        self.propose(Incumbent(score, view.index, configuration.replicas))
-        return score
-
-    def _start(self, view: LeaderView, root: TreeNode) -> list[int] | None:
-        """Return the incumbent with the leader in it, or the closest sites, or None."""
-        best, value = None, math.inf
-        held = set(root.held)
-        incumbent = [r for r in self._best.replicas if r not in held]
-        room = self._core.rules.replicas_max - len(held)
-        near = view.inner.near_order or list(range(self._core.sites))
-        closest = [s for s in near if s in set(root.free.tolist())]
-        for extra in (incumbent[:room], incumbent[-room:] if room else [], closest[:room]):
-            replicas = [*root.held, *extra]
-            score = self._offer(view, replicas)
-            if score < value:
-                best, value = replicas, score
-        return best
-
-    def _descend(
-        self, view: LeaderView, replicas: list[int], limit: int, deadline: float
-    ) -> list[int]:
-        """Return a set improved by swaps, the most promising additions first."""
-        rules = self._core.rules
-        score = self._offer(view, replicas)
-        if score == math.inf:
-            return replicas
-        fixed = set(np.nonzero(rules.must_hold)[0].tolist()) | {view.index}
-        for _ in range(limit):
-            better = self._best_swap(view, replicas, fixed, score, deadline)
-            if better is None:
-                return replicas
-            replicas, score = better
-        return replicas
-
-    def _best_swap(
-        self,
-        view: LeaderView,
-        replicas: list[int],
-        fixed: set[int],
-        score: float,
-        deadline: float,
-    ) -> tuple[list[int], float] | None:
-        """Return the set and score after a swap that improves, or None."""
-        rows = np.arange(len(view.costs))
-        outside = np.setdiff1d(np.nonzero(self._core.rules.may_hold)[0], replicas)
-        found: list[tuple[float, list[int]]] = []
-        for place, old in enumerate(replicas):
-            rest = replicas[:place] + replicas[place + 1 :]
-            if old in fixed or not len(outside):
-                continue
-            if time.perf_counter() > deadline:
-                break
-            if rest:
-                ranks = self._rank[:, rest]
-                nearest = ranks.argmin(axis=1)
-                rank, cost = ranks[rows, nearest], view.costs[rows, np.array(rest)[nearest]]
-                joined = np.where(
-                    self._rank[:, outside] < rank[:, np.newaxis],
-                    view.costs[:, outside],
-                    cost[:, np.newaxis],
-                )
-            else:
-                joined = view.costs[:, outside]
-            totals = joined.sum(axis=0) + view.price[outside] + view.constant
-            totals += view.price[rest].sum()
-            for at in np.argsort(totals, kind="stable")[:3]:
-                if totals[at] < score:
-                    found.append((float(totals[at]), [*rest, int(outside[at])]))
-        for _, changed in sorted(found)[:12]:
-            if time.perf_counter() > deadline:
-                break
-            value = self._offer(view, changed)
-            if value < score * (1 - 1e-12):
-                return changed, value
-        return None
