@@ -56,6 +56,27 @@ def go_program(name: str) -> Path:
     return target
 
 
+def java_classpath(name: str) -> str:
+    """Return the class path of the packages in a folder's ``pom.xml``, downloaded once."""
+    source = HERE / name / "pom.xml"
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    folder = CACHE / f"{name}-{digest}"
+    for program in ("java", "mvn"):
+        if shutil.which(program) is None:
+            pytest.skip(f"no {program} on the path")
+    if not folder.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        part = folder.with_suffix(f".{os.getpid()}")
+        copy = ["dependency:copy-dependencies", f"-DoutputDirectory={part}"]
+        done = subprocess.run(
+            ["mvn", "-q", "-B", "-f", source, *copy], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            pytest.skip(f"{name} could not be downloaded: {done.stdout.strip()[-300:]}")
+        part.replace(folder)
+    return f"{folder}/*"
+
+
 def python_with(name: str, *requirements: str) -> Path:
     """Return the Python of an environment in the cache that has pinned packages."""
     digest = hashlib.sha256("\n".join((sys.version, *requirements)).encode()).hexdigest()[:16]
