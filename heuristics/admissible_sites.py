@@ -119,7 +119,7 @@ class AdmissibleSites:
             good &= (left != 0) | led | rules.may_lead
         for group, belongs in self._groups:
             held = members @ belongs
-            able = belongs.any(axis=1)
+            able = np.asarray(belongs.any(axis=1))
             if group.cap is not None:
                 gain = (held < group.cap)[..., group.labels]
                 if group.role == "replicas":
@@ -127,10 +127,8 @@ class AdmissibleSites:
                 else:
                     fit = np.minimum(held, group.cap).sum(axis=-1, keepdims=True)
                     good &= rules.voters - fit - (able & gain) <= left
-            if group.counts_domains:
-                fresh = able & (held == 0)[..., group.labels]
-                present = (held > 0).sum(axis=-1, keepdims=True)
-                good &= group.missing(present + fresh) <= left
+            if group.has_minimum:
+                good &= group.missing_after(held.astype(np.intp), able) <= left
         if self._costs is not None and rules.budget is not None:
             costs = self._costs if some is None or self._costs.ndim == 1 else self._costs[some]
             good &= self._affordable(members, left, costs, rules.budget)

@@ -67,7 +67,7 @@ def diversity(
     group: GroupRule,
     guard: cp_model.IntVar | None = None,
 ) -> None:
-    """Add a diversity rule: caps as cardinalities, distinct domains by a literal per domain.
+    """Add a diversity rule: caps and named minimums as cardinalities, a literal for each domain.
 
     Parameters
     ----------
@@ -92,6 +92,8 @@ def diversity(
                 model.add_at_most_one(literals)
             else:
                 model.add(_sum(literals) <= group.cap).only_enforce_if(when)
+    if group.least:
+        model.add(_sum(members.get(group.domain, [])) >= group.least).only_enforce_if(when)
     if group.min_domains is not None:
         used: list[cp_model.IntVar] = []
         for literals in members.values():

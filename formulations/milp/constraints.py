@@ -39,11 +39,11 @@ def add_counts(model: Any, variables: ProgramVariables) -> None:
 
 
 def add_diversity(model: Any, variables: ProgramVariables) -> None:
-    """Caps and minimum numbers of domains, level by level, so that crossing levels are no harder.
+    """Caps and minimums, level by level, so that crossing levels are no harder.
 
     With s the chosen role (v or x), for every rule and domain δ:
 
-        Σ_{r ∈ δ} s_r ≤ cap,
+        Σ_{r ∈ δ} s_r ≤ cap,   Σ_{r ∈ δ} s_r ≥ least  (the named domain),
         e_δ ≤ Σ_{r ∈ δ} s_r,   0 ≤ e_δ ≤ 1,   Σ_δ e_δ ≥ min_domains.
 
     e may be continuous: the largest e_δ that integer s allows is 0 or 1. Survival of the loss of a
@@ -54,6 +54,7 @@ def add_diversity(model: Any, variables: ProgramVariables) -> None:
     model.caps = pyo.ConstraintList()
     model.covered = pyo.ConstraintList()
     model.enough_domains = pyo.ConstraintList()
+    model.enough_sites = pyo.ConstraintList()
     for n, group in enumerate(variables.terms.problem.rules.groups):
         chosen = variables.v if group.role == "voters" else variables.x
         members: list[list[Any]] = [[] for _ in group.names]
@@ -65,6 +66,8 @@ def add_diversity(model: Any, variables: ProgramVariables) -> None:
             if group.min_domains is not None:
                 covered = Affine.of(sites).minus(Affine.of([variables.e[n, d]]))
                 model.covered.add(covered.expression() >= 0)
+        if group.least:
+            model.enough_sites.add(Affine.of(members[group.domain]).expression() >= group.least)
         if group.min_domains is not None:
             every = Affine.of(variables.e[n, d] for d in range(len(group.names)))
             model.enough_domains.add(every.expression() >= group.min_domains)

@@ -229,7 +229,7 @@ def declare(model: Any, terms: ProgramData, rows: Rows) -> ProgramVariables:
             [
                 (n, d)
                 for n, group in enumerate(rules.groups)
-                if group.counts_domains
+                if group.min_domains is not None
                 for d in range(len(group.names))
             ],
             unit,

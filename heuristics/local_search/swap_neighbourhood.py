@@ -111,7 +111,7 @@ class SwapNeighbourhood:
         rules = self.rules.of("voters")
         if self.problem.demand.scenarios > 1 or len(rules) != 1 or rules[0].cap is None:
             return None
-        return None if rules[0].counts_domains else (rules[0].labels, rules[0].cap)
+        return None if rules[0].has_minimum else (rules[0].labels, rules[0].cap)
 
     @cached_property
     def tables(self) -> InsertionTables:
@@ -329,9 +329,13 @@ def _group_allows(pairs: Pairs, members: BoolArray, group: GroupRule) -> BoolArr
     allowed: BoolArray = np.ones(same.shape, dtype=bool)
     if group.cap is not None:
         allowed &= (after < group.cap) | ~brings
-    if group.counts_domains:
-        present = (held > 0).sum(axis=1)[:, np.newaxis, np.newaxis]
-        lost = ((rest == 1) & (vacated < domains)[:, :, np.newaxis]).astype(np.intp)
-        won = ((after == 0) & brings).astype(np.intp)
-        allowed &= group.missing(present - lost + won) <= 0
+    if group.has_minimum:
+        if group.least:
+            lost = (vacated == group.domain)[:, :, np.newaxis].astype(np.intp)
+            won = (domain == group.domain).astype(np.intp)
+        else:
+            lost = ((rest == 1) & (vacated < domains)[:, :, np.newaxis]).astype(np.intp)
+            won = ((after == 0) & brings).astype(np.intp)
+        short = group.missing(held[:, :domains])[:, np.newaxis, np.newaxis]
+        allowed &= short + lost - won <= 0
     return allowed

@@ -341,7 +341,7 @@ def _alike(
 
 def _check_nested(rules: Sequence[GroupRule]) -> None:
     """Refuse what closest-first is not exact for."""
-    if any(rule.role != "voters" or rule.counts_domains for rule in rules) or (
+    if any(rule.role != "voters" or rule.has_minimum for rule in rules) or (
         rules and not laminar([r.labels for r in rules], np.ones(len(rules[0].labels), dtype=bool))
     ):
         raise InputError(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_METHOD",
     "add_constraints",
+    "add_diversity",
     "add_instance",
     "add_limits",
     "add_method",
@@ -141,20 +142,7 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         metavar="LEVEL",
         help="keep a quorum after the loss of any one domain of LEVEL, for example country",
     )
-    group.add_argument(
-        "--cap",
-        action="append",
-        default=[],
-        metavar="LEVEL=K[:replicas]",
-        help="at most K voters (replicas) per domain of a level",
-    )
-    group.add_argument(
-        "--distinct",
-        action="append",
-        default=[],
-        metavar="LEVEL=K[:replicas]",
-        help="voters (replicas) in at least K domains of a level",
-    )
+    add_diversity(group)
     group.add_argument(
         "--decay",
         type=types.number(1, infinite=True),
@@ -334,8 +322,33 @@ def problem_from(
     )
 
 
+def add_diversity(group: argparse._ArgumentGroup) -> None:
+    """Add ``--cap``, ``--distinct`` and ``--require``, which :func:`diversity_from` reads."""
+    group.add_argument(
+        "--cap",
+        action="append",
+        default=[],
+        metavar="LEVEL=K[:replicas]",
+        help="at most K voters (replicas) per domain of a level",
+    )
+    group.add_argument(
+        "--distinct",
+        action="append",
+        default=[],
+        metavar="LEVEL=K[:replicas]",
+        help="voters (replicas) in at least K domains of a level",
+    )
+    group.add_argument(
+        "--require",
+        action="append",
+        default=[],
+        metavar="LEVEL:DOMAIN=K[:voters]",
+        help="at least K replicas (voters) in a named domain, for example continent:EU=1",
+    )
+
+
 def diversity_from(args: argparse.Namespace) -> tuple[Diversity, ...]:
-    """Read ``--cap`` and ``--distinct``."""
+    """Read ``--cap``, ``--distinct`` and ``--require``."""
     from placement.model.constraints import Diversity
 
     rules = []
@@ -361,6 +374,29 @@ def diversity_from(args: argparse.Namespace) -> tuple[Diversity, ...]:
                     min_domains=most if option == "--distinct" else None,
                 )
             )
+    for text in args.require:
+        where, equals, rest = text.rpartition("=")
+        level, separator, domain = where.partition(":")
+        number, colon, role = rest.partition(":")
+        if (
+            not (equals and separator and level and domain)
+            or not number.isdecimal()
+            or (colon and role not in ("voters", "replicas"))
+        ):
+            raise InputError(
+                "not a rule",
+                field="--require",
+                value=text,
+                expected="LEVEL:DOMAIN=K or LEVEL:DOMAIN=K:voters",
+            )
+        rules.append(
+            Diversity(
+                level,
+                role="voters" if role == "voters" else "replicas",
+                domain=domain,
+                least=types.read_whole(number, "--require", 0, types.LARGEST_SIZE),
+            )
+        )
     return tuple(rules)
 
 

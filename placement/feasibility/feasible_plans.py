@@ -248,7 +248,7 @@ def _group_reasons(group: GroupRule, rules: Rules, instance: Instance) -> list[s
                 f"{group.why}: {len(sites)} pinned sites share the {group.level} "
                 f"{group.names[domain]} ({', '.join(sites)}), and at most {group.cap} may"
             )
-    too_few = group.infeasible_reason(domains, most)
+    too_few = group.infeasible_reason(room, most)
     return [*found, too_few] if too_few else found
 
 

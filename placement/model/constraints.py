@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["Diversity", "GroupRule", "Role", "Rules", "laminar", "majority"]
 
 Role = Literal["voters", "replicas"]
-
-_Count = TypeVar("_Count", int, IntArray)
 
 
 def majority(voters: int) -> int:
@@ -49,12 +47,22 @@ class Diversity:
         case (Sharov et al., section 4, "Failure diversity").
     min_domains
         At least so many distinct domains.
+    domain, least
+        At least so many (`least`) in the domain of this name; a rule of its own, given without
+        `cap` and `min_domains`.
+
+    Examples
+    --------
+    >>> Diversity("continent", "replicas", domain="EU", least=1).words()
+    'at least 1 of the replicas in the continent EU'
     """
 
     level: str
     role: Role = "voters"
     cap: int | None = None
     min_domains: int | None = None
+    domain: str | None = None
+    least: int | None = None
 
     def __post_init__(self) -> None:
         text(self.level, "level")
@@ -62,9 +70,27 @@ class Diversity:
             raise InputError(
                 "unknown role", field="role", value=self.role, expected="'voters' or 'replicas'"
             )
-        if self.cap is None and self.min_domains is None:
-            object.__setattr__(self, "cap", 1)
-        for field, value in (("cap", self.cap), ("min_domains", self.min_domains)):
+        counts = {"cap": self.cap, "min_domains": self.min_domains, "least": self.least}
+        if self.domain is not None or self.least is not None:
+            if self.domain is None or self.least is None:
+                missing = "domain" if self.domain is None else "least"
+                raise InputError(
+                    "a rule about one domain needs its name and a number",
+                    field=missing,
+                    expected="both domain and least",
+                )
+            text(self.domain, "domain")
+            for field in ("cap", "min_domains"):
+                if counts[field] is not None:
+                    raise InputError(
+                        "a rule about one domain has no other number",
+                        field=field,
+                        value=counts[field],
+                        expected="a second rule",
+                    )
+        elif self.cap is None and self.min_domains is None:
+            counts["cap"] = 1
+        for field, value in counts.items():
             if value is not None:
                 object.__setattr__(self, field, whole(value, field, minimum=1))
 
@@ -77,16 +103,23 @@ class Diversity:
             words.append(
                 f"{self.role} in at least {self.min_domains} distinct {self.level} domains"
             )
+        if self.domain is not None:
+            words.append(
+                f"at least {self.least} of the {self.role} in the {self.level} {self.domain}"
+            )
         return " and ".join(words)
 
     def document(self) -> dict[str, object]:
         """Return the rule for a plan file, JSON-ready."""
-        return {
+        document: dict[str, object] = {
             "level": self.level,
             "role": self.role,
             "cap": self.cap,
             "min_domains": self.min_domains,
         }
+        if self.domain is not None:
+            document |= {"domain": self.domain, "least": self.least}
+        return document
 
     @classmethod
     def from_document(cls, document: Document) -> Diversity:
@@ -105,6 +138,8 @@ class Diversity:
             role="replicas" if role == "replicas" else "voters",
             cap=document.whole("cap") if document.has("cap") else None,
             min_domains=document.whole("min_domains") if document.has("min_domains") else None,
+            domain=document.text("domain") if document.has("domain") else None,
+            least=document.whole("least") if document.has("least") else None,
         )
 
 
@@ -128,6 +163,8 @@ class GroupRule:
         At least so many distinct domains; None: no such rule.
     why
         The rule in the user's words, for messages.
+    domain, least
+        At least `least` sites in this domain; -1 and 0: no such rule.
     """
 
     role: Role
@@ -137,39 +174,74 @@ class GroupRule:
     cap: int | None
     min_domains: int | None
     why: str
+    domain: int = -1
+    least: int = 0
 
     def satisfied(self, sites: Sequence[int]) -> bool:
         """Return whether a complete choice of sites obeys the rule."""
-        held = np.bincount(self.labels[np.asarray(sites, dtype=np.intp)], minlength=1)
+        held = np.bincount(self.labels[np.asarray(sites, dtype=np.intp)], minlength=len(self.names))
         if self.cap is not None and held.max() > self.cap:
             return False
-        return self.missing(int((held > 0).sum())) <= 0
+        return int(self.missing(held)) <= 0
 
     @property
-    def counts_domains(self) -> bool:
-        """Return whether the rule asks for a least number of distinct domains."""
-        return self.min_domains is not None
+    def has_minimum(self) -> bool:
+        """Return whether the rule asks for sites: some number of domains, or in a named domain."""
+        return self.min_domains is not None or self.least > 0
 
-    def missing(self, present: _Count) -> _Count:
-        """Return how many more distinct domains are needed when so many hold a site.
+    def missing(self, held: IntArray) -> IntArray:
+        """Return how many more sites the minimum needs, where the domains hold so many.
 
-        Zero or less when there are enough, and where the rule asks for no number of domains.
+        Zero or less when there are enough, and where the rule has no minimum. `held` has shape
+        (..., domains), the result shape (...).
         """
-        return 0 * present if self.min_domains is None else self.min_domains - present
+        if self.min_domains is not None:
+            return np.asarray(self.min_domains - (held > 0).sum(axis=-1))
+        if self.least:
+            return np.asarray(self.least - held[..., self.domain])
+        return np.zeros(held.shape[:-1], dtype=np.intp)
+
+    def missing_after(self, held: IntArray, able: BoolArray) -> IntArray:
+        """Return :meth:`missing` after one more site joins, for each site that could.
+
+        Parameters
+        ----------
+        held
+            Sites in each domain, shape (..., domains).
+        able
+            Sites that the rule counts, shape (sites,).
+
+        Returns
+        -------
+        ndarray
+            Shape (..., sites).
+        """
+        if self.least:
+            gain = able & (self.labels == self.domain)
+        else:
+            gain = able & (held == 0)[..., self.labels]
+        return np.asarray(self.missing(held)[..., np.newaxis] - gain)
 
     def caps_only(self, role: Role | None = None) -> GroupRule:
         """Return the cap of the rule alone; `role`: for another role than its own.
 
-        A cap on replicas binds every subset of them, as the voters are; a number of domains does
-        not.
+        A cap on replicas binds every subset of them, as the voters are; a minimum does not.
         """
-        return replace(self, role=role or self.role, min_domains=None)
+        return replace(self, role=role or self.role, min_domains=None, domain=-1, least=0)
 
-    def infeasible_reason(self, domains: int, most: int) -> str:
-        """Return why no choice of at most `most` sites in `domains` domains has enough domains.
+    def infeasible_reason(self, room: IntArray, most: int) -> str:
+        """Return why no choice of at most `most` sites meets the minimum; empty: that is no reason.
 
-        Empty when that is no reason.
+        `room` is the number of allowed sites in each domain, shape (domains,).
         """
+        if self.least > min(int(room[self.domain]), most):
+            limit = (
+                f"only {int(room[self.domain])} sites there may be chosen"
+                if room[self.domain] < self.least
+                else f"only {most} {self.role} are asked for"
+            )
+            return f"{self.why}: {limit}"
+        domains = int((room > 0).sum())
         if self.min_domains is None or self.min_domains <= min(domains, most):
             return ""
         limit = (
@@ -235,7 +307,7 @@ class Rules:
             np.add.at(held, (rows, group.labels[chosen]), 1)
             if group.cap is not None:
                 good &= held.max(axis=1) <= group.cap
-            good &= group.missing((held > 0).sum(axis=1)) <= 0
+            good &= group.missing(held) <= 0
         return good
 
     @cached_property
@@ -278,7 +350,7 @@ class Rules:
 
     def _nested(self, role: Role) -> bool:
         groups = self.of(role)
-        if any(group.counts_domains for group in groups):
+        if any(group.has_minimum for group in groups):
             return False
         allowed = self.may_vote if role == "voters" else self.may_hold
         return laminar([group.labels for group in groups], allowed)
@@ -322,7 +394,20 @@ def group_rule(instance: Instance, rule: Diversity, bound: BoolArray, why: str =
         codes.append(numbers.setdefault(label, len(numbers)))
     array = np.array(codes, dtype=np.intp)
     array.flags.writeable = False
-    return GroupRule(rule.role, level, array, tuple(numbers), rule.cap, rule.min_domains, why)
+    domain = -1
+    if rule.domain is not None:
+        if rule.domain not in numbers:
+            raise InputError(
+                f"the level {level} has no such domain",
+                field="domain",
+                value=rule.domain,
+                expected="one of " + ", ".join(sorted(n for n in numbers if n[0] != "\0")),
+            )
+        domain = numbers[rule.domain]
+    return GroupRule(
+        rule.role, level, array, tuple(numbers), rule.cap, rule.min_domains, why, domain,
+        rule.least or 0,
+    )  # fmt: skip
 
 
 def mask(size: int, indices: Iterable[int]) -> BoolArray:

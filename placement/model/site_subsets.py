@@ -1,4 +1,4 @@
-"""Complete search for sets of sites under counts, pins, caps, minimum domains and a budget.
+"""Complete search for sets of sites under counts, pins, caps, minimums and a budget.
 
 One generator serves whoever must choose sites under rules that no greedy can handle: voters under
 crossing levels, completions of a heuristic's set, feasibility proofs. It is exact; its worst case
@@ -35,7 +35,7 @@ class SiteSubset:
     pinned
         Sites that must be chosen; all of them must be in `order`.
     groups
-        Caps and minimum domains that the chosen sites obey.
+        Caps and minimums that the chosen sites obey.
     near
         (b, m): at least m of the chosen sites are among the first b of `order`.
     cost, budget
@@ -65,9 +65,9 @@ def subsets(choice: SiteSubset) -> Iterator[tuple[int, ...]]:
     Notes
     -----
     Depth-first over positions, take before skip. A branch dies when what is left can't fill the
-    set, the caps can't take enough of it, the missing domains outnumber the picks left or the
-    domains left, the first b positions can't give m, or the cheapest completion breaks the
-    budget.
+    set, the caps can't take enough of it, what a minimum lacks outnumbers the picks left or the
+    domains (sites of a named domain) left, the first b positions can't give m, or the cheapest
+    completion breaks the budget.
     """
     order = [int(site) for site in choice.order]
     if not choice.pinned <= set(order) or len(choice.pinned) > choice.size:
@@ -104,10 +104,14 @@ def subsets(choice: SiteSubset) -> Iterator[tuple[int, ...]]:
                 fits = sum(min(n, group.cap - count[d]) for d, n in room.items())
                 if fits < need:
                     return True
-            if group.counts_domains:
-                missing = group.missing(sum(1 for n in count if n))
-                if missing > need or missing > sum(1 for d in room if not count[d]):
+            if group.min_domains is not None:
+                missing = group.min_domains - sum(1 for n in count if n)
+                if missing > min(need, sum(1 for d in room if not count[d])):
                     return True
+            if group.least and group.least - count[group.domain] > min(
+                need, room.get(group.domain, 0)
+            ):
+                return True
         return False
 
     def descend(position: int, spent: float) -> Iterator[tuple[int, ...]]:

@@ -201,6 +201,19 @@ def worlds(seed: int = 0) -> tuple[World, ...]:
             },
         ),
         (
+            "minimums of named domains",
+            plain,
+            {
+                "replicas": 5,
+                "voters": 3,
+                "diversity": [
+                    Diversity("continent", "replicas", domain="continent-0", least=2),
+                    Diversity("region", domain="region-2", least=1),
+                    Diversity("region", "replicas", cap=2),
+                ],
+            },
+        ),
+        (
             "crossing levels",
             plain,
             {

@@ -338,6 +338,11 @@ def test_configurations(
             "the level continent has 2 domains with allowed sites, so at most 2 replicas fit",
         ),
         (
+            {"diversity": [Diversity("continent", domain="Europe", least=4)]},
+            ("--require", "continent:Europe=4:voters"),
+            "at least 4 of the voters in the continent Europe: only ",
+        ),
+        (
             {"forbidden": ["Rome"]},
             ("--forbid", "Rome"),
             "3 replicas are asked for, but only 2 of 3 sites may hold one",

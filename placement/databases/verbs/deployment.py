@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_instance, diversity_from, instance_from, names
+from placement.cli.options import add_diversity, add_instance, diversity_from, instance_from, names
 from placement.cli.plan_output import check_target, print_json
 from placement.databases.verbs.system_options import add_names, request_from, texts_from
 
@@ -103,14 +103,7 @@ def _add_evaluate(parts: Subparsers) -> None:
         metavar="LEVEL",
         help="keep a quorum after the loss of any one domain of LEVEL",
     )
-    for option, what in (("--cap", "at most K voters"), ("--distinct", "voters in K domains")):
-        group.add_argument(
-            option,
-            action="append",
-            default=[],
-            metavar="LEVEL=K[:replicas]",
-            help=f"{what} (replicas) of a level",
-        )
+    add_diversity(group)
     for option, what in (("--forbid", "a replica"), ("--no-vote", "a voter")):
         group.add_argument(
             option,
