@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from placement.analysis.varied_counts import (
     check_question,
+    objective_words,
     plan_columns,
     voter_counts,
     whole_numbers,
@@ -34,6 +35,7 @@ __all__ = ["PARETO_COLUMNS", "pareto"]
 PARETO_COLUMNS = (
     "cost",
     "mean_latency",
+    "value",
     "score",
     "status",
     "bound",
@@ -155,7 +157,11 @@ def pareto(
         for plan in _undominated(plans)
     ]
     table = pd.DataFrame(rows, columns=list(PARETO_COLUMNS))
-    table.attrs.update(complete=complete, currency=instance.prices.currency)
+    table.attrs.update(
+        complete=complete,
+        currency=instance.prices.currency,
+        objective=objective_words(question),
+    )
     return table
 
 

@@ -17,7 +17,9 @@ import numpy as np
 
 from placement.analysis.varied_counts import (
     check_question,
+    objective_words,
     plan_columns,
+    value_in_ms,
     voter_counts,
     whole_numbers,
     with_counts,
@@ -49,6 +51,7 @@ SWEEP_COLUMNS = (
     "status",
     "score",
     "mean_latency",
+    "value",
     "gain",
     "gain_percent",
     "bound",
@@ -62,7 +65,17 @@ SWEEP_COLUMNS = (
 )
 """Columns of a sweep; see :func:`sweep`."""
 
-_REALS = ("score", "mean_latency", "gain", "gain_percent", "bound", "gap", "cost", "seconds")
+_REALS = (
+    "score",
+    "mean_latency",
+    "value",
+    "gain",
+    "gain_percent",
+    "bound",
+    "gap",
+    "cost",
+    "seconds",
+)
 _OBJECTS = ("leader", "voter_sites", "replica_sites")
 _TEXTS = ("status", "reason")
 
@@ -103,11 +116,13 @@ def sweep(
     pandas.DataFrame
         One row per cell, ordered by voters, then replicas: ``replicas``, ``voters``, ``status``
         (that of the plan, or "refused", "failed", "not run" after Ctrl-C), ``score``
-        (ms·operations), ``mean_latency`` (ms), ``gain`` (ms by which the mean latency is lower than
-        with one replica fewer and as many voters; negative when the replica harms, NaN when either
-        is not known) and ``gain_percent`` of it, ``bound`` and ``gap`` (of the objective), ``cost``
-        (NaN without prices), ``seconds`` (with an equal share of what was done for all cells at
-        once), ``leader``, ``voter_sites``, ``replica_sites``, ``reason``.
+        (ms·operations), ``mean_latency`` (ms), ``value`` (ms: what is minimised, such as a
+        percentile or a worst case; the mean latency where that is minimised), ``gain`` (ms by
+        which the value is lower than with one replica fewer and as many voters; negative when the
+        replica harms, NaN when either is not known) and ``gain_percent`` of it, ``bound`` and
+        ``gap`` (of the objective), ``cost`` (NaN without prices), ``seconds`` (with an equal share
+        of what was done for all cells at once), ``leader``, ``voter_sites``, ``replica_sites``,
+        ``reason``. ``table.attrs["objective"]``: the objective in words, empty for the mean.
 
     Notes
     -----
@@ -129,7 +144,9 @@ def sweep(
 
     def ask(answer: Method, problem: Problem, before: Plan | None) -> Plan:
         options = common
-        if answer.session is None and before is not None:
+        # A session holds searches for the mean: other objectives start from the cell before.
+        alone = answer.session is None or not problem.objective.minimises_mean
+        if alone and before is not None:
             start = repaired(problem, before.configuration, problem.rules.replicas_max)
             options = dataclasses.replace(options, start=start, warm_start=before.warm_start)
         if progress is not None:
@@ -190,7 +207,9 @@ def sweep(
             field="voters",
             expected="voters <= replicas",
         )
-    return _table(rows)
+    table = _table(rows)
+    table.attrs["objective"] = objective_words(question)
+    return table
 
 
 def _cells(
@@ -250,11 +269,9 @@ def _gain(before: Plan, after: Plan) -> dict[str, object]:
     """Return the gain of one more replica, in ms and in per cent."""
     if not before.found or not after.found:
         return {}
-    gain = before.mean_latency - after.mean_latency
-    return {
-        "gain": gain,
-        "gain_percent": 100 * gain / before.mean_latency if before.mean_latency else 0.0,
-    }
+    value = value_in_ms(before)
+    gain = value - value_in_ms(after)
+    return {"gain": gain, "gain_percent": 100 * gain / value if value else 0.0}
 
 
 def _in_cell(

@@ -11,12 +11,20 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from placement.checks import elements, function, mapping, whole
-from placement.errors import InputError, UnsupportedError
+from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
 
-__all__ = ["check_question", "plan_columns", "voter_counts", "whole_numbers", "with_counts"]
+__all__ = [
+    "check_question",
+    "objective_words",
+    "plan_columns",
+    "value_in_ms",
+    "voter_counts",
+    "whole_numbers",
+    "with_counts",
+]
 
 
 def check_question(
@@ -24,7 +32,7 @@ def check_question(
     progress: Callable[..., None] | None,
     settings: Mapping[str, object] | None,
 ) -> None:
-    """Check types, and refuse an objective whose gains would be shown as those of the mean."""
+    """Check the types of what a sweep or a frontier is asked."""
     if not isinstance(question, (Instance, Problem)):
         raise InputError(
             "not a question",
@@ -36,11 +44,6 @@ def check_question(
         function(progress, "progress")
     if settings is not None:
         mapping(settings, "settings")
-    if isinstance(question, Problem) and not question.objective.shows_gains:
-        raise UnsupportedError(
-            "sweeps and frontiers are about the mean latency, not "
-            f"{question.objective.describe()}: solve for each number of replicas instead"
-        )
 
 
 def with_counts(
@@ -81,6 +84,19 @@ def whole_numbers(values: Iterable[int] | int, field: str) -> list[int]:
     return numbers
 
 
+def value_in_ms(plan: Plan) -> float:
+    """Return what a plan minimises in ms: the mean latency without money, or its objective."""
+    objective = plan.problem.objective
+    if not plan.found or objective.minimises_mean:
+        return plan.mean_latency
+    return objective.in_ms(plan.problem, plan.objective)
+
+
+def objective_words(question: Instance | Problem) -> str:
+    """Return the objective of a question in words; empty for the mean latency."""
+    return question.objective.describe() if isinstance(question, Problem) else ""
+
+
 def plan_columns(plan: Plan) -> dict[str, object]:
     """Columns that both tables share."""
     priced = plan.problem.instance.prices is not None and plan.found
@@ -88,6 +104,7 @@ def plan_columns(plan: Plan) -> dict[str, object]:
         "status": plan.status.value,
         "score": plan.score if plan.found else math.nan,
         "mean_latency": plan.mean_latency,
+        "value": value_in_ms(plan),
         "bound": plan.bound,
         "gap": plan.gap if plan.found else math.nan,
         "cost": plan.cost if priced else math.nan,

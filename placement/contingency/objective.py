@@ -234,11 +234,6 @@ class Contingency:
         """Return the text for a configuration that a loss stops."""
         return "service stops"
 
-    @property
-    def shows_gains(self) -> bool:
-        """Return True: every plan under losses has a mean latency too."""
-        return True
-
     def in_ms(self, problem: Problem, value: float) -> float:
         """Return a value, or a bound on one, as a mean latency in ms."""
         return value / problem.demand.operations

@@ -99,11 +99,6 @@ class Objective(Protocol):
         """Text in place of an infinite value."""
         ...
 
-    @property
-    def shows_gains(self) -> bool:
-        """Return whether a table of numbers of replicas may tell gains in mean latency."""
-        ...
-
     def failures(self, problem: Problem, configuration: Configuration) -> Failures:
         """Latency under every loss that counts, and the order in which voters take over."""
         ...
@@ -246,11 +241,6 @@ class MeanLatency:
     def beyond(self) -> str:
         """Return "∞"; every configuration has a mean latency."""
         return "∞"
-
-    @property
-    def shows_gains(self) -> bool:
-        """Return True."""
-        return True
 
     def failures(self, problem: Problem, configuration: Configuration) -> Failures:
         """Latency under the loss of each single site, clients staying where they are."""

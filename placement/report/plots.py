@@ -73,8 +73,7 @@ def plot_comparison(table: pd.DataFrame, *, title: str = "") -> Figure:
         )
     left.set_yticks(places, [_plain(name) for name in found["method"]])
     left.set_xlim(0, 1.5 * max(latency, default=1.0) or 1.0)
-    what = _plain(str(table.attrs["objective"])) if tail else "mean operation latency"
-    left.set_xlabel(f"{what} (ms)")
+    left.set_xlabel(_value_label(table) if tail else "mean operation latency (ms)")
     seconds = np.maximum(found["seconds"].to_numpy(dtype=float), 1e-5)
     # Points, not bars: a logarithmic axis has no zero for a bar to start from.
     right.scatter(seconds, places, c=colours, s=48, zorder=3)
@@ -129,7 +128,7 @@ def plot_sweep(table: pd.DataFrame, *, title: str = "") -> Figure:
         marker = _MARKERS[number % len(_MARKERS)]
         found = part[part["score"].notna()]
         sizes = found["replicas"].to_numpy(dtype=float)
-        latency = found["mean_latency"].to_numpy(dtype=float)
+        latency = found["value"].to_numpy(dtype=float)
         proven = (found["status"] == "optimal").to_numpy()
         above.plot(sizes, latency, color=colour, lw=1.6, zorder=2)
         word = "voter" if voters == 1 else "voters"
@@ -154,7 +153,7 @@ def plot_sweep(table: pd.DataFrame, *, title: str = "") -> Figure:
         shown = np.isfinite(gain)
         places = part["replicas"].to_numpy(dtype=float)[shown] + offset
         below.bar(places, gain[shown], width=0.9 * width, color=colour)
-    above.set_ylabel("mean operation latency (ms)")
+    above.set_ylabel(_value_label(table))
     below.set_ylabel("gain of the last\nreplica (ms)")
     below.set_xlabel("replicas")
     below.axhline(0, color=_OTHER, lw=0.8)
@@ -186,7 +185,7 @@ def plot_pareto(table: pd.DataFrame, *, title: str = "") -> Figure:
     figure = _figure(7.5, 4.8)
     axes = figure.subplots()
     cost = table["cost"].to_numpy(dtype=float)
-    latency = table["mean_latency"].to_numpy(dtype=float)
+    latency = table["value"].to_numpy(dtype=float)
     proven = (table["status"] == "optimal").to_numpy()
     axes.step(cost, latency, where="post", color=_PROVEN, lw=1.4, zorder=1)
     for mask, face, label in ((proven, _PROVEN, "proven"), (~proven, "white", "not proven")):
@@ -199,14 +198,14 @@ def plot_pareto(table: pd.DataFrame, *, title: str = "") -> Figure:
         if row["cost"] - last >= 0.07 * span or number == len(table) - 1:
             axes.annotate(
                 f"{row['replicas']}/{row['voters']}",
-                (row["cost"], row["mean_latency"]),
+                (row["cost"], row["value"]),
                 xytext=(4, 5),
                 textcoords="offset points",
                 fontsize=8,
             )
             last = row["cost"]
     axes.set_xlabel(f"cost ({_plain(str(table.attrs.get('currency', '')))} per interval of demand)")
-    axes.set_ylabel("mean operation latency (ms)")
+    axes.set_ylabel(_value_label(table))
     _tidy(axes, "both")
     if len(table):
         axes.legend(frameon=False, fontsize=9, title="label: replicas/voters", title_fontsize=8)
@@ -300,3 +299,9 @@ def _gap_text(gap: float) -> str:
 def _plain(text: str) -> str:
     """Break long lines, and keep matplotlib from reading a dollar sign as mathematics."""
     return textwrap.fill(text.replace("$", r"\$"), 110)
+
+
+def _value_label(table: pd.DataFrame) -> str:
+    """Name the axis of what a table of plans minimises."""
+    words = str(table.attrs.get("objective", "")) or "mean operation latency"
+    return f"{_plain(words)} (ms)"

@@ -303,8 +303,8 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
     Parameters
     ----------
     rows
-        As :func:`placement.sweep` gives them: replicas, voters, status, mean_latency, gain, gap,
-        seconds…
+        As :func:`placement.sweep` gives them: replicas, voters, status, mean_latency, value, gain,
+        gap, seconds…
     about
         The question in words.
     """
@@ -312,6 +312,9 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
         return [section("answer", "No results", tag("p", {"class": "badge unknown"},
                                                     "The sweep has no row."))]  # fmt: skip
     by_voters = _by(rows, lambda row: row["voters"])
+    # What is minimised, where that is not the mean latency.
+    valued = any(row.get("value", row.get("mean_latency")) != row.get("mean_latency")
+                 for row in rows if math.isfinite(_number(row.get("value"))))  # fmt: skip
 
     def drawn(column: str, factor: float = 1.0) -> list[Series]:
         return [
@@ -331,6 +334,8 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
             "answer",
             "By number of replicas",
             tag("p", {"class": "question"}, f"Asked: {about}.") if about else None,
+            lines(drawn("value"), caption="Objective of the best plan",
+                  x_label="replicas", y_label="ms") if valued else None,
             lines(drawn("mean_latency"), caption="Mean latency of the best plan",
                   x_label="replicas", y_label="ms"),
             lines(drawn("gain"), caption="What one more replica brings", x_label="replicas",
@@ -342,7 +347,8 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
             data_table(
                 "Cells",
                 [Column("Replicas", True), Column("Voters", True), Column("Status"),
-                 Column("Mean latency, ms", True), Column("Gain, ms", True),
+                 Column("Mean latency, ms", True),
+                 *([Column("Objective, ms", True)] if valued else []), Column("Gain, ms", True),
                  Column("Gap, %", True), Column("Cost", True), Column("Seconds", True),
                  Column("Leader"), Column("Sites"), Column("Reason")],
                 [
@@ -351,6 +357,7 @@ def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[M
                         _number(row.get("voters")),
                         str(row.get("status", "")),
                         _number(row.get("mean_latency")),
+                        *([_number(row.get("value"))] if valued else []),
                         _number(row.get("gain")),
                         100 * _number(row.get("gap")),
                         _number(row.get("cost")),

@@ -108,11 +108,6 @@ class Percentile:
         """Return the text for a percentile beyond the horizon of the distributions."""
         return "beyond the horizon"
 
-    @property
-    def shows_gains(self) -> bool:
-        """Return False: gains of a percentile would be taken for gains in mean latency."""
-        return False
-
     def failures(self, problem: Problem, configuration: Configuration) -> Failures:
         """Mean latency under the loss of each single site, clients staying where they are."""
         return failures(problem, configuration)

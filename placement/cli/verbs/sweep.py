@@ -18,6 +18,7 @@ from placement.cli.options import (
     problem_from,
     settings_from,
 )
+from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.progress_line import progress_of
 from placement.cli.table_output import (
     add_table_output,
@@ -52,6 +53,7 @@ def add_parser(verbs: Subparsers) -> None:
     )
     add_instance(parser)
     add_constraints(parser)
+    add_percentile(parser)
     add_method(parser)
     group = parser.add_argument_group("frontier")
     group.add_argument(
@@ -131,7 +133,11 @@ def run(args: argparse.Namespace) -> int:
         document = {**attrs, "method": args.method, "points": records(table)}
         text = _pareto_text(table)
     else:
-        document = {"method": args.method, "cells": records(table)}
+        document = {
+            "objective": table.attrs["objective"],
+            "method": args.method,
+            "cells": records(table),
+        }
         text = _sweep_text(table)
     show_table(table, args, document=document, text=text)
     if args.plot is not None:
@@ -170,7 +176,7 @@ def _question(
         asked = list(names(args.voters, instance.sites))
     largest = min(sizes[-1], len(instance.sites))
     base = argparse.Namespace(**{**vars(args), "replicas": [str(largest)], "voters": asked})
-    return problem_from(base, instance), sizes, voters
+    return apply_percentile(problem_from(base, instance), args), sizes, voters
 
 
 def _sweep_text(table: pd.DataFrame) -> str:
@@ -178,6 +184,7 @@ def _sweep_text(table: pd.DataFrame) -> str:
     from placement.text import table as text_table
 
     priced = bool(table["cost"].notna().any())
+    objective = str(table.attrs["objective"])
     rows = []
     for row in table.to_dict("records"):
         line = [
@@ -185,6 +192,7 @@ def _sweep_text(table: pd.DataFrame) -> str:
             cell(row["voters"]),
             str(row["status"]),
             cell(row["mean_latency"], 3),
+            *([cell(row["value"], 3)] if objective else []),
             cell(row["gain"], 3),
             cell(row["gain_percent"], 1),
             cell(100 * row["gap"], 2),
@@ -193,11 +201,14 @@ def _sweep_text(table: pd.DataFrame) -> str:
         rows.append([*line, cell(row["cost"], 2), str(row["leader"] or "–")])
         if not priced:
             del rows[-1][-2]
-    head = ["replicas", "voters", "status", "mean ms", "gain ms", "gain %", "gap %", "seconds"]
+    head = ["replicas", "voters", "status", "mean ms", *(["value ms"] if objective else [])]
+    head += ["gain ms", "gain %", "gap %", "seconds", *(["cost"] if priced else []), "leader"]
+    saved = "value" if objective else "latency"
     lines = [
-        text_table([*head, *(["cost"] if priced else []), "leader"], rows),
+        text_table(head, rows),
         "",
-        wrap("gain: latency saved by the last replica, against one fewer and as many voters"),
+        *([wrap(f"value: {escape(objective)}, which is minimised")] if objective else []),
+        wrap(f"gain: {saved} saved by the last replica, against one fewer and as many voters"),
     ]
     lines += [
         wrap(f"{row['replicas']}/{cell(row['voters'])}: {escape(str(row['reason']))}", indent="  ")
@@ -211,10 +222,12 @@ def _pareto_text(table: pd.DataFrame) -> str:
     from placement.text import table as text_table
     from placement.text import wrap
 
+    objective = str(table.attrs["objective"])
     rows = [
         [
             cell(float(row["cost"]), 2),
             cell(row["mean_latency"], 3),
+            *([cell(row["value"], 3)] if objective else []),
             str(row["status"]),
             str(row["replicas"]),
             str(row["voters"]),
@@ -224,7 +237,8 @@ def _pareto_text(table: pd.DataFrame) -> str:
         for row in table.to_dict("records")
     ]
     currency = str(table.attrs["currency"])
-    head = [f"cost {currency}", "mean ms", "status", "replicas", "voters", "leader", "sites"]
+    head = [f"cost {currency}", "mean ms", *([f"{objective} ms"] if objective else [])]
+    head += ["status", "replicas", "voters", "leader", "sites"]
     if table.attrs["complete"]:
         sure = "Every point is proven, and none is missing."
     else:
