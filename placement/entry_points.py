@@ -1,4 +1,9 @@
-"""Entry points of the installed distributions, read without ``importlib.metadata``.
+"""Objects that distributions register by name: methods, databases, objectives, verbs, explainers.
+
+A distribution registers an object as an entry point of a group, see :class:`Group`. Nothing is
+imported before an object is asked for by its name.
+
+Entry points are read without ``importlib.metadata``.
 
 ``importlib.metadata`` imports the e-mail and socket modules of the standard library: more time than
 the command line needs for everything else that it reads. The files are simple, see
@@ -11,13 +16,18 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
 from importlib.machinery import PathFinder
 from operator import attrgetter
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-__all__ = ["EntryPoint", "entry_points"]
+from placement.errors import InputError, UnsupportedError
+
+__all__ = ["EntryPoint", "Group", "entry_points"]
+
+_T = TypeVar("_T")
 
 _FOLDERS = (".dist-info", ".egg-info")
 
@@ -52,6 +62,76 @@ class EntryPoint:
         module, _, attributes = self.value.partition("[")[0].partition(":")
         found = import_module(module.strip())
         return attrgetter(attributes.strip())(found) if attributes else found
+
+
+class Group(Generic[_T]):
+    """Objects of one kind, registered by any installed distribution.
+
+    A name with a dot, ``NAME.PART``, is a part of the object NAME and no object of its own.
+    Distributions that are installed while the process runs are not seen.
+
+    Parameters
+    ----------
+    group
+        Name of the group of entry points.
+    noun
+        The kind in messages, such as "method".
+    check
+        Returns an object if it is of the kind, else None.
+    expected
+        The kind with its article for messages, such as "a placement.Method".
+    """
+
+    def __init__(
+        self, group: str, noun: str, check: Callable[[object], _T | None], expected: str
+    ) -> None:
+        self.group = group
+        self.noun = noun
+        self._check = check
+        self._expected = expected
+
+    @cached_property
+    def entries(self) -> Mapping[str, EntryPoint]:
+        """The entry points by name, parts included. Reading them takes about a millisecond."""
+        return entry_points(self.group)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all objects, sorted; import none of them."""
+        return tuple(sorted(name for name in self.entries if "." not in name))
+
+    def load(self, name: str) -> _T:
+        """Return the object registered under a name.
+
+        Raises
+        ------
+        InputError
+            When there is none, with the closest name that there is.
+        UnsupportedError
+            When the object cannot be imported, or is of another kind.
+        """
+        entry = self.entries.get(name)
+        if entry is None:
+            import difflib
+
+            names = self.names()
+            close = difflib.get_close_matches(name, names, n=1)
+            hint = f"one of {', '.join(names)}" + (
+                f" (did you mean {close[0]!r}?)" if close else ""
+            )
+            raise InputError(f"unknown {self.noun}", field=self.noun, value=name, expected=hint)
+        try:
+            loaded = entry.load()
+        except (ImportError, AttributeError) as error:
+            raise UnsupportedError(
+                f"{self.noun} {name!r} ({entry.value}) cannot be imported: {error}"
+            ) from error
+        found = self._check(loaded)
+        if found is None:
+            raise UnsupportedError(
+                f"{self.noun} {name!r} ({entry.value}) is a {type(loaded).__name__}, "
+                f"not {self._expected}"
+            )
+        return found
 
 
 def entry_points(group: str) -> dict[str, EntryPoint]:

@@ -15,7 +15,7 @@ from placement.checks import function, instance_of, mapping, number, whole
 from placement.errors import InputError
 from placement.model.configuration import Configuration
 
-__all__ = ["Options", "Progress", "Setting"]
+__all__ = ["Options", "Progress", "Setting", "all_settings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,38 @@ class Setting:
                 "bad setting", field=name, value=value, expected=f">= {self.minimum:g}"
             )
         return result
+
+
+def all_settings(
+    declared: Mapping[str, Setting], given: Mapping[str, object], owner: str
+) -> dict[str, bool | int | float | str]:
+    """Return every declared setting with its given value, checked, or its default.
+
+    Parameters
+    ----------
+    declared
+        The settings that there are, by name.
+    given
+        Values by name.
+    owner
+        What the settings belong to, for messages.
+
+    Raises
+    ------
+    InputError
+        For an unknown setting, or a value that a setting does not take.
+    """
+    settings = {name: setting.default for name, setting in declared.items()}
+    for name, value in given.items():
+        if name not in declared:
+            raise InputError(
+                f"{owner} has no such setting",
+                field="settings",
+                value=name,
+                expected="one of " + ", ".join(declared) if declared else "none",
+            )
+        settings[name] = declared[name].check(name, value)
+    return settings
 
 
 def _is_infinite(value: object) -> bool:

@@ -24,20 +24,19 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from placement.checks import instance_of, text, whole
-from placement.entry_points import EntryPoint, entry_points
-from placement.errors import InputError, SolverError, UnsupportedError
+from placement.entry_points import Group
+from placement.errors import SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import reasons_infeasible, repaired, violations
-from placement.method_options import Options, Progress, Setting
+from placement.method_options import Options, Progress, Setting, all_settings
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status
 
 __all__ = [
-    "GROUP",
+    "METHODS",
     "BatchSession",
     "Method",
     "Options",
@@ -52,9 +51,6 @@ __all__ = [
     "solve",
     "up_to_tier",
 ]
-
-GROUP = "placement.methods"
-"""The entry-point group that methods register under."""
 
 
 def _takes_everything(problem: Problem) -> str | None:
@@ -136,10 +132,13 @@ class Method:
         return self if self.session is None else dataclasses.replace(self, call=self.session())
 
 
-@lru_cache(maxsize=1)
-def _registered() -> Mapping[str, EntryPoint]:
-    """Entry points by name. Looking through all distributions takes a millisecond."""
-    return entry_points(GROUP)
+METHODS = Group(
+    "placement.methods",
+    "method",
+    lambda found: found if isinstance(found, Method) else None,
+    "a placement.Method",
+)
+"""All registered methods."""
 
 
 def available() -> tuple[str, ...]:
@@ -147,12 +146,12 @@ def available() -> tuple[str, ...]:
 
     Distributions that are installed while the process runs are not seen.
     """
-    return tuple(sorted(name for name in _registered() if "." not in name))
+    return METHODS.names()
 
 
 def _call_for(method: Method, problem: Problem) -> Callable[[Problem, Options], Plan]:
     """Return the part of the method for the problem's kind of objective, else its own call."""
-    part = _registered().get(f"{method.name}.{problem.objective.kind}")
+    part = METHODS.entries.get(f"{method.name}.{problem.objective.kind}")
     if part is None:
         return method.call
     found: Callable[[Problem, Options], Plan] = part.load()
@@ -169,24 +168,7 @@ def load_method(name: str) -> Method:
     UnsupportedError
         When the registered object is no Method, or its module cannot be imported.
     """
-    found = _registered().get(text(name, "method"))
-    if found is None:
-        import difflib
-
-        names = available()
-        close = difflib.get_close_matches(name, names, n=1)
-        hint = f"one of {', '.join(names)}" + (f" (did you mean {close[0]!r}?)" if close else "")
-        raise InputError("unknown method", field="method", value=name, expected=hint)
-    try:
-        method = found.load()
-    except ImportError as error:
-        raise UnsupportedError(f"method {name!r} cannot be imported: {error}") from error
-    if not isinstance(method, Method):
-        raise UnsupportedError(
-            f"the entry point {name!r} = {found.value!r} is a {type(method).__name__}, "
-            "not a placement.Method"
-        )
-    return method
+    return METHODS.load(text(name, "method"))
 
 
 def refusal(method: Method, problem: Problem) -> str | None:
@@ -214,16 +196,7 @@ def _methods_that_take(problem: Problem) -> str:
 
 def _with_all_settings(method: Method, options: Options) -> Options:
     """Return the options with every setting of the method, checked."""
-    settings = {name: setting.default for name, setting in method.settings.items()}
-    for name, value in options.settings.items():
-        if name not in method.settings:
-            raise InputError(
-                f"method {method.name!r} has no such setting",
-                field="settings",
-                value=name,
-                expected="one of " + ", ".join(method.settings) if method.settings else "none",
-            )
-        settings[name] = method.settings[name].check(name, value)
+    settings = all_settings(method.settings, options.settings, f"method {method.name!r}")
     if options.settings == settings:
         return options
     return dataclasses.replace(options, settings=settings)

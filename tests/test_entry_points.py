@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from placement.entry_points import EntryPoint, entry_points
+from placement.entry_points import EntryPoint, Group, entry_points
+from placement.errors import InputError, UnsupportedError
 
 TEXT = """# a comment
 [other.group]
@@ -76,3 +77,36 @@ def test_load():
         EntryPoint("a", "no_such_module_anywhere:X").load()
     with pytest.raises(AttributeError):
         EntryPoint("a", "pathlib:NoSuchName").load()
+
+
+@pytest.fixture
+def numbers(tmp_path, monkeypatch):
+    """A group of whole numbers: a good one, one of another kind, two that cannot be imported."""
+    distribution(
+        tmp_path,
+        "toy-1.0.dist-info",
+        "[g]\nmost = sys:maxsize\nmost.part = sys:maxsize\nname = sys:platform\n"
+        "lost = no_such_module_anywhere:X\nempty = sys:no_such_name\n",
+    )
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    return Group("g", "number", lambda found: found if isinstance(found, int) else None, "an int")
+
+
+def test_a_group_loads_an_object_by_name(numbers):
+    assert numbers.load("most") == numbers.load("most.part") == sys.maxsize
+    assert numbers.names() == ("empty", "lost", "most", "name")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "words"),
+    [
+        ("mosst", InputError, ("unknown number", "empty, lost, most, name", "did you mean 'most'")),
+        ("name", UnsupportedError, ("number 'name' (sys:platform) is a str, not an int",)),
+        ("lost", UnsupportedError, ("number 'lost'", "cannot be imported", "no_such_module")),
+        ("empty", UnsupportedError, ("number 'empty'", "cannot be imported", "no_such_name")),
+    ],
+)
+def test_a_group_says_why_an_object_cannot_be_loaded(numbers, name, kind, words):
+    with pytest.raises(kind) as caught:
+        numbers.load(name)
+    assert all(word in str(caught.value) for word in words), caught.value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, NoReturn, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias, runtime_checkable
 
 from placement.cli.argument_types import text
 from placement.errors import InputError
@@ -34,6 +34,7 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{message.removeprefix('argument ')} (see {self.prog} --help)")
 
 
+@runtime_checkable
 class Verb(Protocol):
     """Interface of the module of a verb."""
 

@@ -9,17 +9,14 @@ answers it, also in a distribution of its own, and this package names none of th
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 
 from placement.cli.argument_parser import Subparsers, Verb
-from placement.entry_points import EntryPoint, entry_points
+from placement.entry_points import Group
 from placement.errors import UnsupportedError
 from placement.text import escape
 
-__all__ = ["GROUP", "add_parts", "add_verbs"]
-
-GROUP = "placement.verbs"
+__all__ = ["VERBS", "add_parts", "add_verbs"]
 
 _ORDER = (
     "solve",
@@ -42,23 +39,19 @@ _ORDER = (
 """The order of the help. Verbs that are not named here come after these, by name."""
 
 
-@lru_cache(maxsize=1)
-def _registered() -> dict[str, EntryPoint]:
-    """Return the entry points by name, in the order of the help."""
+VERBS = Group(
+    "placement.verbs",
+    "verb",
+    lambda found: found if isinstance(found, Verb) else None,
+    "a module with add_parser and run",
+)
+"""All registered verbs, parts of verbs included."""
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Return verbs in the order of the help."""
     rank = {name: place for place, name in enumerate(_ORDER)}
-    found = entry_points(GROUP)
-    return {n: found[n] for n in sorted(found, key=lambda n: (rank.get(n, len(rank)), n))}
-
-
-def _load(name: str) -> Verb:
-    entry = _registered()[name]
-    try:
-        verb: Verb = entry.load()
-    except (ImportError, AttributeError) as error:
-        raise UnsupportedError(
-            f"the verb {name!r} ({entry.value}) cannot be imported: {error}"
-        ) from error
-    return verb
+    return sorted(names, key=lambda name: (rank.get(name, len(rank)), name))
 
 
 def add_verbs(verbs: Subparsers, arguments: Sequence[str]) -> None:
@@ -73,21 +66,21 @@ def add_verbs(verbs: Subparsers, arguments: Sequence[str]) -> None:
         When the verb that is asked for cannot be imported.
     """
     wanted = next((text for text in arguments if not text.startswith("-")), None)
-    if wanted is not None and wanted in _registered() and "." not in wanted:
-        _load(wanted).add_parser(verbs)
+    if wanted is not None and wanted in VERBS.names():
+        VERBS.load(wanted).add_parser(verbs)
         return
-    _add_all(verbs, [name for name in _registered() if "." not in name])
+    _add_all(verbs, VERBS.names())
 
 
 def add_parts(parts: Subparsers, verb: str) -> None:
     """Add the parts of a verb that entry points with the name ``VERB.PART`` bring."""
-    _add_all(parts, [name for name in _registered() if name.startswith(verb + ".")])
+    _add_all(parts, [name for name in VERBS.entries if name.startswith(verb + ".")])
 
 
-def _add_all(parsers: Subparsers, names: Sequence[str]) -> None:
-    for name in names:
+def _add_all(parsers: Subparsers, names: Iterable[str]) -> None:
+    for name in _in_order(names):
         try:
-            verb = _load(name)
+            verb = VERBS.load(name)
         except UnsupportedError as error:
             print(f"warning: {escape(str(error))}", file=sys.stderr)
             continue

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -19,16 +18,15 @@ from placement.checks import text
 from placement.databases.deployment import Deployment
 from placement.databases.findings import Finding
 from placement.databases.localities import Localities
+from placement.entry_points import Group
 from placement.errors import InputError, UnsupportedError
-from placement.method_options import Setting
+from placement.method_options import Setting, all_settings
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from placement.databases.server_moves import MovePath
 
 __all__ = [
-    "GROUP",
+    "SYSTEMS",
     "DatabaseSystem",
     "Reading",
     "Request",
@@ -39,9 +37,6 @@ __all__ = [
     "read_deployment",
     "write_deployment",
 ]
-
-GROUP = "placement.databases"
-"""The entry-point group that systems register under."""
 
 Texts = Sequence[tuple[str, str]]
 """Inputs: pairs of a file's name, for messages, and its content."""
@@ -170,30 +165,22 @@ class DatabaseSystem:
         InputError
             For an unknown setting, or a value that it does not take.
         """
-        given = dict(settings or {})
-        checked = {key: setting.default for key, setting in self.settings.items()}
-        for key, value in given.items():
-            if key not in self.settings:
-                raise InputError(
-                    f"{self.title} has no such setting",
-                    field="settings",
-                    value=key,
-                    expected="one of " + ", ".join(self.settings) if self.settings else "none",
-                )
-            checked[key] = self.settings[key].check(key, value)
+        checked = all_settings(self.settings, settings or {}, self.title)
         return Request(localities, name, MappingProxyType(checked))
 
 
-@lru_cache(maxsize=1)
-def _registered() -> Mapping[str, EntryPoint]:
-    from importlib.metadata import entry_points
-
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+SYSTEMS = Group(
+    "placement.databases",
+    "system",
+    lambda found: found if isinstance(found, DatabaseSystem) else None,
+    "a DatabaseSystem",
+)
+"""All registered systems."""
 
 
 def available() -> tuple[str, ...]:
     """Names of all registered systems, sorted; imports none of them."""
-    return tuple(sorted(_registered()))
+    return SYSTEMS.names()
 
 
 def load_system(name: str) -> DatabaseSystem:
@@ -206,24 +193,7 @@ def load_system(name: str) -> DatabaseSystem:
     UnsupportedError
         When the registered object is no system, or its module cannot be imported.
     """
-    found = _registered().get(text(name, "system"))
-    if found is None:
-        import difflib
-
-        names = available()
-        close = difflib.get_close_matches(name, names, n=1)
-        hint = f"one of {', '.join(names)}" + (f" (did you mean {close[0]!r}?)" if close else "")
-        raise InputError("unknown system", field="system", value=name, expected=hint)
-    try:
-        system = found.load()
-    except ImportError as error:
-        raise UnsupportedError(f"system {name!r} cannot be imported: {error}") from error
-    if not isinstance(system, DatabaseSystem):
-        raise UnsupportedError(
-            f"the entry point {name!r} = {found.value!r} is a {type(system).__name__}, "
-            "not a DatabaseSystem"
-        )
-    return system
+    return SYSTEMS.load(text(name, "system"))
 
 
 def read_deployment(system: DatabaseSystem, texts: Texts, request: Request) -> Reading:

@@ -9,14 +9,29 @@ way methods are: as entry points, of the group ``placement.explainers``. An expl
 
 from __future__ import annotations
 
-from placement.entry_points import entry_points
-from placement.errors import UnsupportedError
+from collections.abc import Iterable
+from typing import Protocol
+
+from placement.entry_points import Group
 from placement.problem import Problem
 
-__all__ = ["GROUP", "explain_infeasible"]
+__all__ = ["EXPLAINERS", "Explainer", "explain_infeasible"]
 
-GROUP = "placement.explainers"
-"""The entry-point group that explainers register under."""
+
+class Explainer(Protocol):
+    """Interface of a registered function."""
+
+    def __call__(self, problem: Problem) -> Iterable[str]:
+        """Return sentences that say why a problem has no plan."""
+
+
+EXPLAINERS: Group[Explainer] = Group(
+    "placement.explainers",
+    "explainer",
+    lambda found: found if callable(found) else None,
+    "a function",
+)
+"""All registered explainers."""
 
 
 def explain_infeasible(problem: Problem) -> tuple[str, ...]:
@@ -30,16 +45,6 @@ def explain_infeasible(problem: Problem) -> tuple[str, ...]:
         When a registered object cannot be imported or called.
     """
     sentences: list[str] = []
-    for _, entry in sorted(entry_points(GROUP).items()):
-        try:
-            explainer = entry.load()
-        except ImportError as error:
-            raise UnsupportedError(
-                f"explainer {entry.name!r} cannot be imported: {error}"
-            ) from error
-        if not callable(explainer):
-            raise UnsupportedError(
-                f"the entry point {entry.name!r} = {entry.value!r} is no function"
-            )
-        sentences.extend(str(sentence) for sentence in explainer(problem))
+    for name in EXPLAINERS.names():
+        sentences.extend(str(sentence) for sentence in EXPLAINERS.load(name)(problem))
     return tuple(sentences)

@@ -7,24 +7,32 @@ An entry point names the class of an objective; its name is the kind. The class 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from typing import Protocol, runtime_checkable
 
-from placement.entry_points import entry_points
+from placement.entry_points import Group
 from placement.errors import UnsupportedError
 from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.io.formats.document import Document
 from placement.model.instance import Instance
 
-__all__ = ["GROUP", "objective_document", "objective_from"]
-
-GROUP = "placement.objectives"
+__all__ = ["OBJECTIVES", "objective_document", "objective_from"]
 
 
-@lru_cache(maxsize=1)
-def _registered() -> dict[str, type[Objective]]:
-    """Return the classes of objectives by kind."""
-    found = entry_points(GROUP)
-    return {kind: found[kind].load() for kind in sorted(found)}
+@runtime_checkable
+class _ObjectiveClass(Protocol):
+    """Interface of the class of an objective, as far as reading a file needs it."""
+
+    def from_document(self, document: Document, instance: Instance) -> Objective:
+        """Return the objective that its `document` wrote."""
+
+
+OBJECTIVES = Group(
+    "placement.objectives",
+    "objective",
+    lambda found: found if isinstance(found, _ObjectiveClass) else None,
+    "the class of an objective",
+)
+"""The classes of all registered objectives, by kind."""
 
 
 def objective_document(objective: Objective, instance: Instance) -> dict[str, object]:
@@ -36,10 +44,12 @@ def objective_document(objective: Objective, instance: Instance) -> dict[str, ob
         For an objective that is not registered: better no file than one that asks another
         question.
     """
+    kind = objective.kind
+    registered: object = OBJECTIVES.load(kind) if kind in OBJECTIVES.names() else None
     # a subclass may mean something else, so only the class itself will do
-    if _registered().get(objective.kind) is not type(objective):
-        raise UnsupportedError(f"plan files cannot hold the objective {objective.kind!r} yet")
-    return {"kind": objective.kind, **objective.document(instance)}
+    if registered is not type(objective):
+        raise UnsupportedError(f"plan files cannot hold the objective {kind!r} yet")
+    return {"kind": kind, **objective.document(instance)}
 
 
 def objective_from(document: Document, instance: Instance) -> Objective:
@@ -58,8 +68,7 @@ def objective_from(document: Document, instance: Instance) -> Objective:
         For an unknown kind, goal or value.
     """
     kind = document.text("kind", MEAN_LATENCY.kind)
-    found = _registered().get(kind)
-    if found is None:
-        names = ", ".join(repr(name) for name in _registered())
+    if kind not in OBJECTIVES.names():
+        names = ", ".join(map(repr, OBJECTIVES.names()))
         raise document.refuse("kind", "unknown objective", f"one of {names}")
-    return found.from_document(document, instance)
+    return OBJECTIVES.load(kind).from_document(document, instance)

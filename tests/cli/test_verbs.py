@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from placement.cli import main, verb_registry
-from placement.entry_points import EntryPoint, entry_points
+from placement.cli import main
+from placement.cli.verb_registry import VERBS
+from placement.entry_points import EntryPoint
 
 PLUG_IN = """
 import placement.cli.exit_codes as exits
@@ -29,10 +30,10 @@ def plug_in(tmp_path, monkeypatch):
     """Another distribution's verbs: one that works, one whose module is missing."""
     (tmp_path / "greeting_verb.py").write_text(PLUG_IN, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    found = dict(verb_registry._registered())
+    found = dict(VERBS.entries)
     for name, value in (("greet", "greeting_verb"), ("broken", "no_such_module_anywhere")):
         found[name] = EntryPoint(name, value)
-    monkeypatch.setattr(verb_registry, "_registered", lambda: found)
+    monkeypatch.setattr(VERBS, "entries", found)
 
 
 def test_a_plug_in_brings_a_verb(plug_in, capsys):
@@ -46,16 +47,14 @@ def test_a_broken_plug_in_does_not_take_the_help_with_it(plug_in, capsys):
     assert "greet the sites" in shown.out
     assert "no_such_module_anywhere" in shown.err
     assert main(["broken"]) == 1
-    assert (
-        "the verb 'broken' (no_such_module_anywhere) cannot be imported" in capsys.readouterr().err
-    )
+    assert "verb 'broken' (no_such_module_anywhere) cannot be imported" in capsys.readouterr().err
 
 
 def test_every_registered_verb_offers_parser_and_run():
-    names = set(entry_points(verb_registry.GROUP))
+    names = set(VERBS.entries)
     assert {"solve", "contingency", "contingency.quorum", "replay", "watch"} <= names
     for name in names:
-        verb = verb_registry._load(name)
+        verb = VERBS.load(name)
         assert callable(verb.add_parser)
         assert callable(verb.run)
 
