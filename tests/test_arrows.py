@@ -54,6 +54,7 @@ RANKS: dict[str, dict[str, int]] = {
         "placement.__main__": 10,
         "placement.overtime": 11,
         "placement.databases": 11,
+        "placement.online.verbs": 11,
         "placement.contingency.verb": 11,
         "placement.testing.databases": 12,
     },

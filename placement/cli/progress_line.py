@@ -54,7 +54,10 @@ class ProgressLine:
         if now - self._last < self._every:
             return
         self._last = now
-        text = self.text(progress)
+        self.show(self.text(progress))
+
+    def show(self, text: str) -> None:
+        """Show a text in place of the last one."""
         if self._terminal:
             blank = " " * max(0, self._width - len(text))
             self._stream.write(f"\r{text}{blank}")

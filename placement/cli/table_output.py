@@ -32,14 +32,17 @@ __all__ = [
 _SUFFIXES = (".csv", ".json")
 
 
-def add_table_output(parser: argparse.ArgumentParser) -> None:
-    """Add ``--json``, ``--csv``, ``-o``, ``--plot`` and ``--force``."""
+def add_table_output(parser: argparse.ArgumentParser, *, plot: bool = True) -> None:
+    """Add ``--json``, ``--csv``, ``-o``, ``--force`` and, for tables with a picture, ``--plot``."""
     group = parser.add_argument_group("output")
     shape = group.add_mutually_exclusive_group()
     shape.add_argument("--json", action="store_true", help="one JSON document on stdout")
     shape.add_argument("--csv", action="store_true", help="the whole table as CSV on stdout")
     group.add_argument("-o", "--output", metavar="FILE", help="write the table: .csv or .json")
-    group.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg or .pdf")
+    if plot:
+        group.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg or .pdf")
+    else:
+        parser.set_defaults(plot=None)
     group.add_argument("--force", action="store_true", help="replace existing files")
 
 

@@ -26,6 +26,7 @@ _ORDER = (
     "contingency",
     "replay",
     "watch",
+    "online",
     "check",
     "sensitivity",
     "deployment",

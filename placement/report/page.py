@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,10 +25,14 @@ __all__ = ["PlanTable", "Source", "load_source", "page", "page_of"]
 
 @dataclass(frozen=True, slots=True)
 class PlanTable:
-    """Comparison or sweep as it stands in a file: its rows, and the question in words."""
+    """Comparison or sweep as it stands in a file: its rows, and the question in words.
+
+    `columns` are the figures of a comparison that brings its own, key and header.
+    """
 
     rows: Sequence[Mapping[str, Any]]
     about: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 Source: TypeAlias = Plan | Results | PlanTable
@@ -62,8 +66,14 @@ def results_page(results: Results) -> str:
 
 def table_page(table: PlanTable) -> str:
     """Return the page of a comparison (rows with a ``method``) or a sweep."""
-    from placement.report.results_page import comparison_sections, sweep_sections
+    from placement.report.results_page import (
+        comparison_sections,
+        figures_sections,
+        sweep_sections,
+    )
 
+    if table.columns:
+        return page("Methods compared", figures_sections(table.rows, table.columns, table.about))
     if table.rows and "method" not in table.rows[0]:
         return page("How many replicas", sweep_sections(table.rows, table.about))
     return page("Methods compared", comparison_sections(table.rows, table.about))
@@ -103,9 +113,11 @@ def load_source(path: str | os.PathLike[str]) -> Source:
     value = read_json(source)
     if isinstance(value, dict) and value.get("format") == FORMAT:
         return _checked_if_quick(load_plan(source))
-    about = ""
+    about, columns = "", {}
     rows: object = value
     if isinstance(value, dict):
+        if isinstance(given := value.get("columns"), dict):
+            columns = {str(key): str(header) for key, header in given.items()}
         about = next((v for k in ("problem", "question") if isinstance(v := value.get(k), str)), "")
         rows = next(
             (
@@ -120,7 +132,7 @@ def load_source(path: str | os.PathLike[str]) -> Source:
             "nothing to report on",
             source=os.fspath(path),
             expected="a plan (placement solve -o), benchmark results (.jsonl), or the JSON of "
-            "placement compare or placement sweep",
+            "placement compare, placement sweep or placement online",
         )
     if rows and not ({"method", "voters"} & set(rows[0])):
         raise InputError(
@@ -129,7 +141,7 @@ def load_source(path: str | os.PathLike[str]) -> Source:
             value=sorted(rows[0]),
             expected="the columns 'method', or 'replicas' and 'voters'",
         )
-    return PlanTable(rows, about)
+    return PlanTable(rows, about, columns)
 
 
 def page(title: str, sections: Sequence[Child], *, data: object = None) -> str:

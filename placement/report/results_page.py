@@ -22,7 +22,7 @@ from placement.report.result_file import (
 )
 from placement.status import OPTIMALITY_TOLERANCE
 
-__all__ = ["comparison_sections", "results_sections", "sweep_sections"]
+__all__ = ["comparison_sections", "figures_sections", "results_sections", "sweep_sections"]
 
 _PROVEN = ("optimal", "infeasible")
 
@@ -295,6 +295,52 @@ def comparison_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> l
         )
     )  # fmt: skip
     return [section("answer", "Methods compared", content)]
+
+
+def figures_sections(
+    rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], about: str = ""
+) -> list[Markup]:
+    """Return the section of a comparison with figures of its own, as ``placement online`` writes.
+
+    Parameters
+    ----------
+    rows
+        One per method: ``method``, ``status`` and the figures.
+    columns
+        Key of each figure with its header; the first one is drawn as bars.
+    about
+        The question in words.
+    """
+    first, header = next(iter(columns.items()))
+    drawn = [(str(row.get("method", "")), _number(row.get(first))) for row in rows]
+    return [
+        section(
+            "answer",
+            "Methods compared",
+            tag("p", {"class": "question"}, f"Asked: {about}.") if about else None,
+            bars(
+                [
+                    Bar(name, value, f"{value:.2f}", "voter")
+                    for name, value in drawn
+                    if math.isfinite(value)
+                ],
+                caption=header,
+            ),
+            data_table(
+                "Methods",
+                [Column("Method"), Column("Status"), *(Column(h, True) for h in columns.values())],
+                [
+                    [
+                        str(row.get("method", "")),
+                        str(row.get("status", "")),
+                        *(_number(row.get(key)) for key in columns),
+                    ]
+                    for row in rows
+                ],
+                digits=3,
+            ),
+        )
+    ]
 
 
 def sweep_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> list[Markup]:

@@ -128,6 +128,8 @@ def base(
         ("contingency", "quorum"): ["rtt.csv", "--reads", "a=5", "--writes", "b=1"],
         ("replay",): ["world", *QUESTION, "--tiers", "1"],
         ("watch",): ["world", "arriving", "--state", "state.db", *QUESTION],
+        ("online", "reads"): ["world", "--replicas", "Oslo,Rome,Cairo", "--leader", "Oslo"],
+        ("online", "dynamic"): ["world", "--replicas", "Oslo", "--objects", "9", "--copies", "2"],
         ("check",): ["plan.json"],
         ("sensitivity",): ["plan.json", "--runner-ups", "1", "--clients", "1"],
         ("report",): ["plan.json", "-o", "page.html"],

@@ -1,0 +1,1 @@
+"""``placement online``: decisions at run time for sites that are chosen already."""

@@ -1,0 +1,190 @@
+"""``placement online dynamic``: extra copies of hot objects beside the replicas of a plan."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from placement.cli import argument_types as types
+from placement.cli.argument_parser import Subparsers
+from placement.cli.table_output import check_table_targets
+from placement.errors import InputError
+from placement.online.verbs.question import add_question, collect, installed, show_rows
+
+if TYPE_CHECKING:
+    from placement.online.dynamic import ReplicationProblem
+
+__all__ = ["add_parser", "run"]
+
+_COLUMNS = {
+    "mean_latency": "mean ms",
+    "copies": "copies/site",
+    "gap_percent": "gap %",
+    "bound": "bound ms",
+    "seconds": "seconds",
+}
+_MOST_SITES = 12
+"""Sites that the Lagrangean relaxation tabulates all subsets of."""
+
+
+def add_parser(parts: Subparsers) -> None:
+    """Add the part."""
+    parser = parts.add_parser(
+        "dynamic",
+        help="extra copies of hot objects at further sites, by votes of the reads",
+        description="Place dynamic copies of hot objects beside the static copies at the replicas: "
+        "votes of the reads (Matri et al. 2018), local and greedy choices, and the proven optimum "
+        "at the same number of copies.",
+    )
+    add_question(parser, leader=False)
+    group = parser.add_argument_group("objects and copies")
+    group.add_argument(
+        "--sites", action="append", type=types.names, metavar="SITES",
+        help=f"sites that may hold dynamic copies (default: those that read most; with the "
+        f"replicas at most {_MOST_SITES})",
+    )  # fmt: skip
+    group.add_argument(
+        "--objects", type=types.whole(1, 1_000_000), default=2000, metavar="N",
+        help="objects (default 2000)",
+    )  # fmt: skip
+    group.add_argument(
+        "--copies", type=types.whole(1), default=60, metavar="K",
+        help="most dynamic copies at each site (default 60)",
+    )  # fmt: skip
+    group.add_argument(
+        "--zipf", type=types.number(), default=0.99, metavar="A",
+        help="exponent of the popularity of objects (default 0.99)",
+    )  # fmt: skip
+    group.add_argument(
+        "--common", type=types.fraction, default=0.5, metavar="F",
+        help="part of the demand on objects that are hot at every site (default 0.5)",
+    )  # fmt: skip
+    group.add_argument(
+        "--prefer-within", type=types.number(), default=100.0, metavar="MS",
+        help="clients look for a copy at sites within this RTT (default 100)",
+    )  # fmt: skip
+    group.add_argument(
+        "--write-cost", type=types.number(), default=0.0, metavar="W",
+        help="cost of a write at each dynamic copy, as part of the RTT to it (default 0)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare the heuristics with the optimum, print, write."""
+    from placement.online.dynamic.evaluator import base_cost
+
+    check_table_targets(args)
+    problem, name = _problem(args)
+    optimum = installed("dynamic.optimum")
+    best = math.nan
+
+    def costed(step: Callable[[], tuple[float, float]]) -> Callable[[], dict[str, object]]:
+        def timed() -> dict[str, object]:
+            began = time.perf_counter()
+            cost, copies = step()
+            return {
+                "status": "feasible", "mean_latency": cost / problem.total_reads, "copies": copies,
+                "seconds": time.perf_counter() - began,
+            }  # fmt: skip
+
+        return timed
+
+    def solved() -> dict[str, object]:
+        nonlocal best
+        began = time.perf_counter()
+        plan = optimum(problem)
+        best = plan.bound / problem.total_reads
+        return {
+            "status": str(plan.status),
+            "mean_latency": plan.cost / problem.total_reads,
+            "copies": float(plan.evaluation.replicas[problem.capacity > 0].mean()),
+            "bound": best,
+            "seconds": time.perf_counter() - began,
+            "reason": "; ".join(plan.notes),
+        }
+
+    steps = [("static copies only", costed(lambda: (base_cost(problem), 0.0)))]
+    heuristics = installed("dynamic.heuristics")(problem)
+    steps += [(label, costed(step)) for label, step in heuristics.items()]
+    rows, interrupted = collect(args, [*steps, ("optimum", solved)])
+    for row in rows:
+        cost, copies = row.get("mean_latency"), row.get("copies")
+        # With more copies than the optimum may hold, a gap would say nothing.
+        if isinstance(cost, float) and isinstance(copies, float) and copies <= args.copies:
+            row["gap"] = 1 - best / cost if cost else 0.0
+            row["gap_percent"] = 100 * (1 - best / cost) if cost else 0.0
+    sites = ", ".join(problem.geography.sites)
+    return show_rows(
+        args,
+        rows,
+        _COLUMNS,
+        question=f"Reads of {args.objects:,} objects of {name}, with at most {args.copies} "
+        f"dynamic copies at each of the sites {sites}",
+        facts=[
+            "Mean ms: network RTT of a read, and the cost of writes where --write-cost is given",
+            "Gap: to the bound of the optimum; none where votes with a grace period hold more "
+            "copies",
+        ],
+        interrupted=interrupted,
+        more={"sites": list(problem.geography.sites)},
+    )
+
+
+def _problem(args: argparse.Namespace) -> tuple[ReplicationProblem, str]:
+    """Return the problem, and the name of the instance."""
+    import numpy as np
+
+    from placement.cli.options import names
+    from placement.online import spawn_streams
+    from placement.online.dynamic import Geography, ReplicationProblem
+    from placement.online.dynamic.hot_set_demand import Generators, zipf
+    from placement.online.verbs.replica_sites import client_rtt, demand, replicas_of, site_rtt
+
+    replicas = replicas_of(args)
+    instance = replicas.instance
+    reads, writes = demand(instance)
+    table = client_rtt(instance)
+    if args.sites:
+        extra = instance.site_indices(names(args.sites, instance.sites), "--sites")
+    else:
+        near = np.bincount(table.argmin(axis=1), weights=reads, minlength=len(instance.sites))
+        extra = np.argsort(-near, kind="stable")[:_MOST_SITES]
+    held = replicas.sites.tolist()
+    added = [int(site) for site in extra if site not in held]
+    if args.sites is None:
+        added = added[: max(0, _MOST_SITES - len(held))]
+    if not added or len(held) + len(added) > _MOST_SITES:
+        raise InputError(
+            "no site for dynamic copies" if not added else "too many sites",
+            field="--sites", value=len(held) + len(added),
+            expected=f"with the replicas at most {_MOST_SITES} sites, at least one of them new",
+        )  # fmt: skip
+    sites = np.array(held + added)
+    home = table[:, sites].argmin(axis=1)
+    read = np.bincount(home, weights=reads, minlength=len(sites))
+    written = np.bincount(home, weights=writes, minlength=len(sites))
+    rng = spawn_streams(args.seed, ("demand",))["demand"]
+    order = np.stack([rng.permutation(args.objects) for _ in sites])
+    generators = Generators(
+        np.arange(len(sites)), order, rng.permutation(args.objects), args.common,
+        zipf(args.objects, args.zipf),
+    )  # fmt: skip
+    chance = generators.probabilities()
+    rtt = site_rtt(instance, sites)
+    static = np.zeros((len(sites), args.objects), dtype=bool)
+    static[: len(held)] = True
+    capacity = np.full(len(sites), args.copies)
+    capacity[: len(held)] = 0
+    problem = ReplicationProblem(
+        Geography.within([instance.sites[site] for site in sites], rtt, args.prefer_within),
+        static,
+        read[:, None] * chance,
+        capacity,
+        writes=written @ chance,
+        forward=args.write_cost * rtt[: len(held)].min(axis=0),
+    )
+    return problem, instance.name
