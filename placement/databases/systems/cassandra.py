@@ -346,7 +346,7 @@ SYSTEM = DatabaseSystem(
     write=_write,
     says="replicas per datacentre; R and W as consistency levels in a comment",
     cannot=_CANNOT,
-    validated="syntax by our own reader; not run against a server",
+    validated="Cassandra 5.0.9, four nodes in three datacentres on loopback",
     operations=_OPERATIONS,
     settings=_SETTINGS,
 )

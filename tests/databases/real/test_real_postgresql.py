@@ -5,6 +5,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -50,18 +51,16 @@ class Servers:
         self.ports = {name: free_port() for name in NAMES}
         self.started = []
         if self.user is not None:
-            for above in (folder, *folder.parents):
-                if above.stat().st_uid == os.geteuid() and above != Path("/") and above.name:
-                    with contextlib.suppress(PermissionError):
-                        above.chmod(above.stat().st_mode | 0o711)
             shutil.chown(folder, self.user)
 
     def run(self, program, *arguments):
         environment = {**os.environ, "LC_ALL": "C", "PGHOST": "127.0.0.1", "PGUSER": USER}
-        return subprocess.run(
+        done = subprocess.run(
             [self.bin / program, *arguments], user=self.user, cwd=self.folder, env=environment,
-            capture_output=True, text=True, check=True, timeout=60, stdin=subprocess.DEVNULL,
-        ).stdout  # fmt: skip
+            capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{program}: {done.stderr}"
+        return done.stdout
 
     def data(self, name):
         return self.folder / f"data{NAMES.index(name)}"
@@ -115,21 +114,23 @@ class Servers:
 
     def stop_all(self):
         for name in reversed(list(self.started)):
-            with contextlib.suppress(subprocess.SubprocessError):
+            with contextlib.suppress(subprocess.SubprocessError, AssertionError):
                 self.stop(name)
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory):
-    found = Servers(tmp_path_factory.mktemp("pg"))
-    try:
-        found.primary("p")
-        for name in NAMES[1:]:
-            found.standby(name, "p")
-        awaited(lambda: found.states("p"), lambda text: text.count("\n") == 4)
-        yield found
-    finally:
-        found.stop_all()
+def servers():
+    # not below pytest's own folder: each start of pytest closes that to other accounts
+    with tempfile.TemporaryDirectory(prefix="placement-pg-") as folder:
+        found = Servers(Path(folder))
+        try:
+            found.primary("p")
+            for name in NAMES[1:]:
+                found.standby(name, "p")
+            awaited(lambda: found.states("p"), lambda text: text.count("\n") == 4)
+            yield found
+        finally:
+            found.stop_all()
 
 
 def applied(servers, deployment):

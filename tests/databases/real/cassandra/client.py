@@ -1,0 +1,41 @@
+"""Questions to a cluster, one JSON object a line; the driver is installed for this script alone."""
+
+import json
+import sys
+
+from cassandra import ConsistencyLevel
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.policies import FallthroughRetryPolicy, WhiteListRoundRobinPolicy
+from cassandra.query import SimpleStatement
+
+
+def answer(question):
+    """Carry out a statement at a level, or count the replicas of keys by datacentre."""
+    address, port = question["contact"]
+    profile = ExecutionProfile(
+        WhiteListRoundRobinPolicy([address]), FallthroughRetryPolicy(), request_timeout=15
+    )
+    cluster = Cluster(
+        [address], port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, connect_timeout=10
+    )
+    try:
+        session = cluster.connect()
+        if "replicas" in question:
+            cluster.refresh_schema_metadata()
+            found = []
+            for key in range(20):
+                hosts = cluster.metadata.get_replicas(question["replicas"], key.to_bytes(4, "big"))
+                places = [host.datacenter for host in hosts]
+                found.append({place: places.count(place) for place in sorted(places)})
+            return {"replicas": found}
+        level = ConsistencyLevel.name_to_value[question.get("level", "ONE")]
+        rows = session.execute(SimpleStatement(question["cql"], consistency_level=level))
+        return {"rows": [list(map(str, row)) for row in rows]}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+    finally:
+        cluster.shutdown()
+
+
+for line in sys.stdin:
+    print(json.dumps(answer(json.loads(line))), flush=True)
