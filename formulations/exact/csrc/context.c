@@ -78,11 +78,8 @@ void context_free(context *x)
     free(x->inner.rho);
     free(x->inner.selected);
     free(x->inner.radii);
-    for (int side = IN; side <= OUT; side++) {
-        free(x->pseudo.forced[side]);
-        free(x->pseudo.gain[side]);
-        free(x->pseudo.tries[side]);
-    }
+    for (int side = IN; side <= OUT; side++)
+        free(x->evaluated.forced[side]);
     free(p->by_client);
     free(x->view.ordered);
     free(x->rows.cost);
@@ -157,13 +154,9 @@ int context_prepare(context *x)
     x->inner.rho = malloc(S * 8);
     x->inner.selected = malloc(5 * S * sizeof(int));
     x->inner.radii = malloc((S + 2) * sizeof(radius_minimum));
-    for (int side = IN; side <= OUT; side++) {
-        x->pseudo.forced[side] = calloc(S, 8);
-        x->pseudo.gain[side] = calloc(S, 8);
-        x->pseudo.tries[side] = calloc(S, 8);
-        if (!x->pseudo.forced[side] || !x->pseudo.gain[side] || !x->pseudo.tries[side])
+    for (int side = IN; side <= OUT; side++)
+        if (!(x->evaluated.forced[side] = calloc(S, 8)))
             return 0;
-    }
     if (!scratch_prepare(&x->scratch, p) || !memory_prepare(x) || !p->rank || !p->step_scale || !x->best.replicas || !x->view.costs ||
         !x->view.near_order || !x->tree.stack || !open_parts_prepare(x) || !x->inner.rho || !x->inner.selected || !x->inner.radii)
         return 0;

@@ -131,6 +131,7 @@ typedef struct {
 
 /* The last evaluation of a bound. Written by lagrangean_bound.c; root_bounds.c forgets `best_at`. */
 typedef struct {
+    double *forced[3];         /* per side and site: bound with it IN or OUT, of the last fixing */
     double served;             /* sum of min(u, fixed_cost) */
     long best_at;              /* `evaluations` after that which improve_bound took its answer from */
 } evaluation;
@@ -152,11 +153,9 @@ typedef struct {
     signed char *step;
 } assignment_rows;
 
-/* What decisions have raised bounds by in this tree. Written by trees/pseudo_costs.c; `forced` by the fixing in
- * lagrangean_bound.c. */
+/* What decisions have raised bounds by in the tree of a leader. Written by trees/pseudo_costs.c. */
 typedef struct {
-    double *forced[3];         /* per site: bound with it IN or OUT, of the last fixing */
-    double *gain[3], *tries[3]; /* per side and site */
+    double *gain[3], *tries[3]; /* per side and site; NULL: nothing was decided yet */
     double gain_sum[3], tries_sum[3];
 } pseudo_costs;
 
@@ -254,6 +253,7 @@ typedef struct {
     long nodes;                /* since it began, the last time */
     int begun;                 /* 1: its root was taken from the list */
     int tight;                 /* 1: it takes steps on (u, beta) too */
+    pseudo_costs pseudo;
     float *root_u;             /* clients: multipliers of its root, once that was branched on */
     double *beta;              /* sites x padded: those of its root; NULL: none */
 } leader_tree;
@@ -320,7 +320,6 @@ typedef struct {
     inner_problem inner;
     evaluation evaluated;
     assignment_rows rows;
-    pseudo_costs pseudo;
     root_memory memory;
     size_batch sizes;
     proof_record proof;
@@ -421,6 +420,7 @@ int start_set(context *x, int *set);
 void start_multipliers(context *x, tree_node *f, const int *set, int count);
 
 /* trees/pseudo_costs.c */
+void free_pseudo_costs(pseudo_costs *p);
 void reset_pseudo_costs(context *x);
 void learn_pseudo_cost(context *x, tree_node *f, double value);
 int choose_branching_site(const context *x, const tree_node *f, double value);

@@ -171,8 +171,8 @@ int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
         }
         with += base - 4.0 * error;
         without += base - 4.0 * error;
-        x->pseudo.forced[IN][f->free_site[i]] = with;
-        x->pseudo.forced[OUT][f->free_site[i]] = without;
+        x->evaluated.forced[IN][f->free_site[i]] = with;
+        x->evaluated.forced[OUT][f->free_site[i]] = without;
         if (with >= x->best.cutoff) {
             dropped[out++] = i;
             if (with < x->tree.closed)

@@ -37,6 +37,7 @@ static void drop_part(context *x, int at)
 
 static void forget_tree(leader_tree *t)
 {
+    free_pseudo_costs(&t->pseudo);
     free(t->root_u);
     free(t->beta);
     memset(t, 0, sizeof *t);
@@ -163,9 +164,9 @@ void take_part(context *x, int at)
     x->open.part[at].u = NULL;
     x->open.part[at].state = NULL;
     drop_part(x, at);
-    if (x->view.leader != part.leader || !t->begun)
-        reset_pseudo_costs(x);
     costs_for_leader(x, part.leader);
+    if (!t->begun)
+        reset_pseudo_costs(x);
     double *u = x->scratch.u;
     for (int c = 0; c < x->p.clients; c++)
         u[c] = part.u[c];
