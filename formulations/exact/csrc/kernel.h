@@ -146,6 +146,13 @@ typedef struct {
     size_t capacity;
 } sparse_cells;
 
+/* Multipliers beta > 0 of a node, client by client, in each client's order. */
+typedef struct {
+    int *start;                /* clients + 1; NULL: there are none */
+    int *site;
+    double *value;
+} beta_list;
+
 /* Rows (client, site) of closest assignment that the steps on (u, beta) work on. Written by closest_assignment.c. */
 typedef struct {
     double *cost, *beta, *move, *best;
@@ -244,6 +251,7 @@ typedef struct {
     unsigned char *state;      /* sites: FREE, IN, OUT; NULL: the start state of the leader */
     float *u;                  /* clients */
     int own_beta;              /* 1: where it was put off, the record had another beta than at the root */
+    long tightened;            /* as in tree_node */
     double bytes;
 } open_part;
 
@@ -255,7 +263,7 @@ typedef struct {
     int tight;                 /* 1: it takes steps on (u, beta) too */
     pseudo_costs pseudo;
     float *root_u;             /* clients: multipliers of its root, once that was branched on */
-    double *beta;              /* sites x padded: those of its root; NULL: none */
+    beta_list beta;            /* those of its root */
 } leader_tree;
 
 /* All trees, and what of them is not on the stack. Written by open_parts.c and search_order.c. */
@@ -265,7 +273,8 @@ typedef struct {
     double kept;               /* bytes of all parts */
     leader_tree *tree;         /* by leader (the last row: of leader -1) */
     double began;              /* work when the trees were opened */
-    double gap;                /* parts are put off this near to the cutoff, relatively; < 0: not yet, 0: not any more */
+    double gap;                /* bounds are to come this near to the cutoff, relatively; < 0: not yet, 0: the end */
+    int puts_off;              /* 1: parts that are so near are put off */
     int last;                  /* the leader who was worked on last, -2: nobody */
     long burst;                /* ... and the nodes since then */
 } open_parts;
@@ -388,6 +397,7 @@ void derive_cells(context *x, tree_node *child, const tree_node *parent);
 void sparse_reduced_costs(context *x, const tree_node *f, const double *u);
 void sparse_subtract_covered(context *x, const tree_node *f, const int *selected, int count, const double *u, double *cover);
 void sparse_set_beta(context *x, tree_node *f, const int *start, const int *item_site, const double *item_beta);
+int make_sparse_from_state(context *x, tree_node *f, const beta_list *beta);
 
 /* closest_assignment.c */
 void node_rebuild_columns(context *x, tree_node *f);
@@ -428,7 +438,7 @@ int choose_branching_site(const context *x, const tree_node *f, double value);
 /* trees/depth_first_tree.c */
 void open_leader_tree(context *x, int leader, const double *u);
 void open_root(context *x, const double *u, int shared);
-void open_root_at(context *x, const double *u, const unsigned char *state);
+void open_root_at(context *x, const unsigned char *state, int shared);
 void visit_node(context *x);
 int run_tree(context *x, double work);
 double tree_bound(const context *x);

@@ -257,7 +257,8 @@ void sparse_subtract_covered(context *x, const tree_node *f, const int *selected
     x->effort.work += 1.5 * (double)m->start[x->p.clients];
 }
 
-/* New multipliers beta: those of `items` cells of each client, given by site in the client's order. */
+/* New multipliers beta: those of some cells of each client, given by site in the client's order; they count where the
+ * site is free and nearer than the client's fixed replica. */
 void sparse_set_beta(context *x, tree_node *f, const int *start, const int *item_site, const double *item_beta)
 {
     const problem *p = &x->p;
@@ -272,9 +273,12 @@ void sparse_set_beta(context *x, tree_node *f, const int *start, const int *item
             return;
         }
         for (int i = start[c]; i < start[c + 1]; i++) {
+            size_t site = (size_t)item_site[i];
+            if (f->state[site] != FREE || p->rank[site * (size_t)p->padded + (size_t)c] >= f->fixed_rank[c])
+                continue;
             whole += item_beta[i];
-            x->scratch.beta_by_site[item_site[i]] = item_beta[i];
-            x->scratch.by_site[item_site[i]] += item_beta[i];
+            x->scratch.beta_by_site[site] = item_beta[i];
+            x->scratch.by_site[site] += item_beta[i];
         }
         double reach = f->plain_cost[c] + whole;
         at = gather_cells(x, f, c, reach, out, at);
@@ -289,4 +293,33 @@ void sparse_set_beta(context *x, tree_node *f, const int *start, const int *item
     set_bases(x, f);
     f->has_beta = 1;
     x->effort.work += (double)f->free_count * p->padded;
+}
+
+/* Make the node of a state sparse, which has no columns of its own yet, with the beta of another node of its tree; 0 where
+ * that does not pay. */
+int make_sparse_from_state(context *x, tree_node *f, const beta_list *beta)
+{
+    const problem *p = &x->p;
+    size_t at = 0;
+    double all = (double)f->free_count * p->padded, cells = 0.0;
+    for (int c = 0; c < p->clients; c++)
+        cells += f->fixed_rank[c] < p->sites ? f->fixed_rank[c] : p->sites;
+    if (all < x->limits.sparse_from || cells * f->free_count > x->limits.sparse_share * all * p->sites || !order_costs(x) ||
+        !sparse_alloc(x, f) || !cells_reserve(x, &x->scratch.cells, (size_t)cells + 1))
+        return 0;
+    memcpy(f->plain_cost, f->fixed_cost, (size_t)p->padded * sizeof(double));
+    f->sparse = 1;
+    f->shared = 0;
+    x->effort.work += cells;
+    if (beta->start) {
+        sparse_set_beta(x, f, beta->start, beta->site, beta->value);
+        return 1;
+    }
+    memcpy(f->max_multiplier, f->fixed_cost, (size_t)p->padded * sizeof(double));
+    for (int c = 0; c < p->clients; c++) {
+        x->scratch.cells.start[c] = at;
+        at = gather_cells(x, f, c, f->fixed_cost[c], &x->scratch.cells, at);
+    }
+    adopt_scratch_cells(x, f, at);
+    return 1;
 }

@@ -137,10 +137,10 @@ void open_root(context *x, const double *u, int shared)
     put_root(x, u, shared, NULL);
 }
 
-/* Put the node of a state under the leader under work on the stack, in place of any tree; NULL: the root. */
-void open_root_at(context *x, const double *u, const unsigned char *state)
+/* The same for the node of a state below that root, without multipliers. */
+void open_root_at(context *x, const unsigned char *state, int shared)
 {
-    put_root(x, u, 0, state);
+    put_root(x, NULL, shared, state);
 }
 
 /* Record that `f->u` closes the node, with fewer digits where they suffice; return its bound. */

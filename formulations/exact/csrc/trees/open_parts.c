@@ -35,11 +35,19 @@ static void drop_part(context *x, int at)
     *part = x->open.part[--x->open.count];
 }
 
+static void free_beta_list(beta_list *b)
+{
+    free(b->start);
+    free(b->site);
+    free(b->value);
+    memset(b, 0, sizeof *b);
+}
+
 static void forget_tree(leader_tree *t)
 {
     free_pseudo_costs(&t->pseudo);
     free(t->root_u);
-    free(t->beta);
+    free_beta_list(&t->beta);
     memset(t, 0, sizeof *t);
     t->closed = BIG;
 }
@@ -123,8 +131,10 @@ static void put_off(context *x, const tree_node *f)
     if (x->proof.recording)
         record_event(x, PART, x->open.next_number);
     add_part(x, x->view.leader, x->open.next_number++, f->bound, f->state, f->u);
-    if (x->open.count > before)
+    if (x->open.count > before) {
         x->open.part[before].own_beta = f->own_record;
+        x->open.part[before].tightened = f->tightened;
+    }
 }
 
 /* Put the node on top off. */
@@ -155,6 +165,51 @@ void close_parts(context *x)
     }
 }
 
+/* Make the multipliers beta of the leader's root those of a dense node below it. */
+static void adopt_beta(context *x, tree_node *f, const beta_list *kept)
+{
+    size_t padded = (size_t)x->p.padded, cells = (size_t)x->p.sites * padded;
+    if (!f->own_beta && !(f->own_beta = malloc(cells * sizeof(double) + 8))) {
+        x->control.out_of_memory = 1;
+        return;
+    }
+    memset(f->own_beta, 0, cells * sizeof(double));
+    for (int c = 0; c < x->p.clients; c++)
+        for (int i = kept->start[c]; i < kept->start[c + 1]; i++)
+            f->own_beta[(size_t)kept->site[i] * padded + (size_t)c] = kept->value[i];
+    f->beta = f->own_beta;
+    node_rebuild_columns(x, f);
+}
+
+/* Put the state of a part on the stack, with the beta of its root: as a sparse node where that pays, at once. */
+static void open_part_node(context *x, const open_part *part, const beta_list *beta)
+{
+    const float *u = part->u;
+    tree_node *f = &x->tree.stack[0];
+    open_root_at(x, part->state, 1);
+    if (x->control.out_of_memory)
+        return;
+    if (!make_sparse_from_state(x, f, beta)) {
+        open_root_at(x, part->state, 0);
+        if (beta->start && !x->control.out_of_memory)
+            adopt_beta(x, f, beta);
+    }
+    const double *most = f->sparse ? f->max_multiplier : f->fixed_cost; /* beta has raised what u may be */
+    for (int c = 0; c < x->p.clients; c++)
+        f->u[c] = u[c] < most[c] ? u[c] : most[c];
+    f->root = 0;
+    f->bound = part->bound;
+    f->tightened = part->tightened;
+    if (part->own_beta && x->proof.recording) {
+        if (f->sparse)
+            record_sparse_beta(x, f);
+        else if (f->beta)
+            record_beta(x, f->beta);
+        else
+            record_event(x, BETA, 0.0);
+    }
+}
+
 /* Take a part from the list to the stack, which must be empty. */
 void take_part(context *x, int at)
 {
@@ -167,26 +222,17 @@ void take_part(context *x, int at)
     costs_for_leader(x, part.leader);
     if (!t->begun)
         reset_pseudo_costs(x);
-    double *u = x->scratch.u;
-    for (int c = 0; c < x->p.clients; c++)
-        u[c] = part.u[c];
     if (x->proof.recording)
         record_event(x, EVENTS_OF, part.number);
-    open_root_at(x, u, part.state);
-    if (!x->control.out_of_memory) {
+    if (part.state)
+        open_part_node(x, &part, &t->beta);
+    else {
+        double *u = x->scratch.u;
+        for (int c = 0; c < x->p.clients; c++)
+            u[c] = part.u[c];
+        open_root(x, u, 0);
         f->bound = part.bound;
         f->tightened = x->tree.nodes;
-        if (part.state) {
-            f->root = 0;
-            if (t->tight && t->beta) {
-                f->beta = t->beta;
-                node_rebuild_columns(x, f);
-                for (int c = 0; c < x->p.clients; c++) /* beta has raised what u may be */
-                    f->u[c] = part.u[c] < f->fixed_cost[c] ? part.u[c] : f->fixed_cost[c];
-                if (part.own_beta && x->proof.recording)
-                    record_beta(x, f->beta);
-            }
-        }
     }
     t->begun = 1;
     x->tree.closed = t->closed;
@@ -195,22 +241,46 @@ void take_part(context *x, int at)
     free(part.state);
 }
 
+static void keep_beta(context *x, const double *beta, beta_list *kept)
+{
+    const problem *p = &x->p;
+    size_t padded = (size_t)p->padded, sites = (size_t)p->sites, count = 0;
+    for (size_t i = 0; i < sites * padded; i++)
+        count += beta[i] > 0.0;
+    free_beta_list(kept);
+    kept->start = malloc(((size_t)p->clients + 1) * sizeof(int));
+    kept->site = malloc(count * sizeof(int) + 8);
+    kept->value = malloc(count * sizeof(double) + 8);
+    if (!kept->start || !kept->site || !kept->value) {
+        free_beta_list(kept);
+        x->control.out_of_memory = 1;
+        return;
+    }
+    int at = 0;
+    for (int c = 0; c < p->clients; c++) {
+        kept->start[c] = at;
+        for (size_t t = 0; t < sites; t++) {
+            int j = p->by_client[(size_t)c * sites + t];
+            double value = beta[(size_t)j * padded + (size_t)c];
+            if (value > 0.0) {
+                kept->site[at] = j;
+                kept->value[at++] = value;
+            }
+        }
+    }
+    kept->start[p->clients] = at;
+}
+
 /* Keep what the root of the tree under work leaves for its parts, when it is branched on. */
 void keep_root(context *x, const tree_node *f)
 {
     leader_tree *t = current_tree(x);
-    size_t cells = (size_t)x->p.sites * (size_t)x->p.padded;
     if (!t->root_u && !(t->root_u = shortened(x, f->u)))
         return;
     for (int c = 0; c < x->p.clients; c++)
         t->root_u[c] = (float)f->u[c];
-    if (!f->beta)
-        return;
-    if (!t->beta && !(t->beta = malloc(cells * sizeof(double) + 8))) {
-        x->control.out_of_memory = 1;
-        return;
-    }
-    memcpy(t->beta, f->beta, cells * sizeof(double));
+    if (f->beta)
+        keep_beta(x, f->beta, &t->beta);
 }
 
 /* Lower bounds of everything under leaders whose trees were opened, closed parts included. */
@@ -248,7 +318,7 @@ void begin_anew(context *x)
     if (x->proof.recording)
         record_event(x, EVENTS_OF, leader);
     reset_pseudo_costs(x);
-    open_root_at(x, x->scratch.u, NULL);
+    open_root(x, x->scratch.u, 0);
     if (x->control.out_of_memory)
         return;
     x->tree.stack[0].bound = proven < x->best.cutoff ? proven : x->best.cutoff;

@@ -4,10 +4,11 @@
  * bound of the whole search. So
  *
  * - no leader gets more than BURST_NODES nodes before every open leader had the steps of its root;
- * - from PUT_OFF_FROM work on, a node whose bound reaches cutoff (1 - gap) is put off while there are parts below, least bound
- *   first; when there are none left, the gap shrinks to GAP_SHRINK times. Below FINE_GAP nothing more is put
- *   off once there are FEW_PARTS: each of them, least bound first, raises the bound when it is finished, and more would only
- *   cost more.
+ * - from PUT_OFF_FROM work on, a node whose bound reaches cutoff (1 - gap) is put off while there are parts below; when there
+ *   are none left, the gap shrinks to GAP_SHRINK times. Below FINE_GAP nothing more is put off once there are FEW_PARTS:
+ *   each of them raises the bound when it is finished, and more would only cost more.
+ *
+ * Of the parts below, those of the leader under work come first, by bound: another leader has other costs everywhere.
  *
  * The bound of the search, the least of parts, stack and what was closed, then rises all the time. A part that is
  * put off is open: nothing but the cutoff ever closes. */
@@ -20,6 +21,7 @@ void begin_order(context *x)
 {
     x->open.began = x->effort.work;
     x->open.gap = -1.0;
+    x->open.puts_off = 1;
     x->open.burst = 0;
     x->open.last = -2;
 }
@@ -35,10 +37,11 @@ static double wanted(const context *x)
 static double enough_to_put_off(const context *x)
 {
     const open_parts *o = &x->open;
-    return o->kept < MOST_KEPT ? wanted(x) : BIG;
+    return o->puts_off && o->kept < MOST_KEPT ? wanted(x) : BIG;
 }
 
-/* The part to work on: a new leader, or one of the last leader while its burst lasts, or any; of these that of the least bound. */
+/* The part to work on: a new leader, or one of the last leader that is to come nearer to the cutoff, or any; of these that of
+ * the least bound. */
 static int next_part(const context *x)
 {
     const open_parts *o = &x->open;
@@ -46,8 +49,8 @@ static int next_part(const context *x)
     for (int i = 0; i < o->count; i++) {
         const open_part *part = &o->part[i];
         int own = !part->state && !o->tree[memory_row(x, part->leader)].begun  ? 2
-                  : part->leader == o->last && o->burst < x->limits.burst_nodes && part->bound < wanted(x) ? 1
-                                                                                 : 0;
+                  : part->leader == o->last && part->bound < wanted(x)               ? 1
+                                                                                     : 0;
         if (best < 0 || own > rank || (own == rank && part->bound < o->part[best].bound)) {
             best = i;
             rank = own;
@@ -105,8 +108,8 @@ int run_search(context *x, double work)
             crowded = has_new_leaders(x);
             continue;
         }
-        if (x->open.gap <= FINE_GAP && x->open.count >= FEW_PARTS)
-            x->open.gap = x->open.gap > 0.0 ? 0.0 : x->open.gap;
+        if (x->open.gap >= 0.0 && x->open.gap <= FINE_GAP && x->open.count >= FEW_PARTS)
+            x->open.puts_off = 0;
         x->open.burst++;
         x->tree.enough = enough_to_put_off(x);
         visit_node(x);
