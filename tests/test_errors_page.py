@@ -12,7 +12,7 @@ import pytest
 
 from placement import errors
 from placement.cli import exit_codes as exits
-from placement.proof.leader_proof import CertificateError
+from placement.proof.event_tree import CertificateError
 from tests.cli.command import runner
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "errors.md"

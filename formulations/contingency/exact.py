@@ -21,7 +21,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Mapping
 
+from formulations.contingency.loss_certificate import FORMAT, LossCertificate, LossClaimRecord
 from formulations.contingency.loss_kernel import MOST_REPLICAS, kernel_available
 from formulations.contingency.threshold_stage import TIE, ThresholdStage
 from formulations.exact import method
@@ -37,9 +39,7 @@ from placement.status import Status, Termination, relative_gap
 __all__ = ["LossSearch", "refuses", "solve"]
 
 _MOST_VOTER_SETS = 20_000
-_NO_CERTIFICATE = (
-    "optimal (proved by branch and bound over the normal case and every loss; no certificate)"
-)
+_PROVED = "proved by branch and bound over the normal case and every loss"
 _NORMAL_SHARE = 0.3  # of a time limit that the optimum of normal times may use
 
 
@@ -99,6 +99,9 @@ class LossSearch:
         self.best: Configuration | None = None
         self.value = math.inf
         self.bound = -math.inf
+        self.certify = bool(options.settings.get("certificate"))
+        self.claim: LossClaimRecord | None = None
+        self.ties: Callable[[], Mapping[str, object]] | None = None
         self.notes: list[str] = []
         self.stats: dict[str, float | int | str] = {"nodes": 0, "bounds": 0, "leaves": 0}
 
@@ -126,7 +129,7 @@ class LossSearch:
         if math.isfinite(normal.bound):
             self.bound = max(0.0, share * normal.bound)
         ceiling = self.goal.ceiling(self.problem)
-        stage = ThresholdStage(self, self.goal.goal, ceiling, share)
+        stage = ThresholdStage(self, self.goal.goal, ceiling, share, certify=self.certify)
         if self.options.start is not None:
             stage.start_from(self.options.start)
         if normal.configuration is not None:
@@ -135,35 +138,53 @@ class LossSearch:
             stage.start_from(normal.configuration)
         proven = stage.prove()
         self.bound = max(self.bound, proven)
+        self.claim = stage.claim()
         if self.best is None:
             if proven < math.inf:
                 raise AssertionError("a closed search without a configuration proves that none is")
-            return Plan.infeasible(
+            return Plan.of(
                 self.problem,
+                None,
                 method=method.METHOD.name,
+                bound=math.inf,
                 reasons=(
                     f"no plan has {self.goal.describe()} (proved by branch and bound over the "
                     "leaders, their successors and the replicas)",
                 ),
+                certificate=self._certificate(),
             )
         if self.goal.goal == "worst":
-            self._break_ties(normal.bound)
+            self._break_ties(normal)
         return self.plan(Termination.FINISHED)
+
+    def _certificate(self) -> Callable[[], Mapping[str, object]] | None:
+        """Return what writes the certificate; None: the proof was not recorded."""
+        if self.claim is None:
+            return None
+        score = math.inf if self.best is None else objective_value(self.problem, self.best)
+        return LossCertificate(self.best, score, self.claim, self.ties).to_json
 
     def plan(self, termination: Termination) -> Plan:
         """Return what is known as a plan."""
+        bound, certificate = self.bound, self._certificate()
+        if self.best is not None:
+            bound = min(bound, self.value)
+        if self.claim is not None:
+            bound = min(bound, self.claim.bound)
         plan = Plan.of(
             self.problem,
             self.best,
             method=method.METHOD.name,
-            bound=self.bound if self.best is None else min(self.bound, self.value),
+            bound=bound,
             termination=termination,
             notes=self.notes,
             stats=self.stats,
+            certificate=certificate,
         )
-        if plan.status is not Status.OPTIMAL:
+        if plan.status is not Status.OPTIMAL or certificate is not None:
             return plan
-        return plan.replace(notes=(_NO_CERTIFICATE, *plan.notes))
+        why = ": it would hold too many numbers" if self.certify else ""
+        return plan.replace(notes=(f"optimal ({_PROVED}; no certificate{why})", *plan.notes))
 
     def offer(self, configuration: Configuration, value: float) -> None:
         """Keep a configuration of the search and report it."""
@@ -206,17 +227,21 @@ class LossSearch:
             raise KeyboardInterrupt
         return plan
 
-    def _break_ties(self, normal_bound: float) -> None:
+    def _break_ties(self, best: Plan) -> None:
         """Of the plans of the proven worst case, take the one with the least normal score."""
         assert self.best is not None
         first, bound = self.best, self.bound
         normal = objective_value(self.problem.replace(objective=MEAN_LATENCY), first)
-        if normal <= normal_bound * (1 + TIE):
+        if normal <= best.bound * (1 + TIE):
+            self.ties = None if best.certificate is None else lambda: best.certificate or {}
             return
-        stage = ThresholdStage(self, "bounded", self.value * (1 + TIE), 1.0, ties=True)
+        ceiling = self.value * (1 + TIE)
+        stage = ThresholdStage(self, "bounded", ceiling, 1.0, ties=True, certify=self.certify)
         stage.start_from(first)
         try:
             stage.prove()
+            tie = stage.claim()
+            self.ties = None if tie is None else lambda: {"format": FORMAT, **tie.to_json()}
         except (_Stopped, KeyboardInterrupt):
             self.notes.append("whether another plan of this worst case is better normally is open")
             raise

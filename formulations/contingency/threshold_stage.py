@@ -7,6 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
+from formulations.contingency.loss_certificate import (
+    MOST_RECORDED,
+    LossClaimRecord,
+    TreeRecords,
+)
 from formulations.contingency.loss_kernel import LossKernel, TreeOutcome, loss_of_sites
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import BoolArray
@@ -25,6 +30,9 @@ TIE = 1e-12
 _KICKS = 8
 _FLOOR_STEPS = 40
 _NODES_PER_HEIR, _NODES_AT_LEAST = 30, 20
+_CLAIMED = 1 - 9e-10
+"""What a proof is claimed for, as a share of the value: less than the search asks (`_below`), so
+that multipliers may be rounded to few digits, and enough to call the value optimal."""
 _SLICE = 0.25  # seconds between two reports
 _ALL_NODES = 2**30
 
@@ -80,13 +88,23 @@ class ThresholdStage:
     ties
         Whether plans of the best worst case are compared by their normal score, so that what is
         found is no answer of the question before the end.
+    certify
+        Whether to record what proves the end.
     """
 
     def __init__(
-        self, search: StageHost, goal: Goal, ceiling: float, share: float, *, ties: bool = False
+        self,
+        search: StageHost,
+        goal: Goal,
+        ceiling: float,
+        share: float,
+        *,
+        ties: bool = False,
+        certify: bool = False,
     ) -> None:
         self.search, self.goal, self.ceiling, self.share = search, goal, ceiling, share
         self.ties = ties
+        self.trees = TreeRecords(MOST_RECORDED if certify else 0)
         core = search.core
         self.kernel = LossKernel(search.problem, core, goal, ceiling)
         self.rules = core.rules
@@ -145,6 +163,37 @@ class ThresholdStage:
             closed = math.ceil(closed)  # scores are whole numbers
         return least_bound(closed, *self.open_bounds.values())
 
+    def claim(self) -> LossClaimRecord | None:
+        """Return what was proved, once everything is closed; None: it was not recorded."""
+        if not self.trees.complete:
+            return None
+        core, value = self.search.core, self.kernel.best()[0]
+        bound, required = value * _CLAIMED, value * _CLAIMED
+        if self.step and math.isfinite(value):
+            bound, required = math.ceil(self._below(value)), value - 0.75 * self.step
+        after = (self._below(value), required)
+        if self.goal == "bounded":
+            after = (self._most_after, self.ceiling * (1 + TIE))
+        return LossClaimRecord(
+            goal=self.goal,
+            bound=bound,
+            granularity=self.step,
+            reached=(self._below(value), after[0]),
+            required=(required, after[1]),
+            floors=self.floors,
+            multipliers=self.u,
+            may_vote=self.rules.may_vote.tolist(),
+            may_lead=self.rules.may_lead.tolist(),
+            trees=self.trees.trees,
+            clients=core.active,
+            replicas=self.rules.replicas_max,
+        )
+
+    @property
+    def _most_after(self) -> float:
+        """Score after a loss that the search takes for one above the ceiling."""
+        return self.ceiling * (1 + 2 * TIE)
+
     def _bound_leaders(self) -> list[int]:
         """Bound the normal score of everyone who may vote; leaders by it."""
         may_vote = np.nonzero(self.rules.may_vote)[0].tolist()
@@ -174,7 +223,7 @@ class ThresholdStage:
             return False
         most = self._below(self.kernel.best()[0])
         if self.goal == "bounded":
-            most = self.ceiling * (1 + 2 * TIE)
+            most = self._most_after
         return bool(self.floors[site] >= most)
 
     def _heirs(self, leader: int) -> BoolArray | None:
@@ -194,7 +243,7 @@ class ThresholdStage:
     def _tree(self, leader: int, heirs: BoolArray, heir: int, nodes: int) -> bool:
         """Run a tree; whether it was closed. Else the bound of its leader is what it proved."""
         kernel, stats = self.kernel, self.search.stats
-        kernel.open(leader, heirs, self.u[leader], heir=heir)
+        kernel.open(leader, heirs, self.u[leader], heir=heir, record=self.trees.left)
         done = 0
         while True:
             outcome = kernel.run(nodes - done, min(_SLICE, self.search.seconds_left))
@@ -210,6 +259,8 @@ class ThresholdStage:
             self._raise_bound(leader, self._tree_bound())
         for name in ("nodes", "bounds", "leaves"):
             stats[name] = int(stats[name]) + int(getattr(counters, name))
+        if outcome is TreeOutcome.CLOSED and self.trees.complete:
+            self.trees.keep(leader, heir, kernel.record())
         self._report()
         return outcome is TreeOutcome.CLOSED
 

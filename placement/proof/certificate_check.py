@@ -1,13 +1,15 @@
 """An independent check of optimality certificates, in whole numbers without rounding errors.
 
 It shares no code with any search. It reads the demand and the constraints of a problem, and a
-certificate (format ``replica-placement/bound/1``), and proves afresh that no configuration has an
-objective below the certificate's bound. Bounds are computed in int64 with costs rounded down, and
+certificate (formats ``replica-placement/bound/1`` for the mean and ``replica-placement/losses/1``
+for what is left after losses), and proves afresh that no configuration has an objective below the
+certificate's bound. Bounds are computed in int64 with costs rounded down, and
 where that does not decide, in Python integers: every double is a whole multiple of a power of two.
 
-What a proof of one leader is, and why it is one, stands in :mod:`placement.proof.leader_proof`.
-That there is no configuration at all is proved by counting (format ``replica-placement/no-plan/1``,
-:mod:`placement.proof.no_plan_check`).
+What a proof of one leader is, and why it is one, stands in :mod:`placement.proof.leader_proof`; of
+one leader and its successors after losses, in :mod:`placement.proof.loss_proof`. That there is no
+configuration at all is proved by counting (format ``replica-placement/no-plan/1``,
+:mod:`placement.proof.no_plan_check`), or as a claim about losses.
 
 The evaluator works in doubles, so that scores within a relative 1e-12 are the same score
 (:data:`placement.evaluation.score.TIE`); with that tolerance, and no other, a bound proves a claim.
@@ -25,12 +27,16 @@ from typing import Any
 import numpy as np
 
 from placement.checks import instance_of
+from placement.evaluation.objective import MEAN_LATENCY
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.proof.claim import Claim
-from placement.proof.leader_proof import CertificateError, LeaderProof, Work
+from placement.proof.event_tree import CertificateError, Work
+from placement.proof.leader_proof import LeaderProof
+from placement.proof.loss_check import FORMAT as LOSSES
+from placement.proof.loss_check import check_losses
 from placement.proof.no_plan_check import check_no_plan
 from placement.status import Status, status_of
 
@@ -53,7 +59,9 @@ class CheckResult:
     """Result of a check: no configuration lies below `bound`; `score` is the plan's own.
 
     `leaders`, `events` and `bounds` count the proofs, events and bounds L that were recomputed.
-    Where there is no plan, `bound` and `score` are +∞, and `events` says how often was counted.
+    Where there is no plan, `bound` and `score` are +∞; where that was shown by counting, `events`
+    says how often, and `bounds` is 0. `normal_bound` is given for a plan that is the best one
+    normally among those of the best worst case: none of them has a lower normal score.
     """
 
     bound: float
@@ -61,6 +69,7 @@ class CheckResult:
     leaders: int
     events: int
     bounds: int
+    normal_bound: float | None = None
 
 
 def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
@@ -99,29 +108,72 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
     if plan.configuration is None and not infeasible:
         raise CertificateError("the plan has no configuration to prove optimal")
     try:
-        if certificate is None or infeasible:
-            counted = check_no_plan(problem.rules, problem.instance.sites, certificate)
+        if certificate is None or (infeasible and certificate["format"] != LOSSES):
+            counted = check_no_plan(_survivors(problem).rules, problem.instance.sites, certificate)
             return CheckResult(math.inf, math.inf, *counted, bounds=0)
         return _check(plan, problem, certificate, Work(work))
     except _MALFORMED as error:
         raise CertificateError(f"the certificate is malformed: {error!r:.200}") from error
 
 
-def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: Work) -> CheckResult:
+def _survivors(problem: Problem) -> Problem:
+    """Return the question of the mean under the rules that the objective brings along.
+
+    Every configuration that the objective accepts is one of this question.
+    """
     rules = problem.rules
-    if certificate["format"] != FORMAT:
-        raise CertificateError(f"unknown format {certificate['format']!r}, expected {FORMAT!r}")
-    if (
-        not problem.objective.minimises_mean
-        or problem.demand.scenarios != 1
-        or rules.budget is not None
-    ):
-        raise CertificateError(
-            "certificates of this format prove mean latency, one RTT matrix only"
-        )
+    implied = problem.objective.diversity(rules.voters, rules.quorum)
+    return problem.replace(objective=MEAN_LATENCY, diversity=(*problem.diversity, *implied))
+
+
+def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: Work) -> CheckResult:
+    kind = certificate["format"]
+    if kind not in (FORMAT, LOSSES):
+        raise CertificateError(f"unknown format {kind!r}, expected {FORMAT!r} or {LOSSES!r}")
+    rules = problem.rules
+    if problem.demand.scenarios != 1 or rules.budget is not None:
+        raise CertificateError("certificates prove questions of one RTT matrix and no budget only")
     if not (rules.nested_voter_caps and rules.nested_replica_caps):
-        raise CertificateError("certificates of this format take caps on nested levels only")
-    assert plan.configuration is not None
+        raise CertificateError("certificates take caps on nested levels only")
+    score, bound = _claimed(plan, problem, certificate)
+    if kind == LOSSES:
+        counts = check_losses(problem, bound, certificate, work)
+        ties = certificate.get("ties")
+        if ties is None:
+            return CheckResult(bound, score, *counts)
+        normal, events, bounds = _check_ties(plan, problem, ties, work)
+        leaders = counts[0]
+        return CheckResult(bound, score, leaders, counts[1] + events, counts[2] + bounds, normal)
+    if not problem.objective.minimises_mean:
+        raise CertificateError("certificates of this format prove mean latency only")
+    return CheckResult(bound, score, *_check_mean(problem, bound, certificate, work))
+
+
+def _check_ties(
+    plan: Plan, problem: Problem, ties: Mapping[str, Any], work: Work
+) -> tuple[float, int, int]:
+    """Prove that no plan of the same worst case has a lower normal score.
+
+    Return the bound on it, and how many events and bounds there were.
+    """
+    bound = float(ties["bound"])
+    if status_of(plan.found, plan.score, bound) is not Status.OPTIMAL:
+        raise CertificateError(f"{bound!r} does not make the normal score {plan.score!r} the least")
+    if ties["format"] == LOSSES:
+        limit = plan.objective * (1 + 1 / _PARTS)
+        return bound, *check_losses(problem, bound, ties, work, limit=limit)[1:]
+    if ties["format"] != FORMAT:
+        raise CertificateError(f"unknown format {ties['format']!r} of the second claim")
+    return bound, *_check_mean(_survivors(problem), bound, ties, work)[1:]
+
+
+def _claimed(plan: Plan, problem: Problem, certificate: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the score of the plan and the bound that is claimed, which the plan may rest on."""
+    bound = float(certificate["bound"])
+    if plan.configuration is None:
+        if bound != math.inf:
+            raise CertificateError(f"a bound of {bound!r} does not say that there is no plan")
+        return math.inf, bound
     own = Configuration.of(
         int(certificate["leader"]), certificate["voters"], certificate["replicas"]
     )
@@ -132,14 +184,21 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     broken = violations(problem, plan.configuration)
     if broken:
         raise CertificateError("the configuration is not feasible: " + "; ".join(broken))
-    score, bound = objective_value(problem, plan.configuration), float(certificate["bound"])
+    score = objective_value(problem, plan.configuration)
     if not abs(float(certificate["score"]) - score) <= _SCORE_TOLERANCE * abs(score):
         raise CertificateError(f"the score is {score!r}, not {certificate['score']!r}")
     if not plan.bound <= bound + abs(bound) / _PARTS:  # NaN is refused too
         raise CertificateError(f"the plan claims the bound {plan.bound!r}, the proof {bound!r}")
     if plan.status is Status.OPTIMAL and status_of(True, score, bound) is not Status.OPTIMAL:
         raise CertificateError(f"a bound of {bound!r} does not make {score!r} optimal")
+    return score, bound
 
+
+def _check_mean(
+    problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
+) -> tuple[int, int, int]:
+    """Prove a bound on the mean; return how many leaders, events and bounds there were."""
+    rules = problem.rules
     try:
         claim = Claim(problem, bound, float(certificate["granularity"]))
     except ValueError as flaw:
@@ -156,6 +215,6 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     events = bounds = 0
     for leader, proof in zip(leaders, proofs, strict=True):
         replay = LeaderProof(claim, leader, work)
-        replay.run(proof["events"])
+        replay.replay(proof["events"])
         events, bounds = events + replay.events, bounds + replay.bounds
-    return CheckResult(bound, score, len(proofs), events, bounds)
+    return len(proofs), events, bounds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -79,8 +80,6 @@ class RoundedGrid:
         B of the active clients, G of all clients and D, scaled.
     total
         T, scaled; see :mod:`placement.proof.rounded_costs`.
-    needed
-        The value that proves the claim, rounded up.
     """
 
     shift: int
@@ -89,7 +88,11 @@ class RoundedGrid:
     direct: FloatArray
     quorum: float
     total: float
-    needed: int
+
+    def up(self, exact: int, bits: int) -> int:
+        """Return a number of the exact grid of so many bits, rounded up to this one."""
+        drop = bits - self.shift
+        return -(-exact >> drop) if drop >= 0 else exact << -drop
 
     def scaled(self, values: FloatArray) -> FloatArray:
         """x·2^g; infinite where that is beyond the doubles."""
@@ -152,9 +155,16 @@ class Claim:
             or any((row != self._prices[0]).any() for row in self._prices)
         )
 
-    def price(self, leader: int | None) -> FloatArray:
-        """Price of a replica at each site under a leader."""
-        return self._prices[0 if leader is None or len(self._prices) == 1 else leader]
+    def price(self, leaders: int | Sequence[int] | None) -> FloatArray:
+        """Price of a replica at each site under a leader; groups are for questions without any."""
+        single = len(self._prices) == 1 or not isinstance(leaders, int)
+        return self._prices[0 if single else leaders]  # type: ignore[index]
+
+    def to_leader(self, leaders: int | Sequence[int]) -> FloatArray:
+        """RTT from each site to a leader, or to the closest of a group."""
+        if isinstance(leaders, int):
+            return np.ascontiguousarray(self.site_rtt[:, leaders])
+        return np.asarray(self.site_rtt[:, list(leaders)].min(axis=1))
 
     @cached_property
     def rank(self) -> IntArray:
@@ -207,7 +217,6 @@ class Claim:
         shift = _ROUNDED_BITS - math.frexp(2 * (self.rules.replicas_max + 4) * total)[1]
         if abs(shift) > _MOST_SHIFT:
             return None
-        drop = self.bits - shift
         return RoundedGrid(
             shift=shift,
             near_costs=np.ldexp(self.near, shift)[:, np.newaxis] * self.client_rtt[self.clients],
@@ -215,7 +224,6 @@ class Claim:
             direct=np.ldexp(self.direct, shift),
             quorum=math.ldexp(self.quorum, shift),
             total=math.ldexp(total, shift),
-            needed=-(-self.needed >> drop) if drop >= 0 else self.needed << -drop,
         )
 
     @cached_property
@@ -226,9 +234,9 @@ class Claim:
     def _weight_bits(self) -> int:
         return finest_bit(self.near, self.relay, self.direct, np.array([self.quorum]))
 
-    def exact_radii(self, radii: FloatArray) -> list[int]:
-        """D·r of some radii on the exact grid."""
-        return [self.exact.quorum * int(r) for r in integers(radii, self._rtt_bits)]
+    def exact_rtt(self, rtt: FloatArray) -> Integers:
+        """RTTs of the problem on the part of the exact grid that RTTs have."""
+        return integers(rtt, self._rtt_bits)
 
 
 def _prices(problem: Problem) -> list[FloatArray]:

@@ -24,10 +24,8 @@ class ExactCosts:
     ----------
     claim
         The problem and what is claimed of it.
-    leader
-        ℓ; None when the leader does not matter.
-    radii
-        Distinct waits for the quorum in ascending order.
+    leaders, radii
+        As for :class:`~placement.proof.rounded_costs.RoundedCosts`.
 
     Attributes
     ----------
@@ -37,18 +35,21 @@ class ExactCosts:
         D·r of each radius.
     """
 
-    def __init__(self, claim: Claim, leader: int | None, radii: FloatArray) -> None:
+    def __init__(
+        self, claim: Claim, leaders: int | Sequence[int] | None, radii: FloatArray
+    ) -> None:
         exact = claim.exact
         self.bits, self.rank, self.needed = claim.bits, claim.rank, claim.needed
         self.w = exact.near[:, np.newaxis] * exact.client_rtt[claim.clients]
         self.constant = 0
         self.radius_costs: list[int] = [0]
-        if leader is not None:
-            to_leader = exact.site_rtt[:, leader]
+        if leaders is not None:
+            to_leader = claim.exact_rtt(claim.to_leader(leaders))
             self.w = self.w + exact.relay[:, np.newaxis] * to_leader[np.newaxis, :]
-            self.constant = int((exact.direct * exact.client_rtt[:, leader]).sum())
-            self.radius_costs = claim.exact_radii(radii)
-        self.price: Integers = integers(claim.price(leader), claim.bits)
+        if isinstance(leaders, int):
+            self.constant = int((exact.direct * exact.client_rtt[:, leaders]).sum())
+            self.radius_costs = (exact.quorum * claim.exact_rtt(radii)).tolist()
+        self.price: Integers = integers(claim.price(leaders), claim.bits)
 
     def evaluation(
         self,

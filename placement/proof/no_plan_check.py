@@ -33,7 +33,7 @@ import numpy as np
 
 from placement.checks import BoolArray
 from placement.model.constraints import GroupRule, Role, Rules, laminar
-from placement.proof.leader_proof import CertificateError
+from placement.proof.event_tree import CertificateError
 from placement.proof.site_choice import CapUsage
 
 __all__ = ["FORMAT", "check_no_plan"]

@@ -48,36 +48,43 @@ class RoundedCosts:
     ----------
     claim
         The problem and what is claimed of it; `claim.rounded` is not None.
-    leader
-        ℓ; None when the leader does not matter.
+    leaders
+        ℓ, or a group: then every relayed operation goes to the member that is closest to its
+        replica, and direct demand and quorum are left out. None when the leader does not matter.
     radii
-        Distinct waits for the quorum in ascending order.
+        Waits for the quorum.
 
     Attributes
     ----------
     needed
         The value that proves the claim, rounded up to the grid.
+    constant
+        K.
     radius_costs
         D·r of each radius, rounded down; two radii may have the same.
     """
 
-    def __init__(self, claim: Claim, leader: int | None, radii: FloatArray) -> None:
+    def __init__(
+        self, claim: Claim, leaders: int | Sequence[int] | None, radii: FloatArray
+    ) -> None:
         grid = claim.rounded
         assert grid is not None
-        self.grid, self.rank, self.needed = grid, claim.rank, grid.needed
+        self.grid, self.rank = grid, claim.rank
+        self.needed = grid.up(claim.needed, claim.bits)
         self.near_costs = grid.near_costs
         self.relay = grid.relay
         self.to_leader = np.zeros(claim.rank.shape[1])
         self.constant = 0
         self.radius_costs: list[int] = [0]
-        if leader is not None:
-            self.to_leader = np.ascontiguousarray(claim.site_rtt[:, leader])
-            self.constant = int(_whole(grid.direct * claim.client_rtt[:, leader]).sum())
+        if leaders is not None:
+            self.to_leader = claim.to_leader(leaders)
+        if isinstance(leaders, int):
+            self.constant = int(_whole(grid.direct * claim.client_rtt[:, leaders]).sum())
             self.radius_costs = _whole(grid.quorum * radii).tolist()
         self._kept: Whole | None = None
         self._evaluated = False
         self._last: tuple[Betas, _RoundedBetas] | None = None
-        self.price = np.floor(grid.scaled(claim.price(leader))).astype(np.int64)
+        self.price = np.floor(grid.scaled(claim.price(leaders))).astype(np.int64)
 
     def fits(self, u: FloatArray, beta: Betas) -> bool:
         """Whether multipliers have a rounded form: whether Σ |u| + Σ β is at most 2 T."""

@@ -155,7 +155,7 @@ class SiteChoice:
 
     def open_radii(
         self,
-        wanted: int,
+        wanted: float,
         sites: SortedSites,
         costs: Sequence[int],
         *,
@@ -168,7 +168,7 @@ class SiteChoice:
         Parameters
         ----------
         wanted
-            The value to reach.
+            The value to reach, a whole number or infinite.
         sites
             I and the free sites with their ρ.
         costs

@@ -131,14 +131,6 @@ def test_a_bound_on_the_way_is_never_above_the_optimum(goal):
         assert min(least, kernel.best()[0]) <= truth.objective * (1 + 1e-9) + 1e-9
 
 
-def test_an_optimal_plan_says_that_it_has_no_certificate():
-    problem, truth = question(1, "worst")
-    assert truth.found
-    plan = run(load_method("exact"), problem, Options())
-    assert plan.certificate is None
-    assert plan.notes[0].endswith("no certificate)")
-
-
 @pytest.mark.parametrize("goal", GOALS)
 def test_ctrl_c_gives_the_best_plan_so_far(goal):
     """A progress function that raises as a signal handler would, in the middle of the trees."""

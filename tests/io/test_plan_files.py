@@ -32,7 +32,7 @@ from placement.io.formats.document import Document
 from placement.io.plan_file import Reference, plan_document
 from placement.io.recomputed_fields import check_recomputed
 from placement.plan import evaluate, objective_value
-from placement.proof.leader_proof import CertificateError
+from placement.proof.event_tree import CertificateError
 from placement.report import write_report
 from tests.effort import examples
 from tests.io.plans import plans

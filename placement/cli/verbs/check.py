@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     """Check the certificate and say what it proves."""
     from placement.io.plan_file import load_plan
     from placement.proof.certificate_check import WORK, check_certificate
-    from placement.proof.leader_proof import CertificateError
+    from placement.proof.event_tree import CertificateError
 
     if args.work is not None and args.work < 0:
         raise InputError(
@@ -64,39 +64,62 @@ def run(args: argparse.Namespace) -> int:
         return exits.INFEASIBLE
     if not plan.found:
         return _none(plan, checked, args)
-    rate = plan.problem.demand.operations
-    if args.json:
-        print_json(
-            {
-                "proved": True,
-                "bound": checked.bound,
-                "score": checked.score,
-                "mean_latency_ms": checked.score / rate,
-                "leaders": checked.leaders,
-                "events": checked.events,
-                "bounds": checked.bounds,
-            }
-        )
-        return exits.FOUND
-    leaders = "one proof for all leaders" if checked.leaders == 1 else f"{checked.leaders} leaders"
-    print(
-        f"proved: no configuration has a mean latency below {checked.bound / rate:.6f} ms; this "
-        f"plan has {checked.score / rate:.6f} ms\n"
-        f"        ({leaders}; {checked.events} steps and {checked.bounds} bounds computed again in "
-        "exact integers)"
-    )
+    _proved(plan, checked, args)
     return exits.FOUND
 
 
+def _proved(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> None:
+    """Say what was proved of the plan."""
+    problem, objective = plan.problem, plan.problem.objective
+    value = objective.headline(problem).lower() or "mean latency"
+    least = objective.in_ms(problem, checked.bound)
+    normal = checked.normal_bound
+    if args.json:
+        document: dict[str, object] = {
+            "proved": True,
+            "bound": checked.bound,
+            "score": checked.score,
+            "mean_latency_ms": plan.mean_latency,
+            "leaders": checked.leaders,
+            "events": checked.events,
+            "bounds": checked.bounds,
+        }
+        if objective.describe():
+            document["objective"] = objective.describe()
+        if normal is not None:
+            document["normal_bound"] = normal
+        print_json(document)
+        return
+    leaders = "one proof for all leaders" if checked.leaders == 1 else f"{checked.leaders} leaders"
+    among = f" ({objective.describe()})" if objective.describe() else ""
+    print(
+        f"proved: no configuration has a {value} below {least:.6f} ms{among}; this plan has "
+        f"{objective.in_ms(problem, checked.score):.6f} ms"
+    )
+    if normal is not None:
+        rate = problem.demand.operations
+        print(
+            "        of those that are as good, none has a mean latency below "
+            f"{normal / rate:.6f} ms in normal operation; this plan has {plan.mean_latency:.6f} ms"
+        )
+    print(
+        f"        ({leaders}; {checked.events} steps and {checked.bounds} bounds computed again in "
+        "exact integers)"
+    )
+
+
 def _none(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> int:
-    """Say that there is no plan, and what was counted."""
+    """Say that there is no plan, and how that was shown."""
     if args.json:
         print_json({"proved": True, "status": plan.status.value, "leaders": checked.leaders})
-    else:
-        print(
-            "proved: no configuration obeys all constraints\n"
-            f"        (the sites that fit were counted for all {checked.leaders} possible leaders)"
+        return exits.FOUND
+    how = f"the sites that fit were counted for all {checked.leaders} possible leaders"
+    if checked.bounds:
+        how = (
+            f"{checked.leaders} leaders; {checked.events} steps and {checked.bounds} bounds "
+            "computed again in exact integers"
         )
+    print(f"proved: no configuration obeys all constraints\n        ({how})")
     return exits.FOUND
 
 

@@ -20,7 +20,7 @@ double losses_below(const loss_problem *x, double value)
 void losses_thresholds(loss_problem *x)
 {
     double least = losses_below(x, x->value);
-    double kept = x->ceiling >= BIG ? BIG : x->ceiling * (1.0 + 1e-12); /* a score of exactly the ceiling is good enough */
+    double kept = x->ceiling >= BIG ? BIG : x->ceiling * (1.0 + 2e-12); /* a score of exactly the ceiling is good enough */
     x->question.total = least;
     for (int s = 0; s <= x->losses; s++)
         x->scenario[s].threshold = x->goal == GOAL_BOUNDED && s > 0 ? kept : least;

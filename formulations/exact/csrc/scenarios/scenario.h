@@ -153,7 +153,8 @@ void block_release(multiplier_block *m);
 
 /* threshold_record.c */
 void record_reset(threshold_record *r);
-void record_state(scenario_tree *t, double kind);           /* weights and multipliers that are best now */
+/* Weights and multipliers that are best now; `spare`: by how much they prove what they are recorded for. */
+void record_state(scenario_tree *t, double kind, double spare);
 void record_value(threshold_record *r, double value);
 
 #endif

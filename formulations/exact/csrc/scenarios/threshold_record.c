@@ -1,6 +1,7 @@
 /* The record of a tree as a flat list of numbers, in depth-first order:
  *
- *   1 X, 2 F   active, (scenario, weight, u of every client) for each; F then: sites out (count, sites), sites in
+ *   1 X, 2 F   what the bound has to spare, active, (scenario, weight, u of every client) for each; F then: sites out
+ *              (count, sites), sites in
  *   3 B site   the part where the site is IN comes first, then that where it is OUT
  *   4 E        all sets that are left were evaluated
  *   5 Z        there is no set
@@ -31,7 +32,7 @@ void record_value(threshold_record *r, double value)
     r->data[r->length++] = value;
 }
 
-void record_state(scenario_tree *t, double kind)
+void record_state(scenario_tree *t, double kind, double spare)
 {
     threshold_record *r = &t->record;
     const scenario_bound *b = t->work;
@@ -41,6 +42,7 @@ void record_state(scenario_tree *t, double kind)
     for (int a = 0; a < b->active; a++)
         used += b->best_weight[a] > 0.0;
     record_value(r, kind);
+    record_value(r, spare);
     record_value(r, used);
     for (int a = 0; a < b->active; a++) {
         if (!(b->best_weight[a] > 0.0))

@@ -165,17 +165,21 @@ static void fix_sites(scenario_tree *t, unsigned char *state, double value)
     scenario_bound *b = t->work;
     int out = 0, in = 0;
     int *which = b->order, *held = b->order + b->free_count;
+    double spare = BIG;
     for (int i = 0; i < b->free_count; i++) {
-        double error = 4.0 * b->error;
-        if (b->best_chosen[i]) {
-            if (value + (b->next - b->best_rho[i]) - error >= 0.0)
-                held[in++] = b->free_site[i];
-        } else if (b->last > -BIG && value + (b->best_rho[i] - b->last) - error >= 0.0)
+        double gain = b->best_chosen[i] ? b->next - b->best_rho[i] : b->best_rho[i] - b->last;
+        double left = value + gain - 4.0 * b->error;
+        if (left < 0.0 || (!b->best_chosen[i] && b->last <= -BIG))
+            continue;
+        if (b->best_chosen[i])
+            held[in++] = b->free_site[i];
+        else
             which[out++] = b->free_site[i];
+        spare = left < spare ? left : spare;
     }
     if (out + in == 0)
         return;
-    record_state(t, 2.0);
+    record_state(t, 2.0, spare);
     record_value(&t->record, out);
     for (int i = 0; i < out; i++) {
         record_value(&t->record, which[i]);
@@ -263,7 +267,7 @@ static tree_outcome step(scenario_tree *t)
         if (value >= BIG)
             record_value(&t->record, 5.0);
         else
-            record_state(t, 1.0);
+            record_state(t, 1.0, value);
         pop(t);
         return TREE_OPEN;
     }

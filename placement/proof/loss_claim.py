@@ -1,0 +1,193 @@
+"""What a certificate claims about losses, and the numbers behind it on an exact or rounded grid.
+
+The normal case is scenario 0, loss L is scenario 1 + L. A claim has a threshold T_s for every
+scenario and says that each configuration reaches one of them, X_s >= T_s:
+
+- goal "worst": all thresholds are the claimed bound;
+- goal "bounded": T_0 is the claimed bound, and the others are the limit and what the evaluator
+  rounds; a configuration that reaches one of those breaks the limit;
+- goal "weighted": there is one threshold, for Σ p_s X_s.
+
+Without a bound, T_0 is infinite: no configuration keeps the limit, or none survives every loss.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from placement.contingency.objective import Contingency, Goal
+from placement.evaluation.score import closest_first
+from placement.problem import Problem
+from placement.proof.claim import Claim, finest_bit, integers
+from placement.proof.event_tree import State
+from placement.proof.exact_costs import ExactCosts
+from placement.proof.rounded_costs import RoundedCosts
+from placement.proof.site_choice import CapUsage
+
+__all__ = ["LossClaim", "LossGrid"]
+
+_PARTS = 10**12  # 1 / placement.evaluation.score.TIE
+_NOBODY: frozenset[int] = frozenset()
+
+
+class LossClaim:
+    """A question about losses of single domains, and a bound that is claimed of it.
+
+    Parameters
+    ----------
+    problem
+        With an objective about losses; clients stay where they are.
+    goal
+        Of the claim: that of the objective, or "bounded" for the plans of a worst case.
+    bound
+        No configuration has a value below it, it is claimed; +∞: there is no configuration.
+    granularity
+        As for :class:`~placement.proof.claim.Claim`.
+    limit
+        For "bounded": the largest score after a loss; else None.
+
+    Raises
+    ------
+    ValueError
+        As :class:`~placement.proof.claim.Claim`, and for losses that no certificate is about.
+
+    Attributes
+    ----------
+    lost
+        Sites of each loss.
+    loss_of
+        Number of the loss that takes each site; −1: none.
+    shares
+        p of each loss in units of 2^-`share_bits`, for "weighted".
+    """
+
+    def __init__(
+        self, problem: Problem, goal: Goal, bound: float, granularity: float, limit: float | None
+    ) -> None:
+        contingency = problem.objective
+        assert isinstance(contingency, Contingency)
+        if contingency.together != 1 or contingency.clients_move:
+            raise ValueError("certificates are about losses of one domain, and clients that stay")
+        if bound == math.inf and goal == "weighted":
+            raise ValueError("a bound on a mean over outages is finite")
+        self.goal, self.rules = goal, problem.rules
+        self.finite = bound != math.inf
+        self.claim = Claim(problem, bound if self.finite else 0.0, granularity)
+        self.leader_may_move = contingency.leader_may_move
+        self.lost = [loss.sites for loss in contingency.losses(problem)]
+        self.loss_of = [-1] * len(problem.instance.sites)
+        for number, sites in enumerate(self.lost):
+            for site in sites:
+                self.loss_of[site] = number
+        probabilities = np.array(contingency.probabilities(problem))
+        self.share_bits = finest_bit(probabilities) if goal == "weighted" else 0
+        self.shares: list[int] = integers(probabilities, self.share_bits).tolist()
+        if goal == "weighted" and sum(self.shares) > 1 << self.share_bits:
+            raise ValueError("the probabilities of the losses sum to more than 1")
+        self._limit = limit
+        self.may_vote: list[bool] = self.rules.may_vote.tolist()
+        self.may_lead: list[bool] = self.rules.may_lead.tolist()
+        voting = np.nonzero(self.rules.may_vote)[0]
+        self.near_voters = [
+            voting[closest_first(row[voting])].tolist() for row in self.claim.site_rtt
+        ]
+
+    @cached_property
+    def exact(self) -> LossGrid:
+        """The numbers in exact integers."""
+        return LossGrid(self, exact=True)
+
+    @cached_property
+    def rounded(self) -> LossGrid | None:
+        """The numbers in int64; None where they are too large or too small for it."""
+        return None if self.claim.rounded is None else LossGrid(self, exact=False)
+
+    def thresholds(self) -> tuple[int | None, int | None]:
+        """T of the normal case and of every loss on the exact grid; None: infinite."""
+        normal = self.claim.needed if self.finite else None
+        if self._limit is None:
+            return normal, normal
+        top, bottom = self._limit.as_integer_ratio()
+        limit = -((-top << self.claim.bits) // bottom)
+        return normal, limit + -(-abs(limit) // _PARTS)
+
+    def sites_lost(self, scenario: int) -> frozenset[int]:
+        """Sites that a scenario takes."""
+        return self.lost[scenario - 1] if scenario else _NOBODY
+
+    def in_force(self, inside: Collection[int]) -> set[int]:
+        """Scenarios that count where these sites hold replicas: the losses that hit one."""
+        return {0, *(1 + self.loss_of[site] for site in inside if self.loss_of[site] >= 0)}
+
+
+class LossGrid:
+    """The numbers of a claim on one grid.
+
+    Attributes
+    ----------
+    normal, after
+        Thresholds of the normal case and of losses; None: infinite.
+    """
+
+    def __init__(self, question: LossClaim, *, exact: bool) -> None:
+        self.question, self._exact = question, exact
+        self._single: dict[int, RoundedCosts | ExactCosts] = {}
+        grid, bits = question.claim.rounded, question.claim.bits
+        self.normal, self.after = (
+            threshold if threshold is None or exact or grid is None else grid.up(threshold, bits)
+            for threshold in question.thresholds()
+        )
+
+    def costs(self, leaders: int | Sequence[int]) -> RoundedCosts | ExactCosts:
+        """Costs of the clients under a leader, with K and its waits for every site; or a group."""
+        claim = self.question.claim
+        waits = claim.site_rtt[leaders] if isinstance(leaders, int) else np.zeros(0)
+        kind = ExactCosts if self._exact else RoundedCosts
+        return kind(claim, leaders, waits)
+
+    def single(self, leader: int) -> RoundedCosts | ExactCosts:
+        """Costs under a leader, which are kept."""
+        if leader not in self._single:
+            self._single[leader] = self.costs(leader)
+        return self._single[leader]
+
+    def led(self, leaders: Sequence[int], lost: frozenset[int], state: State) -> int | None:
+        """Least K + D·q of a scenario over the leaders that a state leaves; None: no quorum.
+
+        The voters are replicas, obey their caps, and are none of the lost sites: so q is at least
+        the m-th wait among sites of I and as many free ones as may be added.
+        """
+        most = self.question.rules.replicas_max - len(state.inside)
+        best: int | None = None
+        for leader in leaders:
+            if leader in state.outside or leader in lost:
+                continue
+            costs = self.single(leader)
+            if best is not None and costs.constant >= best:
+                continue
+            wait = self._wait(leader, costs.radius_costs, lost, state, most)
+            if wait is not None and (best is None or costs.constant + wait < best):
+                best = costs.constant + wait
+        return best
+
+    def _wait(
+        self, leader: int, waits: Sequence[int], lost: frozenset[int], state: State, most: int
+    ) -> int | None:
+        rules = self.question.rules
+        load = CapUsage(rules.of("voters"), ())
+        held = added = fitting = 0
+        for site in self.question.near_voters[leader]:
+            if site in state.outside or site in lost:
+                continue
+            if site in state.inside:
+                held += 1
+            else:
+                added += 1
+            fitting += load.take(site)
+            if fitting >= rules.quorum and held + min(added, most) >= rules.quorum:
+                return int(waits[site])
+        return None
