@@ -41,7 +41,6 @@ from placement.model.demand import Demand, aggregate
 from placement.model.site_subsets import SiteSubset, subsets
 from placement.overtime.moves.move_prices import MovePrices, price_table
 from placement.overtime.moves.sequence_cost import PathCost
-from placement.overtime.replay.interval_plans import at_interval
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Termination, relative_gap
@@ -200,7 +199,7 @@ def interval_scores(problem: Problem, chosen: list[Configuration]) -> FloatArray
     for interval, counts in enumerate(instance.counts):
         if not counts.any():
             continue  # nobody waited
-        demand: Demand = aggregate(at_interval(instance, counts, interval))
+        demand: Demand = aggregate(instance.at_interval(interval, counts))
         for rows in shapes.values():
             among = [chosen[row] for row in rows]
             scores[interval, rows] = score_many(

@@ -34,7 +34,7 @@ from heuristics import qk
 from heuristics.local_search.swap_neighbourhood import Pairs, SwapNeighbourhood
 from heuristics.objective_terms import objective_terms
 from placement.checks import FloatArray, IntArray
-from placement.errors import LimitError
+from placement.errors import LimitError, UnsupportedError
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import TIE
 from placement.evaluation.voter_choice import best_voters
@@ -362,6 +362,12 @@ class _PercentileSearch:
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Search, and return the best plan with the bound over all leaders."""
+    assert isinstance(problem.objective, Percentile)
+    if problem.objective.by_interval:
+        raise UnsupportedError(
+            "the local search cannot take a percentile of RTTs that vary by interval; use "
+            "'exact', or 'leader' or 'tier2' with given replicas"
+        )
     search = _PercentileSearch(problem, options, int(str(options.settings["patience"])))
     search.run()
     if search.infeasible is not None:

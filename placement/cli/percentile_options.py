@@ -19,8 +19,16 @@ __all__ = ["add_percentile", "apply_percentile"]
 _NEEDS = "--distributions FILE, or --spread V where only means are known"
 
 
-def add_percentile(parser: argparse.ArgumentParser) -> None:
-    """Add the percentile, and the ways to say how RTTs are distributed."""
+def add_percentile(parser: argparse.ArgumentParser, *, horizon: str = "--horizon") -> None:
+    """Add the percentile, and the ways to say how RTTs are distributed.
+
+    Parameters
+    ----------
+    parser
+        Of a command.
+    horizon
+        Option of the horizon of RTTs, where ``--horizon`` means something else.
+    """
     group = parser.add_argument_group("tail latency")
     group.add_argument(
         "--percentile",
@@ -56,11 +64,13 @@ def add_percentile(parser: argparse.ArgumentParser) -> None:
         help="how finely RTTs are told apart (default 1)",
     )
     group.add_argument(
-        "--horizon",
+        horizon,
+        dest="rtt_horizon",
         type=types.number(above=True),
         metavar="MS",
         help="RTTs beyond it are only known to be longer",
     )
+    parser.set_defaults(rtt_horizon_option=horizon)
 
 
 def apply_percentile(problem: Problem, args: argparse.Namespace) -> Problem:
@@ -77,7 +87,7 @@ def apply_percentile(problem: Problem, args: argparse.Namespace) -> Problem:
         "--spread": args.spread,
         "--family": args.family,
         "--bin-width": args.bin_width,
-        "--horizon": args.horizon,
+        args.rtt_horizon_option: args.rtt_horizon,
     }
     if args.percentile is None:
         for option, value in given.items():
@@ -104,14 +114,29 @@ def apply_percentile(problem: Problem, args: argparse.Namespace) -> Problem:
         )
     from placement.tail.objective import Percentile
 
-    return problem.replace(
-        objective=Percentile(args.percentile, _distributions(problem.instance, args))
-    )
+    instance = problem.instance
+    if not instance.varying_rtt:
+        return problem.replace(
+            objective=Percentile(args.percentile, _distributions(instance, instance, args))
+        )
+    each = [
+        _distributions(instance.at_interval(interval), instance, args)
+        for interval in range(len(instance.intervals))
+    ]
+    return problem.replace(objective=Percentile.varying(args.percentile, each))
 
 
-def _distributions(instance: Instance, args: argparse.Namespace) -> Distributions:
+def _distributions(instance: Instance, whole: Instance, args: argparse.Namespace) -> Distributions:
+    """Return the distributions of one interval, on the grid that all intervals share."""
     width = 1.0 if args.bin_width is None else args.bin_width
     if args.distributions is not None:
+        if whole.varying_rtt:
+            raise InputError(
+                "a file of distributions has one per pair, and the RTTs vary by interval",
+                field="--distributions",
+                value=args.distributions,
+                expected="--spread, which gives each interval its own distributions",
+            )
         from placement.io.rtt_distributions import read_distributions
 
         return read_distributions(
@@ -119,7 +144,7 @@ def _distributions(instance: Instance, args: argparse.Namespace) -> Distribution
             instance,
             clients=args.client_distributions,
             width=width,
-            horizon=args.horizon,
+            horizon=args.rtt_horizon,
         )
     from placement.checks import number
     from placement.tail.bin_grid import bins_for, bins_within, reach_of_family
@@ -127,10 +152,10 @@ def _distributions(instance: Instance, args: argparse.Namespace) -> Distribution
 
     spread = number(args.spread, "--spread")
     family: Family = "gamma" if args.family == "gamma" else "lognormal"
-    if args.horizon is not None:
-        bins = bins_within(instance, args.horizon, width)
+    if args.rtt_horizon is not None:
+        bins = bins_within(whole, args.rtt_horizon, width)
     else:
-        rtts = [*instance.client_rtt.ravel().tolist(), *instance.site_rtt.ravel().tolist()]
+        rtts = [*whole.client_rtt.ravel().tolist(), *whole.site_rtt.ravel().tolist()]
         reaches = [reach_of_family(rtt, spread, family) for rtt in rtts]
-        bins = bins_for(instance, reaches, width)
+        bins = bins_for(whole, reaches, width)
     return Distributions.parametric(instance, family, variation=spread, width=width, bins=bins)

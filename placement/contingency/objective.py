@@ -18,6 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from placement.checks import flag, number, text, whole
 from placement.errors import InputError
 from placement.evaluation.losses import (
@@ -35,7 +37,6 @@ from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from placement.io.formats.document import Document
@@ -213,15 +214,19 @@ class Contingency:
     def value(self, problem: Problem, configuration: Configuration) -> float:
         """Value of a configuration under the goal, in ms times operations."""
         normal = score_of(problem, configuration)
-        after = self.scores_after(problem, configuration)
-        worst = max(normal, *(score for _, score in after))
+        after = [score for _, score in self.scores_after(problem, configuration)]
+        return self._under_goal(problem, normal, after)
+
+    def _under_goal(self, problem: Problem, normal: float, after: Sequence[float]) -> float:
+        """Value of a normal score and the scores after every loss."""
+        worst = max(normal, *after)
         if self.goal == "worst" or math.isinf(worst):
             return worst
         if self.goal == "bounded":
             return normal if worst <= self.ceiling(problem) else math.inf
         weights = self.probabilities(problem)
         share = 1 - sum(weights)
-        return share * normal + sum(p * s for p, (_, s) in zip(weights, after, strict=True))
+        return share * normal + sum(p * score for p, score in zip(weights, after, strict=True))
 
     def values(
         self, problem: Problem, configurations: Sequence[Configuration]
@@ -233,6 +238,26 @@ class Contingency:
     def beyond(self) -> str:
         """Return the text for a configuration that a loss stops."""
         return "service stops"
+
+    def mixed(
+        self, problem: Problem, configurations: Sequence[Configuration], shares: Sequence[float]
+    ) -> float:
+        """Value of a database whose groups run on several configurations.
+
+        A loss hits all of them at once, so that their scores after it are weighted first.
+        """
+        normal, afters = 0.0, np.zeros(len(self.losses(problem)))
+        for configuration, share in zip(configurations, shares, strict=True):
+            if share:
+                normal += share * score_of(problem, configuration)
+                scores = [score for _, score in self.scores_after(problem, configuration)]
+                afters += share * np.array(scores)
+        return self._under_goal(problem, normal, afters.tolist())
+
+    def of_intervals(self, intervals: int | slice) -> Contingency:
+        """Return the objective as it is: losses do not depend on the interval."""
+        del intervals
+        return self
 
     def in_ms(self, problem: Problem, value: float) -> float:
         """Return a value, or a bound on one, as a mean latency in ms."""

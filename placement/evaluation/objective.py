@@ -8,6 +8,7 @@ silent approximation.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -88,6 +89,26 @@ class Objective(Protocol):
         self, problem: Problem, configurations: Sequence[Configuration]
     ) -> npt.NDArray[np.float64]:
         """Values of many configurations, each as :meth:`value` gives it, shape (n,)."""
+        ...
+
+    def mixed(
+        self, problem: Problem, configurations: Sequence[Configuration], shares: Sequence[float]
+    ) -> float:
+        """Value of a database whose groups run on several configurations.
+
+        Parameters
+        ----------
+        problem
+            The question.
+        configurations
+            Such as one for every leader.
+        shares
+            Share of the operations that each serves, of every client alike; they sum to 1.
+        """
+        ...
+
+    def of_intervals(self, intervals: int | slice) -> Objective:
+        """Return the objective on one interval of the instance, or on several that follow."""
         ...
 
     def in_ms(self, problem: Problem, value: float) -> float:
@@ -232,6 +253,18 @@ class MeanLatency:
             costs = [configuration_cost(problem.instance, one) for one in configurations]
             values += problem.rules.cost_weight * np.array(costs)
         return values
+
+    def mixed(
+        self, problem: Problem, configurations: Sequence[Configuration], shares: Sequence[float]
+    ) -> float:
+        """Return the mean of the values, weighted with the shares."""
+        values = self.values(problem, configurations).tolist()
+        return math.fsum(p * value for p, value in zip(shares, values, strict=True))
+
+    def of_intervals(self, intervals: int | slice) -> MeanLatency:
+        """Return the mean latency, which is that of every interval."""
+        del intervals
+        return self
 
     def in_ms(self, problem: Problem, value: float) -> float:
         """Return a value in ms per operation: a cost counts with its weight."""

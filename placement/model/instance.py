@@ -280,6 +280,26 @@ class Instance:
         """
         return dataclasses.replace(self, **changes)  # type: ignore[arg-type]  # checked at run time
 
+    def at_interval(self, interval: int, counts: FloatArray | None = None) -> Instance:
+        """Return the instance with one interval of demand and the RTTs of one interval.
+
+        Parameters
+        ----------
+        interval
+            Whose RTTs, where they vary.
+        counts
+            Demand, shape (clients, operations); None: that of the interval.
+        """
+        changes: dict[str, object] = {
+            "counts": self.counts[interval] if counts is None else counts,
+            "intervals": (),
+        }
+        for field in ("client_rtt", "site_rtt"):
+            rtt: FloatArray = vars(self)[field]
+            if rtt.ndim == 3:
+                changes[field] = rtt[interval]
+        return self.replace(**changes)
+
     # --- identity --------------------------------------------------------------------------
 
     @cached_property

@@ -96,6 +96,8 @@ def bins_within(instance: Instance, horizon: float, width: float) -> int:
     horizon = number(horizon, "horizon")
     bins = math.floor(horizon / width + 0.5) + 1
     pairs = len(instance.sites) * (len(instance.sites) + len(instance.clients))
+    if instance.varying_rtt:
+        pairs *= len(instance.intervals)
     if bins * pairs > MOST:
         raise InputError(
             f"too fine: {bins:,} bins for each of {pairs:,} pairs",

@@ -231,6 +231,8 @@ def why_no_sum(problem: Problem) -> str | None:
 
     goal, rules = problem.objective, problem.rules
     assert isinstance(goal, Percentile)
+    if goal.by_interval:
+        return "RTTs vary by interval"
     if rules.budget is not None:
         return "there is a budget"
     if not rules.nested_replica_caps:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ from placement.tail.rtt_distributions import Distributions
 if TYPE_CHECKING:
     from placement.problem import Problem
 
-__all__ = ["Flow", "flows", "mixture"]
+__all__ = ["Flow", "flows", "mixture", "weighted_sum"]
 
 ComplexArray = npt.NDArray[np.complex128]
 
@@ -73,9 +74,9 @@ def _round_trips(coefficient: float) -> list[tuple[float, int]]:
     return [(1 - rest, whole), (rest, whole + 1)]
 
 
-def flows(problem: Problem) -> tuple[Flow, ...]:
+def flows(problem: Problem, scenario: int = 0) -> tuple[Flow, ...]:
     """Every way that some operation goes, ways of equal round trips taken together."""
-    counts = problem.demand.counts[0]
+    counts = problem.demand.counts[scenario]
     found: dict[tuple[int, int, int, int], FloatArray] = {}
     for index, row in enumerate(problem.demand.coefficients.tolist()):
         if not counts[:, index].any():
@@ -90,18 +91,23 @@ def flows(problem: Problem) -> tuple[Flow, ...]:
 
 
 def mixture(
-    problem: Problem, configuration: Configuration, distributions: Distributions
+    problem: Problem,
+    configuration: Configuration,
+    distributions: Distributions,
+    scenario: int = 0,
 ) -> FloatArray:
     """Distribution of the latency of all operations under a configuration, per bin.
 
     Parameters
     ----------
     problem
-        With one RTT matrix.
+        The demand and the RTTs.
     configuration
         Site indices.
     distributions
-        Of the problem's instance.
+        Of the problem's instance in the scenario.
+    scenario
+        Of the demand: 0, or one of those of RTTs that vary by interval.
 
     Returns
     -------
@@ -115,9 +121,9 @@ def mixture(
     operation that asks a client's sites more than once takes a transform per client.
     """
     demand = problem.demand
-    near = nearest(demand.client_rtt[0], configuration.replicas)
+    near = nearest(demand.client_rtt[scenario], configuration.replicas)
     homes, home = np.unique(near, return_inverse=True)
-    taken = flows(problem)
+    taken = flows(problem, scenario)
     bins = distributions.bins
     length = fft_length(bins, max((flow.hops for flow in taken), default=1))
     leader = configuration.leader
@@ -168,3 +174,11 @@ def mixture(
         mass += float(known.sum()) * float(wait.sum()) ** quorums
     share_of_one = 1 / sum(float(flow.weight.sum()) for flow in taken)
     return clean(np.fft.irfft(total * share_of_one, length), mass * share_of_one)
+
+
+def weighted_sum(parts: Sequence[tuple[float, FloatArray]]) -> FloatArray:
+    """Return the mixture of distributions of any lengths by their shares, which sum to 1."""
+    total = np.zeros(max(len(distribution) for _, distribution in parts))
+    for share, distribution in parts:
+        total[: len(distribution)] += share * distribution
+    return total

@@ -11,20 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from placement.checks import instance_of
+import numpy as np
+
+from placement.checks import FloatArray, instance_of
 from placement.errors import InputError
 from placement.evaluation.losses import Failures, failures
 from placement.evaluation.objective import ProofMethod, score_of, values_one_by_one
 from placement.evaluation.value_tables import ValueTable
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
+from placement.model.demand import decay_weights
 from placement.status import Status
 from placement.tail.distribution_arithmetic import percentile
-from placement.tail.latency_mixture import mixture
+from placement.tail.latency_mixture import mixture, weighted_sum
 from placement.tail.rtt_distributions import Distributions
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from placement.io.formats.document import Document
@@ -50,18 +52,26 @@ class Percentile:
     percent
         p in (0, 100].
     distributions
-        Of the RTTs of every pair.
+        Of the RTTs of every pair; in the first interval, where RTTs vary by interval.
+    by_interval
+        Where RTTs vary: those of every interval, on one grid. Empty: RTTs do not vary.
     """
 
     percent: float
     distributions: Distributions = field(hash=False)
+    by_interval: tuple[Distributions, ...] = field(hash=False, default=())
     # A value takes a convolution, and methods, rules and plans all ask for it.
     _known: dict[tuple[Problem, Configuration], float] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
 
     def __getstate__(self) -> dict[str, object]:
-        return {"percent": self.percent, "distributions": self.distributions, "_known": {}}
+        return {
+            "percent": self.percent,
+            "distributions": self.distributions,
+            "by_interval": self.by_interval,
+            "_known": {},
+        }
 
     def __post_init__(self) -> None:
         instance_of(
@@ -73,6 +83,27 @@ class Percentile:
             raise InputError(
                 "out of range", field="percentile", value=self.percent, expected="0 < p <= 100"
             )
+        object.__setattr__(self, "by_interval", tuple(self.by_interval))
+        for interval, one in enumerate(self.by_interval):
+            instance_of(
+                one, Distributions, f"by_interval[{interval}]", "placement.tail.Distributions"
+            )
+            if (one.width, one.bins) != (self.distributions.width, self.distributions.bins):
+                raise InputError(
+                    "distributions on different grids",
+                    field=f"by_interval[{interval}]",
+                    value=f"{one.bins} bins of {one.width:g} ms",
+                    expected=f"{self.distributions.bins} bins of {self.distributions.width:g} ms",
+                )
+
+    @classmethod
+    def varying(cls, percent: float, by_interval: Sequence[Distributions]) -> Percentile:
+        """Return the percentile over intervals whose RTTs differ, one entry per interval."""
+        if not by_interval:
+            raise InputError(
+                "no distributions", field="by_interval", expected="one entry per interval"
+            )
+        return cls(percent, by_interval[0], tuple(by_interval))
 
     @property
     def kind(self) -> str:
@@ -84,13 +115,65 @@ class Percentile:
         key = (problem, configuration)
         value = self._known.get(key)
         if value is None:
-            latency = mixture(problem, configuration, self.distributions)
-            bins = percentile(latency, self.percent / 100, horizon=self.distributions.bins)
-            value = bins * self.distributions.width
+            value = self._of_latency(self.latency(problem, configuration))
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[key] = value
         return value
+
+    def latency(self, problem: Problem, configuration: Configuration) -> FloatArray:
+        """Distribution of the latency of all operations, per bin.
+
+        Where RTTs vary, the mixture of the intervals, each with its weight in the demand.
+        """
+        parts = self._of_scenarios(problem)
+        counts = problem.demand.counts
+        whole = float(counts.sum())
+        return weighted_sum(
+            [
+                (
+                    float(counts[scenario].sum()) / whole if len(parts) > 1 else 1.0,
+                    mixture(problem, configuration, one, scenario),
+                )
+                for scenario, one in enumerate(parts)
+            ]
+        )
+
+    def _of_scenarios(self, problem: Problem) -> tuple[Distributions, ...]:
+        """Distributions of every scenario of the demand: of the intervals with any weight."""
+        if not self.by_interval:
+            return (self.distributions,)
+        counts = problem.instance.counts
+        weights = decay_weights(len(counts), problem.decay)
+        kept = np.asarray((counts * weights[:, np.newaxis, np.newaxis]).any(axis=(1, 2)))
+        return tuple(one for one, known in zip(self.by_interval, kept, strict=True) if known)
+
+    def _of_latency(self, latency: FloatArray) -> float:
+        """p-th percentile in ms of a distribution of latency per bin."""
+        bins = percentile(latency, self.percent / 100, horizon=self.distributions.bins)
+        return bins * self.distributions.width
+
+    def mixed(
+        self, problem: Problem, configurations: Sequence[Configuration], shares: Sequence[float]
+    ) -> float:
+        """p-th percentile in ms of a database whose groups run on several configurations."""
+        return self._of_latency(
+            weighted_sum(
+                [
+                    (share, self.latency(problem, one))
+                    for one, share in zip(configurations, shares, strict=True)
+                    if share
+                ]
+            )
+        )
+
+    def of_intervals(self, intervals: int | slice) -> Percentile:
+        """Return the percentile with the distributions of one interval, or of several."""
+        if not self.by_interval:
+            return self
+        if isinstance(intervals, slice):
+            return Percentile.varying(self.percent, self.by_interval[intervals])
+        return Percentile(self.percent, self.by_interval[intervals])
 
     def values(
         self, problem: Problem, configurations: Sequence[Configuration]
@@ -144,20 +227,25 @@ class Percentile:
         return max(1, math.ceil(-math.log10(self.distributions.width) - 1e-9))
 
     def check(self, problem: Problem) -> None:
-        """Check that the distributions are the instance's, RTTs do not vary, no money counts."""
-        self.distributions.check(problem.instance)
+        """Check that the distributions are the instance's, and that no money counts."""
+        for one in (self.distributions, *self.by_interval):
+            one.check(problem.instance)
+        periods = len(problem.instance.intervals) if problem.instance.varying_rtt else 0
+        if len(self.by_interval) != periods:
+            raise InputError(
+                "as many distributions as intervals with RTTs of their own are needed"
+                if periods
+                else "RTTs do not vary by interval",
+                field="by_interval",
+                value=len(self.by_interval),
+                expected=f"one for each of {periods} intervals" if periods else "none",
+            )
         if problem.cost_weight:
             raise InputError(
                 "a percentile does not weigh money",
                 field="cost_weight",
                 value=problem.cost_weight,
                 expected="0, or a budget",
-            )
-        if problem.demand.scenarios > 1:
-            raise InputError(
-                "RTTs that vary by interval have no one distribution per pair",
-                field="objective",
-                expected="an instance with one RTT matrix",
             )
 
     def reasons_infeasible(self, problem: Problem) -> tuple[str, ...]:
@@ -168,7 +256,7 @@ class Percentile:
     def caveats(self, problem: Problem) -> tuple[str, ...]:
         """Say so when the horizon is short enough to be the reason that no plan was found."""
         del problem
-        if self.distributions.overflow <= 1e-9:
+        if max(one.overflow for one in (self.distributions, *self.by_interval)) <= 1e-9:
             return ()
         horizon = self.distributions.bins * self.distributions.width
         return (
@@ -245,15 +333,35 @@ class Percentile:
         """Return the percentile and the distributions of every pair."""
         from placement.tail.document import distributions_document
 
-        return {
-            "percent": float(self.percent),
-            "distributions": distributions_document(self.distributions, instance),
-        }
+        document: dict[str, object] = {"percent": float(self.percent)}
+        if self.by_interval:
+            document["by_interval"] = [
+                distributions_document(one, instance.at_interval(interval))
+                for interval, one in enumerate(self.by_interval)
+            ]
+        else:
+            document["distributions"] = distributions_document(self.distributions, instance)
+        return document
 
     @classmethod
     def from_document(cls, document: Document, instance: Instance) -> Percentile:
         """Return the objective that :meth:`document` wrote."""
         from placement.tail.document import distributions_from
 
-        given = distributions_from(document.table("distributions"), instance)
-        return cls(document.number("percent"), given)
+        percent = document.number("percent")
+        if not document.has("by_interval"):
+            return cls(percent, distributions_from(document.table("distributions"), instance))
+        tables = document.tables("by_interval")
+        if not instance.varying_rtt or len(tables) != len(instance.intervals):
+            raise document.refuse(
+                "by_interval",
+                "another number of intervals",
+                f"one entry for each of {len(instance.intervals)} intervals whose RTTs vary",
+            )
+        return cls.varying(
+            percent,
+            [
+                distributions_from(table, instance.at_interval(interval))
+                for interval, table in enumerate(tables)
+            ],
+        )

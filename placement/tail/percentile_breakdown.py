@@ -11,7 +11,6 @@ from placement.evaluation.objective import score_of
 from placement.evaluation.value_tables import ValueColumn, ValueTable
 from placement.model.configuration import Configuration
 from placement.tail.distribution_arithmetic import percentile
-from placement.tail.latency_mixture import mixture
 from placement.tail.objective import Percentile
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def percentile_curve(
     """
     goal = percentile_of(problem)
     assert goal is not None
-    latency = mixture(problem, configuration, goal.distributions)
+    latency = goal.latency(problem, configuration)
     horizon, width = goal.distributions.bins, goal.distributions.width
     wanted = sorted({*map(float, percents), float(goal.percent)})
     return tuple((p, width * percentile(latency, p / 100, horizon=horizon)) for p in wanted)

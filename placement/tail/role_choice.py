@@ -70,7 +70,9 @@ def best_roles(problem: Problem, replicas: list[int]) -> RoleChoice:
         voting = np.array([r for r in sorted(replicas) if rules.may_vote[r]], dtype=np.intp)
         order = voting[closest_first(rtt[leader, voting])]
         if len(order) == rules.voters or (
-            rules.nested_voter_caps and stochastically_ordered(percentile, leader, order)
+            rules.nested_voter_caps
+            and not percentile.by_interval
+            and stochastically_ordered(percentile, leader, order)
         ):
             voters = best_voters(problem.demand, rules, leader, replicas)
             if voters is not None:

@@ -1,9 +1,11 @@
-"""The configuration of least H·mean + price of the move there, over all configurations.
+"""The configuration of least H·value + price of the move there, over all configurations.
 
 The price of a move from a given configuration is additive in sites, votes and leader
 (:mod:`placement.overtime.moves.move_prices`). Divided by H the sum to minimise is
 
-    mean(c') + price(c → c')/H
+    value(c') + price(c → c')/H,
+
+the value being the objective of the problem in ms: the mean latency, or a percentile.
 
 - *Sites.* With k replicas, add·|R' ∖ R| + remove·|R ∖ R'| = (add + remove)·|R' ∖ R| +
   remove·(|R| − k): a price per site that is added, which is money in the objective
@@ -12,7 +14,7 @@ The price of a move from a given configuration is additive in sites, votes and l
   from below; where its plan changes the leader or takes a vote away that the bound of the part does
   not count yet, the part is split into "is kept" (pinned) and "is given up" (excluded, and its
   price is counted). The prices of a part in which all is decided are exact.
-- *Budget.* Money is taken then, and sites are split like votes.
+- *Budget, other objectives.* Money is taken, or weighs nothing, and sites are split like votes.
 - An infinite price is a constraint: what it stands for is pinned or excluded.
 
 Each part is a problem of the same kind, for whatever method is asked. The bound that is returned
@@ -63,7 +65,7 @@ class BestMove:
     configuration
         Site indices; the present configuration where staying is among the best.
     value
-        mean + price/H, ms.
+        value + price/H, ms.
     bound
         Proven lower bound on that over all configurations, ms.
     parts
@@ -90,24 +92,24 @@ def best_move(
     known: Iterable[Configuration] = (),
     floor: float = -math.inf,
 ) -> BestMove | None:
-    """Return the configuration of least mean + price/H, and of equal ones one near the present.
+    """Return the configuration of least value + price/H, and of equal ones one near the present.
 
     Parameters
     ----------
     problem
-        The question with the predicted demand; mean latency, no weight of money.
+        The question with the predicted demand; no weight of money.
     current
         The present configuration; it need not obey the rules, and is left then.
     prices
-        Of moves, in ms of mean latency of one interval.
+        Of moves, in ms of the objective of one interval.
     horizon
-        H, intervals; infinity: the least mean latency, moves of an infinite price left out.
+        H, intervals; infinity: the least value, moves of an infinite price left out.
     answer
         A method: the plan of a problem, with a proven bound or −∞.
     known
         Configurations to begin with; those that break the rules are left out.
     floor
-        Proven lower bound on the mean latency of every configuration, ms: it can save the search.
+        Proven lower bound on the value of every configuration, ms: it can save the search.
 
     Returns
     -------
@@ -188,7 +190,8 @@ class _MoveSearch:
         self.weight = 1.0 / max(self.horizon, _LEAST_HORIZON)
         rules = self.problem.rules
         most = max(self._finite(self.prices.add), self._finite(self.prices.remove))
-        self.per_site = rules.budget is None and most < _MOST_MONEY
+        weighs = rules.budget is None and self.problem.minimises_mean
+        self.per_site = weighs and most < _MOST_MONEY
         self.priced = self.problem
         held = tuple(np.nonzero(rules.may_hold)[0].tolist())
         self.sites_move = self.problem.tier == 3 or held != self.current.replicas
@@ -208,12 +211,12 @@ class _MoveSearch:
                 self.per_site = False  # the prices are too large for money: split instead
 
     def worth(self, configuration: Configuration) -> float:
-        """Return mean + price/H of a configuration, ms; infinite at an infinite price."""
+        """Return value + price/H of a configuration, ms; infinite at an infinite price."""
         price = self.prices.of(changes(self.current, configuration))
         if math.isinf(price):
             return math.inf
-        mean = objective_value(self.problem, configuration) / self.problem.demand.operations
-        return mean + price * self.weight
+        value = objective_value(self.problem, configuration)
+        return self.problem.objective.in_ms(self.problem, value) + price * self.weight
 
     def take(self, configuration: Configuration) -> float:
         """Keep a configuration that obeys the rules when it is the best so far."""
@@ -223,7 +226,7 @@ class _MoveSearch:
         return worth
 
     def quick_bound(self, floor: float, stays: bool) -> float:
-        """Return the bound that follows from one on the mean latency: a change has its price."""
+        """Return the bound that follows from one on the value: a change has its price."""
         if self.horizon < _LEAST_HORIZON:
             return -math.inf
         if not stays:
@@ -255,13 +258,13 @@ class _MoveSearch:
             plan = self._plan(part)
             if plan is None:
                 return math.inf
-            scale = 1.0 / self.problem.demand.operations
+            in_ms = self.problem.objective.in_ms
             extra = self._decided(part) * self.weight
-            lower = max(part.bound, plan.bound * scale + extra)
+            lower = max(part.bound, in_ms(self.problem, plan.bound) + extra)
             if plan.configuration is None:
                 return lower  # infinite where it is proven that nothing is there
             self.take(plan.configuration)
-            estimate = plan.objective * scale + extra
+            estimate = in_ms(self.problem, plan.objective) + extra
             entry = (estimate, next(count), dataclasses.replace(part, bound=lower))
             heapq.heappush(heap, (*entry, plan.configuration))
             return math.inf

@@ -9,32 +9,11 @@ from placement.errors import InputError
 from placement.feasibility.feasible_plans import violations
 from placement.methods import Method, Options, load_method, run
 from placement.model.configuration import Configuration
-from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Termination
 
-__all__ = ["at_interval", "interval_problem", "plan_of_all_intervals", "plan_of_interval"]
-
-
-def at_interval(instance: Instance, counts: FloatArray, interval: int) -> Instance:
-    """Return the instance with one interval of demand and the RTTs of one interval.
-
-    Parameters
-    ----------
-    instance
-        The network.
-    counts
-        Shape (clients, operations).
-    interval
-        Whose RTTs, where they vary.
-    """
-    changes: dict[str, object] = {"counts": counts, "intervals": ()}
-    for field in ("client_rtt", "site_rtt"):
-        rtt: FloatArray = getattr(instance, field)
-        if rtt.ndim == 3:
-            changes[field] = rtt[interval]
-    return instance.replace(**changes)
+__all__ = ["interval_problem", "plan_of_all_intervals", "plan_of_interval"]
 
 
 def interval_problem(problem: Problem, counts: FloatArray, interval: int | None) -> Problem:
@@ -52,14 +31,21 @@ def interval_problem(problem: Problem, counts: FloatArray, interval: int | None)
         See above.
     """
     if interval is not None:
-        return problem.replace(instance=at_interval(problem.instance, counts, interval), decay=1.0)
+        return problem.replace(
+            instance=problem.instance.at_interval(interval, counts),
+            objective=problem.objective.of_intervals(interval),
+            decay=1.0,
+        )
     seen = len(counts)
     changes: dict[str, object] = {"counts": counts, "intervals": problem.instance.intervals[:seen]}
     for field in ("client_rtt", "site_rtt"):
         rtt: FloatArray = getattr(problem.instance, field)
         if rtt.ndim == 3:
             changes[field] = rtt[:seen]
-    return problem.replace(instance=problem.instance.replace(**changes))
+    return problem.replace(
+        instance=problem.instance.replace(**changes),
+        objective=problem.objective.of_intervals(slice(seen)),
+    )
 
 
 def plan_of_interval(method: Method, problem: Problem, before: Plan | None = None) -> Plan:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import InputError
+from placement.errors import InputError, UnsupportedError
 from placement.evaluation.score import closest_first, cutoff, overhead
 from placement.overtime.decayed_counts import Decay
 from placement.overtime.replay.deployments import Deployments
@@ -58,6 +58,8 @@ def leader_rankings(
         One per interval. The best after interval i is what the strategy ``optimized`` uses in
         interval i + 1.
     """
+    if not problem.objective.minimises_mean:
+        raise UnsupportedError("the ranking is by mean latency, not by another objective")
     if tier not in (1, 2):
         raise InputError("no such tier", field="tier", value=tier, expected="1 or 2")
     alone = trace.of([database])

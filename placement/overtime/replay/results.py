@@ -56,7 +56,7 @@ class StrategyCosts:
         Numbers of sets, see `Replay.sets`; −1 where the strategy is undefined.
     score
         Eq. 1 with the demand and the RTTs of the interval itself, ms times operations; NaN where
-        the strategy is undefined.
+        the strategy is undefined. With another objective: its value in ms times the operations.
     """
 
     tier: int
@@ -88,9 +88,11 @@ class Replay:
     decay
         τ of Eq. 2 that was used.
     method
-        Who planned tier 3; "" without tier 3.
+        Who planned; "" where nothing was planned.
     proven
-        Share of the oracle's intervals in tier 3 whose plan is proven optimal; NaN without tier 3.
+        Share of the oracle's planned intervals whose plan is proven optimal; NaN without plans.
+    objective
+        What is paid, in words; empty for the mean latency.
     complete
         False when the replay was stopped: `databases` are those that were done.
     """
@@ -104,7 +106,13 @@ class Replay:
     decay: float
     method: str = ""
     proven: float = float("nan")
+    objective: str = ""
     complete: bool = True
+
+    @property
+    def latency_column(self) -> str:
+        """Column of tables with the latency in ms: ``mean_latency``, or the ``value`` paid."""
+        return "value" if self.objective else "mean_latency"
 
     @property
     def tiers(self) -> tuple[int, ...]:
@@ -162,7 +170,8 @@ class Replay:
 
         Columns: database, interval, tier, strategy, leader, voters, replicas (sites joined by a
         semicolon and a space), operations, score (ms times operations), mean_latency (ms; NaN
-        where nothing was issued), overhead (percent above the tier's oracle).
+        where nothing was issued; ``value`` instead with another objective), overhead (percent
+        above the tier's oracle).
         """
         import pandas as pd
 
@@ -194,7 +203,7 @@ class Replay:
                         "replicas": named(each.replicas, label),
                         "operations": issued,
                         "score": score,
-                        "mean_latency": latency,
+                        self.latency_column: latency,
                         "overhead": self.overhead(each.tier, each.strategy).reshape(-1),
                     }
                 )

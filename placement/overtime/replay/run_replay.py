@@ -19,6 +19,10 @@ worst               the worst constant leader in hindsight (tiers 1 and 2)
 oracle              the best configuration for the interval itself
 =================== ======================================================================
 
+Other objectives than the mean, such as a percentile or the worst loss, are planned by a method in
+every tier, and what is paid in an interval is their value in it. Their closest-to-writes and
+smallest-quorum are those of tier 3 in every tier, with the replicas and voters that are given.
+
 In tier 2 each leader comes with the best voters, in tier 3 with the best voters and replicas, that
 the strategy could know: those of the interval before where RTTs vary (closest-to-writes: of the
 first; static, worst, oracle: in hindsight). In tier 3 closest-to-writes and smallest-quorum are the
@@ -33,9 +37,9 @@ from dataclasses import dataclass, replace
 from placement.errors import InputError, UnsupportedError
 from placement.methods import load_method, refusal
 from placement.overtime.replay.deployments import Deployments
+from placement.overtime.replay.planned import replay_planned
 from placement.overtime.replay.quorum_waits import QuorumWaits
 from placement.overtime.replay.results import Replay, SiteSets, StrategyCosts, joined
-from placement.overtime.replay.tier3 import replay_tier3
 from placement.overtime.replay.tier12 import fixed_roles, replay_tier12
 from placement.overtime.replay.trace import Trace
 from placement.problem import Problem
@@ -82,8 +86,9 @@ def replay(
     Parameters
     ----------
     problem
-        Network, constraints and decay (τ of Eq. 2; the paper uses 2). Its own demand plays no part,
-        and its numbers of replicas and voters only in tier 3: elsewhere the deployments have them.
+        Network, constraints, objective and decay (τ of Eq. 2; the paper uses 2). Its own demand
+        plays no part, and its numbers of replicas and voters only in tier 3: elsewhere the
+        deployments have them.
     trace
         At least two intervals.
     deployments
@@ -93,7 +98,7 @@ def replay(
     strategies
         Any of `STRATEGIES`; the oracle is always there, to compare with.
     method
-        Who plans in tier 3.
+        Who plans in tier 3, and in every tier of another objective than the mean.
     progress
         Called now and then.
 
@@ -164,8 +169,6 @@ def _checked(
                 value=name,
                 expected="some of " + ", ".join(STRATEGIES),
             )
-    if not problem.objective.minimises_mean:
-        raise UnsupportedError("a replay pays the mean latency, not a percentile or a worst case")
     if problem.cost_weight or problem.budget is not None:
         raise UnsupportedError("a replay pays latency, not money: leave out budget and cost weight")
     votes = deployments.voters.sum(axis=1)
@@ -193,7 +196,9 @@ def _blocks(
     method: str,
     progress: Callable[[ReplayProgress], None] | None,
 ) -> Iterator[Replay]:
-    size = 1 if 3 in tiers else BLOCK
+    # Other objectives are no sums over operations, and are planned in every tier.
+    by_plan = {tier for tier in tiers if tier == 3 or not problem.objective.minimises_mean}
+    size = 1 if by_plan else BLOCK
     plans = 0
 
     def tick() -> None:
@@ -206,17 +211,19 @@ def _blocks(
         part, held = trace.part(first, first + size), deployments.part(first, first + size)
         sets = SiteSets()
         outcomes: list[StrategyCosts] = []
-        if set(tiers) & {1, 2}:
+        if set(tiers) - by_plan:
             terms = fixed_roles(problem, part, held)
-            for tier in sorted(set(tiers) & {1, 2}):
+            for tier in sorted(set(tiers) - by_plan):
                 quorums = QuorumWaits(problem, held, tier, part.databases)
                 outcomes += replay_tier12(part, terms, quorums, strategies, sets)
-        proven = float("nan")
-        if 3 in tiers:
-            planned = [name for name in strategies if name != "worst"]
-            placed = replay_tier3(problem, part, held, planned, sets, method=method, tick=tick)
+        proven = all_plans = 0
+        for tier in sorted(by_plan):
+            names = [name for name in strategies if tier < 3 or name != "worst"]
+            placed = replay_planned(
+                problem, part, held, names, sets, tier=tier, method=method, tick=tick
+            )
             outcomes += placed.outcomes
-            proven = placed.proven / placed.plans
+            proven, all_plans = proven + placed.proven, all_plans + placed.plans
         yield Replay(
             databases=part.databases,
             intervals=part.intervals[1:],
@@ -225,8 +232,9 @@ def _blocks(
             outcomes=tuple(outcomes),
             sets=tuple(sets.members),
             decay=problem.decay,
-            method=method if 3 in tiers else "",
-            proven=proven,
+            method=method if by_plan else "",
+            proven=proven / all_plans if by_plan else float("nan"),
+            objective=problem.objective.describe(),
         )
         if progress is not None:
             progress(ReplayProgress(min(first + size, len(trace)), len(trace), plans))

@@ -24,7 +24,8 @@ def summary(result: Replay) -> pd.DataFrame:
     -------
     DataFrame
         A row per tier and strategy: ``databases``, in how many it is defined and anything was
-        issued; ``mean_latency`` in ms, the mean of their mean latencies; ``overhead_mean``,
+        issued; ``mean_latency`` in ms, the mean of their mean latencies (``value`` with another
+        objective: of its values, each interval by its operations); ``overhead_mean``,
         ``overhead_median``, ``overhead_p95``, ``overhead_max``: percent by which a database's total
         score is above that of its oracle; ``moves``, mean number of leader changes (NaN where
         no leader can be named), and ``copies``, mean number of replicas copied to a new site,
@@ -50,7 +51,7 @@ def summary(result: Replay) -> pd.DataFrame:
                 "tier": each.tier,
                 "strategy": each.strategy,
                 "databases": int(seen.sum()),
-                "mean_latency": _mean(total[seen] / issued[seen]),
+                result.latency_column: _mean(total[seen] / issued[seen]),
                 "overhead_mean": _mean(over),
                 "overhead_median": float(np.median(over)) if over.size else np.nan,
                 "overhead_p95": float(np.percentile(over, 95)) if over.size else np.nan,

@@ -13,6 +13,7 @@ from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_constraints, add_instance, instance_from, problem_from
+from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import print_json, print_notes
 from placement.cli.table_output import check_table_targets, csv_text, records
 from placement.errors import InputError
@@ -65,6 +66,7 @@ def add_parser(verbs: Subparsers) -> None:
         "--merge", type=types.whole(1), metavar="K", help="make one interval of every K"
     )
     add_constraints(parser)
+    add_percentile(parser)
     group = parser.add_argument_group("replay")
     group.add_argument(
         "--deployments",
@@ -120,6 +122,7 @@ def run(args: argparse.Namespace) -> int:
     # A problem wants demand, in its last interval too where the decay leaves no other; the demand
     # that is replayed is the trace's.
     problem = problem_from(args, instance.replace(counts=np.ones_like(instance.counts)))
+    problem = apply_percentile(problem, args)
     wanted = _database(args, trace)
     with _Line(args) as line:
         held = _deployments(args, problem, trace, wishes, line)
@@ -287,7 +290,7 @@ def _show(
     from placement.overtime.replay.summaries import gains, summary
 
     strategies, moving = summary(result), gains(result)
-    tier = next((tier for tier in result.tiers if tier < 3), None)
+    tier = next((tier for tier in result.tiers if tier < 3 and not result.objective), None)
     ranking = () if tier is None else leader_rankings(problem, trace, held, wanted, tier=tier)
     written = []
     if args.output is not None:
@@ -347,6 +350,7 @@ def _document(
         "databases": len(result.databases),
         "intervals": [result.intervals[0], result.intervals[-1]],
         "decay": problem.decay if problem.decay < float("inf") else None,
+        "objective": result.objective or None,
         "method": result.method or None,
         "proven_share": result.proven if result.method else None,
         "strategies": records(strategies),
@@ -399,7 +403,8 @@ def _text(
     if result.method:
         sections.append(
             wrap(
-                f"Tier 3 was planned by {escape(result.method)}; "
+                f"{'All tiers were' if result.objective else 'Tier 3 was'} planned by "
+                f"{escape(result.method)}; "
                 f"{100 * result.proven:.1f} % of the oracle's plans are proven optimal."
             )
         )
@@ -427,8 +432,10 @@ def _table(strategies: pd.DataFrame) -> str:
     from placement.cli.table_output import cell
     from placement.text import table, wrap
 
-    numbers = ["mean_latency", "overhead_mean", "overhead_median", "overhead_p95", "moves"]
-    head = ["tier", "strategy", "databases", "mean ms", "mean %", "median %", "p95 %", "moves"]
+    latency = "value" if "value" in strategies else "mean_latency"
+    shown = "value ms" if latency == "value" else "mean ms"
+    numbers = [latency, "overhead_mean", "overhead_median", "overhead_p95", "moves"]
+    head = ["tier", "strategy", "databases", shown, "mean %", "median %", "p95 %", "moves"]
     words = "moves: mean number of leader changes; a dash: undefined, or no leader to name"
     if (strategies["tier"] == 3).any():
         numbers.append("copies")
@@ -436,7 +443,7 @@ def _table(strategies: pd.DataFrame) -> str:
         words += "; copies: mean number of replicas copied to a new site"
     rows = [
         [str(row["tier"]), str(row["strategy"]), str(row["databases"])]
-        + [cell(row[name], 3 if name == "mean_latency" else 2) for name in numbers]
+        + [cell(row[name], 3 if name == latency else 2) for name in numbers]
         for row in strategies.to_dict("records")
     ]
     return table(head, rows, right=range(2, len(head))) + "\n\n" + wrap(words)

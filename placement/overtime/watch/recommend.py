@@ -3,11 +3,12 @@
 Pure: the same settings, state and counts give the same recommendation, on any day and after any
 restart. The demand that is predicted for the next interval is the decayed mean of what was seen
 (:class:`placement.overtime.decayed_counts.DecayedCounts`). The rule of
-:mod:`placement.overtime.moves.hysteresis` takes the configuration of least H·mean + move price
-over all configurations (:mod:`placement.overtime.moves.move_search`). Beside it stand, for the
-reader, the present configuration and, as far as the question leaves them free, the configurations
-of least mean latency with the present replicas and voters (another leader), with the present
-replicas (other roles), and of all. A recommendation is taken as carried out.
+:mod:`placement.overtime.moves.hysteresis` takes the configuration of least H·value + move price
+(the value in ms: the mean latency, or another objective, such as a percentile) over all
+configurations (:mod:`placement.overtime.moves.move_search`). Beside it stand, for the reader, the
+present configuration and, as far as the question leaves them free, the configurations of least
+value with the present replicas and voters (another leader), with the present replicas (other
+roles), and of all. A recommendation is taken as carried out.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError
+from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE
 from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, load_method, refusal, run
@@ -75,16 +77,19 @@ class Candidate:
         Site indices.
     mean
         Predicted mean latency in ms.
+    value
+        Predicted objective in ms: the mean latency, or a percentile, or a worst case.
     price
         Of the move there, in ms of mean latency of one interval.
     note
         How sure it is to be the best of its kind: the status of the plan, or of the search over
-        H·mean + price.
+        H·value + price.
     """
 
     kind: str
     configuration: Configuration
     mean: float
+    value: float
     price: float
     note: str
 
@@ -152,7 +157,7 @@ def advise(
         return _ended(settings, fresh, label, "wait", (), -1, 0.0, 0, reasons)
     problem = settings.question(demand.rates)
     if state.current is None:
-        plan = _best(settings, problem)
+        plan = _best(settings, problem, None)
         found = _candidate("replicas", problem, _found(plan), 0.0, plan.status)
         reasons = ("The first interval with operations: begin with the best for it.",)
         fresh = WatchState(demand, found.configuration, 0)
@@ -160,11 +165,11 @@ def advise(
         return _ended(settings, fresh, label, "start", (found,), 0, operations, 0, reasons, proven)
     broken = violations(problem, state.current)
     candidates, least, cheapest = _candidates(settings, problem, state.current, not broken)
-    means = np.array([each.mean for each in candidates])
+    values = np.array([each.value for each in candidates])
     if broken:
-        means[0] = math.inf  # it has to be left whatever that gains
+        values[0] = math.inf  # it has to be left whatever that gains
     chosen, count = choose(
-        settings.rule, means, np.array([each.price for each in candidates]), 0, state.streak
+        settings.rule, values, np.array([each.price for each in candidates]), 0, state.streak
     )
     pick = int(chosen)
     paid = state.streak + 1 if pick else int(count)
@@ -193,8 +198,8 @@ def _candidates(
 ) -> tuple[tuple[Candidate, ...], bool, bool]:
     """Return the candidates, each once: the present configuration first, then the nearest first.
 
-    And whether one of them is proven to have the least mean latency of all configurations, and
-    whether one is proven to have the least H·mean + price.
+    And whether one of them is proven to have the least value of all configurations, and whether
+    one is proven to have the least H·value + price.
     """
     names = settings.instance.sites
     replicas = [names[site] for site in current.replicas]
@@ -216,17 +221,17 @@ def _candidates(
             found.append(_candidate(kind, problem, configuration, price, note))
 
     for kind, question in asked:
-        plan = _best(settings, question)
+        plan = _best(settings, question, current)
         weigh(kind, _found(plan), plan.status)
     least = plan.status is Status.OPTIMAL  # the whole question comes last
-    floor = plan.bound / problem.demand.operations
+    floor = problem.objective.in_ms(problem, plan.bound)
     seen = [each.configuration for each in found]
     move = best_move(
         problem,
         current,
         settings.prices,
         settings.rule.horizon,
-        lambda part: _best(settings, part),
+        lambda part: _best(settings, part, current),
         seen,
         floor,
     )
@@ -246,11 +251,14 @@ def _kind(current: Configuration, other: Configuration) -> str:
     return "roles" if after.promoted or after.demoted else "leader"
 
 
-def _best(settings: WatchSettings, problem: Problem) -> Plan:
+def _best(settings: WatchSettings, problem: Problem, current: Configuration | None) -> Plan:
     """Ask the method of the settings, or, for a part of the question it refuses, the exact one."""
-    method, options = load_method(settings.method), Options(settings=settings.method_settings)
+    # A search for another objective than the mean takes long enough to start from what runs.
+    start = None if problem.objective.minimises_mean else current
+    method = load_method(settings.method)
+    options = Options(settings=settings.method_settings, start=start)
     if refusal(method, problem) is not None and problem.tier < settings.problem.tier:
-        method, options = load_method("exact"), Options()
+        method, options = load_method("exact"), Options(start=start)
     plan = run(method, problem, options)
     if plan.termination is Termination.INTERRUPTED:
         # a method answers Ctrl-C with the best so far, which is no answer to go on from
@@ -271,8 +279,9 @@ def _found(plan: Plan) -> Configuration:
 def _candidate(
     kind: str, problem: Problem, configuration: Configuration, price: float, note: str
 ) -> Candidate:
-    mean = objective_value(problem, configuration) / problem.demand.operations
-    return Candidate(kind, configuration, mean, price, str(note))
+    mean = score_of(problem, configuration) / problem.demand.operations
+    value = problem.objective.in_ms(problem, objective_value(problem, configuration))
+    return Candidate(kind, configuration, mean, value, price, str(note))
 
 
 def _identity(configuration: Configuration) -> tuple[object, ...]:
@@ -301,20 +310,22 @@ def _reasons(
         best = f"is the best that {settings.method} finds for the predicted demand"
     if len(candidates) == 1:
         return (f"The configuration {best}.",)
-    better = [each for each in candidates[1:] if here.mean - each.mean > TIE * here.mean]
+    better = [each for each in candidates[1:] if here.value - each.value > TIE * here.value]
     if not better:
         return (f"The configuration {best}, as are others.",)
     shown = candidates[pick] if pick else _nearest(better, horizon)
-    gain = here.mean - shown.mean
+    gain = here.value - shown.value
     name = settings.instance.sites[shown.configuration.leader]
     what = {
         "leader": f"Leader {name}",
         "roles": f"Other voters, with leader {name},",
         "replicas": f"Other replicas, with leader {name},",
     }[shown.kind]
+    words = settings.problem.objective.describe()
+    unit = f"ms ({words})" if words else "ms"
     first = (
-        f"{what} would take {shown.mean:.3f} ms instead of {here.mean:.3f}: "
-        f"{gain:.3f} ms ({100 * gain / here.mean:.2f} %) less."
+        f"{what} would take {shown.value:.3f} {unit} instead of {here.value:.3f}: "
+        f"{gain:.3f} ms ({100 * gain / here.value:.2f} %) less."
     )
     worth = horizon * gain
     over = "for ever" if math.isinf(horizon) else f"{worth:.3f} ms over {horizon:g} intervals"
@@ -339,11 +350,11 @@ def _reasons(
 
 
 def _nearest(moves: list[Candidate], horizon: float) -> Candidate:
-    """Return the move of least H·mean + price."""
+    """Return the move of least H·value + price."""
     scale = min(horizon, 1e12)
 
     def total(each: Candidate) -> float:
-        return scale * each.mean + each.price
+        return scale * each.value + each.price
 
     return min(moves, key=total)
 
@@ -376,29 +387,30 @@ def _ended(
 
     def weighed(each: Candidate) -> dict[str, object]:
         assert here is not None
-        gain = here.mean - each.mean
+        gain = _gain(here, each)
         return {
             "kind": each.kind,
             **by_name(each.configuration),
             "mean_ms": each.mean,
-            "gain_ms": gain,
-            "gain_percent": 100 * gain / here.mean if here.mean else 0.0,
+            "value_ms": _json(each.value),
+            "gain_ms": _json(gain),
+            "gain_percent": _gain_percent(here, each),
             "price_ms": _json(each.price),
             "even_after_intervals": _json(each.price / gain) if gain > 0 else None,
             "status": each.note,
         }
 
-    gain = here.mean - taken.mean if here is not None and taken is not None else 0.0
     document: dict[str, object] = {
         "sequence": state.demand.intervals,
         "interval": label,
         "action": action,
         **by_name(state.current),
         "operations": operations,
-        "now_ms": None if here is None else here.mean,
-        "then_ms": None if taken is None else taken.mean,
-        "gain_ms": gain,
-        "gain_percent": 100 * gain / here.mean if here is not None and here.mean else 0.0,
+        "objective": settings.problem.objective.describe() or "mean latency",
+        "now_ms": None if here is None or math.isinf(here.value) else here.value,
+        "then_ms": None if taken is None else taken.value,
+        "gain_ms": 0.0 if here is None or taken is None else _json(_gain(here, taken)),
+        "gain_percent": 0.0 if here is None or taken is None else _gain_percent(here, taken),
         "price_ms": 0.0 if taken is None else _json(taken.price),
         "horizon": _json(settings.rule.horizon),
         "streak": streak,
@@ -411,6 +423,18 @@ def _ended(
     return state, Recommendation(
         action, state.current, candidates, chosen, operations, streak, reasons, document
     )
+
+
+def _gain(here: Candidate, other: Candidate) -> float:
+    """Return the ms that a candidate saves; infinite where the present one has no value."""
+    return 0.0 if here is other else here.value - other.value
+
+
+def _gain_percent(here: Candidate, other: Candidate) -> float:
+    gain = _gain(here, other)
+    if not here.value:
+        return 0.0
+    return 100.0 if math.isinf(gain) else 100 * gain / here.value
 
 
 def _json(value: float) -> float | str:

@@ -19,6 +19,7 @@ from placement.cli.options import (
     problem_from,
     settings_from,
 )
+from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def add_parser(verbs: Subparsers) -> None:
     )
     parser.add_argument("--state", required=True, metavar="FILE", help="the state file")
     add_constraints(parser)
+    add_percentile(parser, horizon="--rtt-horizon")
     group = parser.add_argument_group("when to move")
     group.add_argument(
         "--horizon",
@@ -79,7 +81,7 @@ def add_parser(verbs: Subparsers) -> None:
             type=types.number(0, _LARGEST, infinite=True),
             default=0.0,
             metavar="MS",
-            help=f"cost {what}, in ms added to the mean latency of one interval; inf forbids it "
+            help=f"cost {what}, in ms added to the latency of one interval; inf forbids it "
             "(default 0)",
         )
     group.add_argument("--start", metavar="PLAN", help="the plan that runs now")
@@ -220,7 +222,7 @@ def _settings(args: argparse.Namespace, instance: Instance) -> WatchSettings:
     from placement.overtime.watch import WatchSettings
 
     return WatchSettings(
-        problem_from(args, instance),
+        apply_percentile(problem_from(args, instance), args),
         Decay(args.decay),
         Hysteresis(args.horizon, args.confirm),
         MovePrices(args.leader_price, args.voter_price, args.add_price, args.remove_price),
@@ -269,7 +271,8 @@ def _text(document: Mapping[str, object]) -> str:
     if document["leader"] is not None:
         head += f"  leader {document['leader']}"
     if isinstance(then, float):
-        head += f"  {then:.3f} ms"
+        words = str(document.get("objective", "mean latency"))
+        head += f"  {then:.3f} ms" + ("" if words == "mean latency" else f" {words}")
     lines = [escape(head)]
     reasons, steps = document["reasons"], document["steps"]
     assert isinstance(reasons, list)

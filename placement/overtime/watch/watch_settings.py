@@ -32,8 +32,8 @@ class WatchSettings:
     Parameters
     ----------
     problem
-        Constraints, and the instance with its sites, RTTs and operations; demand arrives later, and
-        that of the instance does not count. The problem's own decay does not count either.
+        Constraints, objective, and the instance with its sites, RTTs and operations; demand arrives
+        later, and that of the instance does not count. Neither does the problem's own decay.
     decay
         How fast past intervals are forgotten in the prediction.
     rule
@@ -52,8 +52,8 @@ class WatchSettings:
     Raises
     ------
     InputError
-        For an instance whose RTTs vary by interval, a weight of money in the objective, an
-        objective other than the mean, a grace that is no whole number >= 0.
+        For an instance whose RTTs vary by interval, a weight of money in the objective, a grace
+        that is no whole number >= 0.
     """
 
     problem: Problem
@@ -74,11 +74,11 @@ class WatchSettings:
                 value=problem.instance.name,
                 expected="one RTT matrix: which interval's would hold for the next one?",
             )
-        if not problem.minimises_mean:
+        if problem.rules.cost_weight:
             raise InputError(
-                "only the mean latency can be watched",
-                field="cost_weight" if problem.rules.cost_weight else "objective",
-                value=problem.rules.cost_weight or problem.objective.kind,
+                "a watch weighs the prices of moves, not the cost of replicas",
+                field="cost_weight",
+                value=problem.rules.cost_weight,
                 expected="no weight of money (a budget is a constraint and goes)",
             )
         if isinstance(self.grace, bool) or not isinstance(self.grace, int) or self.grace < 0:

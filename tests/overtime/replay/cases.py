@@ -14,7 +14,6 @@ from placement.evaluation.score import score
 from placement.model.constraints import majority
 from placement.model.demand import aggregate
 from placement.overtime.replay import NOBODY, Deployments, Replay, Trace
-from placement.overtime.replay.interval_plans import at_interval
 from tests.strategies import instances
 
 
@@ -55,7 +54,7 @@ def paid(problem: Problem, counts, interval: int, leader, voters, replicas) -> f
     """One configuration in one interval, by the evaluator."""
     if not counts.any():
         return 0.0
-    demand = aggregate(at_interval(problem.instance, counts, interval))
+    demand = aggregate(problem.instance.at_interval(interval, counts))
     needed = problem.rules.quorum if problem.quorum is not None else majority(len(voters))
     return score(demand, int(leader), list(voters), list(replicas), needed)
 

@@ -13,7 +13,6 @@ from placement import Problem
 from placement.errors import InputError
 from placement.model.constraints import Diversity
 from placement.overtime.replay import STRATEGIES, Trace, interval_scores, replay
-from placement.overtime.replay.interval_plans import at_interval
 from tests.effort import examples
 from tests.overtime.replay.cases import cases, check_scores, paid
 
@@ -190,7 +189,7 @@ def test_constraints_hold_in_tier_2(case, cap, level):
                 continue
             plan = placement.solve(
                 Problem(
-                    at_interval(problem.instance, counts, column + 1),
+                    problem.instance.at_interval(column + 1, counts),
                     replicas=[names[s] for s in np.nonzero(deployments.replicas[database])[0]],
                     voters=int(deployments.voters[database].sum()),
                     quorum=problem.quorum,

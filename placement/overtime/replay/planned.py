@@ -1,7 +1,8 @@
-"""Strategies where everything is free (tier 3): a plan per database and interval.
+"""Strategies that plan: tier 3, and every tier of an objective that is no sum over operations.
 
-Plans come from a registered method, by default the exact one, which starts each search from the
-plan before. Every plan is paid for with :func:`placement.evaluation.score.score`.
+A plan per database and interval comes from a registered method, by default the exact one, which
+starts each search from the plan before. Every plan is paid for by the objective of the problem.
+In tiers 1 and 2 the replicas, and in tier 1 the voters, are those of the deployment.
 """
 
 from __future__ import annotations
@@ -9,63 +10,66 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError
-from placement.evaluation.score import score
+from placement.evaluation.objective import MEAN_LATENCY
 from placement.methods import load_method
 from placement.model.configuration import Configuration
-from placement.model.constraints import majority
-from placement.model.demand import Demand, aggregate
 from placement.overtime.decayed_counts import Decay, decayed_counts
 from placement.overtime.replay.deployments import NOBODY, Deployments
-from placement.overtime.replay.interval_plans import at_interval, interval_problem, plan_of_interval
+from placement.overtime.replay.interval_plans import interval_problem, plan_of_interval
 from placement.overtime.replay.results import SiteSets, StrategyCosts
 from placement.overtime.replay.trace import Trace
-from placement.plan import Plan
+from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import Status
 
-__all__ = ["Tier3Result", "replay_tier3"]
+__all__ = ["PlannedResult", "replay_planned"]
 
 
 @dataclass(frozen=True, eq=False)
-class Tier3Result:
-    """Outcomes of tier 3, and how many of the oracle's plans are proven optimal."""
+class PlannedResult:
+    """Outcomes of a tier, and how many of the oracle's plans are proven optimal."""
 
     outcomes: list[StrategyCosts]
     proven: int
     plans: int
 
 
-def replay_tier3(
+def replay_planned(
     problem: Problem,
     trace: Trace,
     deployments: Deployments,
     strategies: Sequence[str],
     sets: SiteSets,
     *,
+    tier: int,
     method: str,
     tick: Callable[[], None] | None = None,
-) -> Tier3Result:
-    """Replay some strategies in tier 3.
+) -> PlannedResult:
+    """Replay some strategies that plan.
 
     Parameters
     ----------
     problem
-        Network, constraints, decay.
+        Network, constraints, objective, decay.
     trace
         The demand.
     deployments
-        What a database runs on until its first operation was seen; and the preferred leaders.
+        What a database runs on until its first operation was seen, its replicas (tiers 1 and 2) and
+        voters (tier 1) for good, and the preferred leaders.
     strategies
         Names; see :mod:`placement.overtime.replay.run_replay`.
     sets
         Where the sets of voters and replicas are numbered.
+    tier
+        1, 2 or 3.
     method
-        Name of a registered method that takes tier 3.
+        Name of a registered method that takes the tier and the objective.
     tick
         Called after every plan.
 
@@ -80,8 +84,8 @@ def replay_tier3(
     scores = np.full(shape, np.nan)
     proven = plans = 0
     for database, counts in enumerate(trace.counts):
-        one = _DatabaseReplay.of(problem, counts, deployments, database, method, tick)
         try:
+            one = _DatabaseReplay.of(problem, counts, deployments, database, tier, method, tick)
             chosen_by, sure = one.all_chosen(strategies)
         except InputError as error:
             raise error.at(f"database {trace.databases[database]!r}") from None
@@ -100,11 +104,11 @@ def replay_tier3(
                     scores[place] = one.paid(interval, plan)
     outcomes = [
         StrategyCosts(
-            3, strategy, leader[row, :, 1:], voters[row, :, 1:], replicas[row, :, 1:], paid
+            tier, strategy, leader[row, :, 1:], voters[row, :, 1:], replicas[row, :, 1:], paid
         )
         for row, (strategy, paid) in enumerate(zip(strategies, scores[:, :, 1:], strict=True))
     ]
-    return Tier3Result(outcomes, proven, plans)
+    return PlannedResult(outcomes, proven, plans)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +117,6 @@ class _DatabaseReplay:
 
     problem: Problem
     counts: FloatArray
-    demands: list[Demand | None]
     start: Configuration
     preferred: int
     method: str
@@ -126,21 +129,30 @@ class _DatabaseReplay:
         counts: FloatArray,
         deployments: Deployments,
         database: int,
+        tier: int,
         method: str,
         tick: Callable[[], None] | None,
     ) -> _DatabaseReplay:
-        demands = [
-            aggregate(at_interval(problem.instance, each, interval)) if each.any() else None
-            for interval, each in enumerate(counts)
-        ]
         votes = np.nonzero(deployments.voters[database])[0].tolist()
         wish = int(deployments.preferred[database])
-        start = Configuration.of(
-            votes[0] if wish == NOBODY else wish,
-            votes,
-            np.nonzero(deployments.replicas[database])[0].tolist(),
-        )
-        return cls(problem, counts, demands, start, wish, method, tick)
+        held = np.nonzero(deployments.replicas[database])[0].tolist()
+        if tier < 3:
+            names = problem.instance.sites
+            problem = problem.replace(
+                replicas=[names[site] for site in held],
+                voters=[names[site] for site in votes] if tier == 1 else len(votes),
+            )
+        able = [site for site in votes if problem.rules.may_lead[site]]
+        start = Configuration.of((able or votes)[0] if wish == NOBODY else wish, votes, held)
+        return cls(problem, counts, start, wish, method, tick)
+
+    @cached_property
+    def asked(self) -> list[Problem | None]:
+        """Problem of every interval alone; None where nothing was issued."""
+        return [
+            interval_problem(self.problem, each, interval) if each.any() else None
+            for interval, each in enumerate(self.counts)
+        ]
 
     def all_chosen(
         self, strategies: Sequence[str]
@@ -168,6 +180,8 @@ class _DatabaseReplay:
             return self.followed(self.problem.instance.sites[self.preferred])
         if strategy == "static":
             return [self._in_hindsight()] * length
+        if strategy == "worst":
+            return [self._worst_in_hindsight()] * length
         assert strategy in ("closest-to-writes", "smallest-quorum"), strategy
         first = self.counts[0]
         if strategy == "closest-to-writes":
@@ -175,9 +189,8 @@ class _DatabaseReplay:
             first = first[:, np.array(voted)]
         if not first.any():  # no transactions to be close to
             return [None] * length
-        plan = plan_of_interval(
-            load_method(strategy), interval_problem(self.problem, self.counts[0], 0)
-        )
+        plain = self.problem.replace(objective=MEAN_LATENCY)  # such a rule knows no other
+        plan = plan_of_interval(load_method(strategy), interval_problem(plain, self.counts[0], 0))
         return [plan.configuration] * length
 
     def followed(self, leader: str | None) -> list[Configuration]:
@@ -207,43 +220,63 @@ class _DatabaseReplay:
         found = []
         before: Plan | None = None
         current = self.start
-        for interval, counts in enumerate(self.counts):
+        for interval, asked in enumerate(self.asked):
             proven = True  # where nothing is issued, anything is optimal
-            if counts.any() and interval > 0:
-                before = self._ask(interval_problem(self.problem, counts, interval), before)
+            if asked is not None and interval > 0:
+                before = self._ask(asked, before)
                 assert before.configuration is not None
                 current, proven = before.configuration, before.status is Status.OPTIMAL
             found.append((current, proven))
         return found
 
     def paid(self, interval: int, plan: Configuration) -> float:
-        """Eq. 1 of a configuration with the demand and RTTs of an interval."""
-        demand = self.demands[interval]
-        if demand is None:
-            return 0.0
-        return score(
-            demand, plan.leader, plan.voters, plan.replicas, self._quorum(len(plan.voters))
-        )
+        """Objective with the demand and RTTs of an interval, in ms times its operations."""
+        asked = self.asked[interval]
+        return 0.0 if asked is None else _times_operations(asked, objective_value(asked, plan))
 
     def spread(self, interval: int, plan: Configuration) -> float:
-        """Mean of Eq. 1 over the voters that may lead."""
+        """Objective with groups led by each voter that may lead, in equal shares."""
         able = [v for v in plan.voters if self.problem.rules.may_lead[v]]
-        each = [self.paid(interval, Configuration(v, plan.voters, plan.replicas)) for v in able]
-        return math.fsum(each) / len(each) if each else math.nan
+        asked = self.asked[interval]
+        if not able or asked is None:
+            return 0.0 if able else math.nan
+        each = [Configuration(v, plan.voters, plan.replicas) for v in able]
+        shares = [1 / len(each)] * len(each)
+        return _times_operations(asked, asked.objective.mixed(asked, each, shares))
 
-    def _in_hindsight(self) -> Configuration:
-        """Best configuration that never changes over the intervals that are paid for."""
+    @cached_property
+    def _whole(self) -> Problem | None:
+        """Problem of all intervals that are paid for together; None where nothing was issued."""
         later = self.counts.copy()
         later[0] = 0.0
         if not later.any():
-            return self.start
+            return None
         flat = self.problem.replace(decay=1.0)
         if self.problem.instance.varying_rtt:
-            plan = self._ask(interval_problem(flat, later, None), None)
-        else:
-            plan = self._ask(interval_problem(flat, later.sum(axis=0), 0), None)
+            return interval_problem(flat, later, None)
+        return interval_problem(flat, later.sum(axis=0), 0)
+
+    def _in_hindsight(self) -> Configuration:
+        """Best configuration that never changes over the intervals that are paid for."""
+        if self._whole is None:
+            return self.start
+        plan = self._ask(self._whole, None)
         assert plan.configuration is not None
         return plan.configuration
+
+    def _worst_in_hindsight(self) -> Configuration:
+        """Best configuration under the worst leader that never changes, the first of those."""
+        worst, value = self.start, -math.inf
+        if self._whole is None:
+            return worst
+        for site in self.start.replicas:
+            if self.problem.rules.may_lead[site]:
+                name = self.problem.instance.sites[site]
+                plan = self._ask(self._whole.replace(leader=name), None)
+                if plan.objective > value:
+                    assert plan.configuration is not None
+                    worst, value = plan.configuration, plan.objective
+        return worst
 
     def _ask(self, asked: Problem, before: Plan | None) -> Plan:
         plan = plan_of_interval(load_method(self.method), asked, before)
@@ -251,5 +284,9 @@ class _DatabaseReplay:
             self.tick()
         return plan
 
-    def _quorum(self, voters: int) -> int:
-        return self.problem.rules.quorum if self.problem.quorum is not None else majority(voters)
+
+def _times_operations(problem: Problem, value: float) -> float:
+    """Value of an objective as ms times operations, the unit of Eq. 1."""
+    if problem.objective.minimises_mean:
+        return value
+    return problem.objective.in_ms(problem, value) * problem.demand.operations
