@@ -37,6 +37,8 @@ CLIENTS_PER_SITE = 60
 """The same for each site: with fewer, cells are sorted and copied soon [32 x 20000]."""
 SAMPLE_CLIENTS = 4_000
 """Clients of the sample that the first configuration comes from [32 x 100000]."""
+SAMPLE_TREE_SHARE = 20.0
+"""Most work of the tree of the sample, as a multiple of active clients x sites [32 x 500000]."""
 STREAM_SCAN_STEPS = 10
 """Most sweeps for each leader before any tree [32 x 100000]."""
 STREAM_STEPS = 15

@@ -62,6 +62,8 @@ class _Tree:
         Least bound at which a site was fixed.
     keep, kernel
         The sites that are left and the kernel that branches on them; None: the root is not done.
+    found
+        The best score that was taken from that kernel.
     """
 
     leader: int
@@ -70,6 +72,7 @@ class _Tree:
     closed: float = math.inf
     keep: IntArray | None = None
     kernel: CompiledKernel | None = None
+    found: float = math.inf
 
 
 class ManyClientsKernel:
@@ -206,7 +209,12 @@ class ManyClientsKernel:
             bounds=np.full(len(leaders), math.nan),
             ends=np.zeros(len(leaders), dtype=np.int64),
         )
-        sample.bound_roots(asked, 0, math.inf, seconds)
+        end = time.perf_counter() + seconds
+        if sample.bound_roots(asked, 0, math.inf, seconds) == len(leaders):
+            # a plan that is best for the sample is one that later trees have to beat
+            sample.open_trees(leaders.tolist(), asked.u, asked.bounds)
+            work = tuning.SAMPLE_TREE_SHARE * len(core.active) * core.sites
+            sample.run(work, max(end - time.perf_counter(), 0.0))
         self._done = self._done.plus(sample.counters())
         found = sample.incumbent()
         if found is not None:
@@ -356,7 +364,8 @@ class ManyClientsKernel:
         if self._recording:
             self._record(self._events_of(tree.kernel, tree.keep))
         found = tree.kernel.incumbent()
-        if found is not None and found.replicas:
+        if found is not None and found.replicas and found.score < tree.found:
+            tree.found = found.score
             self._propose_set(tree.leader, tree.keep[list(found.replicas)].tolist())
 
     def _events_of(self, kernel: CompiledKernel, keep: IntArray) -> FloatArray:
