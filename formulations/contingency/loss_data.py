@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulations.milp.program_data import ProgramData, client_rows, flow_classes
+from formulations.milp.program_data import ProgramData, client_rows, flow_classes, quorum_radii
 from placement.contingency.objective import Contingency
 from placement.evaluation.losses import Loss, demand_after
 from placement.model.demand import Demand
@@ -57,10 +57,7 @@ def terms_after(problem: Problem, contingency: Contingency, loss: Loss) -> LossT
     clients = client_rows(demand, holders, keep, rules.must_hold, voters)
     radii: dict[tuple[int, int], tuple[float, ...]] = {}
     if rules.quorum > 1 and len(voters) >= rules.quorum:
-        for k in np.nonzero(demand.quorum > 0)[0].tolist():
-            for leader in voters.tolist():
-                waits = np.sort(demand.site_rtt[k, leader, voters])
-                radii[k, leader] = tuple(np.unique(waits[rules.quorum - 1 :]).tolist())
+        radii = quorum_radii(demand, voters, voters, slice(rules.quorum - 1, None))
     direct = np.einsum("kc,kcs->s", demand.direct, demand.client_rtt)
     return LossTerms(
         problem=problem,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray
+from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.score import closest_first
 from placement.model.configuration import site_costs
 from placement.model.demand import Demand
@@ -27,6 +27,7 @@ __all__ = [
     "flow_classes",
     "guarded_sites",
     "program_data",
+    "quorum_radii",
 ]
 
 _CLASS_RATIO = 1e6
@@ -156,11 +157,7 @@ def program_data(problem: Problem) -> ProgramData:
     radii: dict[tuple[int, int], tuple[float, ...]] = {}
     if rules.quorum > 1:
         last = len(voters) - rules.voters + rules.quorum
-        for k in np.nonzero(demand.quorum > 0)[0].tolist():
-            for leader in leaders.tolist():
-                waits = np.sort(demand.site_rtt[k, leader, voters])
-                possible = np.unique(waits[rules.quorum - 1 : last])
-                radii[k, leader] = tuple(possible.tolist())
+        radii = quorum_radii(demand, leaders, voters, slice(rules.quorum - 1, last))
     direct = np.einsum("kc,kcs->s", demand.direct, demand.client_rtt)
     return ProgramData(
         problem=problem,
@@ -172,6 +169,27 @@ def program_data(problem: Problem) -> ProgramData:
         radii=radii,
         direct={int(leader): float(direct[leader]) for leader in leaders},
     )
+
+
+def quorum_radii(
+    demand: Demand, leaders: IntArray, voters: IntArray, ranks: slice
+) -> dict[tuple[int, int], tuple[float, ...]]:
+    """Return the possible quorum waits by (scenario, leader), in ms and ascending. O(K·S² log S).
+
+    Parameters
+    ----------
+    demand
+        Scenarios without a vote are left out.
+    leaders, voters
+        Sites, ascending.
+    ranks
+        Ranks of the voter that a commit may wait for, by RTT from the leader.
+    """
+    return {
+        (k, leader): tuple(np.unique(np.sort(demand.site_rtt[k, leader, voters])[ranks]).tolist())
+        for k in np.nonzero(demand.quorum > 0)[0].tolist()
+        for leader in leaders.tolist()
+    }
 
 
 def client_rows(

@@ -11,6 +11,7 @@ from formulations.quorumstore.verb_options import add_question, problem_from
 from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
+from placement.cli.options import add_file, add_json
 from placement.cli.plan_output import exit_code, print_json
 from placement.errors import InputError
 
@@ -50,9 +51,8 @@ def add_parser(parts: Subparsers) -> None:
     group.add_argument(
         "--batch", type=types.whole(1), default=500, metavar="N", help="keys per unit of work"
     )
-    group.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    group.add_argument("-o", "--output", metavar="FILE", help="table of configurations (--keys)")
-    group.add_argument("--force", action="store_true", help="replace an existing file")
+    add_json(group)
+    add_file(group, "table of configurations (--keys)")
     parser.set_defaults(run=run)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from placement.cli import argument_types as types
 from placement.errors import InputError
 
 if TYPE_CHECKING:
     from placement.io.plan_file import Reference
-    from placement.model.constraints import Diversity
+    from placement.model.constraints import Diversity, Role
     from placement.model.instance import Instance
     from placement.problem import Problem
 
@@ -20,12 +20,16 @@ __all__ = [
     "DEFAULT_METHOD",
     "add_constraints",
     "add_diversity",
+    "add_file",
     "add_instance",
+    "add_json",
     "add_limits",
     "add_method",
     "add_output",
+    "add_sites",
     "count_or_names",
     "instance_from",
+    "limits_from",
     "names",
     "problem_from",
     "reference_from",
@@ -36,6 +40,7 @@ DEFAULT_METHOD = "exact"
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _MOST = types.LARGEST_SIZE
+_RULE = re.compile(r"(?P<where>.+)=(?P<number>\d+)(:(?P<role>voters|replicas))?")
 _RANGE = re.compile(r"(\d+)\s*\.\.\s*(\d+)")
 
 
@@ -86,41 +91,16 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
     if configuration:
         group = parser.add_argument_group("configuration")
         group.add_argument("--leader", required=True, metavar="SITE", help="the leader")
-        group.add_argument(
-            "--voters",
-            required=True,
-            action="append",
-            type=types.names,
-            metavar="SITES",
-            help="all voters",
-        )
-        group.add_argument(
-            "--replicas",
-            required=True,
-            action="append",
-            type=types.names,
-            metavar="SITES",
-            help="all replicas",
-        )
+        add_sites(group, "--voters", "all voters", required=True)
+        add_sites(group, "--replicas", "all replicas", required=True)
         group = parser.add_argument_group("constraints to hold it against")
     else:
         group = parser.add_argument_group("question")
-        group.add_argument(
-            "--replicas",
-            required=True,
-            action="append",
-            type=types.names,
-            metavar="N|LO..HI|SITES",
-            help="how many, or which",
-        )
-        group.add_argument(
-            "--voters",
-            required=True,
-            action="append",
-            type=types.names,
-            metavar="N|SITES",
-            help="how many of them vote, or which",
-        )
+        for option, metavar, text in (
+            ("--replicas", "N|LO..HI|SITES", "number, range or list of sites"),
+            ("--voters", "N|SITES", "number or list of sites"),
+        ):
+            add_sites(group, option, text, metavar=metavar, required=True)
         group = parser.add_argument_group("constraints")
         group.add_argument("--leader", metavar="SITE", help="the site that must lead")
     group.add_argument(
@@ -136,7 +116,7 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         ("--forbid", "sites that may not hold a replica"),
         ("--no-vote", "sites that may hold a replica but not vote"),
     ):
-        group.add_argument(option, action="append", type=types.names, metavar="SITES", help=text)
+        add_sites(group, option, text)
     group.add_argument(
         "--survive",
         metavar="LEVEL",
@@ -159,6 +139,25 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         default=0.0,
         metavar="W",
         help="weight of the cost in the objective, in ms·operations per unit of money (default 0)",
+    )
+
+
+def add_sites(
+    group: argparse._ActionsContainer,
+    option: str,
+    meaning: str,
+    *,
+    metavar: str = "SITES",
+    required: bool = False,
+) -> None:
+    """Add an option whose value is a list of sites, and which may be repeated."""
+    group.add_argument(
+        option,
+        action="append",
+        type=types.names,
+        metavar=metavar,
+        help=meaning,
+        required=required,
     )
 
 
@@ -201,13 +200,23 @@ def add_limits(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def add_json(parser: argparse._ActionsContainer) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def add_file(parser: argparse._ActionsContainer, meaning: str) -> None:
+    """Add ``--output`` and ``--force``."""
+    parser.add_argument("-o", "--output", metavar="FILE", help=meaning)
+    parser.add_argument("--force", action="store_true", help="replace existing files")
+
+
 def add_output(parser: argparse.ArgumentParser, *, plan: bool) -> None:
     """Add ``--json`` and, for verbs that make a plan, where to write it."""
     group = parser.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_json(group)
     if plan:
-        group.add_argument("-o", "--output", metavar="FILE", help="write the plan as JSON")
-        group.add_argument("--force", action="store_true", help="replace an existing file")
+        add_file(group, "write the plan as JSON")
         group.add_argument(
             "--embed",
             action="store_true",
@@ -352,52 +361,46 @@ def diversity_from(args: argparse.Namespace) -> tuple[Diversity, ...]:
     from placement.model.constraints import Diversity
 
     rules = []
-    for option, values in (("--cap", args.cap), ("--distinct", args.distinct)):
-        for text in values:
-            level, equals, rest = text.rpartition("=")
-            number, colon, role = rest.partition(":")
-            if (
-                not equals
-                or not level
-                or not number.isdecimal()
-                or (colon and role not in ("voters", "replicas"))
-            ):
-                raise InputError(
-                    "not a rule", field=option, value=text, expected="LEVEL=K or LEVEL=K:replicas"
-                )
-            most = types.read_whole(number, option, 0, types.LARGEST_SIZE)
-            rules.append(
-                Diversity(
-                    level,
-                    role="replicas" if role == "replicas" else "voters",
-                    cap=most if option == "--cap" else None,
-                    min_domains=most if option == "--distinct" else None,
-                )
-            )
+    for text in args.cap:
+        level, most, role = _rule("--cap", text, "LEVEL=K or LEVEL=K:replicas")
+        rules.append(Diversity(level, role=role or "voters", cap=most))
+    for text in args.distinct:
+        level, least, role = _rule("--distinct", text, "LEVEL=K or LEVEL=K:replicas")
+        rules.append(Diversity(level, role=role or "voters", min_domains=least))
     for text in args.require:
-        where, equals, rest = text.rpartition("=")
-        level, separator, domain = where.partition(":")
-        number, colon, role = rest.partition(":")
-        if (
-            not (equals and separator and level and domain)
-            or not number.isdecimal()
-            or (colon and role not in ("voters", "replicas"))
-        ):
-            raise InputError(
-                "not a rule",
-                field="--require",
-                value=text,
-                expected="LEVEL:DOMAIN=K or LEVEL:DOMAIN=K:voters",
-            )
-        rules.append(
-            Diversity(
-                level,
-                role="voters" if role == "voters" else "replicas",
-                domain=domain,
-                least=types.read_whole(number, "--require", 0, types.LARGEST_SIZE),
-            )
-        )
+        expected = "LEVEL:DOMAIN=K or LEVEL:DOMAIN=K:voters"
+        where, least, role = _rule("--require", text, expected)
+        level, _, domain = where.partition(":")
+        if not (level and domain):
+            raise InputError("not a rule", field="--require", value=text, expected=expected)
+        rules.append(Diversity(level, role=role or "replicas", domain=domain, least=least))
     return tuple(rules)
+
+
+def _rule(option: str, text: str, expected: str) -> tuple[str, int, Role | None]:
+    """Return the place, the number and the role of a rule ``PLACE=K`` or ``PLACE=K:ROLE``."""
+    found = _RULE.fullmatch(text)
+    if found is None:
+        raise InputError("not a rule", field=option, value=text, expected=expected)
+    number = types.read_whole(found["number"], option, 0, types.LARGEST_SIZE)
+    roles: dict[str, Role] = {"voters": "voters", "replicas": "replicas"}
+    return found["where"], number, roles.get(found["role"] or "")
+
+
+class Limits(TypedDict):
+    """Limits of a method, as its callers take them."""
+
+    time_limit: float | None
+    gap_limit: float
+    seed: int
+    threads: int
+
+
+def limits_from(args: argparse.Namespace) -> Limits:
+    """Read the limits, the seed and the threads of :func:`add_limits`."""
+    return Limits(
+        time_limit=args.time_limit, gap_limit=args.gap, seed=args.seed, threads=args.threads
+    )
 
 
 def settings_from(args: argparse.Namespace) -> dict[str, object]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
+from placement.cli.options import add_file, add_json
 from placement.cli.plan_output import print_json
 from placement.errors import InputError
 from placement.text.characters import spreadsheet_text
@@ -36,14 +37,13 @@ def add_table_output(parser: argparse.ArgumentParser, *, plot: bool = True) -> N
     """Add ``--json``, ``--csv``, ``-o``, ``--force`` and, for tables with a picture, ``--plot``."""
     group = parser.add_argument_group("output")
     shape = group.add_mutually_exclusive_group()
-    shape.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_json(shape)
     shape.add_argument("--csv", action="store_true", help="the whole table as CSV on stdout")
-    group.add_argument("-o", "--output", metavar="FILE", help="write the table: .csv or .json")
+    add_file(group, "write the table: .csv or .json")
     if plot:
         group.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg or .pdf")
     else:
         parser.set_defaults(plot=None)
-    group.add_argument("--force", action="store_true", help="replace existing files")
 
 
 def check_table_targets(args: argparse.Namespace, suffixes: tuple[str, ...] = _SUFFIXES) -> None:

@@ -7,6 +7,7 @@ databases keep several replicas in one region. It also has an order of preferred
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -159,6 +160,14 @@ class Deployment:
             for site in dict.fromkeys((*voters, *others))
         )
         return cls(system, held, **rest)  # type: ignore[arg-type]  # fields by name
+
+    @classmethod
+    def of_members(cls, system: str, members: Iterable[Member], **rest: object) -> Deployment:
+        """Build one from the servers that hold replicas; `rest` are the other fields."""
+        held = tuple(members)
+        voters = Counter(member.site for member in held if member.voter)
+        others = Counter(member.site for member in held if not member.voter)
+        return cls.of(system, voters, others, members=held, **rest)
 
     @property
     def voters(self) -> int:

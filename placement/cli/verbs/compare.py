@@ -12,6 +12,7 @@ from placement.cli.options import (
     add_instance,
     add_limits,
     instance_from,
+    limits_from,
     problem_from,
 )
 from placement.cli.percentile_options import add_percentile, apply_percentile
@@ -78,10 +79,7 @@ def run(args: argparse.Namespace) -> int:
         table = compare(
             problem,
             names,
-            time_limit=args.time_limit,
-            gap_limit=args.gap,
-            seed=args.seed,
-            threads=args.threads,
+            **limits_from(args),
             progress=None if line is None else lambda _, report: line(report),
             settings=settings,
         )

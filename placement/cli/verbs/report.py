@@ -6,6 +6,7 @@ import argparse
 
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
+from placement.cli.options import add_json
 from placement.errors import InputError
 
 __all__ = ["add_parser", "run"]
@@ -31,7 +32,7 @@ def add_parser(verbs: Subparsers) -> None:
     parser.add_argument(
         "--format", choices=("png", "svg"), default="png", help="of the figures (default png)"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_json(parser)
     parser.set_defaults(run=run)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
+from placement.cli.options import add_json
 from placement.cli.plan_output import print_json
 from placement.errors import InputError
 
@@ -48,7 +49,7 @@ def add_parser(verbs: Subparsers) -> None:
         help="find the RTT ranges exactly, by proving optima along the way, instead of one that "
         "is sure to be safe",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    add_json(parser)
     parser.set_defaults(run=run)
 
 

@@ -11,6 +11,7 @@ from placement.cli.options import (
     add_method,
     add_output,
     instance_from,
+    limits_from,
     problem_from,
     settings_from,
 )
@@ -46,10 +47,7 @@ def run(args: argparse.Namespace) -> int:
         plan = solve(
             problem,
             args.method,
-            time_limit=args.time_limit,
-            gap_limit=args.gap,
-            seed=args.seed,
-            threads=args.threads,
+            **limits_from(args),
             progress=progress,
             settings=settings_from(args),
         )

@@ -83,25 +83,23 @@ def _read(texts: Texts, request: Request) -> Reading:
                 "give the output of `etcdctl endpoint status --cluster -w json` as a second file",
             )
         )
-    voters, learners = _counts(members, True), _counts(members, False)
-    if len(members) and sum(learners.values()) > int(request.text("max_learners")):
+    learners = sum(not member.voter for member in members)
+    if learners > int(request.text("max_learners")):
         findings.append(
             Finding(
                 "too-many-learners",
                 "warning",
-                f"{sum(learners.values())} learners, and --max-learners is "
+                f"{learners} learners, and --max-learners is "
                 f"{request.text('max_learners')} unless the servers were started with more",
                 "say how many with --set max_learners=N, or remove learners",
             )
         )
     return Reading(
-        Deployment.of(
+        Deployment.of_members(
             "etcd",
-            voters,
-            learners,
+            members,
             leaders=(at[leader],) if leader in at else (),
             free_voters=free,
-            members=tuple(members),
         ),
         tuple(findings),
     )
@@ -150,14 +148,6 @@ def _unstarted(table: Document) -> Finding:
         "added and has never started, yet it counts for the quorum",
         "start it, or remove it (etcdctl member remove)",
     )
-
-
-def _counts(members: Sequence[Member], voter: bool) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for member in members:
-        if member.voter == voter:
-            found[member.site] = found.get(member.site, 0) + 1
-    return found
 
 
 # --- writing ---------------------------------------------------------------------------------

@@ -66,18 +66,12 @@ def _read(texts: Texts, request: Request) -> Reading:
             findings.append(
                 Finding("too-many-members", "error", f"{count} {what}", f"at most {most} {what}")
             )
-    counts: dict[bool, dict[str, int]] = {True: {}, False: {}}
-    for member in members:
-        held = counts[member.voter]
-        held[member.site] = held.get(member.site, 0) + 1
     return Reading(
-        Deployment.of(
+        Deployment.of_members(
             "mongodb",
-            counts[True],
-            counts[False],
+            members,
             leaders=tuple(sorted(priorities, key=lambda site: -priorities[site])),
             name=document.text("_id", ""),
-            members=tuple(members),
         ),
         tuple(findings),
     )

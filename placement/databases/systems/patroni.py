@@ -138,18 +138,7 @@ def _reading(cluster: _Cluster, request: Request) -> Reading:
     standbys = sum(member.voter for member in members) - 1
     count = 0 if mode in _FALSE else cluster.number("synchronous_node_count", 1)
     findings += _mode_findings(cluster, mode, count, standbys)
-    counts: dict[bool, dict[str, int]] = {True: {}, False: {}}
-    for member in members:
-        held = counts[member.voter]
-        held[member.site] = held.get(member.site, 0) + 1
-    deployment = Deployment.of(
-        "patroni",
-        counts[True],
-        counts[False],
-        leaders=leaders,
-        commit=count + 1,
-        members=tuple(members),
-    )
+    deployment = Deployment.of_members("patroni", members, leaders=leaders, commit=count + 1)
     return Reading(deployment, tuple(findings))
 
 

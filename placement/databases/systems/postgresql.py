@@ -192,18 +192,12 @@ def _reading(
                 "list it only for the time after a switchover",
             )
         )
-    counts: dict[bool, dict[str, int]] = {True: {}, False: {}}
-    for member in members:
-        held = counts[member.voter]
-        held[member.site] = held.get(member.site, 0) + 1
     return Reading(
-        Deployment.of(
+        Deployment.of_members(
             "postgresql",
-            counts[True],
-            counts[False],
+            members,
             leaders=(members[0].site,),
             commit=standbys.acknowledgements + 1,
-            members=members,
         ),
         tuple(findings),
     )

@@ -116,12 +116,7 @@ def _reading(servers: dict[int, Member], weights: dict[int, int]) -> Reading:
             members.append(replace(member, voter=False))
         else:
             members.append(member)
-    counts: dict[bool, dict[str, int]] = {True: {}, False: {}}
-    for member in members:
-        held = counts[member.voter]
-        held[member.site] = held.get(member.site, 0) + 1
-    deployment = Deployment.of("zookeeper", counts[True], counts[False], members=tuple(members))
-    return Reading(deployment, tuple(findings))
+    return Reading(Deployment.of_members("zookeeper", members), tuple(findings))
 
 
 # --- writing ---------------------------------------------------------------------------------

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_diversity, add_instance, diversity_from, instance_from, names
+from placement.cli.options import (
+    add_diversity,
+    add_file,
+    add_instance,
+    add_json,
+    add_sites,
+    diversity_from,
+    instance_from,
+    names,
+)
 from placement.cli.plan_output import check_target, print_json
 from placement.databases.verbs.system_options import add_names, request_from, texts_from
 
@@ -64,9 +73,8 @@ def _add_read(parts: Subparsers) -> None:
     )
     _add_source(parser)
     group = parser.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    group.add_argument("-o", "--output", metavar="FILE", help="write the deployment as JSON")
-    group.add_argument("--force", action="store_true", help="replace an existing file")
+    add_json(group)
+    add_file(group, "write the deployment as JSON")
     parser.set_defaults(run=_read)
 
 
@@ -83,7 +91,7 @@ def _add_lint(parts: Subparsers) -> None:
         metavar="LEVEL",
         help="goal: keep a quorum after the loss of any one domain of LEVEL, for example country",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_json(parser)
     parser.set_defaults(run=_lint)
 
 
@@ -105,18 +113,12 @@ def _add_evaluate(parts: Subparsers) -> None:
     )
     add_diversity(group)
     for option, what in (("--forbid", "a replica"), ("--no-vote", "a voter")):
-        group.add_argument(
-            option,
-            action="append",
-            type=types.names,
-            metavar="SITES",
-            help=f"sites that may not hold {what}",
-        )
+        add_sites(group, option, f"sites that may not hold {what}")
     group.add_argument(
         "--losses", default="site", metavar="LEVEL", help="domains that are lost (default site)"
     )
     group.add_argument("--time-limit", type=types.seconds, metavar="S", help="of the search")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_json(parser)
     parser.set_defaults(run=_evaluate)
 
 
@@ -129,7 +131,7 @@ def _add_diff(parts: Subparsers) -> None:
     )
     parser.add_argument("before", metavar="BEFORE", help="a deployment or a plan")
     parser.add_argument("after", metavar="AFTER", help="a deployment or a plan")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_json(parser)
     parser.set_defaults(run=_diff)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
+from placement.cli.options import add_file, add_json
 from placement.cli.plan_output import check_target, print_json, print_notes
 from placement.databases.verbs.system_options import add_names
 from placement.errors import InputError
@@ -49,9 +50,8 @@ def add_parser(verbs: Subparsers) -> None:
     )
     add_names(parser)
     group = parser.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    group.add_argument("-o", "--output", metavar="FILE", help="write the text to a file")
-    group.add_argument("--force", action="store_true", help="replace an existing file")
+    add_json(group)
+    add_file(group, "write the text to a file")
     parser.set_defaults(run=run)
 
 

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
-from placement.cli.options import add_constraints, add_instance, instance_from, problem_from
+from placement.cli.options import (
+    add_constraints,
+    add_file,
+    add_instance,
+    add_json,
+    instance_from,
+    problem_from,
+)
 from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import print_json, print_notes
 from placement.cli.table_output import check_table_targets, csv_text, records
@@ -98,12 +105,9 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument(
         "--top", type=types.whole(1), default=3, metavar="K", help="leaders shown (default 3)"
     )
-    group.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    group.add_argument(
-        "-o", "--output", metavar="FILE", help="write every row of the result: .csv or .parquet"
-    )
+    add_json(group)
+    add_file(group, "write every row of the result: .csv or .parquet")
     group.add_argument("--plot", metavar="FILE", help="draw it: .png, .svg or .pdf")
-    group.add_argument("--force", action="store_true", help="replace existing files")
     parser.set_defaults(run=run, decay=None)
 
 

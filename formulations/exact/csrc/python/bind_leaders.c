@@ -2,6 +2,27 @@
 #include "context_capsule.h"
 #include <string.h>
 
+/* The context of a call, its columns taken and `*count` leaders counted, none below `least`; `multipliers`
+   (NULL: no column) has a row of doubles, one per client. NULL with the exception set and nothing held. */
+static context *take_call(PyObject *capsule, column *c, int columns, column *multipliers, int least, int *count)
+{
+    context *x = context_of(capsule);
+    if (!x)
+        return NULL;
+    if (multipliers)
+        multipliers->row = (size_t)x->p.clients * 8;
+    *count = take_arrays(c, columns, least, x->p.sites);
+    return *count < 0 ? NULL : x;
+}
+
+/* End what begin_call began, release the columns, return `done`. */
+static PyObject *finish_call(context *x, column *c, int columns, int done)
+{
+    int fine = end_call(x);
+    release_arrays(c, columns);
+    return fine ? PyLong_FromLong(done) : NULL;
+}
+
 const char bound_root_doc[] =
     "bound_root(context, leader, u, iterations, swaps, warm, seconds) -> bound\n\n"
     "Find a good set for the leader by swaps, then bound the leader without branching; u is overwritten.";
@@ -51,19 +72,14 @@ PyObject *py_bound_roots(PyObject *self, PyObject *args)
                           &c[WARM].source, &c[BOUND].source, &c[END].source, &iterations, &swaps,
                           &full, &work, &seconds))
         return NULL;
-    context *x = context_of(capsule);
+    int count;
+    context *x = take_call(capsule, c, COLUMNS, &c[U], -1, &count);
     if (!x)
-        return NULL;
-    c[U].row = (size_t)x->p.clients * 8;
-    int count = take_arrays(c, COLUMNS, -1, x->p.sites);
-    if (count < 0)
         return NULL;
     begin_call(x, seconds);
     int done = bound_roots(x, c[LEADER].view.buf, count, c[U].view.buf, c[WARM].view.buf, iterations,
                             swaps, full, work, c[BOUND].view.buf, c[END].view.buf);
-    int fine = end_call(x);
-    release_arrays(c, COLUMNS);
-    return fine ? PyLong_FromLong(done) : NULL;
+    return finish_call(x, c, COLUMNS, done);
 }
 
 const char quick_bounds_doc[] =
@@ -82,18 +98,13 @@ PyObject *py_quick_bounds(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOOOdd", &capsule, &c[LEADER].source, &c[U].source, &c[BOUND].source,
                           &work, &seconds))
         return NULL;
-    context *x = context_of(capsule);
+    int count;
+    context *x = take_call(capsule, c, COLUMNS, &c[U], 0, &count);
     if (!x)
-        return NULL;
-    c[U].row = (size_t)x->p.clients * 8;
-    int count = take_arrays(c, COLUMNS, 0, x->p.sites);
-    if (count < 0)
         return NULL;
     begin_call(x, seconds);
     int done = quick_bounds(x, c[LEADER].view.buf, count, c[U].view.buf, work, c[BOUND].view.buf);
-    int fine = end_call(x);
-    release_arrays(c, COLUMNS);
-    return fine ? PyLong_FromLong(done) : NULL;
+    return finish_call(x, c, COLUMNS, done);
 }
 
 const char bounds_from_memory_doc[] =
@@ -111,15 +122,13 @@ PyObject *py_bounds_from_memory(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "OOOid", &capsule, &c[LEADER].source, &c[BOUND].source, &swaps, &seconds))
         return NULL;
-    context *x = context_of(capsule);
-    int count = x ? take_arrays(c, COLUMNS, -1, x->p.sites) : -1;
-    if (count < 0)
+    int count;
+    context *x = take_call(capsule, c, COLUMNS, NULL, -1, &count);
+    if (!x)
         return NULL;
     begin_call(x, seconds);
     int done = bounds_from_memory(x, c[LEADER].view.buf, count, swaps, c[BOUND].view.buf);
-    int fine = end_call(x);
-    release_arrays(c, COLUMNS);
-    return fine ? PyLong_FromLong(done) : NULL;
+    return finish_call(x, c, COLUMNS, done);
 }
 
 const char open_trees_doc[] =
@@ -135,12 +144,9 @@ PyObject *py_open_trees(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "OOOO", &capsule, &c[LEADER].source, &c[U].source, &c[BOUND].source))
         return NULL;
-    context *x = context_of(capsule);
+    int count;
+    context *x = take_call(capsule, c, COLUMNS, &c[U], -1, &count);
     if (!x)
-        return NULL;
-    c[U].row = (size_t)x->p.clients * 8;
-    int count = take_arrays(c, COLUMNS, -1, x->p.sites);
-    if (count < 0)
         return NULL;
     open_trees(x, c[LEADER].view.buf, c[U].view.buf, c[BOUND].view.buf, count);
     release_arrays(c, COLUMNS);
@@ -161,9 +167,9 @@ PyObject *py_tree_bounds(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "OOO", &capsule, &c[LEADER].source, &c[BOUND].source))
         return NULL;
-    context *x = context_of(capsule);
-    int count = x ? take_arrays(c, COLUMNS, -1, x->p.sites) : -1;
-    if (count < 0)
+    int count;
+    context *x = take_call(capsule, c, COLUMNS, NULL, -1, &count);
+    if (!x)
         return NULL;
     leader_bounds(x, c[LEADER].view.buf, c[BOUND].view.buf, count);
     release_arrays(c, COLUMNS);
