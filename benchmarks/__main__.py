@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,8 +76,8 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        study.add_arguments(options)
-        options.set_defaults(run=study.run)
+        study.add_options(options)
+        options.set_defaults(run=study.run_or_report)
 
     verb = verbs.add_parser("report", help="tables of gap and time from a file of results")
     verb.add_argument("results", type=Path)
@@ -109,11 +108,9 @@ def _study(name: str) -> Study:
     """Return a study, or a suite as one."""
     if name not in SUITES:
         return load_study(name)
-    from benchmarks.harness.run_suite import add_suite_arguments, run_suite
+    from benchmarks.harness.run_suite import suite_study
 
-    suite = SUITES[name]
-    run = functools.partial(run_suite, suite)
-    return Study(suite.purpose, add_suite_arguments, run, results=(f"{name}.jsonl",))
+    return suite_study(SUITES[name])
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -123,8 +120,8 @@ def _list(args: argparse.Namespace) -> int:
     elif args.name is not None:
         study = load_study(args.name)
         print(summary(args.name))
-        for path in (*(f"benchmarks/results/{name}" for name in study.results), *study.pages):
-            print(path)
+        for path in (*(f"benchmarks/results/{name}" for name in study.results), study.page):
+            print(path, end="\n" if path else "")
     else:
         print("suites")
         for suite in SUITES.values():

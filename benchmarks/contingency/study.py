@@ -3,7 +3,7 @@
     python -m benchmarks run contingency              all of them, pictures and text
     python -m benchmarks run contingency E3 E7        some
     python -m benchmarks run contingency --quick      fewer keys and snapshots
-    python -m benchmarks run contingency --write      into docs/contingency.md
+    python -m benchmarks run contingency --write-docs the kept results into docs/contingency.md
 
 Latencies are read from the folder that ``--latency`` names: 27 AWS regions of 2025-05 (E3 to E9),
 eight EC2 regions of 2013-06 (E1, E2), the spread of delays between 21 AWS regions in 2024-04
@@ -22,7 +22,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,6 @@ from benchmarks.contingency.data import (
 )
 from benchmarks.contingency.delays import e2, e6
 from benchmarks.harness.data_folders import add_folder
-from benchmarks.harness.doc_pages import put_between
 from benchmarks.harness.machine import ROOT, describe, sentence
 from benchmarks.harness.pictures import (
     COLOURS,
@@ -59,9 +59,7 @@ from placement.errors import InputError
 from placement.quorumstore import Goal, QuorumPlan, Redirect, StoreRules, Target, evaluate
 
 FIGURES = ROOT / "docs" / "figures"
-PAGE = ROOT / "docs" / "contingency.md"
 RESULTS = ROOT / "benchmarks" / "results" / "contingency_experiments.json"
-END = "<!-- end -->"
 
 
 # --- experiments -----------------------------------------------------------------------------
@@ -294,11 +292,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the keys and snapshots")
     parser.add_argument("--keys", type=int, default=200, help="per application (default 200)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--write", action="store_true", help="put the tables into the document")
 
 
 def _run_study(args: argparse.Namespace) -> int:
-    """Run experiments, write their pictures, print (or write) their tables."""
+    """Run experiments, write their pictures and results, print their tables."""
     unknown = [name for name in args.names if name not in EXPERIMENTS]
     if unknown:
         raise InputError(
@@ -309,41 +306,38 @@ def _run_study(args: argparse.Namespace) -> int:
     for name in args.names or list(EXPERIMENTS):
         began = time.perf_counter()
         outcome = EXPERIMENTS[name](scale)
-        seconds = time.perf_counter() - began
-        picture = f"contingency-{name.lower()}.png"
-        outcome.figure.savefig(FIGURES / picture, dpi=110, metadata={"Software": None})
-        drawn = f"{scale.keys} keys per application, seed {scale.seed}, "
-        note = f"{'' if name in ('E2', 'price') else drawn}{seconds:.0f} s. "
-        text = "\n".join(
-            [
-                f"![{EXPERIMENTS[name].__doc__ or name}](figures/{picture})",
-                "",
-                *outcome.lines,
-                "",
-                note + sentence(describe()),
-            ]
-        )
-        print(f"## {name}\n\n{text}\n", flush=True)
-        if args.write:
-            write(name, text)
-            record(
-                name,
-                {"keys": scale.keys, "seed": scale.seed, "seconds": round(seconds, 1)},
-                outcome,
-            )
+        picture = FIGURES / f"contingency-{name.lower()}.png"
+        outcome.figure.savefig(picture, dpi=110, metadata={"Software": None})
+        found = {
+            "machine": describe(),
+            "keys": scale.keys,
+            "seed": scale.seed,
+            "seconds": round(time.perf_counter() - began, 1),
+            "table": outcome.lines,
+        }
+        print(f"## {name}\n\n{_text(name, found)}\n", flush=True)
+        if not args.quick:
+            save_json(RESULTS, dict(sorted((read_json(RESULTS) | {name: found}).items())))
     return 0
 
 
-def record(name: str, run: dict[str, object], outcome: Outcome) -> None:
-    """Keep the table of an experiment, and what it ran on, beside the other results."""
-    found = read_json(RESULTS)
-    found[name] = {"machine": describe(), **run, "table": outcome.lines}
-    save_json(RESULTS, dict(sorted(found.items())))
+def _text(name: str, found: Mapping[str, Any]) -> str:
+    """Return the text of an experiment on the page."""
+    drawn = f"{found['keys']} keys per application, seed {found['seed']}, "
+    note = f"{'' if name in ('E2', 'price') else drawn}{found['seconds']:.0f} s. "
+    return "\n".join(
+        [
+            f"![{EXPERIMENTS[name].__doc__ or name}](figures/contingency-{name.lower()}.png)",
+            "",
+            *found["table"],
+            "",
+            note + sentence(found["machine"]),
+        ]
+    )
 
 
-def write(name: str, text: str) -> None:
-    """Replace what the page holds for an experiment, between its two marks."""
-    put_between(PAGE, f"<!-- {name} -->\n", END, text)
+def _report() -> dict[str, str]:
+    return {name: _text(name, found) for name, found in read_json(RESULTS).items()}
 
 
 STUDY = Study(
@@ -351,5 +345,6 @@ STUDY = Study(
     _add_arguments,
     _run_study,
     results=("contingency_experiments.json",),
-    pages=("docs/contingency.md",),
+    page="docs/contingency.md",
+    report=_report,
 )

@@ -38,7 +38,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.exact.hard_networks import DEMANDS, MEASURED, MODELLED, hard_instance, networks
-from benchmarks.exact.hard_table import HEADS, PAGE, PUBLISHED, write_tables
+from benchmarks.exact.hard_table import HEADS, PUBLISHED, report
 from benchmarks.exact.p_median_files import p_median, read_pmed, read_tsplib
 from benchmarks.exact.speed_table import note_runs
 from benchmarks.harness.data_folders import add_folder, folder
@@ -219,15 +219,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="keep the rows that the file has")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the two files")
-    parser.add_argument("--write-docs", action="store_true", help="only the tables, from the files")
 
 
 def _run_study(asked: argparse.Namespace) -> int:
     """Run the benchmark."""
     table, runs = asked.results / "exact_hard.csv", asked.results / "exact_hard.json"
-    if asked.write_docs:
-        write_tables(PAGE, table, runs)
-        return 0
     unknown = sorted({*(asked.groups or ())} - {*GROUPS})
     if unknown:
         raise InputError(
@@ -253,5 +249,6 @@ STUDY = Study(
     _add_arguments,
     _run_study,
     results=("exact_hard.csv", "exact_hard.json"),
-    pages=("docs/methods.md",),
+    page="docs/methods.md",
+    report=report,
 )

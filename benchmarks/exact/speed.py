@@ -37,9 +37,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.exact.p_median_files import p_median, read_pmed
-from benchmarks.exact.speed_table import note_runs, write_table
+from benchmarks.exact.speed_table import note_runs, report
 from benchmarks.harness.data_folders import add_folder, folder
-from benchmarks.harness.machine import ROOT
 from benchmarks.harness.memory import most_memory, watch_memory
 from benchmarks.harness.result_files import RESULTS, read_rows, save_csv
 from benchmarks.harness.study import Study
@@ -55,8 +54,6 @@ from placement.datasets.distance_rtt import modelled_rtt
 from placement.methods import Options, run
 from placement.model.operations import STANDARD_OPERATIONS
 from placement.workloads import MIXES, mix_shares
-
-PAGE = ROOT / "docs/methods.md"
 
 RadiusMinimum = Callable[[float], tuple[str, float, int]]
 """Seconds allowed -> status, gap, nodes."""
@@ -362,14 +359,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser, "pmed")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--certificate", action="store_true")
-    parser.add_argument("--write-docs", action="store_true", help="only the table, from the files")
 
 
 def _run_study(arguments: argparse.Namespace) -> int:
     """Run the benchmark and return the exit code: 1 when something was left unproven."""
-    if arguments.write_docs:
-        write_table(PAGE, RESULTS / "exact_speed.csv", RESULTS / "exact_speed.json")
-        return 0
     left = 0
     kernel = "compiled" if compiled_available() else "NumPy"
     print(f"kernel: {kernel}; CPU times in ms; aimed at: median, worst")
@@ -407,5 +400,6 @@ STUDY = Study(
     _add_arguments,
     _run_study,
     results=("exact_speed.csv", "exact_speed.json"),
-    pages=("docs/methods.md",),
+    page="docs/methods.md",
+    report=report,
 )

@@ -36,7 +36,7 @@ from pathlib import Path
 
 import placement
 from benchmarks.harness.data_folders import add_folder
-from benchmarks.harness.doc_pages import markdown_table, put_between
+from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT, describe, sentence
 from benchmarks.harness.result_files import Row, read_rows, save_csv
 from benchmarks.harness.study import Study
@@ -44,11 +44,9 @@ from benchmarks.harness.tier3_worlds import NETWORKS, world
 from placement import Instance, Problem
 from placement.workloads import MIXES
 
-__all__ = ["BEGIN", "END", "HEADS", "PAGE", "STUDY", "measure", "table"]
+__all__ = ["HEADS", "STUDY", "measure", "table"]
 
 RESULTS = ROOT / "benchmarks" / "results" / "exact_sweep.csv"
-PAGE = ROOT / "docs" / "methods.md"
-BEGIN, END = "<!-- begin exact_sweep.csv -->\n", "<!-- end -->"
 
 SETS = ("modelled", "aws-2025", "world27", "aws", "azure")
 SITES = 32
@@ -190,14 +188,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser, "latency")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--write-docs", action="store_true", help="only the table, from the file")
 
 
 def _run_study(asked: argparse.Namespace) -> int:
     """Run the benchmark."""
-    if asked.write_docs:
-        put_between(PAGE, BEGIN, END, table(read_rows(asked.results)))
-        return 0
     placement.sweep(placement.load("world27"), replicas=[3, 4], voters=3)  # imports
     found: list[Row] = []
     both: list[Row] = []
@@ -208,6 +202,15 @@ def _run_study(asked: argparse.Namespace) -> int:
     return int(any(float(row["sweep / slowest"]) > MOST for row in found))
 
 
+def _report() -> dict[str, str]:
+    return {"exact_sweep.csv": table(read_rows(RESULTS))}
+
+
 STUDY = Study(
-    __doc__, _add_arguments, _run_study, results=("exact_sweep.csv",), pages=("docs/methods.md",)
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("exact_sweep.csv",),
+    page="docs/methods.md",
+    report=_report,
 )

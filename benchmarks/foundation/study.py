@@ -1,11 +1,11 @@
 """Speed of the foundation: exhaustive search, tiers 1 and 2 for a fleet, start-up.
 
-    python -m benchmarks run foundation [--runs 7] [--seed 0] [--write-docs]
+    python -m benchmarks run foundation [--runs 7] [--seed 0]
 
-Prints a table, writes benchmarks/results/foundation.json, and with --write-docs the page
-docs/benchmarks/foundation.md. Every answer that is timed is also checked: exhaustive search against
-the evaluator on every replica set (vectorised differently) where that is affordable and against the
-exact engine elsewhere, the fleet against one solved problem per sampled database.
+Prints a table and writes benchmarks/results/foundation.json. Every answer that is timed is also
+checked: exhaustive search against the evaluator on every replica set (vectorised differently) where
+that is affordable and against the exact engine elsewhere, the fleet against one solved problem per
+sampled database.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ import placement
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import save_json, save_text
+from benchmarks.harness.result_files import (
+    read_json,
+    save_json,
+)
 from benchmarks.harness.study import Study
 from benchmarks.harness.timing import Timing, command, repeat
 from formulations.exact.method import METHOD as EXACT
@@ -39,7 +42,6 @@ from placement.model.constraints import GroupRule
 __all__ = ["STUDY", "TimedCall", "measure"]
 
 RESULTS = ROOT / "benchmarks" / "results" / "foundation.json"
-PAGE = ROOT / "docs" / "benchmarks" / "foundation.md"
 DATABASES, INTERVALS, SITES = 1000, 48, 60
 
 
@@ -290,10 +292,15 @@ Measured on {machine.sentence(described)}.
 """
 
 
+def _report() -> str:
+    document = read_json(RESULTS)
+    rows = [TimedCall(**row | {"timing": Timing(**row["timing"])}) for row in document["rows"]]
+    return _page(rows, document["seed"], document["machine"])
+
+
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=7, help="timed runs per row (default 7)")
     parser.add_argument("--seed", type=int, default=0, help="of the generated demand (default 0)")
-    parser.add_argument("--write-docs", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
 
 
 def _run_study(options: argparse.Namespace) -> int:
@@ -312,8 +319,6 @@ def _run_study(options: argparse.Namespace) -> int:
         "rows": [asdict(row) for row in rows],
     }
     save_json(RESULTS, document, indent=2)
-    if options.write_docs:
-        save_text(PAGE, _page(rows, options.seed, described))
     missed = [row.what for row in rows if row.target and row.timing.median > row.target]
     if missed:
         print("targets missed: " + "; ".join(missed), file=sys.stderr)
@@ -325,5 +330,6 @@ STUDY = Study(
     _add_arguments,
     _run_study,
     results=("foundation.json",),
-    pages=("docs/benchmarks/foundation.md",),
+    page="docs/benchmarks/foundation.md",
+    report=_report,
 )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["markdown_table", "put_between"]
+from placement.errors import InputError
+
+__all__ = ["markdown_table", "tables_of", "with_tables"]
+
+_TABLE = re.compile(
+    r"(?P<begin><!-- begin (?P<name>[^>]+?) -->\n)(?P<text>.*?)(?P<end><!-- end -->)", re.DOTALL
+)
 
 
 def markdown_table(
@@ -26,8 +32,27 @@ def markdown_table(
     return "\n".join([*lines, *(f"| {' | '.join(map(str, row))} |" for row in rows)])
 
 
-def put_between(page: Path, begin: str, end: str, text: str) -> None:
-    """Replace what stands on a page between a mark, which occurs once, and the next end mark."""
-    before, rest = page.read_text(encoding="utf-8").split(begin)
-    after = rest.split(end, maxsplit=1)[1]
-    page.write_text(f"{before}{begin}{text}\n{end}{after}", encoding="utf-8")
+def tables_of(page: str) -> dict[str, str]:
+    """Return the texts between ``<!-- begin NAME -->`` and ``<!-- end -->`` on a page, by name."""
+    return {found["name"]: found["text"] for found in _TABLE.finditer(page)}
+
+
+def with_tables(page: str, tables: Mapping[str, str]) -> str:
+    """Return a page with new texts between the marks of tables; see :func:`tables_of`.
+
+    Raises
+    ------
+    InputError
+        For a name without marks.
+    """
+    missing = sorted(tables.keys() - tables_of(page).keys())
+    if missing:
+        raise InputError(
+            "no such table", field="page", value=missing[0], expected="<!-- begin NAME -->"
+        )
+
+    def filled(found: re.Match[str]) -> str:
+        text = tables.get(found["name"], found["text"]).rstrip("\n")
+        return f"{found['begin']}{text}\n{found['end']}"
+
+    return _TABLE.sub(filled, page)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,13 +16,13 @@ from benchmarks.harness.result_files import RESULTS
 from benchmarks.harness.result_rows import ResultsFile
 from benchmarks.harness.result_tables import report_text
 from benchmarks.harness.runner import Runner
-from benchmarks.harness.study import FOUND, INTERRUPTED, WORSE
+from benchmarks.harness.study import FOUND, INTERRUPTED, WORSE, Study
 from benchmarks.harness.suites import Suite
 from benchmarks.peers import CAPTIONS
 from placement.errors import InputError
 from placement.report.result_file import contradictions, read_results
 
-__all__ = ["add_suite_arguments", "run_suite"]
+__all__ = ["add_suite_arguments", "run_suite", "suite_study"]
 
 
 def add_suite_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +48,21 @@ def add_suite_arguments(parser: argparse.ArgumentParser) -> None:
         help="only cells whose label contains TEXT; may be repeated, all must match",
     )
     parser.add_argument("--method", action="append", default=[], help="only these methods")
+
+
+def suite_study(suite: Suite) -> Study:
+    """Return a suite as a study."""
+    page = "docs/benchmarks.md" if suite.on_page else ""
+
+    def report() -> dict[str, str]:
+        paths = sorted(RESULTS.glob(f"{suite.name}*.jsonl"))
+        return {path.name: report_text(read_results(path), markdown=True) for path in paths}
+
+    run = functools.partial(run_suite, suite)
+    report_or_none = report if suite.on_page else None
+    return Study(
+        suite.purpose, add_suite_arguments, run, (f"{suite.name}.jsonl",), page, report_or_none
+    )
 
 
 def run_suite(suite: Suite, args: argparse.Namespace) -> int:

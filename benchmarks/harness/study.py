@@ -1,4 +1,4 @@
-"""The table of studies, and what a study declares: its options, its run, the files that it writes.
+"""The table of studies, and what a study declares: its options, its run, its results, its report.
 
 A study is a module of this package with a constant ``STUDY``. It is imported when it is run.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from benchmarks.harness.doc_pages import with_tables
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import save_text
 
 __all__ = ["BAD", "FOUND", "INTERRUPTED", "MODULES", "WORSE", "Study", "load_study", "summary"]
 
@@ -65,15 +67,58 @@ class Study:
         Takes the options and returns the exit code.
     results
         Files of ``benchmarks/results`` that a run writes and the project keeps.
-    pages
-        Pages of the documentation that it writes, from the root of the checkout.
+    page
+        Page of the documentation that shows the results, from the root of the checkout.
+    report
+        Returns that page, or its tables by name (:func:`benchmarks.harness.doc_pages.tables_of`),
+        from the files that the project keeps. None: no page is generated.
+    draw
+        Draws the figures of the page from the same files, where that needs no measurement.
     """
 
     description: str | None
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
     results: tuple[str, ...] = ()
-    pages: tuple[str, ...] = ()
+    page: str = ""
+    report: Callable[[], str | Mapping[str, str]] | None = None
+    draw: Callable[[], None] | None = None
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the study, and those of its report."""
+        self.add_arguments(parser)
+        if self.report is not None:
+            parser.add_argument(
+                "--show", action="store_true", help="measure nothing, print the report"
+            )
+            parser.add_argument(
+                "--write-docs",
+                action="store_true",
+                help=f"measure nothing, print the report and write it into {self.page}",
+            )
+
+    def run_or_report(self, asked: argparse.Namespace) -> int:
+        """Measure, or report on the results that the project keeps; return the exit code."""
+        if self.report is None or not (asked.show or asked.write_docs):
+            return self.run(asked)
+        found = self.report()
+        if isinstance(found, str):
+            print(found)
+        else:
+            print("\n\n".join(f"{name}\n\n{text.strip()}" for name, text in found.items()))
+        if asked.write_docs:
+            save_text(ROOT / self.page, self.new_page())
+            if self.draw is not None:
+                self.draw()
+        return FOUND
+
+    def new_page(self) -> str:
+        """Return the page with the report of the results that the project keeps."""
+        assert self.report is not None
+        found = self.report()
+        if isinstance(found, str):
+            return found
+        return with_tables((ROOT / self.page).read_text(encoding="utf-8"), found)
 
 
 def load_study(name: str) -> Study:

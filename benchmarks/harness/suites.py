@@ -89,6 +89,8 @@ class Suite:
         comparison of two runs.
     grids, scripts
         What is run.
+    on_page
+        Whether docs/benchmarks.md shows the results.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Suite:
     reference: str
     grids: tuple[Grid, ...] = ()
     scripts: tuple[ScriptCell, ...] = ()
+    on_page: bool = False
 
     def cells(self) -> tuple[Cell, ...]:
         """Return every cell once, in the order in which they are run."""
@@ -134,6 +137,7 @@ _GAP = Suite(
     name="gap",
     purpose="every method on every bundled data set, |R| from 3 to 13, all failure constraints",
     reference="best-of",
+    on_page=True,
     grids=(
         Grid(
             (_WORLD27, _AWS, _GCP, _AZURE),
@@ -178,6 +182,7 @@ _SCALE = Suite(
     name="scale",
     purpose="10 to 1,000 sites by the methods able to take them",
     reference="best-of",
+    on_page=True,
     grids=(
         Grid(
             tuple(World(DRAWN, sites=n, clients=2 * n) for n in (10, 20, 50)),
@@ -222,6 +227,7 @@ _PEERS = Suite(
     name="peers",
     purpose="the same questions through what a user would pick instead",
     reference="exact",
+    on_page=True,
     grids=(
         # p-median: weak reads only, one voter
         Grid(

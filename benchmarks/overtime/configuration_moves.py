@@ -23,7 +23,7 @@ import placement
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import save_json
+from benchmarks.harness.result_files import read_json, save_json
 from benchmarks.harness.study import Study
 from formulations.overtime.configuration_sequence import best_configurations, interval_scores
 from placement import Configuration, Instance, Problem
@@ -193,4 +193,11 @@ def _run_study(options: argparse.Namespace) -> int:
     return 0
 
 
-STUDY = Study(__doc__, _add_arguments, _run_study, results=("stability_tier3.json",))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("stability_tier3.json",),
+    page="docs/over-time.md",
+    report=lambda: {"stability_tier3.json": table(read_json(RESULTS)["rows"])},
+)

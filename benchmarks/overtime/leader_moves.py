@@ -23,7 +23,7 @@ import placement
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import save_json
+from benchmarks.harness.result_files import read_json, save_json
 from benchmarks.harness.study import Study
 from formulations.overtime.leader_sequence import best_sequences, work_function
 from heuristics.overtime.fleet_tiers import Fleet, tier2
@@ -193,8 +193,8 @@ def by_class(
     return rows
 
 
-def tables(document: Mapping[str, object]) -> str:
-    """Return the results as Markdown tables, as they stand in the page on time."""
+def tables(document: Mapping[str, object]) -> dict[str, str]:
+    """Return the tables of the page, in Markdown, by name."""
     prices, classes, grid = (document[key] for key in ("prices", "classes", "grid"))
     assert isinstance(prices, list)
     assert isinstance(classes, list)
@@ -219,13 +219,16 @@ def tables(document: Mapping[str, object]) -> str:
         key = tau if np.isfinite(tau) else "inf"
         cells = [f"{row['gap_percent_mean']:.2f} %" for row in grid if row["decay"] == key]
         decays.append([key, *cells])
-    return "\n\n".join(
-        [
-            markdown_table(["rule", *(f"{each['outage_seconds']:g} s" for each in prices)], rules),
-            markdown_table(["clock, clients", "databases", *shown], by_kind),
-            markdown_table(["decay τ", *(f"H = {h:g}" for h in HORIZONS)], decays),
-        ]
-    )
+    outages = [f"{each['outage_seconds']:g} s" for each in prices]
+    return {
+        "rules of stability.json": markdown_table(["rule", *outages], rules),
+        "clocks of stability.json": markdown_table(
+            ["clock, clients", "databases", *shown], by_kind
+        ),
+        "decays of stability.json": markdown_table(
+            ["decay τ", *(f"H = {h:g}" for h in HORIZONS)], decays
+        ),
+    }
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -259,8 +262,15 @@ def _run_study(options: argparse.Namespace) -> int:
         "grid": grid,
     }
     save_json(RESULTS, document)
-    print(tables(document))
+    print("\n\n".join(tables(document).values()))
     return 0
 
 
-STUDY = Study(__doc__, _add_arguments, _run_study, results=("stability.json",))
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("stability.json",),
+    page="docs/over-time.md",
+    report=lambda: tables(read_json(RESULTS)),
+)

@@ -19,7 +19,7 @@ from typing import cast
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import read_json, save_json, save_text
+from benchmarks.harness.result_files import read_json, save_json
 from benchmarks.harness.study import Study
 from benchmarks.overtime.replay_experiments import fleets, memory, moving, speed, tier3
 from benchmarks.overtime.replay_figures import FIGURES, PAPER, Drawn, figure_1
@@ -27,7 +27,6 @@ from benchmarks.overtime.replay_page import page, table
 
 RESULTS = ROOT / "benchmarks/results/replay.json"
 PICTURES = ROOT / "docs/figures"
-PAGE = ROOT / "docs/benchmarks/replay.md"
 PARTS = ("moving", "fleets", "memory", "tier3", "figures", "speed")
 
 Document = dict[str, object]
@@ -64,14 +63,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--quick", action="store_true", help="small, and writes nothing")
-    parser.add_argument("--page", action="store_true", help="write the page from the results only")
 
 
 def _run_study(asked: argparse.Namespace) -> int:
     """Run the benchmark and return the exit code."""
     document: Document = {} if asked.quick else read_json(RESULTS)
     drawn: dict[int, Drawn] = {}
-    for part in () if asked.page else asked.only:
+    for part in asked.only:
         started = time.process_time()
         found = _measure(part, asked.seed, asked.quick, drawn)
         document.update(found)
@@ -83,20 +81,22 @@ def _run_study(asked: argparse.Namespace) -> int:
         print(f"{part}: {time.process_time() - started:.0f} s of processor", file=sys.stderr)
     if asked.quick:
         return 0
-    if not asked.page:
-        document.update(
-            {
-                "benchmark": "replay",
-                "seed": asked.seed,
-                "paper": PAPER,
-                "machine": machine.describe(["numpy", "pandas", "pyarrow"]),
-            }
-        )
-        save_json(RESULTS, document)
-        for number, each in drawn.items():
-            each.figure.savefig(PICTURES / f"replay-figure-{number}.png", dpi=110)
-    save_text(PAGE, page(document))
+    document.update(
+        {
+            "benchmark": "replay",
+            "seed": asked.seed,
+            "paper": PAPER,
+            "machine": machine.describe(["numpy", "pandas", "pyarrow"]),
+        }
+    )
+    save_json(RESULTS, document)
+    for number, each in drawn.items():
+        each.figure.savefig(PICTURES / f"replay-figure-{number}.png", dpi=110)
     return 0
+
+
+def _report() -> str:
+    return page(read_json(RESULTS))
 
 
 STUDY = Study(
@@ -104,5 +104,6 @@ STUDY = Study(
     _add_arguments,
     _run_study,
     results=("replay.json",),
-    pages=("docs/benchmarks/replay.md",),
+    page="docs/benchmarks/replay.md",
+    report=_report,
 )

@@ -37,7 +37,12 @@ import numpy as np
 from benchmarks.harness import machine
 from benchmarks.harness.data_folders import add_folder
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import RESULTS, save_json, save_rows, save_text
+from benchmarks.harness.result_files import (
+    RESULTS,
+    read_json,
+    save_json,
+    save_rows,
+)
 from benchmarks.harness.study import Study
 from benchmarks.harness.tier3_worlds import BUNDLED, SIGMA, instance_on, number_of, worlds
 from benchmarks.paper_tier3.each_replica import gains
@@ -59,7 +64,6 @@ METHODS = ("kq", "qk", "best-of", "local-search")
 READ_HEAVY = ("cache", "social", "configuration")
 USED = ("modelled", "aws-2025", "azure-2025", "world27")
 SIGMAS = (SIGMA, 2.0, 3.0)
-PAGE = "docs/benchmarks/paper_tier3.md"
 BUCKETS = tuple(range(5, 100, 10))
 """Midpoints of the buckets of a share, per cent."""
 
@@ -358,7 +362,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", type=int, nargs="+", choices=sorted(FIGURES), default=[*FIGURES])
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--figures", type=Path, default=ROOT / "docs/figures")
-    parser.add_argument("--page", type=Path, default=ROOT / PAGE)
 
 
 def _run_study(asked: argparse.Namespace) -> int:
@@ -390,7 +393,6 @@ def _run_study(asked: argparse.Namespace) -> int:
     summary["each replica"] = gains(asked.seeds)
     save_rows(asked.results / "paper_tier3.csv", everything, end="\r\n")
     save_json(asked.results / "paper_tier3.json", summary)
-    save_text(asked.page, page(summary))
     return int(any(not row.proven for row in everything))
 
 
@@ -399,5 +401,6 @@ STUDY = Study(
     _add_arguments,
     _run_study,
     results=("paper_tier3.csv", "paper_tier3.json"),
-    pages=(PAGE,),
+    page="docs/benchmarks/paper_tier3.md",
+    report=lambda: page(read_json(RESULTS / "paper_tier3.json")),
 )

@@ -21,8 +21,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness.data_folders import add_folder, folder
+from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import describe
-from benchmarks.harness.result_files import RESULTS, read_rows, save_json
+from benchmarks.harness.result_files import (
+    RESULTS,
+    read_json,
+    read_rows,
+    save_json,
+)
 from benchmarks.harness.study import Study
 from placement.checks import FloatArray
 from placement.datasets import distance_rtt as geo
@@ -116,4 +122,23 @@ def _run_study(asked: argparse.Namespace) -> int:
     return 0
 
 
-STUDY = Study(__doc__, _add_arguments, _run_study, results=("rtt_model.json",))
+def _report() -> dict[str, str]:
+    rows = []
+    for name, error, broken, *inflation in (
+        line.values() for line in read_json(RESULTS / "rtt_model.json")["table"]
+    ):
+        known = "–" if error is None else f"{error:.1f} %"
+        spread = " / ".join(f"{value:.2f}" for value in inflation)
+        rows.append((name, known, f"{broken:.1f} %", spread))
+    heads = ("", "median error", "broken triangles", "inflation p10 / median / p90")
+    return {"rtt_model.json": markdown_table(heads, rows)}
+
+
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("rtt_model.json",),
+    page="docs/datasets.md",
+    report=_report,
+)

@@ -1,8 +1,8 @@
 """Tail latency: speed, how good the local search is, and what a percentile changes.
 
-    python -m benchmarks run tail [--seeds 1] [--runs 7] [--part NAME …] [--write-docs] [--show]
+    python -m benchmarks run tail [--seeds 1] [--runs 7] [--part NAME …]
 
-Five parts, each a table of docs/tail.md, which --write-docs fills in:
+Five parts, each a table of docs/tail.md:
 
 * speed: tier 1 with five voters and 60 clients, the evaluator alone, tier 2, and the local search;
 * gaps: `local-search` against `exhaustive`, four of eight sites and five of eleven;
@@ -12,7 +12,7 @@ Five parts, each a table of docs/tail.md, which --write-docs fills in:
 * proofs: how long `exact` takes on the bundled regions, 27 to 48 sites, up to 175 clients.
 
 Times are processor times, which other work on the machine hardly changes. Writes
-benchmarks/results/tail.json; --show measures nothing and shows what stands there.
+benchmarks/results/tail.json.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import re
 import sys
 import time
 from collections.abc import Iterator
@@ -47,11 +46,9 @@ from placement.tail.distribution_arithmetic import percentile
 from placement.tail.latency_mixture import mixture
 from placement.workloads import MIXES
 
-__all__ = ["BLOCK", "PAGE", "RESULTS", "STUDY"]
+__all__ = ["RESULTS", "STUDY"]
 
 RESULTS = ROOT / "benchmarks" / "results" / "tail.json"
-PAGE = ROOT / "docs" / "tail.md"
-BLOCK = re.compile(r"(<!-- begin (\w+) of tail\.json -->\n).*?(<!-- end -->)", re.DOTALL)
 PARTS = ("speed", "leaders", "gaps", "plans", "proofs")
 PERCENTS = (50.0, 90.0, 95.0, 99.0, 99.9)
 FIVE = Configuration.of(0, (0, 3, 6, 9, 12), (0, 3, 6, 9, 12))
@@ -269,22 +266,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser, "latency")
     parser.add_argument("--seeds", type=int, default=1, help="worlds per network and mix (1)")
     parser.add_argument("--runs", type=int, default=7, help="timed runs per row (default 7)")
-    parser.add_argument("--write-docs", action="store_true", help="fill in docs/tail.md")
     parser.add_argument("--part", action="append", choices=PARTS, help="only this part")
-    parser.add_argument("--show", action="store_true", help="measure nothing")
 
 
 def _run_study(options: argparse.Namespace) -> int:
     """Run the benchmark; 0 when the target is met, else 1."""
-    for part in () if options.show else options.part or PARTS:
+    for part in options.part or PARTS:
         _measure(part, options.seeds, options.runs)
     document = read_json(RESULTS)
-    shown = tables(document)
-    for name, table in shown.items():
-        print(f"{name}\n\n{table}\n")
-    if options.write_docs:
-        page = PAGE.read_text(encoding="utf-8")
-        save_text(PAGE, BLOCK.sub(lambda m: f"{m[1]}{shown[m[2]]}\n{m[3]}", page))
     timed = document.get("speed", [])
     late = [row for row in timed if row["target"] and row["cpu_ms"] > row["target"]]
     for row in late:
@@ -334,4 +323,16 @@ def _text(document: dict[str, object]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-STUDY = Study(__doc__, _add_arguments, _run_study, results=("tail.json",), pages=("docs/tail.md",))
+def _report() -> dict[str, str]:
+    found = tables(read_json(RESULTS))
+    return {f"{name} of tail.json": text for name, text in found.items()}
+
+
+STUDY = Study(
+    __doc__,
+    _add_arguments,
+    _run_study,
+    results=("tail.json",),
+    page="docs/tail.md",
+    report=_report,
+)

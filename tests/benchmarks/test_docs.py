@@ -1,60 +1,72 @@
-"""The tables of docs/benchmarks.md are those of the results in the repository."""
+"""The generated pages and tables are those of the results in the repository."""
 
 from __future__ import annotations
 
-import csv
-import json
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 import placement
+from benchmarks.__main__ import _study
 from benchmarks.exact import speed as exact_speed
 from benchmarks.exact import speed_table as exact_speed_table
 from benchmarks.exact import sweep as exact_sweep
-from benchmarks.harness.result_tables import report_text
-from placement.errors import SolverError
+from benchmarks.harness.doc_pages import tables_of, with_tables
+from benchmarks.harness.result_files import RESULTS, read_json, read_rows
+from benchmarks.harness.study import MODULES
+from benchmarks.harness.suites import SUITES
+from placement.errors import InputError, SolverError
 from placement.report.result_file import contradictions, read_results
 from placement.testing import random_instance
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "benchmarks.md"
-BLOCK = re.compile(r"<!-- begin (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)
 
 
-@pytest.mark.parametrize(("name", "shown"), BLOCK.findall(PAGE.read_text(encoding="utf-8")))
-def test_tables_are_those_of_the_results(name: str, shown: str) -> None:
-    """Each block is what `python -m benchmarks report FILE --markdown` prints."""
-    results = read_results(ROOT / "benchmarks" / "results" / name)
+REPORTED = {
+    name: study
+    for name, study in ((name, _study(name)) for name in (*MODULES, *SUITES))
+    if study.report is not None
+}
+
+
+@pytest.mark.parametrize("name", REPORTED)
+def test_a_page_is_what_its_results_say(name: str) -> None:
+    """Each page, or each table of it, is what `--write-docs` writes."""
+    study = REPORTED[name]
+    assert study.new_page() == (ROOT / study.page).read_text(encoding="utf-8")
+
+
+def test_every_generated_table_has_a_study() -> None:
+    """No page has marks of a table that no study fills."""
+    filled: dict[str, set[str]] = defaultdict(set)
+    for study in REPORTED.values():
+        assert study.report is not None
+        found = study.report()
+        filled[study.page] |= set() if isinstance(found, str) else set(found)
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        marked = set(tables_of(page.read_text(encoding="utf-8")))
+        assert marked == filled[page.relative_to(ROOT).as_posix()], page.name
+
+
+@pytest.mark.parametrize("name", [path.name for path in sorted(RESULTS.glob("*.jsonl"))])
+def test_methods_do_not_contradict_each_other(name: str) -> None:
+    results = read_results(RESULTS / name)
     assert results.rows
     assert contradictions(results.rows) == ()
-    assert shown.strip() == report_text(results, markdown=True).strip()
+
+
+def test_unknown_tables_are_refused() -> None:
+    with pytest.raises(InputError, match="'no such'"):
+        with_tables("<!-- begin some -->\nold\n<!-- end -->\n", {"no such": "new"})
 
 
 def test_every_suite_is_described() -> None:
     """No suite is missing from the page."""
-    from benchmarks.harness.suites import SUITES
-
     text = PAGE.read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in text for name in SUITES)
-
-
-FORMULATIONS = ROOT / "docs" / "formulations.md"
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"), BLOCK.findall(FORMULATIONS.read_text(encoding="utf-8")), ids=lambda x: x[:20]
-)
-def test_strength_is_that_of_the_results(name: str, shown: str) -> None:
-    """Each table of recipes holds the rows of its file, with some of their columns."""
-    heads, _, *body = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in shown.splitlines()
-    ]
-    with (ROOT / "benchmarks" / "results" / name).open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert rows
-    assert body == [[row[head] for head in heads] for row in rows]
 
 
 def test_the_page_on_peers_quotes_the_tables() -> None:
@@ -68,47 +80,14 @@ def test_the_page_on_peers_quotes_the_tables() -> None:
     assert [time for time in quoted if f"| {time} |" not in cells] == []
 
 
-def test_modelled_rtts_are_as_good_as_the_file_says() -> None:
-    """The table of docs/datasets.md is that of results/rtt_model.json."""
-    text = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
-    results = ROOT / "benchmarks" / "results" / "rtt_model.json"
-    lines = json.loads(results.read_text(encoding="utf-8"))["table"]
-    assert len(lines) == 6
-    rows = []
-    for name, error, broken, *inflation in (line.values() for line in lines):
-        known = "–" if error is None else f"{error:.1f} %"
-        percentiles = " / ".join(f"{value:.2f}" for value in inflation)
-        rows.append(f"| {name} | {known} | {broken:.1f} % | {percentiles} |")
-    assert "\n".join(rows) in text
+def test_all_contingency_methods_found_the_optimum() -> None:
+    rows = read_rows(RESULTS / "contingency_methods.csv")
+    assert len(rows) == 12
+    assert {row["gap %"] for row in rows} == {"0.00"}
 
 
-def test_times_of_contingency_methods_are_those_of_the_file() -> None:
-    """The table of docs/contingency.md is that of results/contingency_methods.csv."""
-    text = (ROOT / "docs" / "contingency.md").read_text(encoding="utf-8")
-    results = ROOT / "benchmarks" / "results" / "contingency_methods.csv"
-    with results.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    for sites in ("11", "14", "27"):
-        found = [row for row in rows if row["sites"] == sites]
-        assert [row["method"] for row in found] == ["exhaustive", "local-search", "cp-sat", "milp"]
-        assert {row["gap %"] for row in found} == {"0.00"}  # all of them found the optimum
-        cells = [
-            row["CPU s"]
-            if row["status"] == "optimal" or row["method"] == "local-search"
-            else f"gap {row['own gap %']} %"
-            for row in found
-        ]
-        assert " | ".join(cells) + " |" in text
-
-
-def test_the_table_of_sweeps_is_that_of_the_file() -> None:
-    """The table of docs/methods.md is what `run exact.sweep --write-docs` writes."""
-    text = exact_sweep.PAGE.read_text(encoding="utf-8")
-    shown = text.split(exact_sweep.BEGIN)[1].split(exact_sweep.END)[0]
-    with exact_sweep.RESULTS.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert shown.strip() == exact_sweep.table(rows)
-    for row in rows:
+def test_ratios_of_sweeps_are_those_of_their_times() -> None:
+    for row in read_rows(exact_sweep.RESULTS):
         ratio = float(row["sweep ms"]) / float(row["slowest single ms"])
         # the quotient has two digits after the point, the times three
         rounding = 0.005 + 0.0006 * (1 + ratio) / float(row["slowest single ms"])
@@ -116,15 +95,9 @@ def test_the_table_of_sweeps_is_that_of_the_file() -> None:
         assert float(row["median single ms"]) <= float(row["slowest single ms"])
 
 
-def test_the_table_of_speed_is_that_of_the_files() -> None:
-    """The table of docs/methods.md is what `run exact.speed --write-docs` writes."""
-    text = exact_speed.PAGE.read_text(encoding="utf-8")
-    shown = text.split(exact_speed_table.BEGIN)[1].split(exact_speed_table.END)[0]
-    with (exact_speed.RESULTS / "exact_speed.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    runs = json.loads((exact_speed.RESULTS / "exact_speed.json").read_text(encoding="utf-8"))
-    assert shown.strip() == exact_speed_table.table(rows, runs)
-    measured = {row["group"] for row in rows}
+def test_every_group_of_questions_was_measured() -> None:
+    measured = {row["group"] for row in read_rows(RESULTS / "exact_speed.csv")}
+    runs = read_json(RESULTS / "exact_speed.json")
     assert measured == set(exact_speed_table.GROUPS) == set(runs) - {exact_speed_table.FIRST}
     assert measured == {group.name for group in exact_speed.groups(keep=False)}
 

@@ -18,9 +18,9 @@ from benchmarks.exact.hard_networks import (
     read_npz,
     weights,
 )
-from benchmarks.exact.hard_table import BEGIN, END, HEADS, PAGE, tables
+from benchmarks.exact.hard_table import HEADS
 from benchmarks.exact.p_median_files import p_median, read_pmed, read_tsplib
-from benchmarks.harness.result_files import RESULTS, read_json, read_rows
+from benchmarks.harness.result_files import read_json
 from benchmarks.harness.tier3_worlds import read_matrix
 from formulations.exact.branch_and_bound import search
 from placement.checks import FloatArray
@@ -195,14 +195,6 @@ def test_without_folders_only_the_modelled_networks_are_asked() -> None:
     names = [question.group for question in questions(["modelled-120", "tsplib"], ["social"])]
     assert names == ["modelled-120"] * 6
     assert set(MODELLED) == {"modelled-120", "modelled-490"}
-
-
-def test_the_tables_of_hard_demand_are_those_of_the_files() -> None:
-    """The tables of docs/methods.md are what `run exact.hard --write-docs` writes."""
-    text = PAGE.read_text(encoding="utf-8")
-    shown = text.split(BEGIN)[1].split(END)[0]
-    rows = read_rows(RESULTS / "exact_hard.csv")
-    assert shown.strip() == tables(rows, read_json(RESULTS / "exact_hard.json")).strip()
 
 
 def test_a_published_optimum_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

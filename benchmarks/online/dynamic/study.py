@@ -1,11 +1,10 @@
 """Dynamic replication by votes: placements against the optimum, sketches, and Figures 3 to 7.
 
-    python -m benchmarks run online.dynamic [--seeds 5] [--parts table recall …] [--write-docs]
+    python -m benchmarks run online.dynamic [--seeds 5] [--parts table recall …]
 
-Writes benchmarks/results/online_dynamic.json (and the series of the figures beside it as CSV), and
-with --write-docs the page docs/benchmarks/online_dynamic.md and the pictures in docs/figures. Parts
-that are not run keep what the file has. Everything is measured in simulated milliseconds of network
-time except for processor times, which say so.
+Writes benchmarks/results/online_dynamic.json, and the series of the figures beside it as CSV. Parts
+that are not run keep their rows in the file. Everything is measured in simulated milliseconds of
+network time except for processor times, which say so.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import numpy as np
 
 from benchmarks.harness import machine
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import read_json, save_csv, save_json, save_text
+from benchmarks.harness.result_files import read_json, save_csv, save_json
 from benchmarks.harness.study import Study
 from benchmarks.online.dynamic import runs as runs
 from benchmarks.online.dynamic import tables as tables
@@ -35,7 +34,6 @@ RESULTS = ROOT / "benchmarks" / "results" / "online_dynamic.json"
 MECHANISM = ROOT / "benchmarks" / "results" / "online_dynamic_mechanism.csv"
 LATENCY = ROOT / "benchmarks" / "results" / "online_dynamic_latency.csv"
 OTHER_KEYS = ROOT / "benchmarks" / "results" / "online_dynamic_other_keys.csv"
-PAGE = ROOT / "docs" / "benchmarks" / "online_dynamic.md"
 FIGURES = ROOT / "docs" / "figures"
 
 
@@ -144,7 +142,6 @@ def _stored() -> dict[str, Any]:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=5, help="seeds 1 to this (default 5)")
     parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS))
-    parser.add_argument("--write-docs", action="store_true", help="write the page and the pictures")
 
 
 def _run_study(options: argparse.Namespace) -> int:
@@ -166,10 +163,6 @@ def _run_study(options: argparse.Namespace) -> int:
             "rows": rows,
         }
         save_json(RESULTS, document)
-    if options.write_docs:
-        document = _stored()
-        save_text(PAGE, page(document))
-        pictures(document, MECHANISM, LATENCY, OTHER_KEYS, FIGURES)
     return code
 
 
@@ -183,5 +176,7 @@ STUDY = Study(
         "online_dynamic_latency.csv",
         "online_dynamic_other_keys.csv",
     ),
-    pages=("docs/benchmarks/online_dynamic.md",),
+    page="docs/benchmarks/online_dynamic.md",
+    report=lambda: page(_stored()),
+    draw=lambda: pictures(_stored(), MECHANISM, LATENCY, OTHER_KEYS, FIGURES),
 )

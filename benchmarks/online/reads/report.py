@@ -9,9 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.harness import machine
-from benchmarks.harness.machine import ROOT
 from benchmarks.harness.pictures import rows as table
-from benchmarks.harness.result_files import Row, existing_rows, read_json, rows_of, save_text
+from benchmarks.harness.result_files import Row, existing_rows, read_json, rows_of
 from benchmarks.online.reads.pictures import draw
 from benchmarks.online.reads.rows import STRATEGIES, UNIFORM, mean
 from benchmarks.online.reads.study import (
@@ -42,9 +41,8 @@ from placement.online.reads.leader_share import (
 )
 from placement.online.reads.retry_model import RetryModel, simulate
 
-__all__ = ["PAGE", "report"]
+__all__ = ["draw_figures", "page"]
 
-PAGE = ROOT / "docs" / "benchmarks" / "online-reads.md"
 REFERENCE = {
     "lease-holder": (11_836, 5.33, 17.0),
     "local": (21_563, 2.64, 14.7),
@@ -64,16 +62,15 @@ RETRIES = (
 """Writes per second on the key, life of intents in ms, attempts and ms drawn by the reference."""
 
 
-def report(*, write_docs: bool) -> int:
-    """Print the page; with `write_docs` write it, and draw the figures."""
-    rows = existing_rows(RESULTS)
+def page() -> str:
+    """Return the page from the kept results."""
     head = read_json(RESULTS.with_suffix(".json"))
-    page = "\n".join(_page(rows, head)) + "\n"
-    print(page)
-    if write_docs:
-        save_text(PAGE, page)
-        draw(rows)
-    return 0
+    return "\n".join(_page(existing_rows(RESULTS), head)) + "\n"
+
+
+def draw_figures() -> None:
+    """Draw the figures of the page from the kept results."""
+    draw(existing_rows(RESULTS))
 
 
 def _spread(rows: Sequence[Row], column: str, digits: int = 0) -> str:

@@ -1,12 +1,9 @@
 """Leaseholder or majority: the figures of the slides on common random numbers, and the optimum.
 
     python -m benchmarks run online.reads [--only SUITE …] [--operations N] [--seeds N]
-    python -m benchmarks run online.reads --show
-    python -m benchmarks run online.reads --write-docs
 
-The first simulates and writes benchmarks/results/online_reads.csv, one row per run, and the machine
-beside it (.json); Ctrl-C keeps what there is. --show prints the tables, ours beside what the source
-reports; --write-docs also makes docs/benchmarks/online-reads.md and its figures.
+Writes benchmarks/results/online_reads.csv, one row per run, and the machine beside it (.json);
+Ctrl-C keeps the rows so far. The report compares our results with those of the source.
 """
 
 from __future__ import annotations
@@ -305,17 +302,23 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="*", default=[], choices=sorted(SUITES))
     parser.add_argument("--operations", type=int, default=25_000)
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--show", action="store_true", help="simulate nothing, print the tables")
-    parser.add_argument("--write-docs", action="store_true", help="as --show, and write the page")
 
 
 def _run_study(options: argparse.Namespace) -> int:
-    """Simulate, or report on what was simulated."""
-    if not (options.show or options.write_docs):
-        return run(options.only, options.operations, options.seeds)
-    from benchmarks.online.reads.report import report
+    """Simulate and write the results."""
+    return run(options.only, options.operations, options.seeds)
 
-    return report(write_docs=options.write_docs)
+
+def _page() -> str:
+    from benchmarks.online.reads.report import page
+
+    return page()
+
+
+def _draw() -> None:
+    from benchmarks.online.reads.report import draw_figures
+
+    draw_figures()
 
 
 STUDY = Study(
@@ -323,5 +326,7 @@ STUDY = Study(
     _add_arguments,
     _run_study,
     results=("online_reads.csv", "online_reads.json"),
-    pages=("docs/benchmarks/online-reads.md",),
+    page="docs/benchmarks/online-reads.md",
+    report=_page,
+    draw=_draw,
 )

@@ -9,32 +9,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
-from benchmarks.harness.result_files import Row, existing_rows, read_json, rows_of, save_text
+from benchmarks.harness.result_files import Row, existing_rows, read_json, rows_of
 from benchmarks.online.selection.ladder import RESULTS as LADDER
 from benchmarks.online.selection.pictures import draw_epochs
 from benchmarks.online.selection.reference import GRID, ORIGINAL, POISSON, RATIOS, SETTINGS
 from benchmarks.online.selection.study import RESULTS
 
-__all__ = ["FIGURE", "PAGE", "report"]
+__all__ = ["FIGURE", "draw_figures", "page"]
 
-PAGE = ROOT / "docs" / "benchmarks" / "online-selection.md"
 FIGURE = ROOT / "docs" / "figures" / "online-selection-ladder.png"
 _table = functools.partial(markdown_table, rule=" --- ")
 _LADDER = ("ECTF", "ECT", "ORA", "C3", "LOR", "RR")
 
 
-def report(*, write_docs: bool) -> int:
-    """Print the page; with `write_docs` write it, and draw the figure."""
-    rows = existing_rows(RESULTS)
-    ladder = read_json(LADDER)
+def page() -> str:
+    """Return the page from the kept results."""
     head = read_json(RESULTS.with_suffix(".json"))
-    page = _page(rows, head, ladder)
-    print(page)
-    if write_docs:
-        save_text(PAGE, page)
-        _draw(ladder)
-        draw_epochs(rows)
-    return 0
+    return _page(existing_rows(RESULTS), head, read_json(LADDER))
+
+
+def draw_figures() -> None:
+    """Draw the figures of the page from the kept results."""
+    _draw(read_json(LADDER))
+    draw_epochs(existing_rows(RESULTS))
 
 
 def _spread(values: Sequence[float], digits: int = 1) -> str:

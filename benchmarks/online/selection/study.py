@@ -1,13 +1,10 @@
 """Replica selection: the published simulation on common random numbers, and what moves its results.
 
     python -m benchmarks run online.selection [--only SUITE …] [--requests N]
-    python -m benchmarks run online.selection --show
-    python -m benchmarks run online.selection --write-docs
 
-The first simulates and writes benchmarks/results/online_selection.csv, one row per run, and the
-machine beside it (.json); Ctrl-C keeps what there is. --show prints the tables, ours beside the
-reference values of an earlier independent implementation; --write-docs also makes
-docs/benchmarks/online-selection.md and its figure from the same file.
+Writes benchmarks/results/online_selection.csv, one row per run, and the machine beside it (.json);
+Ctrl-C keeps the rows so far. The report compares our results with the reference values of an
+earlier independent implementation.
 """
 
 from __future__ import annotations
@@ -247,17 +244,23 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", choices=list(SUITES), default=list(SUITES))
     parser.add_argument("--requests", type=int, help="instead of 600,000")
     parser.add_argument("--output", type=Path, default=RESULTS, help="a .csv")
-    parser.add_argument("--show", action="store_true", help="simulate nothing, print the tables")
-    parser.add_argument("--write-docs", action="store_true", help="as --show, and write the page")
 
 
 def _run_study(options: argparse.Namespace) -> int:
-    """Simulate, or report on what was simulated; 0 when all went well."""
-    if not (options.show or options.write_docs):
-        return _run(options.only, options.requests, options.output)
-    from benchmarks.online.selection.report import report
+    """Simulate; 0 when all went well."""
+    return _run(options.only, options.requests, options.output)
 
-    return report(write_docs=options.write_docs)
+
+def _page() -> str:
+    from benchmarks.online.selection.report import page
+
+    return page()
+
+
+def _draw() -> None:
+    from benchmarks.online.selection.report import draw_figures
+
+    draw_figures()
 
 
 STUDY = Study(
@@ -265,5 +268,7 @@ STUDY = Study(
     _add_arguments,
     _run_study,
     results=("online_selection.csv", "online_selection.json"),
-    pages=("docs/benchmarks/online-selection.md",),
+    page="docs/benchmarks/online-selection.md",
+    report=_page,
+    draw=_draw,
 )

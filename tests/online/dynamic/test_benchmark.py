@@ -1,20 +1,14 @@
-"""The published page is made of the published results, and they say what the documents say."""
+"""The published results say what the documents say."""
 
 import json
 
 import pytest
 
-from benchmarks.online.dynamic.page import page
-from benchmarks.online.dynamic.study import PAGE, RESULTS
+from benchmarks.online.dynamic.study import RESULTS
 
 
 def parts():
     return json.loads(RESULTS.read_text(encoding="utf-8"))["parts"]
-
-
-def test_the_page_is_that_of_the_results():
-    document = json.loads(RESULTS.read_text(encoding="utf-8"))
-    assert PAGE.read_text(encoding="utf-8") == page(document)
 
 
 def test_every_published_optimum_is_proven():
