@@ -164,35 +164,33 @@ class LossClaimRecord:
                 rows = numbers(int(count) * (2 + clients)).reshape(int(count), 2 + clients)
                 named = "close" if kind == _CLOSE else "fix"
                 decided = [] if kind == _CLOSE else [sites(), sites()]
-                yield [named, *self._parts(float(spare), rows), *decided]
+                yield [named, self._parts(float(spare), rows), *decided]
             elif kind == _BRANCH:
                 yield ["branch", int(numbers(1)[0])]
             elif kind == _ENUMERATE:
                 yield ["enumerate"]
             elif kind == _NONE:
-                yield ["close", 0, []]
+                yield ["close", []]
             else:
                 raise AssertionError(f"a kernel recorded an unknown event {kind}")
 
     def _parts(self, spare: float, rows: FloatArray) -> list[object]:
-        """Bits, and [scenario, weight, u] of every scenario."""
-        weights = rows[:, 1]
+        """Scenario, weight, bits and multipliers of every scenario of a bound."""
+        weights: list[float] = rows[:, 1].tolist()
         slack = [a - b for a, b in zip(self.reached, self.required, strict=True)]
+        scenarios = list(map(int, rows[:, 0]))
         if self.goal == "weighted":
             spare += slack[0]
         else:
-            spare += sum(
-                weight * slack[int(s > 0)]
-                for s, weight in zip(rows[:, 0], weights, strict=True)
-                if math.isfinite(slack[int(s > 0)])
-            )
-        u = rows[:, 2:]
-        bits = self._bits(u, spare, float(weights.sum()))
-        given: list[float | None] = weights.tolist()
-        if self.goal == "weighted":
-            given = [None] * len(given)
-        whole = [_whole(row, bits) for row in u]
-        return [bits, [list(part) for part in zip(map(int, rows[:, 0]), given, whole, strict=True)]]
+            for scenario, weight in zip(scenarios, weights, strict=True):
+                own = slack[int(scenario > 0)]
+                spare += weight * own if math.isfinite(own) else 0.0
+        parts: list[object] = []
+        for scenario, weight, u in zip(scenarios, weights, rows[:, 2:], strict=True):
+            bits = self._bits(u, spare / len(weights), weight)
+            given = None if self.goal == "weighted" else weight
+            parts.append([scenario, given, bits, _whole(u, bits)])
+        return parts
 
 
 def _whole(u: FloatArray, bits: int) -> list[int]:

@@ -8,7 +8,7 @@
 =============  ====================================================================================
 
 The events are those of :mod:`placement.proof.event_tree`. In place of multipliers a "fix" or
-"close" has ``bits, [[scenario, weight, u], …]``; every u is a list of whole numbers of 2^-bits, one
+"close" has ``[[scenario, weight, bits, u], …]``; every u is a list of whole numbers of 2^-bits, one
 per client of "clients". A "close" without scenarios says that the state holds no set of replicas,
 or that one of the losses that hit it leaves no quorum. Weights are null for the goal "weighted".
 
@@ -29,7 +29,8 @@ from placement.contingency.objective import Contingency
 from placement.problem import Problem
 from placement.proof.event_tree import CertificateError, Work
 from placement.proof.loss_claim import LossClaim
-from placement.proof.loss_proof import LossProof, reached, read_multipliers
+from placement.proof.loss_proof import LossProof, reached
+from placement.proof.threshold_proof import read_multipliers
 
 __all__ = ["FORMAT", "check_losses"]
 
@@ -96,7 +97,7 @@ def _check(question: LossClaim, certificate: Mapping[str, Any], work: Work) -> t
             raise CertificateError(f"no site {site}")
         if question.goal == "weighted":
             raise CertificateError("no site is out where outages are weighted")
-        u = read_multipliers(numbers, index(bits), len(question.claim.clients))
+        u = read_multipliers(numbers, bits, len(question.claim.clients))
         out = reached(question, site, u, work)
         no_leaders |= {site} if out[0] else set()
         no_heirs |= {site} if out[1] else set()

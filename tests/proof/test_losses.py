@@ -122,7 +122,7 @@ def _some(rng, items):
 
 def _with_multipliers(proofs):
     events = [event for proof in proofs for event in proof["events"]]
-    return [event for event in events if event[0] in ("close", "fix") and event[2]]
+    return [event for event in events if event[0] in ("close", "fix") and event[1]]
 
 
 def mutate(certificate, kind, rng):
@@ -131,7 +131,7 @@ def mutate(certificate, kind, rng):
     proof, bounded = _some(rng, c["proofs"]), _some(rng, _with_multipliers(c["proofs"]))
     events = proof["events"]
     place = int(rng.integers(len(events)))
-    part = None if bounded is None else _some(rng, bounded[2])
+    part = None if bounded is None else _some(rng, bounded[1])
     if kind == "drop proof":
         c["proofs"].remove(proof)
     elif kind == "drop floor" and c["floors"]:
@@ -146,7 +146,7 @@ def mutate(certificate, kind, rng):
     elif kind == "repeat event":
         events.insert(place, copy.deepcopy(events[place]))
     elif kind == "close early":
-        events[place] = ["close", 0, []]
+        events[place] = ["close", []]
     elif kind == "branch elsewhere":
         branch = _some(rng, [event for event in events if event[0] == "branch"])
         if branch is None:
@@ -156,20 +156,20 @@ def mutate(certificate, kind, rng):
         fixed = _some(rng, [event for event in events if event[0] == "fix"])
         if fixed is None:
             return None
-        fixed[int(rng.integers(3, 5))].append(int(rng.integers(9)))
+        fixed[int(rng.integers(2, 4))].append(int(rng.integers(9)))
     elif part is None:
         return None
     elif kind == "move multipliers":
-        at = int(rng.integers(len(part[2])))
-        part[2][at] = int(part[2][at] * rng.choice([0, 0.5, 2])) + int(rng.integers(-3, 3))
+        at = int(rng.integers(len(part[3])))
+        part[3][at] = int(part[3][at] * rng.choice([0, 0.5, 2])) + int(rng.integers(-3, 3))
     elif kind == "other grid":
-        bounded[1] += int(rng.integers(-2, 3))
+        part[2] += int(rng.integers(-2, 3))
     elif kind == "other weight" and part[1] is not None:
         part[1] = float(part[1] * rng.choice([-1.0, 0.0, 0.3, 10.0]))
     elif kind == "other scenario":
         part[0] = int(rng.integers(10))
     elif kind == "drop scenario":
-        bounded[2].remove(part)
+        bounded[1].remove(part)
     else:
         return None
     return c
@@ -229,7 +229,7 @@ def test_weights_of_nothing_prove_nothing():
     for weight in (0.0, 1e-30, -0.5, math.inf):
         c = copy.deepcopy(dict(plan.certificate))
         for event in _with_multipliers(c["proofs"]):
-            for part in event[2]:
+            for part in event[1]:
                 part[1] = weight
         assert not _with_multipliers(c["proofs"]) or refused(believing(plan, c))
 

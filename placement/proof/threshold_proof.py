@@ -1,0 +1,200 @@
+"""The proof of a tree over scenarios with thresholds, replayed in whole numbers.
+
+What is proved
+--------------
+A configuration has a value X_s in every scenario s, and the claim is that each configuration of the
+tree reaches one of the thresholds, X_s >= T_s. Every X_s is an assignment problem of its own, with
+costs w_s, sites L_s that serve nobody, and a part rest_s that does not depend on the assignment. In
+a state (I, O), let f(c) be client c's first site of I ∖ L_s. With any u, as for the mean
+(:mod:`placement.proof.leader_proof`),
+
+    X_s >= rest_s + Σ_c min(u_c, w_c,f(c)) + Σ_{j ∈ R∩F, j ∉ L_s} ρ_js
+    ρ_js = Σ_{c prefers j to f(c)} min(0, w_cj − u_c)
+
+For weights λ >= 0, not all 0, Σ_s λ_s (X_s − T_s) >= 0 says that some X_s reaches its threshold;
+the sum is bounded by the least Σ_j Σ_s λ_s ρ_js over the sets that the rules allow.
+
+Which scenarios there are is a matter of the question: losses (:mod:`placement.proof.loss_proof`),
+late operations and the mean (:mod:`placement.proof.late_proof`).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.proof.event_tree import CertificateError, EventTree, State, Work
+from placement.proof.multipliers import Betas
+from placement.proof.site_choice import SiteChoice
+
+__all__ = ["NO_BETAS", "BoundPart", "ScenarioCosts", "ThresholdProof", "read_multipliers"]
+
+_WEIGHT_BITS = 120
+_MOST_BITS = 1000
+NO_BETAS = Betas()
+"""Trees over scenarios have no multipliers of closest assignment."""
+
+
+class ScenarioCosts(Protocol):
+    """Costs of the clients of a scenario on a grid."""
+
+    constant: int
+
+    def fits(self, u: FloatArray, beta: Betas) -> bool:
+        """Whether multipliers have a form on this grid."""
+        ...
+
+    def evaluation(
+        self, inside: frozenset[int], free: Sequence[int], u: FloatArray, beta: Betas
+    ) -> tuple[int, list[int]]:
+        """`constant` and the clients' part of a bound, and ρ of every site."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class BoundPart:
+    """One scenario of a bound: its weight in units of 2^-120, and its multipliers."""
+
+    scenario: int
+    weight: int
+    u: FloatArray
+
+
+Form = TypeVar("Form")
+
+
+class ThresholdProof(EventTree[Form, list[BoundPart]]):
+    """The proof of one tree.
+
+    Parameters
+    ----------
+    choice, whom, work
+        As for :class:`~placement.proof.event_tree.EventTree`.
+    clients, scenarios
+        How many there are.
+    grids
+        The forms, the quick one first, and cells per step of each.
+    """
+
+    def __init__(
+        self, choice: SiteChoice, whom: str, work: Work, clients: int, scenarios: int,
+        grids: Sequence[tuple[Form, int]],
+    ) -> None:  # fmt: skip
+        super().__init__(choice, whom, work)
+        self.clients, self.scenarios, self._grids = clients, scenarios, grids
+
+    # --- what a question says ---------------------------------------------------------------
+
+    @abstractmethod
+    def _in_force(self, state: State) -> set[int]:
+        """Return the scenarios that may count in a state."""
+
+    @abstractmethod
+    def _rest(self, form: Form, scenario: int, state: State) -> int | None:
+        """Return rest_s from below; None where no configuration is left."""
+
+    @abstractmethod
+    def _costs(self, form: Form, scenario: int) -> ScenarioCosts:
+        """Return the costs of the clients in a scenario."""
+
+    @abstractmethod
+    def _threshold(self, form: Form, scenario: int) -> int | None:
+        """Return T_s; None: it is infinite."""
+
+    def _lost(self, scenario: int) -> frozenset[int]:
+        """Return L_s."""
+        return frozenset()
+
+    def _weights(
+        self, form: Form, state: State, parts: Sequence[BoundPart]
+    ) -> tuple[list[int], int]:
+        """Weight of each part, and the sum of the thresholds times these."""
+        total, weights = 0, []
+        for part in parts:
+            threshold = self._threshold(form, part.scenario)
+            if threshold is None:
+                raise CertificateError(f"proof for {self.whom}: scenario {part.scenario} is free")
+            weights.append(part.weight)
+            total += part.weight * threshold
+        return weights, total
+
+    def _less(self, scenario: int, state: State) -> list[int]:
+        """Return by how much less than the weight of a scenario ρ counts, by site."""
+        return [0] * self.sites
+
+    # --- bounds -----------------------------------------------------------------------------
+
+    def _cells(self, multipliers: list[BoundPart] | None) -> int:
+        if multipliers is None:
+            most = self.choice.rules.replicas_max
+            return 2 * most * most * (self.clients + self.sites)
+        return (1 + len(multipliers)) * self.sites * (self.clients + self.sites)
+
+    def _forms(self, multipliers: list[BoundPart] | None) -> Iterator[tuple[Form, int]]:
+        for form, cells in self._grids:
+            if all(
+                self._costs(form, part.scenario).fits(part.u, NO_BETAS)
+                for part in multipliers or ()
+            ):
+                yield form, cells
+
+    def _wanted(
+        self, form: Form, state: State, multipliers: list[BoundPart], less: int | None
+    ) -> tuple[float, list[int], list[int]]:
+        rho, force = [0] * self.sites, self._in_force(state)
+        if not multipliers:  # it is claimed that there is no set of replicas
+            stops = any(self._rest(form, s, state) is None for s in force)
+            return -math.inf if stops else math.inf, rho, [0]
+        if not {part.scenario for part in multipliers} <= force:
+            raise CertificateError(f"proof for {self.whom}: a loss counts that hits no replica")
+        weights, wanted = self._weights(form, state, multipliers)
+        free = self._free(state)
+        for part, weight in zip(multipliers, weights, strict=True):
+            lost = self._lost(part.scenario)
+            rest = self._rest(form, part.scenario, state)
+            if rest is None:
+                return -math.inf, rho, [0]
+            costs = self._costs(form, part.scenario)
+            left = [s for s in free if s not in lost]
+            fixed, saved = costs.evaluation(state.inside - lost, left, part.u, NO_BETAS)
+            wanted -= weight * (fixed - costs.constant + rest)  # `rest` has the constant
+            less_by_site = self._less(part.scenario, state)
+            for s in left:
+                rho[s] += (weight - less_by_site[s]) * saved[s]
+        return wanted, rho, [0]
+
+    # --- reading ----------------------------------------------------------------------------
+
+    def _read(self, event: Sequence[Any]) -> list[BoundPart]:
+        parts = []
+        for scenario, weight, bits, numbers in event[1]:
+            whole = 1 if weight is None else math.floor(math.ldexp(float(weight), _WEIGHT_BITS))
+            if whole < 0:
+                raise CertificateError(f"proof for {self.whom}: a negative weight")
+            if not 0 <= index(scenario) < self.scenarios:
+                raise CertificateError(f"proof for {self.whom}: no scenario {scenario}")
+            u = read_multipliers(numbers, bits, self.clients)
+            if whole:
+                parts.append(BoundPart(index(scenario), whole, u))
+        if len({part.scenario for part in parts}) != len(parts):
+            raise CertificateError(f"proof for {self.whom}: a scenario is told twice")
+        if event[1] and not parts:
+            raise CertificateError(f"proof for {self.whom}: all weights are 0")
+        return parts
+
+
+def read_multipliers(numbers: Sequence[Any], bits: Any, clients: int) -> FloatArray:
+    """Multipliers as whole numbers of 2^-bits; ValueError where they are none."""
+    if len(numbers) != clients or abs(index(bits)) > _MOST_BITS:
+        raise ValueError("a list of multipliers has the wrong length or grid")
+    whole = [index(x) for x in numbers]
+    if any(abs(x) >= 1 << 53 for x in whole):
+        raise ValueError("a multiplier is too large")
+    return np.ldexp(np.array(whole, dtype=np.float64), -index(bits))
