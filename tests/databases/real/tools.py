@@ -29,8 +29,8 @@ CACHE = Path(
 )
 
 
-def go_program(name: str) -> Path:
-    """Return the program of a folder, built unless its sources were built before."""
+def go_program(name: str, *options: str) -> Path:
+    """Return the program of a folder, built with options unless its sources were built before."""
     folder = HERE / name
     digest = hashlib.sha256()
     for source in ("go.mod", "go.sum", "main.go"):
@@ -44,7 +44,7 @@ def go_program(name: str) -> Path:
     CACHE.mkdir(parents=True, exist_ok=True)
     part = target.with_suffix(f".{os.getpid()}")
     done = subprocess.run(
-        [go, "build", "-mod=readonly", "-o", part, "."],
+        [go, "build", "-mod=readonly", *options, "-o", part, "."],
         cwd=folder,
         capture_output=True,
         text=True,
