@@ -25,9 +25,11 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError
+from placement.io.formats.column_reader import ColumnTable, text_numbers
 from placement.io.formats.document import Document, encode_json, read_document
 from placement.io.formats.files import write_folder
 from placement.io.formats.tables import (
+    Cell,
     Table,
     csv_bytes,
     free_column,
@@ -379,41 +381,44 @@ def read_sites(
     InputError
         For a duplicate name, one of the two coordinate columns alone, coordinates off the globe.
     """
-    names: dict[str, int] = {}
-    for i, cells in enumerate(table.rows):
-        name = name_cell(cells[0], table.at(i), word)
-        if name in names:
-            raise InputError(
-                f"duplicate {word}",
-                source=table.at(i),
-                field=table.columns[0],
-                value=name,
-                expected=f"once (first in row {table.numbers[names[name]]})",
-            )
-        names[name] = i
+    names, which = ColumnTable.of(table).found(table.columns[0], strip=False)
+    if len(names) < len(table.rows):
+        again = int((which != np.arange(len(which))).argmax())
+        raise InputError(
+            f"duplicate {word}",
+            source=table.at(again),
+            field=table.columns[0],
+            value=names[which[again]],
+            expected=f"once (first in row {table.numbers[int(which[again])]})",
+        )
     others = table.columns[1:]
     coordinates = None
     if "lat" in others or "lon" in others:
         at = [table.column("lat"), table.column("lon")]
-        coordinates = np.array(
-            [
+        limits = (90.0, 180.0)
+        coordinates = text_numbers(table, at)
+        if not (coordinates.size and (np.abs(coordinates) <= limits).all()):  # also for NaN
+            coordinates = np.array(
                 [
-                    _degrees(cells[p], table.at(i), table.columns[p], limit)
-                    for p, limit in zip(at, (90.0, 180.0), strict=True)
+                    [
+                        _degrees(cells[p], table.at(i), table.columns[p], limit)
+                        for p, limit in zip(at, limits, strict=True)
+                    ]
+                    for i, cells in enumerate(table.rows)
                 ]
-                for i, cells in enumerate(table.rows)
-            ]
-        ).reshape(-1, 2)
+            ).reshape(-1, 2)
     if levels is None:
         levels = {name: name for name in others if name not in ("lat", "lon")}
     domains = {}
     for level, column in levels.items():
         position = table.column(column)
-        domains[level] = tuple(
-            None if is_blank(cells[position]) else name_cell(cells[position], table.at(i), column)
-            for i, cells in enumerate(table.rows)
-        )
-    return tuple(names), coordinates, domains
+        labels: dict[Cell, str | None] = {}
+        for i, cells in enumerate(table.rows):
+            cell = cells[position]
+            if cell not in labels:
+                labels[cell] = None if is_blank(cell) else name_cell(cell, table.at(i), column)
+        domains[level] = tuple(labels[cells[position]] for cells in table.rows)
+    return names, coordinates, domains
 
 
 def _degrees(cell: object, source: str, field: str, limit: float) -> float:

@@ -100,18 +100,24 @@ def _compare_with_light(rtt: RttMatrix, places: FloatArray, sites: FloatArray) -
     """Warn when an RTT is shorter than the round trip of light in fibre between the two places."""
     shortest = rtt.values if rtt.values.ndim == 2 else rtt.values.min(axis=0)
     # The squared chord of the arc that light can cover, against that of the arc between the places:
-    # one product of matrices, where great circles would need three functions per pair.
-    reach = shortest * 1000.0 / FIBRE_MS_PER_1000_KM + NEARBY_KM
-    arc = np.minimum(reach / EARTH_RADIUS_KM, np.pi)
-    chord = 2.0 - 2.0 * _unit_vectors(places) @ _unit_vectors(sites).T
+    # one product of matrices, where great circles would need three functions per pair. In place,
+    # because new arrays of this size cost as much as the arithmetic.
+    reach = shortest * (1000.0 / FIBRE_MS_PER_1000_KM)
+    reach += NEARBY_KM
+    reach /= 2.0 * EARTH_RADIUS_KM
+    covered = np.sin(np.minimum(reach, np.pi / 2.0, out=reach), out=reach)
+    covered *= 2.0
+    covered *= covered
+    chord = _unit_vectors(places) @ (-2.0 * _unit_vectors(sites).T)
+    chord += 2.0
     with np.errstate(invalid="ignore"):  # unknown places are NaN, and compare false
-        fast = chord > (2.0 * np.sin(arc / 2.0)) ** 2
+        fast = chord > covered
     if rtt.field == "site_rtt":
         np.fill_diagonal(fast, val=False)
     if not fast.any():
         return
     index = np.argwhere(fast)
-    missing = chord[fast] - (2.0 * np.sin(arc[fast] / 2.0)) ** 2
+    missing = chord[fast] - covered[fast]
     row, site = index[int(missing.argmax())].tolist()
     km = float(great_circle_km(places[row : row + 1], sites[site : site + 1])[0, 0])
     light = km * FIBRE_MS_PER_1000_KM / 1000.0

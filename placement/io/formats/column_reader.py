@@ -28,7 +28,7 @@ from placement.io.formats.tables import Cell, Table, is_blank, name_cell, quanti
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ColumnTable", "key_columns", "read_frame"]
+__all__ = ["ColumnTable", "key_columns", "read_frame", "text_numbers"]
 
 _NAMES = ("database", "interval", "client", "operation")
 
@@ -165,7 +165,7 @@ class ColumnTable:
             values = part.to_numpy(dtype=np.float64)
         else:
             places = [self.table.column(name) for name in columns]
-            values = _text_numbers(self.table, places)
+            values = text_numbers(self.table, places)
         if values.size and values.min() >= 0 and values.max() <= LARGEST:  # false for NaN
             return values
         places = [self.table.column(name) for name in columns]
@@ -198,7 +198,7 @@ class ColumnTable:
         return codes.astype(np.intp), list(zip(values.tolist(), rows.tolist(), strict=True))
 
 
-def _text_numbers(table: Table, places: Sequence[int]) -> FloatArray:
+def text_numbers(table: Table, places: Sequence[int]) -> FloatArray:
     """Return the numbers of all rows at once; nothing where a cell needs a closer look."""
     found: list[list[float]] = []
     try:
