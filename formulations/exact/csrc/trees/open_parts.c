@@ -303,7 +303,8 @@ void leader_bounds(const context *x, const int *leader, double *bound, int count
 }
 
 /* Begin the tree of the leader under work anew from the multipliers of its root, with steps on (u, beta): they pay where trees
- * are large, and nobody knows before. What the tree has proven so far is the bound of the new root. */
+ * are large, and nobody knows before. What the tree has proven so far is the bound of the new root; what it has learned of
+ * decisions stays. */
 void begin_anew(context *x)
 {
     int leader = x->view.leader;
@@ -317,7 +318,6 @@ void begin_anew(context *x)
         x->scratch.u[c] = t->root_u[c];
     if (x->proof.recording)
         record_event(x, EVENTS_OF, leader);
-    reset_pseudo_costs(x);
     open_root(x, x->scratch.u, 0);
     if (x->control.out_of_memory)
         return;
