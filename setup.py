@@ -43,6 +43,7 @@ SOURCES = [
     "python/module",
     "quick_bound",
     "root_bounds",
+    "site_families",
     "sparse_node",
     "swap_descent",
     "tree_node",

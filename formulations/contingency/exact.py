@@ -59,6 +59,8 @@ def refuses(problem: Problem) -> str | None:
         return f"there are more than {MOST_REPLICAS} replicas"
     if math.comb(rules.replicas_max, rules.voters) > _MOST_VOTER_SETS:
         return "there are too many sets of voters"
+    if not (rules.nested_voter_caps and rules.nested_replica_caps):
+        return "the rules are not caps on nested levels"
     return ReducedProblem.refuses(problem.demand, rules)
 
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 _Floats: TypeAlias = npt.NDArray[np.float64]
 _Cap: TypeAlias = tuple[npt.NDArray[np.int32], int | None, int]
+_Family: TypeAlias = tuple[int, int, npt.NDArray[np.int32]]
 
 class _Context: ...
 class _LateVoters: ...
@@ -23,8 +24,8 @@ def create(
     price: _Floats | None,
     sizes: tuple[int, int, int, int, int, int],
     flags: npt.NDArray[np.generic],
-    replica_caps: tuple[_Cap, ...],
-    voter_caps: tuple[_Cap, ...],
+    replica_families: tuple[_Family, ...],
+    voter_families: tuple[_Family, ...],
     granularity: float,
     tolerance: float,
     /,

@@ -47,7 +47,7 @@ from formulations.exact.kernel import (
     open_kernel,
 )
 from formulations.exact.linear_relaxation import PMedianRelaxation
-from formulations.exact.no_plan_proof import NoPlan, no_plan
+from formulations.exact.no_plan_proof import NoPlan, counting_applies, counting_decides, no_plan
 from formulations.exact.p_median_descents import (
     has_few_replicas,
     improve_by_descents,
@@ -59,7 +59,7 @@ from formulations.exact.result import Result, SearchLimits, SearchReport, round_
 from formulations.exact.search_state import SearchState, Stop
 from formulations.exact.warm_start import adapt_multipliers, warm_bounds
 from placement.checks import BoolArray, FloatArray
-from placement.errors import SolverError
+from placement.errors import LimitError, SolverError
 from placement.model.configuration import Configuration
 from placement.status import Status, Termination, least_bound, status_of
 
@@ -76,8 +76,9 @@ class _BranchAndBound:
     proven until then is in the state.
     """
 
-    def __init__(self, state: SearchState) -> None:
+    def __init__(self, state: SearchState, find: Callable[[], Configuration | None] | None) -> None:
         self.state = state
+        self.find = find
         self.core = state.core
         self.kernel = state.kernel
         self.descents = tuning.FULL_DESCENTS
@@ -91,13 +92,29 @@ class _BranchAndBound:
         left = self.bound_from_memory(leaders, warm) if continues else leaders
         self.bound_roots(left, warm)
         if self.kernel.incumbent() is None:
-            self.none = no_plan(self.core.rules)
-            if self.none is not None:
+            self.none = no_plan(self.core.rules) if counting_applies(self.core.rules) else None
+            if self.none is not None or self.has_no_plan():
                 return
         cutoff = self.kernel.counters().cutoff
         left = [leader for leader in left if not state.proven[leader] >= cutoff]
         if left:
             self.branch(left)
+
+    def has_no_plan(self) -> bool:
+        """Look for a configuration where counting does not decide; return whether there is none.
+
+        False too when the look becomes too long: then the trees find one, or none.
+        """
+        if self.find is None or counting_decides(self.core.rules):
+            return False
+        try:
+            found = self.find()
+        except LimitError:
+            return False
+        if found is not None:
+            leader = found.leader if self.core.leader_matters else -1
+            self.kernel.propose(Incumbent(self.core.score(found), leader, found.replicas))
+        return found is None
 
     def seconds(self) -> float:
         """Return the seconds that a call of a kernel may take: what is left, or a moment."""
@@ -355,6 +372,7 @@ def search(
     *,
     limits: SearchLimits | None = None,
     start: Configuration | None = None,
+    find: Callable[[], Configuration | None] | None = None,
     multipliers: Mapping[int, FloatArray] | None = None,
     continues: bool = False,
     listen: Callable[[SearchReport], None] | None = None,
@@ -372,6 +390,10 @@ def search(
         When to stop early.
     start
         A feasible configuration to start from.
+    find
+        A complete search for a feasible configuration, None when there is none. It is called when
+        the descents of the leaders have found none and counting does not decide; it may raise
+        LimitError.
     multipliers
         Of a similar search, by leader; any numbers give valid bounds, good ones fast proofs.
     continues
@@ -411,7 +433,7 @@ def search(
     if start is not None:
         leader = start.leader if core.leader_matters else -1
         opened.propose(Incumbent(core.score(start), leader, start.replicas))
-    work = _BranchAndBound(state)
+    work = _BranchAndBound(state, find)
     termination = Termination.FINISHED
     try:
         work.run(multipliers or {}, continues)
@@ -435,7 +457,7 @@ def _result(state: SearchState, none: NoPlan | None, termination: Termination) -
     finished = termination is Termination.FINISHED
     bound, certified = round_up(core, state.bound()), None
     if finished and found is None:
-        if none is None:
+        if none is None and counting_decides(core.rules):
             raise SolverError("the trees found no configuration, and counting says there is one")
         bound = math.inf
     elif found is not None and configuration is not None:

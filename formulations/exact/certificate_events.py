@@ -46,26 +46,33 @@ radius q exist. For a radius r let S(r) be the sites with d(ℓ, ·) <= r (ℓ i
     Z(ρ) = min over the distinct radii r of  D r + max( E_r, C, W )
 
     E_r  cheapest Y (size as above) such that I ∪ Y contains m voters within S(r)
-    C    cheapest Y (size as above) such that I ∪ Y obeys the caps on replicas
+    C    cheapest Y (size as above) such that I ∪ Y obeys the rules for replicas
     W    cheapest Y (size as above) such that I ∪ Y contains v voters
 
 where "contains k voters within S" means: with M = {ℓ} ∪ must_vote (M = must_vote under ``null``),
 at least k sites of (I ∪ Y) ∩ S, the sites of M ∩ S among them, may vote and together with the rest
-of M keep every voter cap; and k − |M ∩ S| must not exceed v − |M|. A term that is impossible is +∞;
-when M itself breaks a cap or |M| > v, so is Z. Under ``null``, and when D = 0 or m = 1, only r = 0
-is used and E_0 is left out. Where no caps and no restriction on voters exist, E_r alone is exact.
+of M belong to some v voters that obey the rules; and k − |M ∩ S| must not exceed v − |M|. A term
+that is impossible is +∞; when M itself breaks a rule or |M| > v, so is Z. Under ``null``, and when
+D = 0 or m = 1, only r = 0 is used and E_0 is left out. Where no rules and no restriction on voters
+exist, E_r alone is exact.
 
 Each of the three is a minimum-weight basis of a matroid (for E and W the elongation of a laminar
 matroid), so one greedy pass over F by ascending ρ finds it. Let `low` and `high` be the fewest and
 most sites still to add, max(0, n_min − |I|) and n_max − |I|.
 
-- C: take a site when its caps have room, and fewer than `low` are taken, or ρ < 0 and fewer than
-  `high`. Impossible when fewer than `low` were taken, or I itself breaks a cap.
+- C: take a site with ρ < 0 when what the minimums still need has room beside it, one with ρ >= 0
+  when it also lowers the number of sites that are needed, `low` included. Impossible when sites are
+  still needed at the end, or I itself breaks a rule.
 - E and W, with k and S: admit M, then, one by one, the sites of I ∩ S that may vote and for which
-  every voter cap still has room. need = max(0, k − number admitted within S). In the pass a site
-  is taken as a *voter* while voters are needed, when it lies in S, may vote, and every cap has room
-  beside those admitted; otherwise as a *filler*, when fewer than low − need fillers are taken, or
-  ρ < 0 and fewer than high − need. Impossible when high < need, or voters or fillers are missing.
+  the rules for voters still have room. need = max(0, k − number admitted within S). In the pass a
+  site is taken as a *voter* while voters are needed, when it lies in S, may vote, and the rules
+  have room beside those admitted; otherwise as a *filler*, when fewer than low − need fillers are
+  taken, or ρ < 0 and fewer than high − need. Impossible when high < need, or voters or fillers are
+  missing.
+
+Rules that make no matroid together are split into families that do
+(:mod:`placement.model.site_families`); E, C and W are then the largest over the families. Sites of
+F for which a family of the replicas has no room beside I are left out of Y.
 
 The certificate
 ---------------

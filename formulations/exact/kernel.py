@@ -246,13 +246,25 @@ class CompiledKernel:
         rtt = core.client_rtt if whole else core.client_rtt[active]
         clients, sites = rtt.shape
         flags = (rules.may_hold, rules.must_hold, rules.may_vote, rules.must_vote, rules.may_lead)
-        caps = {
+        families = {
             role: tuple(
-                (np.ascontiguousarray(g.labels, dtype=np.int32), g.cap, int(g.labels.max()) + 1)
-                for g in rules.of(role)
-                if g.cap is not None
+                (
+                    len(family.parent),
+                    family.distinct,
+                    np.array(
+                        [
+                            *family.innermost,
+                            *family.parent,
+                            *family.least,
+                            *family.most,
+                            *family.spread,
+                        ],
+                        dtype=np.int32,
+                    ),
+                )
+                for family in families_of
             )
-            for role in ("replicas", "voters")
+            for role, families_of in core.families.items()
         }
         self._context = compiled.create(
             np.ascontiguousarray(rtt),
@@ -272,8 +284,8 @@ class CompiledKernel:
                 rules.quorum,
             ),
             np.ascontiguousarray(np.stack(flags)),
-            caps["replicas"],
-            caps["voters"],
+            families["replicas"],
+            families["voters"],
             core.granularity,
             TOLERANCE,
         )

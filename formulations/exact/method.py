@@ -1,8 +1,7 @@
 """The method ``exact``: from a problem to a proven plan, the default of `solve`.
 
-What the engine takes: one RTT matrix over time, caps on nested failure-domain levels, everything
-else of a problem but a budget.  The rest — RTTs that vary by interval, crossing levels, a least
-number of domains, budgets — goes to the method ``milp``, and the plan says so.
+What the engine takes: one RTT matrix over time, and everything else of a problem but a budget.
+RTTs that vary by interval and budgets go to the method ``milp``, and the plan says so.
 """
 
 from __future__ import annotations
@@ -24,8 +23,9 @@ from formulations.exact.kernel_types import Counters, Incumbent
 from formulations.exact.multi_size import SizeResult, prove_sizes
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray, IntArray
-from placement.feasibility.feasible_plans import repaired
+from placement.feasibility.feasible_plans import find_feasible, repaired
 from placement.methods import BatchSession, Method, Options, Progress, Setting, load_method, run
+from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Termination
@@ -111,9 +111,9 @@ class Session(BatchSession):
         kernel = open_kernel(core, which, options.threads) if kernel is None else kernel
         if best is not None:
             kernel.propose(best)
-        plan = _plan(
-            problem, core, options, _run_search(core, options, kernel, end, warm_start, continues)
-        )
+        find = partial(find_feasible, problem)
+        result = _run_search(core, options, kernel, end, warm_start, continues, find)
+        plan = _plan(problem, core, options, result)
         self._core, self._kernel, self._warm_start = core, (which, kernel), plan.warm_start
         return plan
 
@@ -189,6 +189,7 @@ def _run_search(
     end: float,
     warm_start: object | None,
     continues: bool,
+    find: Callable[[], Configuration | None],
 ) -> Result:
     def listen(report: SearchReport) -> None:
         bound = report.bound if math.isfinite(report.bound) else -math.inf
@@ -201,6 +202,7 @@ def _run_search(
             gap=options.gap_limit,
         ),
         start=options.start,
+        find=find,
         multipliers=_multipliers(warm_start, core),
         continues=continues,
         listen=listen if options.progress is not None else None,
@@ -231,28 +233,43 @@ def _document(certified: Callable[[], Certificate]) -> Mapping[str, object]:
 
 
 def _plan(problem: Problem, core: ReducedProblem, options: Options, result: Result) -> Plan:
-    reasons: tuple[str, ...] = ()
     document: Callable[[], Mapping[str, object]] | None = None
     if result.certified is not None:
         document = partial(_document, result.certified)
     if result.none is not None:
-        leaders = int(problem.rules.may_lead.sum())
-        reasons = (
-            f"no set of replicas and voters obeys all rules, under any of the {leaders} possible "
-            "leaders (proved by counting the sites that fit)",
-        )
-        if options.settings["certificate"]:
-            document = result.none.to_json
+        certified = bool(options.settings["certificate"])
+        document = result.none.to_json if certified else None
+        return _without_plan(problem, "counting the sites that fit", document)
+    if result.configuration is None and result.termination is Termination.FINISHED:
+        return _without_plan(problem, "a complete search", None)
     return Plan.of(
         problem,
         result.configuration,
         method=METHOD.name,
         bound=result.proven,
         termination=result.termination,
-        reasons=reasons,
         stats=_stats(result.counters),
         certificate=document,
         warm_start=_WarmStart(core.active, result.multipliers),
+    )
+
+
+def _without_plan(
+    problem: Problem, proof: str, document: Callable[[], Mapping[str, object]] | None
+) -> Plan:
+    """Return the answer that no configuration obeys the rules; `proof`: how that was proved."""
+    leaders = int(problem.rules.may_lead.sum())
+    return Plan.of(
+        problem,
+        None,
+        method=METHOD.name,
+        bound=math.inf,
+        termination=Termination.FINISHED,
+        reasons=(
+            f"no set of replicas and voters obeys all rules, under any of the {leaders} possible "
+            f"leaders (proved by {proof})",
+        ),
+        certificate=document,
     )
 
 

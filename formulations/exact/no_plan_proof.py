@@ -36,9 +36,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.checks import BoolArray
-from placement.model.constraints import Rules
+from placement.model.constraints import Role, Rules, laminar
 
-__all__ = ["FORMAT", "NoPlan", "no_plan"]
+__all__ = ["FORMAT", "NoPlan", "counting_applies", "counting_decides", "no_plan"]
 
 FORMAT = "replica-placement/no-plan/1"
 """Name and version of the certificate."""
@@ -107,13 +107,27 @@ class _Matroid:
         )
 
 
+def counting_applies(rules: Rules) -> bool:
+    """Return whether the caps are on nested levels, so that counting is exact for them."""
+    allowed: dict[Role, BoolArray] = {"voters": rules.may_vote, "replicas": rules.may_hold}
+    return all(
+        laminar([group.labels for group in rules.of(role) if group.cap is not None], sites)
+        for role, sites in allowed.items()
+    )
+
+
+def counting_decides(rules: Rules) -> bool:
+    """Return whether the rules are caps on nested levels only: then counting finds every proof."""
+    return rules.nested_voter_caps and rules.nested_replica_caps
+
+
 def no_plan(rules: Rules) -> NoPlan | None:
-    """Return a proof that no configuration obeys the rules, or None: then one does.
+    """Return a proof that no configuration obeys the caps, or None: then one does.
 
     Parameters
     ----------
     rules
-        Caps on nested levels, no budget.
+        Caps on nested levels, no budget; minimums are left out of account.
 
     Notes
     -----

@@ -1,7 +1,7 @@
 """The problem that the engine solves: demand, rules and one price per replica.
 
-The engine takes problems with one scenario, caps on nested levels, and no budget; everything else
-it is asked for, :mod:`formulations.exact.method` hands on.  Scores and voters come from the shared
+The engine takes problems with one scenario and no budget; everything else it is asked for,
+:mod:`formulations.exact.method` hands on.  Scores and voters come from the shared
 evaluator (:mod:`placement.evaluation.score`, :mod:`placement.evaluation.voter_choice`), nowhere
 else.
 """
@@ -9,6 +9,7 @@ else.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ from placement.evaluation.voter_choice import best_voters
 from placement.model.configuration import Configuration, site_costs
 from placement.model.constraints import GroupRule, Role, Rules, majority
 from placement.model.demand import Demand
+from placement.model.site_families import SiteFamily, site_families
 from placement.problem import Problem
 
 __all__ = ["ReducedProblem"]
@@ -33,12 +35,19 @@ _SHARED = (
     "active",
     "direct",
     "leaders",
+    "families",
     "floors",
     "_least_wait",
     "leader_matters",
     "granularity",
 )
 """Cached properties that do not depend on |R|."""
+
+_MOST_FAMILIES = 16
+"""MOST_FAMILIES of the C sources."""
+
+_MOST_VOTER_SETS = 20_000
+"""Sets of voters among the replicas that a search at every leaf may go through."""
 
 _WHOLE_LIMIT = 2.0**52
 """Whole numbers below it, and their sums, are exact in doubles."""
@@ -55,6 +64,11 @@ def _over_clients(weights: FloatArray, rtt: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("c,cs->s", weights, rtt))
 
 
+def _numbers(group: GroupRule) -> tuple[object, ...]:
+    """Return what a rule says beside its labels."""
+    return group.role, group.cap, group.min_domains, group.domain, group.least
+
+
 @dataclass(frozen=True, eq=False)
 class ReducedProblem:
     """A placement problem in the form that the engine solves.
@@ -64,7 +78,7 @@ class ReducedProblem:
     demand
         RTTs and weights of Eq. 1; exactly one scenario.
     rules
-        Who may and must hold, vote and lead; caps on nested levels.
+        Who may and must hold, vote and lead; caps and minimums of failure domains.
     price
         What a replica at r adds to the objective under leader ℓ, in ms times operations, shape
         (sites, sites), row = leader, >= 0; None: nothing.
@@ -72,7 +86,7 @@ class ReducedProblem:
     Raises
     ------
     UnsupportedError
-        For several scenarios, a budget, crossing levels or a least number of domains.
+        For several scenarios, a budget, or too many crossing levels.
     """
 
     demand: Demand
@@ -92,9 +106,12 @@ class ReducedProblem:
         if rules.budget is not None:
             return "there is a budget"
         for role in ("voters", "replicas"):
-            nested = rules.nested_voter_caps if role == "voters" else rules.nested_replica_caps
-            if not nested:
-                return f"the rules for {role} are not caps on nested levels"
+            if len(site_families(rules, role)) > _MOST_FAMILIES:
+                return f"the rules for {role} are on too many crossing levels"
+        if len(site_families(rules, "voters")) > 1 and (
+            math.comb(rules.replicas_max - 1, rules.voters - 1) > _MOST_VOTER_SETS
+        ):
+            return "the rules for voters are on crossing levels, with too many sets of voters"
         return None
 
     @classmethod
@@ -123,6 +140,7 @@ class ReducedProblem:
         must_vote: npt.ArrayLike | None = None,
         may_lead: npt.ArrayLike | None = None,
         caps: Sequence[tuple[Role, npt.ArrayLike, int]] = (),
+        groups: Sequence[GroupRule] = (),
         price: npt.ArrayLike | None = None,
     ) -> ReducedProblem:
         """Build one from bare arrays (benchmarks and tests; nothing is validated here).
@@ -141,6 +159,8 @@ class ReducedProblem:
             Boolean, shape (sites,); None: no restriction.
         caps
             (role, label of each site, most chosen sites per label).
+        groups
+            Other rules on failure domains.
         price
             As the class.
         """
@@ -153,10 +173,10 @@ class ReducedProblem:
 
         hold, hold_must = flags(may_hold, True), flags(must_hold, False)
         vote, vote_must = flags(may_vote, True) & hold, flags(must_vote, False)
-        groups = []
+        ruled = []
         for role, labels, limit in caps:
             names, codes = np.unique(np.asarray(labels), return_inverse=True)
-            groups.append(
+            ruled.append(
                 GroupRule(role, "level", codes, tuple(map(str, names)), limit, None, "a cap")
             )
         rules = Rules(
@@ -169,7 +189,7 @@ class ReducedProblem:
             may_vote=vote,
             must_vote=vote_must,
             may_lead=flags(may_lead, True) & vote,
-            groups=tuple(groups),
+            groups=(*ruled, *groups),
         )
         demand = Demand(
             client_rtt=rtt[np.newaxis],
@@ -212,6 +232,14 @@ class ReducedProblem:
     def quorum_weight(self) -> float:
         """D of Eq. 1."""
         return float(self.demand.quorum[0])
+
+    @cached_property
+    def families(self) -> dict[Role, tuple[SiteFamily, ...]]:
+        """The diversity rules of each role as families of nested blocks."""
+        return {
+            "replicas": site_families(self.rules, "replicas"),
+            "voters": site_families(self.rules, "voters"),
+        }
 
     @cached_property
     def active(self) -> IntArray:
@@ -272,7 +300,7 @@ class ReducedProblem:
         )
         if (mine.voters, mine.quorum) != (its.voters, its.quorum):
             return False
-        if [(g.role, g.cap) for g in mine.groups] != [(g.role, g.cap) for g in its.groups]:
+        if [_numbers(g) for g in mine.groups] != [_numbers(g) for g in its.groups]:
             return False
         if self.price is None or other.price is None:
             same = self.price is other.price
@@ -311,9 +339,12 @@ class ReducedProblem:
         pairs = np.ix_(keep, keep)
         groups = []
         for group in rules.groups:
-            names, labels = np.unique(group.labels[keep], return_inverse=True)
+            named = [group.domain] if group.least else []
+            names = np.unique(np.append(group.labels[keep], named).astype(np.intp))
+            labels = np.searchsorted(names, group.labels[keep])
+            domain = int(np.searchsorted(names, group.domain)) if group.least else -1
             kept = tuple(group.names[name] for name in names.tolist())
-            groups.append(dataclasses.replace(group, labels=labels, names=kept))
+            groups.append(dataclasses.replace(group, labels=labels, names=kept, domain=domain))
         demand = dataclasses.replace(
             self.demand,
             client_rtt=rtt[np.newaxis],

@@ -133,10 +133,10 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
     rules = problem.rules
     if problem.demand.scenarios != 1 or rules.budget is not None:
         raise CertificateError("certificates prove questions of one RTT matrix and no budget only")
-    if not (rules.nested_voter_caps and rules.nested_replica_caps):
-        raise CertificateError("certificates take caps on nested levels only")
     score, bound = _claimed(plan, problem, certificate)
     if kind == LOSSES:
+        if not (rules.nested_voter_caps and rules.nested_replica_caps):
+            raise CertificateError("certificates about losses take caps on nested levels only")
         counts = check_losses(problem, bound, certificate, work)
         ties = certificate.get("ties")
         if ties is None:

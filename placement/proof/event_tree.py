@@ -172,13 +172,16 @@ class EventTree(ABC, Generic[Form, Multipliers]):
         known = state.inside | state.outside
         return [s for s in range(self.sites) if s not in known]
 
+    def _open_sites(self, state: State) -> list[int]:
+        return self.choice.open_sites(state.inside, self._free(state))
+
     def _reaches(
         self, form: Form, state: State, multipliers: Multipliers, less: int | None = None
     ) -> bool:
         """Return whether the bound proves the claim for a state."""
         self.bounds += 1
         wanted, rho, radius_costs = self._wanted(form, state, multipliers, less)
-        sites = SortedSites(state.inside, self._free(state), rho)
+        sites = SortedSites(state.inside, self._open_sites(state), rho)
         return not self.choice.open_radii(wanted, sites, radius_costs)
 
     def _closes(self, state: State, multipliers: Multipliers) -> bool:
@@ -263,20 +266,20 @@ class EventTree(ABC, Generic[Form, Multipliers]):
         """Return the sites that one evaluation of the bound leaves unproved."""
         self.bounds += 1
         wanted, rho, radius_costs = self._wanted(form, state, multipliers, None)
-        ordered = SortedSites(state.inside, self._free(state), rho)
+        ordered = SortedSites(state.inside, self._open_sites(state), rho)
         # With one case of a site ruled out no value falls: other radii reach the claim already.
         radii = self.choice.open_radii(wanted, ordered, radius_costs)
         left = []
         for s in sites:
             self.work.take(self.choice.steps)
-            if s in outs:
+            if s not in ordered.place:  # the rules leave no room for it: it is out
+                if s not in outs:
+                    left.append(s)
+            elif s in outs:
                 least = wanted - rho[s]
-                below = self.choice.open_radii(least, ordered, radius_costs, put_in=s, radii=radii)
-            else:
-                below = self.choice.open_radii(
-                    wanted, ordered, radius_costs, left_out=s, radii=radii
-                )
-            if below:
+                if self.choice.open_radii(least, ordered, radius_costs, put_in=s, radii=radii):
+                    left.append(s)
+            elif self.choice.open_radii(wanted, ordered, radius_costs, left_out=s, radii=radii):
                 left.append(s)
         return left
 

@@ -17,8 +17,10 @@ before f(c), P_cj the β of those before j, T_c the β of all of them.
 leaves u_c − T_c + min(0, w_c,f + T_c − u_c) and Σ_j y_j·(β_cj + min(0, w_cj + P_cj − u_c)). Z(ρ)
 bounds Σ_{j∈Y} ρ_j + D·q over the sets Y of free sites that the rules allow: for every radius r that
 the leader may have to wait, D·r + max(E, C, W), where E lets I ∪ Y have m voters within r, C obeys
-the caps on replicas and W has v voters; each is the least weight of a basis of a matroid, found by
-its greedy.
+the rules for replicas and W has v voters; each is the least weight of a basis of a matroid, found
+by its greedy. Rules that make no matroid together are several families of rules
+(:mod:`placement.model.site_families`), and E, C and W are the largest over them. Free sites for
+which the rules leave no room beside I are not in Y.
 
 *A fixed site.* Let j be free, and ρ the one of (I, O, u, β). A configuration with a replica at j is
 bounded by the same L with ρ_j + Z(ρ) over the sets that hold j, one without by Z(ρ) over those that

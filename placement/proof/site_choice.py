@@ -15,6 +15,7 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.model.constraints import GroupRule, Rules
+from placement.model.site_families import FamilyCount, SiteFamily, family_counts, site_families
 
 __all__ = ["CapUsage", "SiteChoice", "SortedSites"]
 
@@ -147,9 +148,23 @@ class SiteChoice:
         if leader is not None:
             self._pinned.add(leader)
         self._may_vote: list[bool] = rules.may_vote.tolist()
-        self._caps_votes = any(group.cap is not None for group in rules.of("voters"))
-        self.steps = sites * (2 + len(self.radii) * self._caps_votes) + len(self.radii)
+        self._families = site_families(rules, "replicas")
+        self._of_voters = site_families(rules, "voters")
+        self._unruled = SiteFamily.of_blocks(sites, {})
+        self._rules_votes = bool(self._of_voters)
+        passes = len(self._families) + len(self._of_voters) * len(self.radii)
+        self.steps = sites * (2 + passes) + len(self.radii)
         """Steps of one inner problem, at most."""
+
+    def open_sites(self, inside: Collection[int], free: Iterable[int]) -> list[int]:
+        """Free sites for which the rules for replicas leave room beside I.
+
+        None are left where I breaks a rule. The others are in no configuration of the state.
+        """
+        if not self._families:
+            return [*free]
+        counts = self._replica_counts(inside)
+        return [] if counts is None else [s for s in free if all(one.fits(s) for one in counts)]
 
     # --- the inner problem ------------------------------------------------------------------
 
@@ -184,7 +199,7 @@ class SiteChoice:
         low, high = self._sizes(len(inside))
         if low > high:
             return []
-        caps = self._cheapest_under_caps(sites, inside, skip)
+        caps = self._cheapest_under_rules(sites, inside, skip)
         last = len(self.radii) - 1
         voters = self._cheapest_with_voters(sites, inside, skip, last, self.rules.voters)
         if caps is None or voters is None:
@@ -196,7 +211,7 @@ class SiteChoice:
         for radius in range(len(costs)) if radii is None else radii:
             if costs[radius] + floor >= wanted:
                 break  # the costs ascend, and no value is below the cost plus `floor`
-            if self._caps_votes:
+            if self._rules_votes:
                 near = self._cheapest_with_voters(sites, inside, skip, radius, self.rules.quorum)
             else:
                 near = self._cheapest_by_places(sites, inside, put_in, skip, radius)
@@ -212,7 +227,7 @@ class SiteChoice:
         skip: int | None,
         radius: int,
     ) -> int | None:
-        """Least Σ ρ with a quorum within a radius where nothing caps voters; None: impossible.
+        """Least Σ ρ with a quorum within a radius where no rule is on voters; None: impossible.
 
         The greedy then takes the first sites of the order that are within the radius, and fillers
         from what remains: places in the order and sums of its prefixes say all.
@@ -246,12 +261,14 @@ class SiteChoice:
                 total += rho
         return total + sites.sums[end]
 
-    def _voters(self, members: Collection[int], wanted: int) -> tuple[int, CapUsage] | None:
+    def _voters(
+        self, members: Collection[int], wanted: int, family: SiteFamily
+    ) -> tuple[int, FamilyCount] | None:
         """How many of `wanted` voters `members` give, pins among them first; None: forbidden."""
-        load = CapUsage(self.rules.of("voters"), self._pinned)
+        load = FamilyCount(family, self.rules.voters, self.rules.voters)
         spare = self.rules.voters - len(self._pinned)
         found = len(self._pinned.intersection(members))
-        if not load.kept or spare < 0 or wanted - found > spare:
+        if not load.take_all(self._pinned) or spare < 0 or wanted - found > spare:
             return None
         if not all(self._may_vote[s] for s in self._pinned):
             return None
@@ -261,6 +278,12 @@ class SiteChoice:
                 break
             found += self._may_vote[s] and load.take(s)
         return found, load
+
+    def _replica_counts(self, inside: Collection[int]) -> list[FamilyCount] | None:
+        """Return the count of I in every family; None when I breaks a rule, or leaves no room."""
+        least = max(self.rules.replicas_min, self.rules.voters)
+        families = self._families or (self._unruled,)
+        return family_counts(families, least, self.rules.replicas_max, inside)
 
     def _sizes(self, held: int) -> tuple[int, int]:
         """Fewest and most sites to add to `held`."""
@@ -273,11 +296,27 @@ class SiteChoice:
     ) -> int | None:  # fmt: skip
         """Least Σ ρ over Y such that I ∪ Y has `wanted` voters within a radius; None: impossible.
 
-        The greedy of an elongated laminar matroid: in order of ρ, take what adds a voter while
-        voters are needed, and of the rest as many as sizes and signs ask for.
+        Of several families of rules the one that asks for most.
+        """
+        largest: int | None = None
+        for family in self._of_voters or (self._unruled,):
+            least = self._cheapest_with_family(sites, inside, skip, radius, wanted, family)
+            if least is None:
+                return None
+            largest = least if largest is None else max(largest, least)
+        return largest
+
+    def _cheapest_with_family(
+        self, sites: SortedSites, inside: Collection[int], skip: int | None, radius: int,
+        wanted: int, family: SiteFamily,
+    ) -> int | None:  # fmt: skip
+        """Return the same for one family.
+
+        The greedy of an elongated matroid: in order of ρ, take what adds a voter while voters are
+        needed, and of the rest as many as sizes and signs ask for.
         """
         number, rho = self._radius, sites.rho
-        voters = self._voters([s for s in inside if number[s] <= radius], wanted)
+        voters = self._voters([s for s in inside if number[s] <= radius], wanted, family)
         if voters is None:
             return None
         found, load = voters
@@ -301,23 +340,30 @@ class SiteChoice:
             total += rho[s]
         return total if raising == need and raising + others >= least else None
 
-    def _cheapest_under_caps(
+    def _cheapest_under_rules(
         self, sites: SortedSites, inside: Collection[int], skip: int | None
     ) -> int | None:
-        """Least Σ ρ over Y such that I ∪ Y obeys the caps on replicas; None: impossible."""
-        load = CapUsage(self.rules.of("replicas"), inside)
-        least, most = self._sizes(len(inside))
-        rho = sites.rho
-        total = taken = 0
-        for s in sites.order:
-            if s == skip:
-                continue
-            if taken >= most or (rho[s] >= 0 and taken >= least):
-                break
-            if load.take(s):
-                taken += 1
-                total += rho[s]
-        return total if load.kept and least <= taken <= most else None
+        """Least Σ ρ over Y such that I ∪ Y obeys the rules for replicas; None: impossible.
+
+        Of several families of rules the one that asks for most.
+        """
+        counts = self._replica_counts(inside)
+        if counts is None:
+            return None
+        rho, largest = sites.rho, None
+        for count in counts:
+            total = 0
+            for s in sites.order:
+                if s == skip:
+                    continue
+                if rho[s] >= 0 and count.missing <= 0:
+                    break
+                if count.take(s) if rho[s] < 0 else count.take_needed(s):
+                    total += rho[s]
+            if count.missing > 0:
+                return None
+            largest = total if largest is None else max(largest, total)
+        return largest
 
     # --- one set of replicas ------------------------------------------------------------------
 
@@ -328,16 +374,38 @@ class SiteChoice:
 
     def radius_of(self, replicas: Collection[int]) -> int | None:
         """Number of the radius that a set of replicas waits for; None when it is not allowed."""
-        voters = self._voters(replicas, self.rules.voters)
-        if voters is None or voters[0] < self.rules.voters:
+        size = self.rules.voters
+        if not all(group.satisfied([*replicas]) for group in self.rules.of("replicas")):
             return None
-        if not CapUsage(self.rules.of("replicas"), replicas).kept:
+        if len(self._of_voters) > 1:
+            return self._searched_radius(replicas)
+        family = self._of_voters[0] if self._of_voters else self._unruled
+        voters = self._voters(replicas, size, family)
+        if voters is None or voters[0] < size:
             return None
         if not self.asks_quorum:
             return 0
         number = self._radius
         for radius in sorted({number[s] for s in replicas}):
-            near = self._voters([s for s in replicas if number[s] <= radius], self.rules.quorum)
+            near = self._voters(
+                [s for s in replicas if number[s] <= radius], self.rules.quorum, family
+            )
             if near is not None and near[0] >= self.rules.quorum:
                 return radius
         return None  # not reached: all replicas are within the last radius
+
+    def _searched_radius(self, replicas: Collection[int]) -> int | None:
+        """Return the radius where no greedy is exact: the least over all sets of voters."""
+        able = sorted(s for s in replicas if self._may_vote[s] and s not in self._pinned)
+        spare, best = self.rules.voters - len(self._pinned), None
+        if spare < 0 or not all(s in replicas and self._may_vote[s] for s in self._pinned):
+            return None
+        for more in itertools.combinations(able, spare):
+            voters = [*self._pinned, *more]
+            waits = sorted(self._radius[s] for s in voters)
+            radius = waits[self.rules.quorum - 1] if self.asks_quorum else 0
+            if (best is None or radius < best) and all(
+                group.satisfied(voters) for group in self.rules.of("voters")
+            ):
+                best = radius
+        return best

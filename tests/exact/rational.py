@@ -157,7 +157,9 @@ class Checker:
         given = {s for s in self.sites if rules.must_vote[s]} | ({leader} if leader >= 0 else set())
         if len(given) > rules.voters or not self.within("voters", given):
             return INFINITE
-        ranked = sorted(free, key=lambda j: rho[j])
+        # a site that breaks a cap beside those held is in no configuration of the state
+        open_sites = [j for j in free if self.within("replicas", held | {j})]
+        ranked = sorted(open_sites, key=lambda j: rho[j])
         common = [
             self.capped(held, ranked, rho),
             self.voting(held, ranked, rho, given, rules.voters, set(self.sites)),

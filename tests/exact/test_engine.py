@@ -17,7 +17,7 @@ from formulations.exact import tuning
 from formulations.exact.branch_and_bound import SearchLimits, SearchReport, search
 from formulations.exact.kernel import compiled_available, open_kernel
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.errors import InputError, UnsupportedError
+from placement.errors import InputError
 from placement.status import Status, Termination
 from tests import pmed
 from tests.effort import examples
@@ -333,11 +333,3 @@ def test_the_checker_refutes_tampered_certificates(event):
 def test_unknown_kernel():
     with pytest.raises(InputError, match="unknown kernel"):
         search(uniform(1.0), kernel="fortran")
-
-
-def test_crossing_levels_are_refused():
-    with pytest.raises(UnsupportedError, match="nested"):
-        uniform(
-            1.0,
-            caps=[("voters", np.arange(9) // 3, 1), ("voters", np.arange(9) % 3, 1)],
-        )

@@ -60,14 +60,13 @@ def test_certificate_can_be_left_out():
 
 @needs_milp
 @pytest.mark.parametrize(
-    ("question", "word"),
+    ("instance", "question", "word"),
     [
-        ({"diversity": [Diversity("region", min_domains=2)]}, "nested"),
-        ({"budget": 1e9}, "budget"),
+        (random_instance(3, prices=True), {"budget": 1e9}, "budget"),
+        (random_instance(3, intervals=2, varying=True), {}, "vary by interval"),
     ],
 )
-def test_hands_on_what_the_engine_cannot_take_and_says_so(question, word):
-    instance = random_instance(3, prices=True)
+def test_hands_on_what_the_engine_cannot_take_and_says_so(instance, question, word):
     problem = Problem(instance, replicas=3, voters=2, **question)
     plan = run(METHOD, problem, Options())
     truth = run(EXHAUSTIVE, problem, Options())

@@ -156,14 +156,14 @@ def test_multipliers_beyond_the_grid_have_no_rounded_form(value):
 
 @given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
 def test_the_least_sum_by_places_is_that_of_the_greedy(problem, seed):
-    """Without caps on voters the radii are valued from sums of prefixes."""
+    """Without rules for voters the radii are valued from sums of prefixes."""
     rng = np.random.default_rng(seed)
     sites = len(problem.instance.sites)
     leader = int(rng.integers(sites))
     choice = SiteChoice(problem.rules, leader, rng.integers(0, 4, sites).astype(float))
     inside = {leader, *np.nonzero(problem.rules.must_hold)[0].tolist()}
     free = [s for s in range(sites) if s not in inside and rng.random() < 0.8]
-    if choice._caps_votes or choice._sizes(len(inside))[1] < 0:
+    if choice._rules_votes or choice._sizes(len(inside))[1] < 0:
         return
     rho = rng.integers(-5, 4, sites).tolist()
     ordered = SortedSites(inside, free, rho)

@@ -3,13 +3,6 @@
 
 #include "kernel.h"
 
-static void free_levels(cap_levels *v)
-{
-    for (int k = 0; k < v->count; k++)
-        free(v->label[k]);
-    v->count = 0;
-}
-
 static void scratch_free(scratch *m)
 {
     free(m->sites);
@@ -19,7 +12,7 @@ static void scratch_free(scratch *m)
     free(m->pick);
     free(m->order);
     free(m->key);
-    free(m->cap_counts);
+    free(m->family_counts);
     free(m->cost);
     free(m->rank);
     free(m->level_cost);
@@ -42,13 +35,15 @@ static int scratch_prepare(scratch *m, const problem *p)
     m->pick = malloc((S + 2) * sizeof(int));
     m->order = malloc((S + 2) * sizeof(int));
     m->key = malloc((4 * S + 8) * 8);
-    m->cap_counts = malloc(2 * (size_t)MAX_LEVELS * S * sizeof(int));
+    int replicas = longest_count(&p->replica_families), voters = longest_count(&p->voter_families);
+    m->count_length = replicas > voters ? replicas : voters;
+    m->family_counts = malloc((2 * MOST_FAMILIES + 2) * (size_t)m->count_length * sizeof(int));
     m->cost = malloc(2 * P * 8 + 8);
     m->rank = malloc(3 * P * sizeof(int) + 8);
     m->level_cost = malloc((MAX_ENUMERATED + 1) * P * 8 + 8);
     m->level_rank = malloc((MAX_ENUMERATED + 1) * P * sizeof(int) + 8);
     return m->sites && m->by_site && m->beta_by_site && m->u && m->direction && m->gradient &&
-           m->pick && m->order && m->key && m->cap_counts && m->cost && m->rank && m->level_cost &&
+           m->pick && m->order && m->key && m->family_counts && m->cost && m->rank && m->level_cost &&
            m->level_rank;
 }
 
@@ -67,8 +62,8 @@ void context_free(context *x)
     free(p->direct);
     free(p->price);
     free(p->may_hold);
-    free_levels(&p->replica_caps);
-    free_levels(&p->voter_caps);
+    families_free(&p->replica_families);
+    families_free(&p->voter_families);
     free(x->best.replicas);
     free(x->view.costs);
     free(x->view.near_order);
@@ -76,6 +71,7 @@ void context_free(context *x)
     open_parts_free(x);
     free(x->proof.events.data);
     free(x->inner.rho);
+    free(x->inner.blocked);
     free(x->inner.selected);
     free(x->inner.radii);
     for (int side = IN; side <= OUT; side++)
@@ -132,7 +128,7 @@ int context_prepare(context *x)
     p->may_vote = p->must_hold + S;
     p->must_vote = p->may_vote + S;
     p->may_lead = p->must_vote + S;
-    p->plain_voters = p->voter_caps.count == 0;
+    p->plain_voters = !p->voter_families.rules;
     for (int s = 0; s < sites; s++)
         if ((p->may_hold[s] && !p->may_vote[s]) || p->must_vote[s])
             p->plain_voters = 0;
@@ -152,13 +148,14 @@ int context_prepare(context *x)
     p->step_scale = calloc(P + 1, 8);
     x->tree.stack = calloc((size_t)x->tree.capacity, sizeof(tree_node));
     x->inner.rho = malloc(S * 8);
+    x->inner.blocked = calloc(S, 1);
     x->inner.selected = malloc(5 * S * sizeof(int));
     x->inner.radii = malloc((S + 2) * sizeof(radius_minimum));
     for (int side = IN; side <= OUT; side++)
         if (!(x->evaluated.forced[side] = calloc(S, 8)))
             return 0;
     if (!scratch_prepare(&x->scratch, p) || !memory_prepare(x) || !p->rank || !p->step_scale || !x->best.replicas || !x->view.costs ||
-        !x->view.near_order || !x->tree.stack || !open_parts_prepare(x) || !x->inner.rho || !x->inner.selected || !x->inner.radii)
+        !x->view.near_order || !x->tree.stack || !open_parts_prepare(x) || !x->inner.rho || !x->inner.blocked || !x->inner.selected || !x->inner.radii)
         return 0;
     set_ranks(p);
     set_step_scale(p);

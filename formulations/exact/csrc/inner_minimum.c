@@ -1,7 +1,7 @@
 /* The inner problem: which sites minimise reduced costs plus the price of the quorum.
  *
  * For one quorum radius it is a minimum-weight basis of a matroid; the minimum over the radii is exact
- * (no caps, everybody may vote) or the largest of up to three valid relaxations (see certificate_events.py). */
+ * (no rules, everybody may vote) or the largest of up to three valid relaxations (see certificate_events.py). */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,30 +172,37 @@ static double uncapped_minimum(context *x, tree_node *f, int lo, int hi, int all
     return best;
 }
 
-/* Greedy for "contains `need` independent voters of the sites flagged eligible, `lo`..`hi` in all".
- * Returns 0 when impossible.  `counts` already holds the votes that are given. */
-static int cheapest_voters(context *x, tree_node *f, const keyed *sorted, int n, const unsigned char *eligible,
-                    int need, int lo, int hi, int *counts, int stride, radius_minimum *a, int k,
-                    int *chosen, int *chosen_count)
+/* Keep an answer of a relaxation when it is the first, or larger than the one so far. */
+static void keep_larger(radius_minimum *a, int k, double value, double top, double next, const int *chosen, int size,
+                        int *kept, int *kept_count)
 {
-    const problem *p = &x->p;
-    int slots_lo = lo - need > 0 ? lo - need : 0, slots_hi = hi - need, size = 0, other = 0;
+    if (value <= a->base[k])
+        return;
+    a->base[k] = value;
+    a->top[k] = top;
+    a->next[k] = next;
+    a->size[k] = size;
+    memcpy(kept, chosen, (size_t)size * sizeof(int));
+    *kept_count = size;
+}
+
+/* Greedy for "contains `need` more voters, of the sites flagged eligible, that a family allows; `lo`..`hi` in all".
+ * Returns 0 when impossible.  `votes` already counts the votes that are given. */
+static int cheapest_voters(context *x, tree_node *f, const keyed *sorted, int n, const unsigned char *eligible,
+                    const site_family *family, int need, int lo, int hi, int *votes, radius_minimum *a, int k,
+                    int *kept, int *kept_count)
+{
+    int slots_lo = lo - need > 0 ? lo - need : 0, slots_hi = hi - need, size = 0, other = 0, v = x->p.voters;
+    int *chosen = x->scratch.order;
     double value = 0.0, top = -BIG, next = BIG;
     if (slots_hi < 0)
         return 0;
     for (int i = 0; i < n; i++) {
         int j = sorted[i].position, s = f->free_site[j], take = 0;
         double key = sorted[i].key;
-        if (need > 0 && eligible[s]) {
-            int room = 1;
-            for (int v = 0; v < p->voter_caps.count && room; v++)
-                room = counts[v * stride + p->voter_caps.label[v][s]] < p->voter_caps.cap[v];
-            if (room) {
-                for (int v = 0; v < p->voter_caps.count; v++)
-                    counts[v * stride + p->voter_caps.label[v][s]]++;
-                need--;
-                take = 1;
-            }
+        if (need > 0 && eligible[s] && take_site(family, votes, s, v, v)) {
+            need--;
+            take = 1;
         }
         if (!take && other < slots_hi && (other < slots_lo || key < 0.0)) {
             other++;
@@ -211,59 +218,95 @@ static int cheapest_voters(context *x, tree_node *f, const keyed *sorted, int n,
     }
     if (need > 0 || other < slots_lo)
         return 0;
-    a->base[k] = value;
-    a->top[k] = top;
-    a->next[k] = next;
-    a->size[k] = size;
-    *chosen_count = size;
+    keep_larger(a, k, value, top, next, chosen, size, kept, kept_count);
     return 1;
 }
 
-/* Greedy over the replica caps alone. */
-static int cheapest_under_caps(context *x, tree_node *f, const keyed *sorted, int n, int lo, int hi, radius_minimum *a,
-                  int *chosen, int *chosen_count)
+/* Greedy over the rules for replicas alone: the largest of the families. Sites beside which a family has no room are
+ * flagged in x->inner.blocked. */
+static int cheapest_under_rules(context *x, tree_node *f, keyed *sorted, int *n, int lo, int hi, radius_minimum *a,
+                  int *kept, int *kept_count)
 {
-    const problem *p = &x->p;
-    int stride = p->sites, size = 0, *counts = x->scratch.cap_counts;
-    double value = 0.0, top = -BIG, next = BIG;
-    memset(counts, 0, (size_t)MAX_LEVELS * (size_t)stride * sizeof(int));
-    for (int i = 0; i < f->in_count; i++)
-        for (int k = 0; k < p->replica_caps.count; k++)
-            if (++counts[k * stride + p->replica_caps.label[k][f->in_site[i]]] > p->replica_caps.cap[k])
-                return 0;
-    for (int i = 0; i < n; i++) {
-        int j = sorted[i].position, s = f->free_site[j], room = 1;
-        for (int k = 0; k < p->replica_caps.count && room; k++)
-            room = counts[k * stride + p->replica_caps.label[k][s]] < p->replica_caps.cap[k];
-        if (room && size < hi && (size < lo || sorted[i].key < 0.0)) {
-            for (int k = 0; k < p->replica_caps.count; k++)
-                counts[k * stride + p->replica_caps.label[k][s]]++;
-            chosen[size++] = j;
-            value += sorted[i].key;
-            if (sorted[i].key > top)
-                top = sorted[i].key;
-        } else if (sorted[i].key < next)
-            next = sorted[i].key;
+    const family_list *list = &x->p.replica_families;
+    int least = lo + f->in_count, most = hi + f->in_count, *chosen = x->scratch.order, left = 0;
+    size_t bytes = (size_t)x->scratch.count_length * sizeof(int);
+    memset(x->inner.blocked, 0, (size_t)f->free_count);
+    for (int k = 0; k < list->count; k++) {
+        const site_family *family = &list->family[k];
+        int *count = x->scratch.family_counts + (size_t)k * (size_t)x->scratch.count_length;
+        begin_count(family, count);
+        if (!count_all(family, count, f->in_site, f->in_count, least, most))
+            return 0;
+        for (int i = 0; i < *n && list->rules; i++) {
+            if (take_site(family, count, f->free_site[sorted[i].position], least, most))
+                count_site(family, count, f->free_site[sorted[i].position], -1);
+            else
+                x->inner.blocked[sorted[i].position] = 1;
+        }
     }
-    if (size < lo)
-        return 0;
-    a->base[1] = value;
-    a->top[1] = top;
-    a->next[1] = next;
-    a->size[1] = size;
-    *chosen_count = size;
+    for (int i = 0; i < *n; i++)
+        if (!x->inner.blocked[sorted[i].position])
+            sorted[left++] = sorted[i];
+    *n = left;
+    for (int k = 0; k < list->count; k++) {
+        const site_family *family = &list->family[k];
+        int *count = x->scratch.family_counts + (size_t)MOST_FAMILIES * (size_t)x->scratch.count_length, size = 0;
+        double value = 0.0, top = -BIG, next = BIG;
+        memcpy(count, x->scratch.family_counts + (size_t)k * (size_t)x->scratch.count_length, bytes);
+        for (int i = 0; i < left; i++) {
+            int s = f->free_site[sorted[i].position];
+            double key = sorted[i].key;
+            if (key < 0.0 ? take_site(family, count, s, least, most)
+                          : still_needed(family, count, least) > 0 && take_needed_site(family, count, s, least, most)) {
+                chosen[size++] = sorted[i].position;
+                value += key;
+                if (key > top)
+                    top = key;
+            } else if (key < next)
+                next = key;
+        }
+        if (still_needed(family, count, least) > 0)
+            return 0;
+        keep_larger(a, 1, value, top, next, chosen, size, kept, kept_count);
+    }
     return 1;
 }
 
-/* Caps or voter restrictions: the largest of three relaxations, for every radius. */
-static double capped_minimum(context *x, tree_node *f, int lo, int hi, int all, double slack, int *count)
+/* Votes of the sites that are in, as a family counts them. */
+typedef struct {
+    int given;                 /* those that vote anyway: the leader and pins */
+    int rank;                  /* the most others that vote beside them */
+} fixed_votes;
+
+/* Count the votes within `radius` of the sites that are in, after `base`, the count of those that vote anyway. */
+static fixed_votes votes_within(const context *x, const tree_node *f, const site_family *family, double radius,
+                                const int *base, int *count)
 {
     const problem *p = &x->p;
-    int n = f->free_count, leader = x->view.leader, stride = p->sites;
+    fixed_votes found = {0, 0};
+    memcpy(count, base, (size_t)count_length(family) * sizeof(int));
+    for (int i = 0; i < f->in_count; i++) {
+        int s = f->in_site[i];
+        if (x->view.leader >= 0 && radius < BIG && distance_of(x, x->view.leader, s) > radius)
+            continue;
+        if (s == x->view.leader || p->must_vote[s])
+            found.given++;
+        else if (p->may_vote[s])
+            found.rank += take_site(family, count, s, p->voters, p->voters);
+    }
+    return found;
+}
+
+/* Rules or voter restrictions: the largest of three relaxations, for every radius. */
+static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, double slack, int *count)
+{
+    const problem *p = &x->p;
+    const family_list *list = &p->voter_families;
+    int n = f->free_count, leader = x->view.leader, length = x->scratch.count_length;
     keyed *sorted = (keyed *)x->scratch.key;
     int *whole = x->inner.selected + p->sites, *votes = x->inner.selected + 2 * p->sites;
     int *trial = x->inner.selected + 3 * p->sites;
-    int whole_count = 0, votes_count = 0, trial_count = 0, given = 0, rank = 0;
+    int whole_count = 0, votes_count = 0, trial_count = 0, given = 0;
     unsigned char *eligible = (unsigned char *)x->scratch.sites;
     radius_minimum common;
     clear_answer(&common);
@@ -274,46 +317,35 @@ static double capped_minimum(context *x, tree_node *f, int lo, int hi, int all, 
         sorted[i].position = i;
     }
     qsort(sorted, (size_t)n, sizeof(keyed), by_key);
-    if (!cheapest_under_caps(x, f, sorted, n, lo, hi, &common, whole, &whole_count))
+    if (!cheapest_under_rules(x, f, sorted, &n, lo, hi, &common, whole, &whole_count))
         return BIG;
     /* relaxation 2: enough voters of any distance */
-    int *base_counts = x->scratch.cap_counts + MAX_LEVELS * stride;
-    memset(base_counts, 0, (size_t)MAX_LEVELS * (size_t)stride * sizeof(int));
-    for (int i = 0; i < f->in_count; i++) {
-        int s = f->in_site[i];
-        if (s != leader && !p->must_vote[s])
-            continue;
-        given++;
-        for (int k = 0; k < p->voter_caps.count; k++)
-            if (++base_counts[k * stride + p->voter_caps.label[k][s]] > p->voter_caps.cap[k])
-                return BIG;
-    }
-    if (given > p->voters)
-        return BIG;
-    int *counts = x->scratch.cap_counts;
-    size_t bytes = (size_t)MAX_LEVELS * (size_t)stride * sizeof(int);
-    memcpy(counts, base_counts, bytes);
-    for (int i = 0; i < f->in_count; i++) {
-        int s = f->in_site[i], room = p->may_vote[s] && s != leader && !p->must_vote[s];
-        for (int k = 0; k < p->voter_caps.count && room; k++)
-            room = counts[k * stride + p->voter_caps.label[k][s]] < p->voter_caps.cap[k];
-        if (room) {
-            rank++;
-            for (int k = 0; k < p->voter_caps.count; k++)
-                counts[k * stride + p->voter_caps.label[k][s]]++;
-        }
-    }
+    int *base = x->scratch.family_counts, *work = base + (size_t)MOST_FAMILIES * (size_t)length;
     for (int i = 0; i < n; i++)
-        eligible[f->free_site[i]] = p->may_vote[f->free_site[i]];
-    int need = p->voters - given - rank;
-    if (!cheapest_voters(x, f, sorted, n, eligible, need > 0 ? need : 0, lo, hi, counts, stride, &common, 2,
-                  votes, &votes_count))
-        return BIG;
+        eligible[f->free_site[sorted[i].position]] = p->may_vote[f->free_site[sorted[i].position]];
+    for (int k = 0; k < list->count; k++) {
+        const site_family *family = &list->family[k];
+        int *counted = base + (size_t)k * (size_t)length;
+        int fits = 1;
+        begin_count(family, counted);
+        given = 0;
+        for (int i = 0; i < f->in_count; i++)
+            if (f->in_site[i] == leader || p->must_vote[f->in_site[i]]) {
+                given++;
+                fits &= count_site(family, counted, f->in_site[i], 1);
+            }
+        if (!fits || !count_all(family, counted, NULL, 0, p->voters, p->voters))
+            return BIG;
+        fixed_votes in = votes_within(x, f, family, BIG, counted, work);
+        int need = p->voters - in.given - in.rank;
+        if (!cheapest_voters(x, f, sorted, n, eligible, family, need > 0 ? need : 0, lo, hi, work, &common, 2, votes,
+                             &votes_count))
+            return BIG;
+    }
     double best = BIG;
     int single = leader < 0 || p->quorum_weight == 0.0 || p->quorum <= 1;
     double floor_value = common.base[1] > common.base[2] ? common.base[1] : common.base[2];
-    for (int i = 0; i < n; i++)
-        eligible[f->free_site[i]] = 0;
+    memset(eligible, 0, (size_t)p->sites);
     for (int t = 0; single || t < p->sites;) {
         double d = 0.0;
         radius_minimum answer = common;
@@ -325,32 +357,17 @@ static double capped_minimum(context *x, tree_node *f, int lo, int hi, int all, 
                     eligible[x->view.near_order[t]] = p->may_vote[x->view.near_order[t]];
             if (p->quorum_weight * d + floor_value >= (all ? slack : best))
                 break;
-            int inside_given = 0, inside_rank = 0, ok = 1;
-            memcpy(counts, base_counts, bytes);
-            for (int i = 0; i < f->in_count; i++) {
-                int s = f->in_site[i];
-                if (distance_of(x, leader, s) > d)
-                    continue;
-                if (s == leader || p->must_vote[s]) {
-                    inside_given++;
-                    continue;
-                }
-                int room = p->may_vote[s];
-                for (int k = 0; k < p->voter_caps.count && room; k++)
-                    room = counts[k * stride + p->voter_caps.label[k][s]] < p->voter_caps.cap[k];
-                if (room) {
-                    inside_rank++;
-                    for (int k = 0; k < p->voter_caps.count; k++)
-                        counts[k * stride + p->voter_caps.label[k][s]]++;
-                }
-            }
-            if (p->quorum - inside_given > p->voters - given)
-                ok = 0;
-            need = p->quorum - inside_given - inside_rank;
-            if (!ok || !cheapest_voters(x, f, sorted, n, eligible, need > 0 ? need : 0, lo, hi, counts, stride,
-                                 &answer, 0, trial, &trial_count))
-                continue;
             own = 1;
+            for (int k = 0; k < list->count && own; k++) {
+                const site_family *family = &list->family[k];
+                fixed_votes in = votes_within(x, f, family, d, base + (size_t)k * (size_t)length, work);
+                int need = p->quorum - in.given - in.rank;
+                own = p->quorum - in.given <= p->voters - given &&
+                      cheapest_voters(x, f, sorted, n, eligible, family, need > 0 ? need : 0, lo, hi, work, &answer, 0,
+                                      trial, &trial_count);
+            }
+            if (!own)
+                continue;
         }
         int k = 1;
         if (answer.base[2] > answer.base[k])
@@ -396,7 +413,7 @@ double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int 
     x->inner.radius_count = 0;
     if (hi < 0 || lo > hi)
         return BIG;
-    if (p->plain_voters && p->replica_caps.count == 0)
+    if (p->plain_voters && !p->replica_families.rules)
         return uncapped_minimum(x, f, lo, hi, all_radii, slack, count);
-    return capped_minimum(x, f, lo, hi, all_radii, slack, count);
+    return ruled_minimum(x, f, lo, hi, all_radii, slack, count);
 }

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "site_families.h"
 #include "tuning.h"
 
 /* Constants on which correctness or the format of a certificate depends. */
@@ -69,8 +70,8 @@ typedef struct {
     double *price;             /* sites x sites (row = leader) or NULL */
     int replicas_min, replicas_max, voters, quorum;
     unsigned char *may_hold, *must_hold, *may_vote, *must_vote, *may_lead;
-    cap_levels replica_caps, voter_caps;
-    int plain_voters;          /* 1: every site that may hold may vote, none must, no voter caps */
+    family_list replica_families, voter_families;
+    int plain_voters;          /* 1: every site that may hold may vote, none must, no rules for voters */
     double granularity;        /* every score is a multiple of it; 0 when unknown */
 } problem;
 
@@ -124,6 +125,7 @@ typedef struct {
  * closest_assignment.c, warm_start.c), the rest by inner_minimum.c and multi_size/multi_size_bound.c. */
 typedef struct {
     double *rho;               /* reduced cost, by position of the free site */
+    unsigned char *blocked;    /* by position: 1 when the rules leave no room for the site beside those that are in */
     int *selected;             /* positions selected by the last inner minimum; behind them 4 x sites of scratch */
     radius_minimum *radii;     /* answers by radius, when all were asked for */
     int radius_count;
@@ -308,7 +310,8 @@ typedef struct {
     int *pick;                 /* sites + 2: cheapest positions (inner minimum), voters by distance */
     int *order;                /* sites + 2: cheapest positions within a radius */
     double *key;               /* 4 sites + 8: sorted reduced costs, prefix sums, losses of swaps */
-    int *cap_counts;           /* 2 x MAX_LEVELS x sites: chosen sites by label */
+    int *family_counts;        /* 2 MOST_FAMILIES + 2 counts of families */
+    int count_length;          /* numbers in the longest of them */
     int *sites;                /* 3 sites + 8: a replica set, positions by site; behind it a second set */
     double *cost;              /* 2 padded: costs of a set, limits of u */
     int *rank;                 /* 3 padded: ranks of a set */
@@ -411,7 +414,6 @@ double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int 
 
 /* voter_greedy.c */
 int quorum_radius(context *x, int leader, const int *replicas, int count, double *radius);
-int caps_allow(const cap_levels *caps, const int *sites, int count, int *scratch);
 int any_leader(context *x, const int *replicas, int count);
 
 /* incumbent.c */

@@ -169,7 +169,7 @@ int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
             if (minus < without)
                 without = minus;
         }
-        with += base - 4.0 * error;
+        with = x->inner.blocked[i] ? BIG : with + base - 4.0 * error;
         without += base - 4.0 * error;
         x->evaluated.forced[IN][f->free_site[i]] = with;
         x->evaluated.forced[OUT][f->free_site[i]] = without;

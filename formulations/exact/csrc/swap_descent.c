@@ -15,7 +15,7 @@ double score_of(context *x, const int *replicas, int count, double *radius)
     double *cost = x->scratch.cost;
     if (count < p->replicas_min || count > p->replicas_max || (x->sizes.active && x->sizes.at[count] < 0))
         return BIG;
-    if (p->replica_caps.count && !caps_allow(&p->replica_caps, replicas, count, x->scratch.cap_counts))
+    if (!sites_obey(&p->replica_families, replicas, count, x->scratch.family_counts))
         return BIG;
     *radius = 0.0;
     if (x->view.leader >= 0) {
@@ -115,13 +115,12 @@ double swap_descent(context *x, int *replicas, int count, int limit)
                     continue;
                 if (delta + p->quorum_weight * (cheapest_radius - radius) >= best)
                     continue;
-                if (p->quorum_weight > 0.0 || !p->plain_voters || p->replica_caps.count || leader < 0) {
+                if (p->quorum_weight > 0.0 || !p->plain_voters || p->replica_families.rules || leader < 0) {
                     double q = radius;
                     int ok, same = p->plain_voters && leader >= 0 && distance_of(x, leader, out) > radius &&
                                    distance_of(x, leader, s) >= radius; /* neither is waited for */
                     replicas[i] = s;
-                    ok = !p->replica_caps.count ||
-                         caps_allow(&p->replica_caps, replicas, count, x->scratch.cap_counts);
+                    ok = sites_obey(&p->replica_families, replicas, count, x->scratch.family_counts);
                     if (ok && same)
                         ok = count >= p->voters;
                     else if (ok && leader >= 0)
@@ -162,7 +161,7 @@ int first_feasible_set(context *x, int *replicas)
     const problem *p = &x->p;
     int count = 0, leader = x->view.leader, votes = 0, sites = p->sites;
     double radius;
-    int *vote = x->inner.selected;
+    int *vote = x->inner.selected, *counts = x->scratch.family_counts;
     for (int s = 0; s < sites; s++)
         if (s == leader || p->must_hold[s]) {
             replicas[count++] = s;
@@ -175,7 +174,8 @@ int first_feasible_set(context *x, int *replicas)
         for (int t = 0; t < sites; t++) {
             int s = leader < 0 ? t : x->view.near_order[t], member = 0;
             int enough = pass == 0 ? votes >= p->voters
-                                   : count >= p->replicas_min && count >= p->voters;
+                                   : count >= p->replicas_min && count >= p->voters &&
+                                         sites_obey(&p->replica_families, replicas, count, counts);
             if (enough || (count >= p->replicas_max && pass == 1))
                 break;
             for (int i = 0; i < count; i++)
@@ -187,15 +187,14 @@ int first_feasible_set(context *x, int *replicas)
                 if (already || !p->may_vote[s] || (!member && count >= p->replicas_max))
                     continue;
                 vote[votes] = s;
-                if (p->voter_caps.count && !caps_allow(&p->voter_caps, vote, votes + 1, x->scratch.cap_counts))
+                if (!sites_fit(&p->voter_families, vote, votes + 1, p->voters, counts))
                     continue;
             }
             if (!member) {
                 if (!p->may_hold[s])
                     continue;
                 replicas[count] = s;
-                if (p->replica_caps.count &&
-                    !caps_allow(&p->replica_caps, replicas, count + 1, x->scratch.cap_counts))
+                if (!sites_fit(&p->replica_families, replicas, count + 1, p->replicas_max, counts))
                     continue;
                 count++;
             }

@@ -1,42 +1,66 @@
-/* The choice of voters: the closest-first greedy over a laminar matroid, for a leader and a set of replicas. */
-#include <string.h>
-
+/* The choice of voters for a leader and a set of replicas: the closest-first greedy over the matroid of a family. */
 #include "kernel.h"
 
-/* 1 when adding `site` keeps every level within its cap; then the counts include it. */
-static int caps_add(const cap_levels *caps, int site, int *counts, int stride)
+enum { MOST_VOTERS = 64 };    /* replicas among which voters are searched: length of an array */
+
+/* 1 when the sites from `at` on can complete the votes counted, `inside` more of them before `end`. */
+static int completes(context *x, const int *able, int number, int at, int votes, int inside, int end)
 {
-    for (int k = 0; k < caps->count; k++)
-        if (counts[k * stride + caps->label[k][site]] >= caps->cap[k])
-            return 0;
-    for (int k = 0; k < caps->count; k++)
-        counts[k * stride + caps->label[k][site]]++;
-    return 1;
+    const family_list *list = &x->p.voter_families;
+    int v = x->p.voters, length = x->scratch.count_length, taken = 0;
+    if (votes == v)
+        return inside <= 0;
+    if (number - at < v - votes || (at < end ? end - at : 0) < inside)
+        return 0;
+    while (taken < list->count &&
+           take_site(&list->family[taken], x->scratch.family_counts + (size_t)taken * (size_t)length, able[at], v, v))
+        taken++;
+    int done = taken == list->count && completes(x, able, number, at + 1, votes + 1, inside - (at < end), end);
+    for (int k = 0; k < taken; k++)
+        count_site(&list->family[k], x->scratch.family_counts + (size_t)k * (size_t)length, able[at], -1);
+    return done || completes(x, able, number, at + 1, votes, inside, end);
 }
 
-static void caps_clear(const cap_levels *caps, int *counts, int stride)
+/* quorum_radius where the rules for voters are several families: `order` has the replicas by distance. For each radius
+ * in turn a search decides whether voters within it make a quorum. */
+static int searched_radius(context *x, int leader, const int *order, int count, double *radius)
 {
-    for (int k = 0; k < caps->count; k++)
-        memset(counts + k * stride, 0, (size_t)caps->labels[k] * sizeof(int));
-}
-
-/* 1 when these sites respect every cap. */
-int caps_allow(const cap_levels *caps, const int *sites, int count, int *scratch)
-{
-    int stride = 0;
-    for (int k = 0; k < caps->count; k++)
-        if (caps->labels[k] > stride)
-            stride = caps->labels[k];
-    caps_clear(caps, scratch, stride);
+    const problem *p = &x->p;
+    const family_list *list = &p->voter_families;
+    int able[MOST_VOTERS], given[MOST_VOTERS], number = 0, votes = 0, length = x->scratch.count_length;
+    if (count > MOST_VOTERS)
+        return 0;
     for (int i = 0; i < count; i++)
-        if (!caps_add(caps, sites[i], scratch, stride))
+        if (order[i] == leader || p->must_vote[order[i]])
+            given[votes++] = order[i];
+        else if (p->may_vote[order[i]])
+            able[number++] = order[i];
+    for (int k = 0; k < list->count; k++) {
+        int *counted = x->scratch.family_counts + (size_t)k * (size_t)length;
+        begin_count(&list->family[k], counted);
+        if (!count_all(&list->family[k], counted, given, votes, p->voters, p->voters))
             return 0;
-    return 1;
+    }
+    for (int i = 0; i < count; i++) {
+        double d = distance_of(x, leader, order[i]);
+        int inside = p->quorum, end = 0;
+        if (i + 1 < count && distance_of(x, leader, order[i + 1]) == d)
+            continue;
+        for (int g = 0; g < votes; g++)
+            inside -= distance_of(x, leader, given[g]) <= d;
+        while (end < number && distance_of(x, leader, able[end]) <= d)
+            end++;
+        if (completes(x, able, number, 0, votes, inside, end)) {
+            *radius = d;
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* The quorum radius of `leader` over `replicas`: 1 and the radius, or 0 when no voters can be chosen.
  *
- * Closest-first subject to the caps (contracted by the leader and the sites that must vote) makes
+ * Closest-first subject to one family (contracted by the leader and the sites that must vote) makes
  * every order statistic of the chosen distances as small as it can be: a matroid's greedy basis. */
 int quorum_radius(context *x, int leader, const int *replicas, int count, double *radius)
 {
@@ -65,20 +89,20 @@ int quorum_radius(context *x, int leader, const int *replicas, int count, double
         *radius = near[m - 1];
         return 1;
     }
-    int stride = p->sites, votes = 0;
-    int *counts = x->scratch.cap_counts, *order = x->scratch.pick;
-    caps_clear(&p->voter_caps, counts, stride);
+    const site_family *family = &p->voter_families.family[0];
+    int votes = 0, v = p->voters, *counted = x->scratch.family_counts, *order = x->scratch.pick;
+    begin_count(family, counted);
     if (!p->may_vote[leader])
         return 0;
     for (int i = 0; i < count; i++) {
         int r = replicas[i];
         if (r == leader || p->must_vote[r]) {
-            if (!caps_add(&p->voter_caps, r, counts, stride))
+            if (!count_site(family, counted, r, 1))
                 return 0;
             votes++;
         }
     }
-    if (votes > p->voters)
+    if (votes > v || !count_all(family, counted, NULL, 0, v, v))
         return 0;
     /* all candidates by distance (insertion sort: replicas are few) */
     for (int i = 0; i < count; i++) {
@@ -94,15 +118,17 @@ int quorum_radius(context *x, int leader, const int *replicas, int count, double
         }
         order[at] = r;
     }
+    if (p->voter_families.count > 1)
+        return searched_radius(x, leader, order, count, radius);
     int seen = 0;
     double q = 0.0;
     for (int i = 0; i < count && seen < p->quorum; i++) {
         int r = order[i];
         int fixed = r == leader || p->must_vote[r];
         if (!fixed) {
-            if (votes >= p->voters || !p->may_vote[r])
+            if (votes >= v || !p->may_vote[r])
                 continue;
-            if (!caps_add(&p->voter_caps, r, counts, stride))
+            if (!take_site(family, counted, r, v, v))
                 continue;
             votes++;
         }
@@ -112,14 +138,13 @@ int quorum_radius(context *x, int leader, const int *replicas, int count, double
     }
     if (seen < p->quorum)
         return 0;
-    for (int i = 0; i < count && votes < p->voters; i++) {
+    for (int i = 0; i < count && votes < v; i++) {
         int r = order[i];
         if (r < 0 || r == leader || p->must_vote[r] || !p->may_vote[r])
             continue;
-        if (caps_add(&p->voter_caps, r, counts, stride))
-            votes++;
+        votes += take_site(family, counted, r, v, v);
     }
-    if (votes < p->voters)
+    if (votes < v)
         return 0;
     *radius = q;
     return 1;

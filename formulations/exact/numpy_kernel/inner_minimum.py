@@ -1,7 +1,7 @@
 """The inner problem Z(ρ) of :mod:`formulations.exact.certificate_events`, for the NumPy kernel.
 
 For one quorum radius it is a minimum-weight basis of a matroid, found greedily; the minimum over
-the radii is exact without caps, and the largest of three relaxations with them.
+the radii is exact without rules, and the largest of three relaxations with them.
 
 The example of :mod:`formulations.exact.certificate_events`: three sites on a line at 0, 1 and 3 ms,
 two replicas that both vote, D = 2, the leader in the middle. At reduced costs of 0 the second
@@ -22,13 +22,14 @@ voter is the near site (2 · 1 ms). Where the far site saves 3 it is the better 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray, IntArray
+from placement.model.site_families import FamilyCount, SiteFamily, family_counts
 
 __all__ = ["InnerProblem", "RadiusMinimum", "Selection"]
 
@@ -71,28 +72,6 @@ class RadiusMinimum:
         return max(self.parts, key=lambda part: part.value).chosen
 
 
-class _Caps:
-    """Counts of chosen sites per label, and whether one more fits."""
-
-    def __init__(self, caps: Sequence[tuple[list[int], int]]) -> None:
-        self.caps = caps
-        self.counts: list[dict[int, int]] = [{} for _ in caps]
-
-    def add(self, site: int) -> bool:
-        pairs = [
-            (count, labels[site], cap)
-            for count, (labels, cap) in zip(self.counts, self.caps, strict=True)
-        ]
-        if any(count.get(label, 0) >= cap for count, label, cap in pairs):
-            return False
-        for count, label, _ in pairs:
-            count[label] = count.get(label, 0) + 1
-        return True
-
-    def add_all(self, sites: Iterable[int]) -> bool:
-        return all(self.add(site) for site in sites)
-
-
 class InnerProblem:
     """Solves the inner problem of one leader.
 
@@ -108,8 +87,7 @@ class InnerProblem:
         rules = core.rules
         self.rules, self.leader = rules, leader
         self.least = max(rules.replicas_min, rules.voters)
-        self.voter_caps = [(g.labels.tolist(), g.cap) for g in rules.of("voters") if g.cap]
-        self.replica_caps = [(g.labels.tolist(), g.cap) for g in rules.of("replicas") if g.cap]
+        self.families = core.families
         self.given = set(np.nonzero(rules.must_vote)[0].tolist()) | ({leader} - {-1})
         self.may_vote = rules.may_vote.tolist()
         self.weight = core.quorum_weight if leader >= 0 and rules.quorum > 1 else 0.0
@@ -119,8 +97,8 @@ class InnerProblem:
         )
         self.near_order: list[int] = order.tolist()
         self.simple = (
-            not self.voter_caps
-            and not self.replica_caps
+            not self.families["voters"]
+            and not self.families["replicas"]
             and bool(rules.may_vote.all())
             and not rules.must_vote.any()
         )
@@ -153,11 +131,16 @@ class InnerProblem:
         ranked = list(zip(rho[order].tolist(), free[order].tolist(), strict=True))
         common: tuple[Selection, ...] = ()
         if not self.simple:
-            capped = self._capped(held, ranked, low, high)
-            voting = self._voting(held, ranked, low, high, self.rules.voters, None)
-            if capped is None or voting is None:
+            families = self.families["replicas"]
+            counts = family_counts(families, low + len(held), high + len(held), held)
+            if counts is None:
                 return []
-            common = (capped, voting)
+            ranked = [one for one in ranked if all(count.fits(one[1]) for count in counts)]
+            ruled = [_ruled(count, ranked) for count in counts] or [_greedy(ranked, low, high)]
+            voting = self._voting(held, ranked, low, high, self.rules.voters, None)
+            if voting is None or not all(ruled):
+                return []
+            common = (*(one for one in ruled if one is not None), voting)
         if self.weight == 0:
             if not common:
                 plain = _greedy(ranked, low, high)
@@ -180,23 +163,6 @@ class InnerProblem:
                 break
         return answers
 
-    def _capped(
-        self, held: Sequence[int], ranked: list[tuple[float, int]], low: int, high: int
-    ) -> Selection | None:
-        caps = _Caps(self.replica_caps)
-        if not caps.add_all(held):
-            return None
-        chosen: list[int] = []
-        value, top, left = 0.0, -math.inf, math.inf
-        for key, site in ranked:
-            wanted = len(chosen) < low or (key < 0 and len(chosen) < high)
-            if wanted and caps.add(site):
-                chosen.append(site)
-                value, top = value + key, max(top, key)
-            else:
-                left = min(left, key)
-        return Selection(value, tuple(chosen), top, left) if len(chosen) >= low else None
-
     def _voting(
         self,
         held: Sequence[int],
@@ -207,11 +173,29 @@ class InnerProblem:
         inside: set[int] | None,
     ) -> Selection | None:
         """Cheapest sites with `wanted` voters among `inside` (None: anywhere)."""
+        families = self.families["voters"] or (SiteFamily.of_blocks(len(self.may_vote), {}),)
+        counts = family_counts(families, self.rules.voters, self.rules.voters, self.given)
+        found: list[Selection] = []
+        for count in counts or ():
+            one = self._voting_of(count, held, ranked, low, high, wanted, inside)
+            if one is None:
+                return None
+            found.append(one)
+        return max(found, key=lambda one: one.value) if found else None
+
+    def _voting_of(
+        self,
+        votes: FamilyCount,
+        held: Sequence[int],
+        ranked: list[tuple[float, int]],
+        low: int,
+        high: int,
+        wanted: int,
+        inside: set[int] | None,
+    ) -> Selection | None:
+        """Return the same for one family, which counts the sites that vote anyway."""
         given = self.given if inside is None else self.given & inside
         if wanted - len(given) > self.rules.voters - len(self.given):
-            return None
-        caps = _Caps(self.voter_caps)
-        if not caps.add_all(sorted(self.given)):
             return None
         need = wanted - len(given)
         for site in held:
@@ -219,7 +203,7 @@ class InnerProblem:
                 site not in self.given
                 and self.may_vote[site]
                 and (inside is None or site in inside)
-                and caps.add(site)
+                and votes.take(site)
             ):
                 need -= 1
         need = max(0, need)
@@ -229,8 +213,8 @@ class InnerProblem:
         chosen: list[int] = []
         value, top, left = 0.0, -math.inf, math.inf
         for key, site in ranked:
-            votes = need > 0 and self.may_vote[site] and (inside is None or site in inside)
-            if votes and caps.add(site):
+            able = need > 0 and self.may_vote[site] and (inside is None or site in inside)
+            if able and votes.take(site):
                 need -= 1
             elif others < other_low or (key < 0 and others < other_high):
                 others += 1
@@ -242,6 +226,19 @@ class InnerProblem:
         if need > 0 or others < other_low:
             return None
         return Selection(value, tuple(chosen), top, left)
+
+
+def _ruled(count: FamilyCount, ranked: list[tuple[float, int]]) -> Selection | None:
+    """Cheapest sites that complete a family; None when none do."""
+    chosen: list[int] = []
+    value, top, left = 0.0, -math.inf, math.inf
+    for key, site in ranked:
+        if count.take(site) if key < 0 else count.missing > 0 and count.take_needed(site):
+            chosen.append(site)
+            value, top = value + key, max(top, key)
+        else:
+            left = min(left, key)
+    return None if count.missing > 0 else Selection(value, tuple(chosen), top, left)
 
 
 def _greedy(ranked: list[tuple[float, int]], low: int, high: int) -> Selection | None:

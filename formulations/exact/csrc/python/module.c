@@ -12,31 +12,40 @@ static void capsule_free(PyObject *capsule)
         context_free(x);
 }
 
-static int read_levels(PyObject *list, cap_levels *out, int sites)
+/* Read families as (blocks, distinct, numbers): innermost block by site; parent, least, most, spread by block. */
+static int read_families(PyObject *list, family_list *out, int sites)
 {
     Py_ssize_t n = PyTuple_Size(list);
     if (n < 0)
         return 0;
-    if (n > MAX_LEVELS) {
-        PyErr_Format(PyExc_ValueError, "at most %d levels of caps", MAX_LEVELS);
+    if (n > MOST_FAMILIES) {
+        PyErr_Format(PyExc_ValueError, "at most %d families of rules", MOST_FAMILIES);
         return 0;
     }
-    for (Py_ssize_t k = 0; k < n; k++) {
-        PyObject *labels;
-        int cap, count;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(list, k), "Oii", &labels, &cap, &count))
+    out->rules = n > 0;
+    for (Py_ssize_t k = 0; k < (n > 0 ? n : 1); k++) {
+        site_family *f = &out->family[k];
+        PyObject *numbers = NULL;
+        if (n > 0 && !PyArg_ParseTuple(PyTuple_GetItem(list, k), "iiO", &f->blocks, &f->distinct, &numbers))
             return 0;
-        out->label[k] = copy_buffer(labels, (size_t)sites * sizeof(int));
-        if (!out->label[k])
+        if (f->blocks < 0 || f->blocks > 64 * sites) {
+            PyErr_SetString(PyExc_ValueError, "not a number of blocks");
             return 0;
+        }
+        size_t size = ((size_t)sites + 4 * (size_t)f->blocks) * sizeof(int);
         out->count = (int)k + 1;
-        out->cap[k] = cap;
-        out->labels[k] = count;
-        for (int s = 0; s < sites; s++)
-            if (count > sites || out->label[k][s] < 0 || out->label[k][s] >= count) {
-                PyErr_SetString(PyExc_ValueError, "cap labels must run from 0 to at most sites - 1");
-                return 0;
-            }
+        if (numbers)
+            f->innermost = copy_buffer(numbers, size);
+        else if ((f->innermost = malloc(size)) == NULL)
+            PyErr_NoMemory();
+        if (!f->innermost)
+            return 0;
+        for (int s = 0; s < sites && !numbers; s++)
+            f->innermost[s] = -1;
+        if (!family_prepare(f, sites)) {
+            PyErr_SetString(PyExc_ValueError, "a family has no such block, or there is no memory");
+            return 0;
+        }
     }
     return 1;
 }
@@ -54,18 +63,18 @@ static int are_sites(const int *number, size_t count, int sites)
 
 PyDoc_STRVAR(create_doc,
              "create(rtt, order, near, relay, site_rtt, direct, quorum_weight, price, sizes, flags,\n"
-             "       replica_caps, voter_caps, granularity, tolerance) -> context\n\n"
+             "       replica_families, voter_families, granularity, tolerance) -> context\n\n"
              "rtt (float64) and order (int32: sites by distance) have a row per client.");
 
 static PyObject *py_create(PyObject *self, PyObject *args)
 {
-    PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *price, *flags, *rcaps, *vcaps;
+    PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *price, *flags, *replicas, *votes;
     double weight, granularity, tolerance;
     int clients, sites, rmin, rmax, voters, quorum;
     (void)self;
     if (!PyArg_ParseTuple(args, "OOOOOOdO(iiiiii)OO!O!dd", &rtt, &order, &near, &relay, &site_rtt,
                           &direct, &weight, &price, &clients, &sites, &rmin, &rmax, &voters,
-                          &quorum, &flags, &PyTuple_Type, &rcaps, &PyTuple_Type, &vcaps, &granularity,
+                          &quorum, &flags, &PyTuple_Type, &replicas, &PyTuple_Type, &votes, &granularity,
                           &tolerance))
         return NULL;
     if (clients < 0 || clients > INT_MAX - PAD || sites < 1) {
@@ -92,7 +101,7 @@ static PyObject *py_create(PyObject *self, PyObject *args)
         !(p->site_rtt = copy_buffer(site_rtt, S * S * 8)) || !(p->direct = copy_buffer(direct, S * 8)) ||
         !(p->may_hold = copy_buffer(flags, S * 5)) ||
         (price != Py_None && !(p->price = copy_buffer(price, S * S * 8))) ||
-        !read_levels(rcaps, &p->replica_caps, sites) || !read_levels(vcaps, &p->voter_caps, sites) ||
+        !read_families(replicas, &p->replica_families, sites) || !read_families(votes, &p->voter_families, sites) ||
         !are_sites(p->by_client, C * S, sites)) {
         context_free(x);
         return NULL;

@@ -1,0 +1,258 @@
+"""Diversity rules as families of blocks, under which a greedy choice of sites is exact.
+
+A *family* is a list of blocks of sites, any two of them nested or disjoint, each with a least and a
+most number of chosen sites. It may also ask for sites in so many distinct outermost blocks. The
+sets of one size that obey a family are the bases of a matroid. Blocks with bounds make a laminar
+one (Schrijver 2003, section 39.4; a lower bound reserves places). A least number d of distinct
+blocks in a set of n sites leaves n - d places for sites that are not the first of their block; a
+bipartite graph between sites and places then induces the matroid (section 39.6). Where the size has
+a range, empty places take the part of sites.
+So the cheapest set is found by going through the sites in ascending order of cost, and taking each
+beside which there is room for what the family still needs.
+
+Rules whose blocks cross are several families; a set obeys the rules when it obeys every family.
+
+Six sites in three pairs; at least two in the first pair, and sites in two pairs:
+
+>>> pairs = [{0, 1}, {2, 3}, {4, 5}]
+>>> family = SiteFamily.of_blocks(6, {frozenset({0, 1}): (2, 2)}, spread=pairs, distinct=2)
+>>> count = FamilyCount(family, least=3, most=3)
+>>> count.missing
+3
+>>> [count.take(site) for site in (2, 3, 4, 0, 1)]
+[True, False, False, True, True]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from placement.checks import BoolArray
+from placement.model.constraints import GroupRule, Role, Rules
+
+__all__ = ["FamilyCount", "SiteFamily", "family_counts", "site_families"]
+
+_Block = frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class SiteFamily:
+    """Nested blocks of sites with bounds, and a least number of distinct ones.
+
+    Attributes
+    ----------
+    innermost
+        Smallest block of each site, shape (sites,); -1: none.
+    parent
+        Smallest block that contains each block, later in the list; -1: none.
+    least, most
+        Bounds of each block.
+    spread
+        Whether a block is one of those counted by `distinct`; these are outermost.
+    distinct
+        Least number of `spread` blocks with a chosen site.
+    """
+
+    innermost: tuple[int, ...]
+    parent: tuple[int, ...]
+    least: tuple[int, ...]
+    most: tuple[int, ...]
+    spread: tuple[bool, ...]
+    distinct: int = 0
+
+    @classmethod
+    def of_blocks(
+        cls,
+        sites: int,
+        bounds: Mapping[_Block, tuple[int, int]],
+        spread: Iterable[Collection[int]] = (),
+        distinct: int = 0,
+    ) -> SiteFamily:
+        """Order nested blocks; those of `spread` without bounds get none."""
+        counted = {frozenset(block) for block in spread}
+        blocks = sorted({*bounds, *counted}, key=lambda block: (len(block), sorted(block)))
+        limits = [bounds.get(block, (0, len(block))) for block in blocks]
+        innermost, parent = [-1] * sites, [-1] * len(blocks)
+        for number, block in reversed([*enumerate(blocks)]):
+            for site in block:
+                innermost[site] = number
+        for number, block in enumerate(blocks):
+            outer = (i for i in range(number + 1, len(blocks)) if block and block < blocks[i])
+            parent[number] = next(outer, -1)
+        return cls(
+            tuple(innermost),
+            tuple(parent),
+            tuple(low for low, _ in limits),
+            tuple(high for _, high in limits),
+            tuple(block in counted for block in blocks),
+            distinct,
+        )
+
+
+class FamilyCount:
+    """Chosen sites by block, and the number of further sites that a family needs.
+
+    Parameters
+    ----------
+    family
+        The blocks.
+    least, most
+        Range of the number of chosen sites in all.
+    """
+
+    def __init__(self, family: SiteFamily, least: int, most: int) -> None:
+        self.family, self._least, self._most = family, least, most
+        self.size = self._outermost = self._present = 0
+        blocks = len(family.parent)
+        self._held, self._inner = [0] * blocks, [0] * blocks
+        self._need = [0] * blocks
+        self.feasible = True
+        for block, parent in enumerate(family.parent):
+            need = self._need[block] = max(family.least[block], self._inner[block])
+            self.feasible &= need <= family.most[block]
+            if parent >= 0:
+                self._inner[parent] += need
+            else:
+                self._outermost += need
+            self._present += family.spread[block] and need > 0
+        self.feasible &= self.missing <= most
+
+    @property
+    def missing(self) -> int:
+        """Fewest sites that are still needed, for the blocks and for the least size."""
+        blocks = self._outermost + max(0, self.family.distinct - self._present)
+        return max(blocks, self._least - self.size)
+
+    def _shift(self, site: int, by: int) -> bool:
+        """Count a site in or out; return whether no block on the way out is over-full."""
+        family, change, fits = self.family, 0, True
+        block = family.innermost[site]
+        while block >= 0:
+            before = self._held[block] > 0 or self._need[block] > 0
+            self._held[block] += by
+            self._inner[block] += change
+            need = max(family.least[block] - self._held[block], self._inner[block])
+            change, self._need[block] = need - self._need[block], need
+            if family.spread[block]:
+                self._present += (self._held[block] > 0 or need > 0) - before
+            fits &= self._held[block] + need <= family.most[block]
+            block = family.parent[block]
+        self._outermost += change
+        self.size += by
+        return fits
+
+    def take(self, site: int) -> bool:
+        """Choose a site if what is then needed still has room; return whether it was chosen."""
+        if self._shift(site, 1) and self.size + self.missing <= self._most:
+            return True
+        self._shift(site, -1)
+        return False
+
+    def take_needed(self, site: int) -> bool:
+        """Choose a site if that lowers `missing`; return whether it was chosen."""
+        before = self.missing
+        if not self.take(site):
+            return False
+        if self.missing < before:
+            return True
+        self._shift(site, -1)
+        return False
+
+    def take_all(self, sites: Iterable[int]) -> bool:
+        """Choose sites that are given; return whether the family still can be obeyed."""
+        for site in sites:
+            self.feasible &= self._shift(site, 1)
+        self.feasible &= self.size + self.missing <= self._most
+        return self.feasible
+
+    def fits(self, site: int) -> bool:
+        """Return whether one more site could be chosen."""
+        if not self.take(site):
+            return False
+        self._shift(site, -1)
+        return True
+
+
+def family_counts(
+    families: Sequence[SiteFamily], least: int, most: int, chosen: Collection[int]
+) -> list[FamilyCount] | None:
+    """Return the counts of some chosen sites; None when they break a rule, or leave no room."""
+    counts = [FamilyCount(family, least, most) for family in families]
+    return counts if all(count.take_all(chosen) for count in counts) else None
+
+
+@lru_cache(maxsize=16)  # rules are compared by identity; methods and refusals ask again and again
+def site_families(rules: Rules, role: Role) -> tuple[SiteFamily, ...]:
+    """Return families that together say what the diversity rules of a role say.
+
+    Parameters
+    ----------
+    rules
+        Of the problem.
+    role
+        "voters" or "replicas".
+
+    Returns
+    -------
+    tuple of SiteFamily
+        One family for each minimum number of domains, one for the other rules that are in none of
+        these, and more where levels cross. A rule is in every family whose blocks it does not
+        cross. Empty when there are no rules.
+
+    Notes
+    -----
+    O(domains² · sites).
+    """
+    sites = len(rules.may_hold)
+    able: BoolArray = rules.may_vote if role == "voters" else rules.may_hold
+    bounds: dict[_Block, tuple[int, int]] = {}
+    spreads: dict[frozenset[_Block], int] = {}
+    for group in rules.of(role):
+        domains = _domains(group, able)
+        for number, block in enumerate(domains):
+            least = group.least if number == group.domain else 0
+            most = len(block) if group.cap is None else min(group.cap, len(block))
+            if least or most < len(block):
+                low, high = bounds.get(block, (0, len(block)))
+                bounds[block] = max(low, least), min(high, most)
+        if group.min_domains is not None and group.min_domains > 1:
+            spread = frozenset(block for block in domains if block)
+            spreads[spread] = max(spreads.get(spread, 0), group.min_domains)
+    families, left = [], dict(bounds)
+    for spread, distinct in spreads.items():
+        inner = {
+            block: limit
+            for block, limit in bounds.items()
+            if all(block <= outer or not block & outer for outer in spread)
+        }
+        inner = _nested(inner, {})
+        families.append(SiteFamily.of_blocks(sites, inner, spread, distinct))
+        left = {block: limit for block, limit in left.items() if block not in inner}
+    while left:
+        inner = _nested(left, bounds)
+        families.append(SiteFamily.of_blocks(sites, inner))
+        left = {block: limit for block, limit in left.items() if block not in inner}
+    return tuple(families)
+
+
+def _domains(group: GroupRule, able: BoolArray) -> list[_Block]:
+    """Return the sites of each domain that a rule counts."""
+    return [
+        frozenset(np.nonzero(able & (group.labels == number))[0].tolist())
+        for number in range(len(group.names))
+    ]
+
+
+def _nested(
+    first: Mapping[_Block, tuple[int, int]], others: Mapping[_Block, tuple[int, int]]
+) -> dict[_Block, tuple[int, int]]:
+    """Return blocks none of which cross: of `first` what goes together, then of the others."""
+    chosen: dict[_Block, tuple[int, int]] = {}
+    for block, limit in (*first.items(), *others.items()):
+        if all(not block & one or block <= one or one <= block for one in chosen):
+            chosen[block] = limit
+    return chosen
