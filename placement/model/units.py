@@ -67,10 +67,12 @@ def warn_of_units(rtt: RttMatrix, sites: FloatArray | None) -> None:
     -----
     O(intervals · rows · sites).
     """
-    values = rtt.values
-    if rtt.field == "site_rtt":
-        values = values[..., ~np.eye(len(rtt.sites), dtype=bool)]
-    if values.size:
+    values, square = rtt.values, rtt.field == "site_rtt"
+    outside = np.count_nonzero((values < _LOWEST[rtt.field]) | (values > _HIGHEST))
+    others = values.size // len(rtt.sites) if square else 0  # on the diagonal
+    if values.size > others and 2 * outside >= values.size - others:  # else no median is outside
+        if square:
+            values = values[..., ~np.eye(len(rtt.sites), dtype=bool)]
         median = _median(values)
         fix = ""
         if 0 < median < _LOWEST[rtt.field]:
@@ -78,7 +80,7 @@ def warn_of_units(rtt: RttMatrix, sites: FloatArray | None) -> None:
         elif median > _HIGHEST:
             fix = "microseconds? divide by 1000"
         if fix:
-            between = "between distinct sites" if rtt.field == "site_rtt" else "from clients"
+            between = "between distinct sites" if square else "from clients"
             warnings.warn(
                 f"{rtt.field}: the median RTT {between} is {median:g} ms; are these {fix}",
                 UnitsWarning,
