@@ -4,7 +4,7 @@ They are those of the exact engine (two), of the enumeration for quorum stores, 
 replica selection. The extensions use the limited API of CPython 3.11, so one wheel per platform
 serves every later version. They are optional: where no C compiler is found the package installs
 without them, and engine and enumeration run on NumPy, the simulation in Python (same results,
-slower); questions about losses go to other methods.
+slower); questions about losses and percentiles go to other methods.
 
 The environment variable REPLICA_PLACEMENT_KERNELS decides otherwise: ``required`` makes a missing
 or failing compiler an error, so that a release has no wheel that lacks its kernels unnoticed;
@@ -27,9 +27,6 @@ SOURCES = [
     "incumbent",
     "inner_minimum",
     "lagrangean_bound",
-    "late/bind_late",
-    "late/late_voters",
-    "late/threshold_tree",
     "leader_costs",
     "many_clients/streamed_root",
     "many_clients/sweep_threads",
@@ -57,10 +54,15 @@ SOURCES = [
 SCENARIOS = [
     "client_loops",
     "python/buffers",
+    "scenarios/late_terms",
+    "scenarios/late_voters",
     "scenarios/loss_descent",
     "scenarios/loss_terms",
     "scenarios/loss_value",
     "scenarios/multiplier_block",
+    "scenarios/python/bind_late",
+    "scenarios/python/bind_losses",
+    "scenarios/python/binding",
     "scenarios/python/module",
     "scenarios/threshold_bound",
     "scenarios/threshold_record",
@@ -92,9 +94,6 @@ kernels = [
             f"formulations/exact/csrc/{name}.h"
             for name in (
                 "kernel",
-                "late/bind_late",
-                "late/late_voters",
-                "late/threshold_tree",
                 "many_clients/streamed_root",
                 "many_clients/sweep_threads",
                 "python/buffers",
@@ -104,7 +103,6 @@ kernels = [
         ],
         include_dirs=[
             "formulations/exact/csrc",
-            "formulations/exact/csrc/late",
             "formulations/exact/csrc/python",
         ],
         extra_compile_args=FLAGS,
@@ -121,14 +119,19 @@ kernels = [
                 "kernel",
                 "tuning",
                 "python/buffers",
-                "scenarios/scenario",
+                "scenarios/late",
+                "scenarios/late_voters",
                 "scenarios/losses",
+                "scenarios/python/binding",
+                "scenarios/python/methods",
+                "scenarios/scenario",
             )
         ],
         include_dirs=[
             "formulations/exact/csrc",
             "formulations/exact/csrc/python",
             "formulations/exact/csrc/scenarios",
+            "formulations/exact/csrc/scenarios/python",
         ],
         extra_compile_args=FLAGS,
         py_limited_api=True,

@@ -24,10 +24,11 @@ import time
 from collections.abc import Callable, Mapping
 
 from formulations.contingency.loss_certificate import FORMAT, LossCertificate, LossClaimRecord
-from formulations.contingency.loss_kernel import MOST_REPLICAS, kernel_available
+from formulations.contingency.loss_kernel import MOST_REPLICAS
 from formulations.contingency.threshold_stage import TIE, ThresholdStage
 from formulations.exact import method
 from formulations.exact.reduced_problem import ReducedProblem
+from formulations.exact.scenario_kernel import missing
 from placement.contingency.objective import Contingency
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.methods import Options, Progress, run
@@ -47,8 +48,6 @@ def refuses(problem: Problem) -> str | None:
     """Return why the search over losses cannot take a problem, or None."""
     goal, rules = problem.objective, problem.rules
     assert isinstance(goal, Contingency)
-    if not kernel_available():
-        return "its compiled kernel was not built"
     if goal.together > 1:
         return "several domains are lost at once"
     if goal.clients_move:
@@ -66,9 +65,7 @@ def refuses(problem: Problem) -> str | None:
 
 def solve(problem: Problem, options: Options) -> Plan:
     """Answer a question about losses with a proof; at a limit, the best so far with its bound."""
-    reason = refuses(problem)
-    if reason is None and options.settings["kernel"] == "numpy":
-        reason = "the kernel asked for is NumPy's"
+    reason = refuses(problem) or missing(options)
     if reason is not None:
         plan = method.solve(problem, options)
         note = f"the search over losses was not used: {reason}"

@@ -5,23 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
 from formulations.exact.reduced_problem import ReducedProblem
+from formulations.exact.scenario_kernel import TreeOutcome, levels
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.contingency.objective import Contingency, Goal
 from placement.model.configuration import Configuration
-from placement.model.constraints import Role
 from placement.problem import Problem
 
 __all__ = [
     "MOST_REPLICAS",
     "LossKernel",
     "TreeCounters",
-    "TreeOutcome",
-    "kernel_available",
     "loss_of_sites",
 ]
 
@@ -30,15 +27,6 @@ _BIG = 1e299
 _PAD = 8
 MOST_REPLICAS = 64
 """Largest number of replicas: bits of a mask (MOST_REPLICAS of losses.h)."""
-
-
-class TreeOutcome(IntEnum):
-    """How a call of :meth:`LossKernel.run` ended; the numbers of ``tree_outcome`` in scenario.h."""
-
-    CLOSED = 1
-    STOPPED = 2
-    LIMIT = 3
-    PAUSED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +50,6 @@ class TreeCounters:
     bounds: int
     leaves: int
     evaluations: int
-
-
-def kernel_available() -> bool:
-    """Return whether the compiled search was built and can be imported."""
-    try:
-        import formulations.exact._scenarios  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def loss_of_sites(problem: Problem, contingency: Contingency) -> IntArray:
@@ -129,8 +108,8 @@ class LossKernel:
             loss_of_sites(problem, contingency),
             probability,
             np.ascontiguousarray(np.stack(flags)),
-            _caps(core, "replicas"),
-            _caps(core, "voters"),
+            levels(rules, "replicas"),
+            levels(rules, "voters"),
             (
                 len(active),
                 self.sites,
@@ -201,11 +180,3 @@ class LossKernel:
         """Return the numbers that were recorded of the open tree; None: too many."""
         data = self._compiled.record(self._context)
         return None if data is None else np.frombuffer(data, dtype=np.float64)
-
-
-def _caps(core: ReducedProblem, role: Role) -> tuple[tuple[IntArray, int, int], ...]:
-    return tuple(
-        (np.ascontiguousarray(g.labels, dtype=np.int32), g.cap, int(g.labels.max()) + 1)
-        for g in core.rules.of(role)
-        if g.cap is not None
-    )

@@ -12,8 +12,9 @@ from formulations.contingency.loss_certificate import (
     LossClaimRecord,
     TreeRecords,
 )
-from formulations.contingency.loss_kernel import LossKernel, TreeOutcome, loss_of_sites
+from formulations.contingency.loss_kernel import LossKernel, loss_of_sites
 from formulations.exact.reduced_problem import ReducedProblem
+from formulations.exact.scenario_kernel import TreeOutcome
 from placement.checks import BoolArray
 from placement.contingency.objective import Contingency, Goal
 from placement.methods import Options

@@ -1,6 +1,5 @@
 """Types of the compiled kernel (csrc/python/module.c); see :mod:`formulations.exact.kernel`."""
 
-from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -11,7 +10,6 @@ _Cap: TypeAlias = tuple[npt.NDArray[np.int32], int | None, int]
 _Family: TypeAlias = tuple[int, int, npt.NDArray[np.int32]]
 
 class _Context: ...
-class _LateVoters: ...
 
 def create(
     rtt: _Floats,
@@ -99,27 +97,6 @@ def incumbent(context: _Context, /) -> tuple[float, int, tuple[int, ...]]: ...
 def propose(context: _Context, score: float, leader: int, replicas: tuple[int, ...], /) -> None: ...
 def counters(context: _Context, /) -> tuple[int, int, int, float, float]: ...
 def record(context: _Context, on: bool, /) -> bytes: ...
-def late_voters(
-    order: npt.NDArray[np.int32],
-    answered: _Floats,
-    votes: npt.NDArray[np.int32],
-    share: _Floats,
-    asked: _Floats,
-    sizes: tuple[int, int, int, int, int, bool],
-    /,
-) -> _LateVoters: ...
-def least_late(late_voters: object, state: bytes, room: int, /) -> float: ...
-def search_thresholds(
-    rank: npt.NDArray[np.int32],
-    scenarios: tuple[tuple[_Floats, float, float, float, object], ...],
-    may_hold: npt.NDArray[np.bool_],
-    must_hold: npt.NDArray[np.bool_],
-    sizes: tuple[int, int, int, int, int, int, int],
-    caps: tuple[_Cap, ...],
-    seconds: float,
-    leaf: Callable[[bytes], bool | float | None],
-    /,
-) -> tuple[int, int, int, int]: ...
 def stream_steps(
     context: _Context,
     clients: tuple[_Floats, _Floats, _Floats, _Floats, npt.NDArray[np.int64] | None],

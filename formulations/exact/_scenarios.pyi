@@ -1,8 +1,10 @@
-"""Types of the compiled threshold search (csrc/scenarios/python/module.c).
+"""Types of the compiled threshold search (csrc/scenarios/python/).
 
-:mod:`formulations.contingency.loss_kernel` says what the arguments are.
+:mod:`formulations.contingency.loss_kernel` and :mod:`formulations.tail.late_kernel` say what the
+arguments are.
 """
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -13,6 +15,7 @@ _Ints: TypeAlias = npt.NDArray[np.integer]
 _Cap: TypeAlias = tuple[_Ints, int, int]
 
 class _Losses: ...
+class _LateVoters: ...
 
 def losses(
     rtt: _Floats,
@@ -50,3 +53,25 @@ def run(context: _Losses, nodes: int, seconds: float, /) -> int: ...
 def best(context: _Losses, /) -> tuple[float, float, int, tuple[int, ...], tuple[int, ...]]: ...
 def state(context: _Losses, /) -> tuple[float, float, int, int, int, int]: ...
 def record(context: _Losses, /) -> bytes | None: ...
+def late_voters(
+    order: _Ints,
+    answered: _Floats,
+    votes: _Ints,
+    share: _Floats,
+    asked: _Floats,
+    sizes: tuple[int, int, int, int, int, bool],
+    /,
+) -> _LateVoters: ...
+def least_late(voters: _LateVoters, state: bytes, room: int, /) -> float: ...
+def search_thresholds(
+    orders: _Ints,
+    scenarios: tuple[tuple[_Floats, float, float, float, object], ...],
+    may_hold: npt.NDArray[np.bool_],
+    must_hold: npt.NDArray[np.bool_],
+    sizes: tuple[int, int, int, int, int, int, int],
+    caps: tuple[_Cap, ...],
+    seconds: float,
+    record: int,
+    leaf: Callable[[bytes], bool | float | None],
+    /,
+) -> tuple[int, int, int, int, bytes | None]: ...

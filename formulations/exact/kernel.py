@@ -437,8 +437,8 @@ class CompiledKernel:
 def compiled_available() -> bool:
     """Return whether the compiled kernel was built, from these sources, and can be imported."""
     try:
-        # its newest names: a checkout may hold a kernel that was built before it
-        from formulations.exact._kernel import search_thresholds, stream_fix  # noqa: F401
+        # its newest name: a checkout may hold a kernel that was built before it
+        from formulations.exact._kernel import stream_fix  # noqa: F401
     except ImportError:
         return False
     return True

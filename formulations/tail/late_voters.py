@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.score import closest_first
 from placement.tail.distribution_arithmetic import at_least
 from placement.tail.late_operations import LateOperations
+
+if TYPE_CHECKING:
+    from formulations.exact._scenarios import _LateVoters
 
 __all__ = ["LateVoters", "VoterOrder"]
 
@@ -97,12 +101,12 @@ class LateVoters:
         self._asked = tuple(asked)
 
     @cached_property
-    def handle(self) -> object:
+    def handle(self) -> _LateVoters:
         """The same in the compiled kernel."""
-        from formulations.exact import _kernel
+        from formulations.exact import _scenarios
 
         rules = self.late.problem.rules
-        return _kernel.late_voters(
+        return _scenarios.late_voters(
             self.order.sites.astype(np.int32),
             np.ascontiguousarray(self._answered),
             np.array([votes for votes, _, _ in self._asked], dtype=np.int32),

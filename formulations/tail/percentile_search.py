@@ -4,7 +4,7 @@ The p-th percentile of a plan is at most t when no more than a share 1 − p of 
 longer, and under one leader that share is a sum over clients and a term of the voters
 (:mod:`placement.tail.late_operations`). So "can t be reached under this leader?" is a question of
 one threshold, which a tree with Lagrangean bounds answers
-(:mod:`formulations.exact.scenario_search`).
+(:mod:`formulations.tail.late_kernel`).
 When t is out of reach under a leader, so is every smaller one. The search keeps for every leader
 the least bin that is not ruled out, and bisects:
 
@@ -31,9 +31,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formulations.exact.kernel import compiled_available
+from formulations.enumeration.exhaustive import count_sets
 from formulations.exact.method import METHOD
-from formulations.exact.scenario_search import QuorumWait, Scenario, SearchCounters, search_leader
+from formulations.exact.scenario_kernel import missing
+from formulations.tail.late_kernel import QuorumWait, Scenario, SearchCounters, search_leader
 from formulations.tail.late_voters import LateVoters, VoterOrder
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.objective import MEAN_LATENCY, score_of
@@ -57,6 +58,9 @@ _BLOCK = 4
 _LATE_SCALE = 2.0
 """What the late scenario is divided by in the search for ties, in budgets."""
 
+_FEW_SETS = 20_000
+"""So many replica sets are enumerated where the compiled search is missing."""
+
 _MEAN_SLACK = 1e-9
 """Share of the mean by which another plan of the same percentile must be better."""
 
@@ -70,12 +74,12 @@ class _PercentileProof:
     goal: Percentile = field(init=False)
     plain: Problem = field(init=False)
     late: LateOperations = field(init=False)
+    orders: IntArray = field(init=False)
     rank: IntArray = field(init=False)
     started: float = field(default_factory=time.perf_counter)
     end: float = math.inf
     least: dict[int, int] = field(init=False)
-    orders: dict[int, VoterOrder] = field(default_factory=dict)
-    compiled: bool = field(init=False)
+    voter_orders: dict[int, VoterOrder] = field(default_factory=dict)
     value: float = math.inf
     mean: float = math.inf
     best: Configuration | None = None
@@ -90,11 +94,9 @@ class _PercentileProof:
         self.goal = self.problem.objective
         self.plain = self.problem.replace(objective=MEAN_LATENCY)
         self.late = LateOperations(self.problem, self.goal.distributions)
-        order = closest_first(self.problem.demand.client_rtt[0])
-        self.rank = np.ascontiguousarray(np.argsort(order, axis=1, kind="stable").T)
+        self.orders = closest_first(self.problem.demand.client_rtt[0]).astype(np.int32)
+        self.rank = np.ascontiguousarray(np.argsort(self.orders, axis=1, kind="stable").T)
         self.least = dict.fromkeys(np.nonzero(self.problem.rules.may_lead)[0].tolist(), 0)
-        kernel = self.options.settings["kernel"]
-        self.compiled = kernel != "numpy" and compiled_available()
         if self.options.time_limit is not None:
             self.end = self.started + self.options.time_limit
 
@@ -206,9 +208,9 @@ class _PercentileProof:
         return None
 
     def _voters(self, leader: int, deadline: int) -> LateVoters:
-        if leader not in self.orders:
-            self.orders[leader] = VoterOrder.of(self.late, leader)
-        return LateVoters(self.late, leader, deadline, self.orders[leader])
+        if leader not in self.voter_orders:
+            self.voter_orders[leader] = VoterOrder.of(self.late, leader)
+        return LateVoters(self.late, leader, deadline, self.voter_orders[leader])
 
     def _least_led(self, voters: LateVoters) -> float:
         return voters.least(*self._root(voters.leader))
@@ -236,13 +238,12 @@ class _PercentileProof:
 
         return search_leader(
             self.problem.rules,
-            self.rank,
+            self.orders,
             voters.leader,
             [scenario],
             leaf,
             end=self.end,
             counters=self.counters,
-            compiled=self.compiled,
         )
 
     def _ms(self, bins: int) -> float:
@@ -290,7 +291,7 @@ class _PercentileProof:
             voters = self._voters(leader, deadline)
             if self._least_led(voters) > self.allowed:
                 continue
-            waits = QuorumWait(self.problem.rules, between[leader], weight)
+            waits = QuorumWait.of(self.problem.rules, between[leader], weight)
             costs = near * rtt.T + relay * between[:, leader, np.newaxis]
             direct = float(demand.direct[0] @ rtt[:, leader])
             if direct + waits.least(*self._root(leader)) + self._static_mean(leader, costs) >= (
@@ -333,13 +334,12 @@ class _PercentileProof:
 
         search_leader(
             self.problem.rules,
-            self.rank,
+            self.orders,
             voters.leader,
             [late, mean],
             leaf,
             end=self.end,
             counters=self.counters,
-            compiled=self.compiled,
         )
 
     # --- around --------------------------------------------------------------------------
@@ -372,13 +372,18 @@ def solve(problem: Problem, options: Options) -> Plan:
     """Search, and return the best plan with what is proven of it.
 
     Problems that the search cannot take are enumerated: operations that ask a replica nearby and a
-    quorum besides, budgets, and rules for replicas that are not caps on nested levels.
+    quorum besides, budgets, and rules for replicas that are not caps on nested levels. Without a
+    compiled search those of few replica sets are, and others go to the local search and its bound.
     """
     reason = why_no_sum(problem)
     if reason is not None:
-        plan = run(load_method("exhaustive"), problem, dataclasses.replace(options, settings={}))
-        note = f"solved by 'exhaustive': {reason}, which the search for percentiles cannot take"
-        return plan.replace(method=METHOD.name, notes=(note, *plan.notes))
+        reason = f"{reason}, which the search for percentiles cannot take"
+        return _answered_by("exhaustive", problem, options, reason)
+    reason = missing(options)
+    if reason is not None:
+        few = count_sets(problem) <= _FEW_SETS
+        reason = f"the search for percentiles was not used: {reason}"
+        return _answered_by("exhaustive" if few else "local-search", problem, options, reason)
     search = _PercentileProof(problem, options)
     search.run()
     if search.infeasible is not None:
@@ -401,6 +406,12 @@ def solve(problem: Problem, options: Options) -> Plan:
         notes=notes,
         stats=_stats(search),
     )
+
+
+def _answered_by(name: str, problem: Problem, options: Options, reason: str) -> Plan:
+    plan = run(load_method(name), problem, dataclasses.replace(options, settings={}))
+    note = f"solved by {name!r}: {reason}"
+    return plan.replace(method=METHOD.name, notes=(note, *plan.notes))
 
 
 def _stats(search: _PercentileProof) -> dict[str, int]:

@@ -9,8 +9,9 @@ import pytest
 
 import placement
 from formulations.contingency import exact, threshold_stage
-from formulations.contingency.loss_kernel import LossKernel, TreeOutcome
+from formulations.contingency.loss_kernel import LossKernel
 from formulations.exact.reduced_problem import ReducedProblem
+from formulations.exact.scenario_kernel import TreeOutcome
 from placement.contingency.objective import Contingency
 from placement.errors import UnitsWarning
 from placement.methods import Options, load_method, run

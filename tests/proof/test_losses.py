@@ -163,7 +163,7 @@ def mutate(certificate, kind, rng):
         at = int(rng.integers(len(part[3])))
         part[3][at] = int(part[3][at] * rng.choice([0, 0.5, 2])) + int(rng.integers(-3, 3))
     elif kind == "other grid":
-        part[2] += int(rng.integers(-2, 3))
+        part[2] += int(rng.choice([-4, -2, 1, 4]))
     elif kind == "other weight" and part[1] is not None:
         part[1] = float(part[1] * rng.choice([-1.0, 0.0, 0.3, 10.0]))
     elif kind == "other scenario":

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
-from formulations.exact.kernel import compiled_available
+from formulations.exact.scenario_kernel import missing
 from formulations.tail.late_voters import LateVoters, VoterOrder
 from formulations.tail.percentile_search import solve
 from placement import Problem, Status
@@ -26,7 +26,8 @@ from tests.tail.worlds import drawn
 
 KINDS = ALL - {"varying_rtt", "cost_weight"}
 PERCENTS = st.sampled_from([50, 90, 95, 99, 99.9])
-KERNELS = ["numpy", *(["compiled"] if compiled_available() else [])]
+COMPILED = missing(Options(settings={"kernel": "auto"})) is None
+KERNELS = ["numpy", *(["compiled"] if COMPILED else [])]
 EXACT, EXHAUSTIVE = load_method("exact"), load_method("exhaustive")
 
 
@@ -138,12 +139,23 @@ def test_bound_of_the_voters(seed, data):
     assert least <= best + 1e-11
     if order.ordered:
         assert least == pytest.approx(best, abs=1e-11)
-    if compiled_available():
-        from formulations.exact import _kernel
+    if COMPILED:
+        from formulations.exact import _scenarios
 
         state = np.where(inside, 1, np.where(free, 0, 2)).astype(np.uint8).tobytes()
-        compiled = _kernel.least_late(voters.handle, state, room)
+        compiled = _scenarios.least_late(voters.handle, state, room)
         assert min(compiled, 2.0) == pytest.approx(min(least, 2.0), abs=1e-12)
+
+
+@pytest.mark.parametrize(("limit", "method"), [(20_000, "exhaustive"), (1, "local-search")])
+def test_without_the_compiled_search(limit, method, monkeypatch):
+    """Few replica sets are enumerated; of more the local search has a bound."""
+    monkeypatch.setattr("formulations.tail.percentile_search._FEW_SETS", limit)
+    problem = question(3)
+    plan = run(EXACT, problem, Options(settings={"kernel": "numpy"}))
+    best = run(EXHAUSTIVE, problem, Options())
+    assert plan.notes[0].startswith(f"solved by '{method}': the search for percentiles was not")
+    assert plan.bound <= best.objective <= plan.objective
 
 
 def test_one_site_and_nobody_who_asks():

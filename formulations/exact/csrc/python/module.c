@@ -1,5 +1,4 @@
 /* Python binding of the kernel: limited API (abi3, CPython 3.11 and later), buffers in, numbers out. */
-#include "bind_late.h"
 #include "context_capsule.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -305,9 +304,6 @@ static PyMethodDef methods[] = {
     {"propose", py_propose, METH_VARARGS, propose_doc},
     {"counters", py_counters, METH_O, counters_doc},
     {"record", py_record, METH_VARARGS, record_doc},
-    {"late_voters", py_late_voters, METH_VARARGS, late_voters_doc},
-    {"least_late", py_least_late, METH_VARARGS, least_late_doc},
-    {"search_thresholds", py_search_thresholds, METH_VARARGS, search_thresholds_doc},
     {"stream_steps", py_stream_steps, METH_VARARGS, stream_steps_doc},
     {"stream_fix", py_stream_fix, METH_VARARGS, stream_fix_doc},
     {NULL, NULL, 0, NULL},

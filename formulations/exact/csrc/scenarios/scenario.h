@@ -8,8 +8,8 @@
  *   rho_j = sum_s lambda_s sum_{c: j before c's first fixed replica} min(0, cost_s[j][c] - u_sc)          (j not lost in s)
  *
  * so that a part of the search is closed where the right side, with the least rho that the size and the caps allow, is >= 0:
- * each of its sets has an s with X_s >= T_s. A kind of question gives the scenarios and three functions (`scenario_question`);
- * the tree branches on sites, and calls `leaf` for every set that is left.
+ * each of its sets has an s with X_s >= T_s. A kind of question gives the scenarios and its functions (`scenario_question`):
+ * losses.h, late.h. The tree branches on sites, and calls `leaf` for every set that is left.
  *
  * Matrices over (site, client) are stored site after site, rows padded to a multiple of PAD clients; costs of padding are 0.
  */
@@ -28,7 +28,10 @@ typedef struct {
     double scale;               /* > 0: (X_s - T_s) / scale is what weights are for; 1 when all are of one unit */
     const double *discount;     /* sites: with fixed weights, rho of the free site j counts with weight - discount[j] >= 0;
                                    NULL: none */
+    const double *first;        /* padded: multipliers to begin with; NULL: the mean cost of the free sites */
 } scenario;
+
+typedef enum { VOTERS_NONE, VOTERS_FOUND, VOTERS_UNKNOWN } voters_found;
 
 /* One question, for one tree. The functions get `self`; the tree never looks at it. */
 typedef struct {
@@ -38,6 +41,8 @@ typedef struct {
     int scenarios;
     const scenario *scenario;   /* thresholds may fall while the tree runs: `leaf` lowers them */
     int fixed_weights;          /* 1: `in_force` gives the weights, and they are not stepped */
+    int weigh_selection;        /* 1: weights follow what the selected sites cost, 0: what the multipliers say they do, which
+                                   needs fewer nodes where many scenarios are in force */
     double total;               /* with fixed weights: the threshold of the weighted sum (those of the scenarios are not read) */
     void *self;
     /* Scenarios that count in a state (FREE, IN or OUT per site): writes their numbers, and their weights where these are
@@ -45,6 +50,12 @@ typedef struct {
     int (*in_force)(void *self, const unsigned char *state, int *which, double *weight);
     /* Lower bound on rest_s for every set of the sites IN and at most `most` of the sites FREE; BIG: there is no such set. */
     double (*rest)(void *self, int s, const unsigned char *state, int most);
+    /* Free sites without which `rest` may be higher, into `sites`; returns how many. NULL: all of them. */
+    int (*matter)(void *self, int s, const unsigned char *state, int most, int *sites);
+    /* Are there voters whose part of X_s is at most slack[s] in all scenarios at once? NONE closes the state; FOUND writes
+     * them to `voters` and their number to `count`. `effort` is what may be done about it, and then what was. NULL: not asked. */
+    voters_found (*fit)(void *self, const unsigned char *state, int most, const double *slack, double *effort, int *voters,
+                        int *count);
     /* A complete set, ascending or not, that obeys size and caps. Returns 1 to stop the search (first success). */
     int (*leaf)(void *self, const int *replicas, int count);
 } scenario_question;
@@ -89,6 +100,9 @@ typedef struct {
     int paused;                 /* 1: the limit was reached; 2: out of memory */
     int *set;                   /* sites: a set that is enumerated */
     int *counts;                /* caps of the set: MAX_LEVELS x sites */
+    int *listed;                /* sites: those that matter, or voters */
+    double *gain;               /* sites: what the bound rises by without each ... */
+    double *slack;              /* ... scenarios: what is left for voters */
     unsigned char *scratch_state;
 } scenario_tree;
 
@@ -115,6 +129,8 @@ void bound_free(scenario_bound *b);
 double bound_state(scenario_tree *t, const unsigned char *state, const multiplier_block *from, int steps);
 /* Its best weights and multipliers, for the children; NULL: no memory. */
 multiplier_block *bound_block(const scenario_tree *t, const multiplier_block *from);
+/* What the bound of each scenario alone, at the best multipliers, leaves of its threshold for `rest`: t->slack. */
+void bound_slacks(scenario_tree *t, const unsigned char *state);
 
 struct scenario_bound {
     int free_count, *free_site; /* free sites of the state */
@@ -138,7 +154,9 @@ struct scenario_bound {
     double next;                /* least rho that was left out at the best multipliers, 0 if none */
     double last;                /* largest selected rho there */
     double error;               /* rounding error of the best value */
-    int *rank_fixed, *in_force;
+    int *rank_fixed;            /* active x padded: rank of that replica */
+    int *ranks;                 /* scratch: padded */
+    int *in_force;
     double *force_weight;
     int *counts;
     double total;               /* sum_s weight_s T_s / scale at the best multipliers */

@@ -28,12 +28,12 @@ scenario_bound *bound_alloc(const scenario_question *q)
     b->best_chosen = malloc(n);
     b->direction = malloc(p * sizeof(double));
     b->unit = malloc(p * sizeof(double));
-    b->rank_fixed = malloc(p * sizeof(int));
+    b->ranks = malloc(p * sizeof(int));
     b->in_force = malloc(s * sizeof(int));
     b->force_weight = malloc(s * sizeof(double));
     b->counts = malloc(MAX_LEVELS * n * sizeof(int));
     if (!b->free_site || !b->rho || !b->best_rho || !b->selected || !b->order || !b->chosen || !b->best_chosen ||
-        !b->direction || !b->unit || !b->rank_fixed || !b->in_force || !b->force_weight || !b->counts) {
+        !b->direction || !b->unit || !b->ranks || !b->in_force || !b->force_weight || !b->counts) {
         bound_free(b);
         return NULL;
     }
@@ -52,12 +52,14 @@ static void free_rows(scenario_bound *b)
     free(b->u);
     free(b->best_u);
     free(b->fixed);
+    free(b->rank_fixed);
     free(b->gradient);
     free(b->column);
     free(b->part);
     b->which = NULL;
     b->weight = b->best_weight = b->rest = b->value = b->u = b->best_u = b->fixed = b->gradient = b->part = NULL;
     b->column = NULL;
+    b->rank_fixed = NULL;
     b->rows = 0;
 }
 
@@ -76,7 +78,7 @@ void bound_free(scenario_bound *b)
     free(b->best_chosen);
     free(b->direction);
     free(b->unit);
-    free(b->rank_fixed);
+    free(b->ranks);
     free(b->in_force);
     free(b->force_weight);
     free(b->counts);
@@ -98,6 +100,7 @@ static int make_rows(scenario_bound *b, const scenario_question *q, int rows)
     b->u = malloc(r * p * sizeof(double) + 8);
     b->best_u = malloc(r * p * sizeof(double) + 8);
     b->fixed = malloc(r * p * sizeof(double) + 8);
+    b->rank_fixed = malloc(r * p * sizeof(int) + 8);
     b->gradient = malloc(r * p * sizeof(double) + 8);
     b->column = malloc(r * n * sizeof(double *));
     b->part = malloc(r * n * sizeof(double));
@@ -130,14 +133,14 @@ static void make_columns(scenario_tree *t, const unsigned char *state, int a)
     const scenario *s = &q->scenario[b->which[a]];
     size_t P = (size_t)q->padded;
     double *fixed = b->fixed + (size_t)a * P;
-    int some = 0;
+    int some = 0, *rank_fixed = b->rank_fixed + (size_t)a * P;
     for (int c = 0; c < q->padded; c++) {
         fixed[c] = BIG;
-        b->rank_fixed[c] = INT_MAX;
+        rank_fixed[c] = INT_MAX;
     }
     for (int j = 0; j < q->sites; j++)
         if (state[j] == IN && !(s->lost && s->lost[j])) {
-            serve(s->cost + (size_t)j * P, s->rank + (size_t)j * P, q->padded, b->rank_fixed, fixed);
+            serve(s->cost + (size_t)j * P, s->rank + (size_t)j * P, q->padded, rank_fixed, fixed);
             some = 1;
         }
     for (int i = 0; i < b->free_count; i++) {
@@ -149,7 +152,7 @@ static void make_columns(scenario_tree *t, const unsigned char *state, int a)
             *column = (double *)(s->cost + row); /* only read */
         else {
             *column = b->block + ((size_t)a * (size_t)b->free_count + (size_t)i) * P;
-            copy_column(s->cost + row, s->rank + row, b->rank_fixed, q->padded, *column);
+            copy_column(s->cost + row, s->rank + row, rank_fixed, q->padded, *column);
         }
     }
     t->effort += (b->free_count + b->in_count + 2.0) * q->padded * 0.5;
@@ -213,6 +216,25 @@ static double choose(const scenario_question *q, scenario_bound *b, const unsign
     return sum;
 }
 
+/* X - T of scenario a at the fixed and the selected sites: what the clients pay there, not what the multipliers say. */
+static double value_of_selection(scenario_tree *t, int a)
+{
+    const scenario_question *q = t->question;
+    scenario_bound *b = t->work;
+    const scenario *s = &q->scenario[b->which[a]];
+    size_t P = (size_t)q->padded;
+    memcpy(b->ranks, b->rank_fixed + (size_t)a * P, P * sizeof(int));
+    memcpy(b->direction, b->fixed + (size_t)a * P, P * sizeof(double));
+    for (int i = 0; i < b->selected_count; i++) {
+        int site = b->free_site[b->selected[i]];
+        if (!(s->lost && s->lost[site]))
+            serve(s->cost + (size_t)site * P, s->rank + (size_t)site * P, q->padded, b->ranks, b->direction);
+    }
+    t->effort += (b->selected_count + 2.0) * q->padded * 0.5;
+    double sum = sum_of(b->direction, q->padded);
+    return b->rest[a] + (sum < BIG ? sum : 0.0) - s->threshold; /* nobody is left to serve: as cheap as can be */
+}
+
 /* The bound at (weight, u); writes rho, the selection and the values of the scenarios there. */
 static double evaluate(scenario_tree *t, const unsigned char *state, double *error)
 {
@@ -248,7 +270,7 @@ static double evaluate(scenario_tree *t, const unsigned char *state, double *err
     double least = choose(q, b, state);
     for (int i = 0; i < b->selected_count; i++)
         magnitude += 2.0 * fabs(b->rho[b->selected[i]]);
-    for (int a = 0; a < b->active; a++) {
+    for (int a = 0; a < b->active && !q->weigh_selection; a++) {
         for (int i = 0; i < b->selected_count; i++)
             b->value[a] += b->part[(size_t)a * S + (size_t)b->selected[i]];
         b->value[a] /= q->scenario[b->which[a]].scale;
@@ -373,7 +395,10 @@ double bound_state(scenario_tree *t, const unsigned char *state, const multiplie
             return BIG;
         make_columns(t, state, a);
         double *u = b->u + (size_t)a * P, *fixed = b->fixed + (size_t)a * P;
-        if (P && u[0] < 0.0) /* no multipliers: the mean cost of the free sites, at most that of the fixed ones */
+        const double *first = q->scenario[b->which[a]].first;
+        if (P && u[0] < 0.0 && first)
+            memcpy(u, first, P * sizeof(double));
+        else if (P && u[0] < 0.0) /* the mean cost of the free sites, at most that of the fixed ones */
             for (size_t c = 0; c < P; c++) {
                 double sum = 0.0;
                 for (int i = 0; i < b->free_count; i++)
@@ -412,9 +437,6 @@ double bound_state(scenario_tree *t, const unsigned char *state, const multiplie
             theta *= SHRINK;
             if (theta < LEAST_STEP)
                 break;
-            memcpy(b->u, b->best_u, (size_t)b->active * P * sizeof(double));
-            memcpy(b->weight, b->best_weight, (size_t)b->active * sizeof(double));
-            continue;
         }
         double norm = 0.0, aim = theta * (OVERSHOOT * fabs(b->total) - value), mean = 0.0, spread = 0.0, sum = 0.0;
         for (int a = 0; a < b->active; a++) {
@@ -435,8 +457,11 @@ double bound_state(scenario_tree *t, const unsigned char *state, const multiplie
                              q->padded);
         }
         if (!q->fixed_weights && b->active > 1) {
-            for (int a = 0; a < b->active; a++)
+            for (int a = 0; a < b->active; a++) {
+                if (q->weigh_selection)
+                    b->value[a] = value_of_selection(t, a) / q->scenario[b->which[a]].scale;
                 mean += b->weight[a] * b->value[a];
+            }
             for (int a = 0; a < b->active; a++)
                 if (fabs(b->value[a] - mean) > spread)
                     spread = fabs(b->value[a] - mean);
@@ -452,6 +477,29 @@ double bound_state(scenario_tree *t, const unsigned char *state, const multiplie
             break;
     }
     return best;
+}
+
+void bound_slacks(scenario_tree *t, const unsigned char *state)
+{
+    const scenario_question *q = t->question;
+    scenario_bound *b = t->work;
+    size_t P = (size_t)q->padded, S = (size_t)q->sites;
+    for (int s = 0; s < q->scenarios; s++)
+        t->slack[s] = BIG;
+    for (int a = 0; a < b->active; a++) {
+        const scenario *s = &q->scenario[b->which[a]];
+        const double *u = b->best_u + (size_t)a * P;
+        double served = served_cost(u, b->fixed + (size_t)a * P, q->padded);
+        for (int i = 0; i < b->free_count; i++) {
+            double *column = b->column[(size_t)a * S + (size_t)i];
+            b->rho[i] = 0.0;
+            if (column)
+                reduced_costs(&column, 1, u, q->padded, &b->rho[i]);
+        }
+        double saved = choose(q, b, state), terms = q->clients + q->sites + 24.0;
+        t->slack[b->which[a]] = s->threshold - served - saved + 4.0 * UNIT_ROUNDOFF * terms * (s->threshold + served - saved);
+        t->effort += (b->free_count + 3.0) * q->padded * 0.35;
+    }
 }
 
 /* The best weights and multipliers, for the children; NULL: no memory. */

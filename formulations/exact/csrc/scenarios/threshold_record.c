@@ -1,12 +1,21 @@
-/* The record of a tree as a flat list of numbers, in depth-first order:
+/* The record of a tree as a flat list of numbers, in depth-first order. A part of the search is a state of the sites; the
+ * root is what the tree was opened with (losses.h, late.h). A part has, any number of times,
  *
- *   1 X, 2 F   what the bound has to spare, active, (scenario, weight, u of every client) for each; F then: sites out
- *              (count, sites), sites in
- *   3 B site   the part where the site is IN comes first, then that where it is OUT
- *   4 E        all sets that are left were evaluated
- *   5 Z        there is no set
+ *   2 F   sites that the bound decides: what it has to spare, active, (scenario, weight, u of every client) for each; then
+ *         sites out (count, sites), sites in (count, sites). Without scenarios: sites of domains whose cap is reached
  *
- * A tree that is too large for it is not recorded, and the proof has no certificate. */
+ * and ends with one of
+ *
+ *   1 X   closed: what the bound of scenario.h has to spare above 0, active, (scenario, weight, u of every client) for each
+ *   3 B   site: the part where the site is IN comes first, then that where it is OUT
+ *   4 E   all sets that are left were evaluated
+ *   5 Z   there is no set: sizes, caps, or voters
+ *   6 V   no voters: as X; the assignment bound of each scenario alone leaves too little for the voters of any set, all
+ *         scenarios together (only questions with a function `fit`)
+ *
+ * Scenarios are numbered as in the question. Weights sum to 1 unless they are fixed, and count on (X - T) / scale.
+ * Multipliers are those of the clients in their order, without padding; any numbers give a valid bound.
+ * A tree that is too large for the list is not recorded, and the proof has no certificate. */
 #include "scenario.h"
 
 void record_reset(threshold_record *r)

@@ -8,6 +8,8 @@
 #define FEW_SETS 20         /* so many sets are evaluated rather than bounded */
 #define FEW_STEPS 3         /* multiplier steps before so few sets are evaluated */
 #define BETWEEN_PAUSES 1e7  /* effort between two looks at the clock: about 10 ms */
+#define FIT_EFFORT 2e6      /* for voters of a part ... */
+#define ROOT_FIT_EFFORT 2e8 /* ... and at a root: 0.1 s */
 
 int tree_must_pause(scenario_tree *t)
 {
@@ -59,8 +61,11 @@ int tree_open(scenario_tree *t, const scenario_question *q, const unsigned char 
     t->work = bound_alloc(q);
     t->set = malloc((S + 1) * sizeof(int));
     t->counts = malloc((MAX_LEVELS * S + 1) * sizeof(int));
+    t->listed = malloc((S + 1) * sizeof(int));
+    t->gain = malloc((S + 1) * sizeof(double));
+    t->slack = malloc(((size_t)q->scenarios + 1) * sizeof(double));
     t->scratch_state = malloc(S + 1);
-    int ok = t->work && t->set && t->counts && t->scratch_state;
+    int ok = t->work && t->set && t->counts && t->listed && t->gain && t->slack && t->scratch_state;
     if (ok && u) { /* one row that every scenario begins with; -1 is no scenario's number */
         ok = (from = block_make(1, q->padded)) != NULL;
         if (ok) {
@@ -88,6 +93,9 @@ void tree_close(scenario_tree *t)
     free(t->record.data);
     free(t->set);
     free(t->counts);
+    free(t->listed);
+    free(t->gain);
+    free(t->slack);
     free(t->scratch_state);
     memset(t, 0, sizeof(*t));
 }
@@ -192,33 +200,46 @@ static void fix_sites(scenario_tree *t, unsigned char *state, double value)
     }
 }
 
-/* The free site whose loss as a candidate raises the bound most; -1: none is free. */
-static int branching_site(scenario_tree *t, unsigned char *state)
+/* The free site whose loss as a candidate raises the bound most; -1: none is free. Where nothing tells them apart, one of
+ * the `voters`. */
+static int branching_site(scenario_tree *t, unsigned char *state, const int *voters, int count)
 {
     const scenario_question *q = t->question;
     scenario_bound *b = t->work;
     double most = -1.0;
     int found = -1;
+    for (int i = 0; i < b->free_count; i++)
+        t->gain[b->free_site[i]] = b->best_chosen[i] ? b->next - b->best_rho[i] + 1e-12 : 0.0;
+    for (int a = 0; a < b->active; a++) {
+        int s = b->which[a], tried = b->free_count;
+        const int *site = b->free_site;
+        if (!(b->best_weight[a] > 0.0))
+            continue;
+        if (q->matter) {
+            tried = q->matter(q->self, s, state, b->most, b->order);
+            site = b->order;
+        }
+        for (int i = 0; i < tried; i++) {
+            if (state[site[i]] != FREE)
+                continue;
+            state[site[i]] = OUT;
+            double without = q->rest(q->self, s, state, b->most);
+            state[site[i]] = FREE;
+            t->gain[site[i]] +=
+                without >= BIG ? BIG : b->best_weight[a] / q->scenario[s].scale * (without - b->rest[a]);
+        }
+        t->effort += 30.0 * tried;
+    }
     for (int i = 0; i < b->free_count; i++) {
         int site = b->free_site[i];
-        if (state[site] != FREE)
-            continue;
-        double gain = b->best_chosen[i] ? b->next - b->best_rho[i] : 0.0;
-        state[site] = OUT;
-        for (int a = 0; a < b->active; a++) {
-            if (!(b->best_weight[a] > 0.0))
-                continue;
-            double without = q->rest(q->self, b->which[a], state, b->most);
-            gain += without >= BIG ? BIG : b->best_weight[a] / q->scenario[b->which[a]].scale * (without - b->rest[a]);
-        }
-        state[site] = FREE;
-        gain += b->best_chosen[i] ? 1e-12 : 0.0;
-        if (gain > most) {
-            most = gain;
+        if (state[site] == FREE && t->gain[site] > most) {
+            most = t->gain[site];
             found = site;
         }
     }
-    t->effort += 30.0 * b->free_count * (b->active + 1.0);
+    for (int i = 0; i < count && most <= 0.0; i++)
+        if (state[voters[i]] == FREE)
+            return voters[i];
     return found;
 }
 
@@ -240,19 +261,57 @@ static int evaluate_sets(scenario_tree *t, const unsigned char *state, int in, d
     return stop;
 }
 
+/* Take the free sites of full domains away; 0 where the sites fixed in break a cap. */
+static int close_full_domains(scenario_tree *t, unsigned char *state)
+{
+    const scenario_question *q = t->question;
+    const cap_levels *caps = q->caps;
+    for (int k = 0; k < caps->count; k++) {
+        const int *label = caps->label[k];
+        memset(t->counts, 0, (size_t)caps->labels[k] * sizeof(int));
+        for (int j = 0; j < q->sites; j++)
+            t->counts[label[j]] += state[j] == IN;
+        for (int j = 0; j < q->sites; j++) {
+            if (t->counts[label[j]] > caps->cap[k])
+                return 0;
+            if (state[j] == FREE && t->counts[label[j]] == caps->cap[k])
+                state[j] = OUT;
+        }
+    }
+    return 1;
+}
+
+static void record_full_domains(scenario_tree *t, const unsigned char *before, const unsigned char *state)
+{
+    int sites = t->question->sites, out = 0;
+    for (int j = 0; j < sites; j++)
+        out += state[j] != before[j];
+    if (out == 0)
+        return;
+    record_value(&t->record, 2.0);
+    record_value(&t->record, 0.0); /* to spare */
+    record_value(&t->record, 0.0); /* scenarios */
+    record_value(&t->record, out);
+    for (int j = 0; j < sites; j++)
+        if (state[j] != before[j])
+            record_value(&t->record, j);
+    record_value(&t->record, 0.0);
+}
+
 /* Bound the node on top of the stack and put its children there. */
 static tree_outcome step(scenario_tree *t)
 {
     const scenario_question *q = t->question;
     scenario_node node = t->stack[t->depth - 1];
     unsigned char *state = t->scratch_state;
-    int in = 0, free_count = 0;
+    int in = 0, free_count = 0, voters = 0;
     memcpy(state, node.state, (size_t)q->sites);
+    int kept = close_full_domains(t, state);
     for (int j = 0; j < q->sites; j++) {
         in += state[j] == IN;
         free_count += state[j] == FREE;
     }
-    if (in > q->replicas_max || in + free_count < q->replicas_min) {
+    if (!kept || in > q->replicas_max || in + free_count < q->replicas_min) {
         record_value(&t->record, 5.0);
         pop(t);
         return TREE_OPEN;
@@ -263,6 +322,7 @@ static tree_outcome step(scenario_tree *t)
     if (t->paused)
         return t->paused == 2 ? TREE_NO_MEMORY : TREE_PAUSED; /* the node stays where it is */
     t->nodes += !few;
+    record_full_domains(t, node.state, state);
     if (value >= 0.0) {
         if (value >= BIG)
             record_value(&t->record, 5.0);
@@ -283,10 +343,22 @@ static tree_outcome step(scenario_tree *t)
             bound = value + t->work->total - t->work->error;
         if (t->work->weight_zero > 0.0 && value / t->work->weight_zero > normal)
             normal = value / t->work->weight_zero;
-        fix_sites(t, state, value);
     }
+    if (value > -BIG && q->fit) {
+        double effort = node.root ? ROOT_FIT_EFFORT : FIT_EFFORT;
+        bound_slacks(t, state);
+        voters_found found = q->fit(q->self, state, t->work->most, t->slack, &effort, t->listed, &voters);
+        t->effort += effort;
+        if (found == VOTERS_NONE) {
+            record_state(t, 6.0, 0.0);
+            pop(t);
+            return TREE_OPEN;
+        }
+    }
+    if (value > -BIG)
+        fix_sites(t, state, value);
     multiplier_block *own = bound_block(t, node.from);
-    int site = own ? branching_site(t, state) : -1, ok = own != NULL;
+    int site = own ? branching_site(t, state, t->listed, voters) : -1, ok = own != NULL;
     pop(t);
     if (ok && site < 0) /* everything is decided: one set, or none */
         ok = push(t, state, own, bound, normal);

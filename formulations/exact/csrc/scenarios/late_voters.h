@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "scenario.h"
+
 typedef struct {
     int others;     /* sites that may vote, without the leader, by mean RTT from it */
     int members;    /* v - 1 */
@@ -30,8 +32,6 @@ typedef struct {
 /* Least share that is late for voters out of the sites that are IN and at most `room` of those that are FREE;
    BIG where there are too few. */
 double least_late(late_voters *v, const unsigned char *state, int room);
-
-typedef enum { VOTERS_NONE, VOTERS_FOUND, VOTERS_UNKNOWN } voters_found;
 
 /* Are there voters out of those sites with at most `cutoff` late, of whom at most `far` are not `near` (bytes by
    site; NULL: all are)? Their sites go to `voters`, shape (members). UNKNOWN after so many `evaluations`. */

@@ -1,0 +1,46 @@
+/* Does a plan under one leader keep a deadline for all operations but a share, and its mean below another threshold? As a
+ * threshold question (scenario.h).
+ *
+ * Each scenario is a sum over clients, a constant and a part of the voters: late operations that ask the leader
+ * (late_voters.h), or D times the quorum-th least wait of the leader. The mathematics of both: formulations/tail. */
+#ifndef EXACT_LATE_H
+#define EXACT_LATE_H
+
+#include "late_voters.h"
+
+#define MOST_LATE 4 /* scenarios of a question */
+
+typedef struct {
+    double *cost;              /* sites x padded */
+    double *first;             /* padded: half the cost at the leader */
+    double constant;
+    late_voters *late;         /* the voters' part; NULL: it is the following */
+    int able, place;           /* sites that may vote; m - 1 */
+    int *site;                 /* in order of their waits, shape (able) */
+    double *wait;              /* D times the wait, in this order */
+} late_scenario;
+
+typedef struct late_problem {
+    int sites, clients, padded, leader;
+    int *rank;                 /* sites x padded */
+    unsigned char *may, *must; /* hold a replica */
+    cap_levels caps;           /* of replicas */
+    int scenarios;
+    late_scenario given[MOST_LATE];
+    scenario scenario[MOST_LATE];
+    scenario_question question;
+    scenario_tree tree;
+    int opened;
+    int (*keeps)(struct late_problem *x, const int *replicas, int count); /* of a set that the kernel does not rule out:
+                                                                             1 ends the search; may lower thresholds */
+    void *caller;
+    unsigned char *state, *near; /* scratch: sites */
+    double *left;              /* scratch: MOST_LATE */
+    int *voters;               /* scratch: sites */
+} late_problem;
+
+/* Begin the tree; sites, rank, may, must, caps and `given` with the thresholds and scales are set. 0: no memory. */
+int late_open(late_problem *x);
+void late_close(late_problem *x);
+
+#endif

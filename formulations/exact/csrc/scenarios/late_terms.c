@@ -1,0 +1,190 @@
+/* Scenarios of late operations and of the mean: the voters' part, and complete sets. See late.h. */
+#include "late.h"
+
+#include <string.h>
+
+#define SET_EFFORT 2e8 /* for the voters of a complete set: 0.1 s */
+
+static double least_wait(const late_scenario *g, const unsigned char *state, int room)
+{
+    int found = 0;
+    for (int i = 0; i < g->able; i++) {
+        unsigned char at = state[g->site[i]];
+        if (at == IN || (at == FREE && room-- > 0))
+            if (found++ == g->place)
+                return g->wait[i];
+    }
+    return BIG;
+}
+
+static double voters_part(const late_scenario *g, const unsigned char *state, int room)
+{
+    return g->late ? least_late(g->late, state, room) : least_wait(g, state, room);
+}
+
+static double rest(void *self, int s, const unsigned char *state, int most)
+{
+    const late_problem *x = self;
+    double voters = voters_part(&x->given[s], state, most);
+    return voters >= BIG ? BIG : x->given[s].constant + voters;
+}
+
+static int in_force(void *self, const unsigned char *state, int *which, double *weight)
+{
+    const late_problem *x = self;
+    (void)state;
+    (void)weight;
+    for (int s = 0; s < x->scenarios; s++)
+        which[s] = s;
+    return x->scenarios;
+}
+
+/* The first sites that may vote, as many as voters are needed, and of them the free ones. */
+static int matter(void *self, int s, const unsigned char *state, int most, int *sites)
+{
+    const late_problem *x = self;
+    const late_scenario *g = &x->given[s];
+    const int *site = g->late ? g->late->site : g->site;
+    int count = 0, able = g->late ? g->late->others : g->able, needed = g->late ? g->late->members : g->place + 1;
+    (void)most;
+    for (int i = 0; i < able && needed > 0; i++) {
+        if (state[site[i]] == OUT)
+            continue;
+        needed--;
+        if (state[site[i]] == FREE)
+            sites[count++] = site[i];
+    }
+    return count;
+}
+
+/* Voters that keep the late operations within their slack and the waits within theirs; the terms are bounded one by one,
+ * and where the RTTs of the leader are ordered that is all there is to know. */
+static voters_found fit(void *self, const unsigned char *state, int most, const double *slack, double *effort, int *voters,
+                        int *count)
+{
+    late_problem *x = self;
+    late_voters *v = NULL;
+    const unsigned char *near = NULL;
+    int far = 0, at = 0;
+    double allowed = *effort;
+    *effort = 0.0;
+    *count = 0;
+    for (int s = 0; s < x->scenarios; s++) {
+        const late_scenario *g = &x->given[s];
+        if (g->late) {
+            v = g->late;
+            at = s;
+        } else if (slack[s] < BIG) {
+            memset(x->near, 0, (size_t)x->sites);
+            for (int i = 0; i < g->able && g->wait[i] <= slack[s] - g->constant; i++)
+                x->near[g->site[i]] = 1;
+            near = x->near;
+            far = -g->place;
+        }
+    }
+    if (!v || v->ordered || slack[at] >= BIG)
+        return VOTERS_UNKNOWN;
+    double times = v->times, rounds = v->kinds ? v->votes[v->kinds - 1] : 0;
+    double cost = times * (v->members * (v->needed + 1) + 4) + (rounds > 1 ? (rounds - 1) * times * times / 2 : 0.0);
+    long before = v->computed, tries = (long)(allowed / cost) + 2 * v->members;
+    voters_found found =
+        find_voters(v, state, most, slack[at] - x->given[at].constant, near, far + v->members, tries, voters);
+    *effort = cost * (double)(v->computed - before);
+    *count = found == VOTERS_FOUND ? v->members : 0;
+    return found;
+}
+
+VECTORISED static double assigned(const double *cost, const int *rank, const int *replicas, int count, int clients,
+                                  size_t padded)
+{
+    double sum = 0.0;
+    for (int c = 0; c < clients; c++) {
+        size_t at = (size_t)replicas[0] * padded + (size_t)c;
+        for (int i = 1; i < count; i++) {
+            size_t other = (size_t)replicas[i] * padded + (size_t)c;
+            at = rank[other] < rank[at] ? other : at;
+        }
+        sum += cost[at];
+    }
+    return sum;
+}
+
+/* A complete set: first what is cheap, then voters, then the caller. */
+static int leaf(void *self, const int *replicas, int count)
+{
+    late_problem *x = self;
+    int voters;
+    double effort = SET_EFFORT;
+    memset(x->state, OUT, (size_t)x->sites);
+    for (int i = 0; i < count; i++)
+        x->state[replicas[i]] = IN;
+    for (int s = 0; s < x->scenarios; s++) {
+        const late_scenario *g = &x->given[s];
+        x->left[s] = x->scenario[s].threshold - assigned(g->cost, x->rank, replicas, count, x->clients, (size_t)x->padded);
+        if (x->left[s] < g->constant || g->constant + voters_part(g, x->state, 0) > x->left[s])
+            return 0;
+    }
+    voters_found found = fit(x, x->state, 0, x->left, &effort, x->voters, &voters);
+    x->tree.effort += effort;
+    return found == VOTERS_NONE ? 0 : x->keeps(x, replicas, count);
+}
+
+int late_open(late_problem *x)
+{
+    size_t S = (size_t)x->sites;
+    scenario_question *q = &x->question;
+    x->state = malloc(S + 1);
+    x->near = malloc(S + 1);
+    x->left = malloc(MOST_LATE * sizeof(double));
+    x->voters = malloc((S + 1) * sizeof(int));
+    if (!x->state || !x->near || !x->left || !x->voters)
+        return 0;
+    for (int s = 0; s < x->scenarios; s++) {
+        late_scenario *g = &x->given[s];
+        if (!(g->first = malloc(((size_t)x->padded + 1) * sizeof(double))))
+            return 0;
+        for (int c = 0; c < x->padded; c++)
+            g->first[c] = 0.5 * g->cost[(size_t)x->leader * (size_t)x->padded + (size_t)c];
+        x->scenario[s].cost = g->cost;
+        x->scenario[s].rank = x->rank;
+        x->scenario[s].first = g->first;
+    }
+    q->sites = x->sites;
+    q->clients = x->clients;
+    q->padded = x->padded;
+    q->caps = &x->caps;
+    q->scenarios = x->scenarios;
+    q->scenario = x->scenario;
+    q->weigh_selection = 1;
+    q->self = x;
+    q->in_force = in_force;
+    q->rest = rest;
+    q->matter = matter;
+    q->fit = fit;
+    q->leaf = leaf;
+    for (int j = 0; j < x->sites; j++)
+        x->state[j] = x->must[j] || j == x->leader ? IN : x->may[j] ? FREE : OUT;
+    return x->opened = tree_open(&x->tree, q, x->state, NULL);
+}
+
+void late_close(late_problem *x)
+{
+    if (x->opened)
+        tree_close(&x->tree);
+    for (int s = 0; s < MOST_LATE; s++) {
+        free(x->given[s].cost);
+        free(x->given[s].first);
+        free(x->given[s].site);
+        free(x->given[s].wait);
+    }
+    for (int k = 0; k < MAX_LEVELS; k++)
+        free(x->caps.label[k]);
+    free(x->rank);
+    free(x->may);
+    free(x->must);
+    free(x->state);
+    free(x->near);
+    free(x->left);
+    free(x->voters);
+    memset(x, 0, sizeof *x);
+}

@@ -1,0 +1,205 @@
+/* Python functions of late operations: their voters' part, and the search of one leader (../late.h). */
+#include "methods.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "binding.h"
+#include "late.h"
+
+#define VOTERS "formulations.exact._scenarios.late_voters"
+
+static void free_voters(PyObject *capsule)
+{
+    late_voters *v = PyCapsule_GetPointer(capsule, VOTERS);
+    if (v) {
+        close_late_voters(v);
+        free(v);
+    }
+}
+
+PyDoc_STRVAR(late_voters_doc,
+    "late_voters(order, answered, votes, share, asked, (others, members, needed, times, kinds, ordered))\n--\n\n"
+    "Hold the distributions of the voters of one leader up to one deadline.");
+
+static PyObject *py_late_voters(PyObject *self, PyObject *args)
+{
+    PyObject *order, *answered, *votes, *share, *asked;
+    late_voters *v = calloc(1, sizeof *v);
+    (void)self;
+    if (!v)
+        return PyErr_NoMemory();
+    if (!PyArg_ParseTuple(args, "OOOOO(iiiiip)", &order, &answered, &votes, &share, &asked, &v->others, &v->members,
+                          &v->needed, &v->times, &v->kinds, &v->ordered)) {
+        free(v);
+        return NULL;
+    }
+    if (v->others < 0 || v->members < 0 || v->needed < 0 || v->needed > v->members || v->times < 1 || v->kinds < 0) {
+        PyErr_SetString(PyExc_ValueError, "sizes of late voters that do not fit");
+        free(v);
+        return NULL;
+    }
+    size_t others = (size_t)v->others, times = (size_t)v->times, kinds = (size_t)v->kinds;
+    if (!(v->site = copy_buffer(order, others * sizeof(int))) ||
+        !(v->answered = copy_buffer(answered, others * times * sizeof(double))) ||
+        !(v->votes = copy_buffer(votes, kinds * sizeof(int))) ||
+        !(v->share = copy_buffer(share, kinds * sizeof(double))) ||
+        !(v->asked = copy_buffer(asked, kinds * times * sizeof(double)))) {
+        close_late_voters(v);
+        free(v);
+        return NULL;
+    }
+    if (!open_late_voters(v)) {
+        close_late_voters(v);
+        free(v);
+        return PyErr_NoMemory();
+    }
+    PyObject *capsule = PyCapsule_New(v, VOTERS, free_voters);
+    if (!capsule) {
+        close_late_voters(v);
+        free(v);
+    }
+    return capsule;
+}
+
+PyDoc_STRVAR(least_late_doc, "least_late(late_voters, state, room)\n--\n\nLeast share that is late; see late_voters.h.");
+
+static PyObject *py_least_late(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    const char *state;
+    Py_ssize_t sites;
+    int room;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Oy#i", &capsule, &state, &sites, &room))
+        return NULL;
+    late_voters *v = PyCapsule_GetPointer(capsule, VOTERS);
+    if (!v)
+        return NULL;
+    for (int i = 0; i < v->others; i++)
+        if (v->site[i] < 0 || v->site[i] >= sites) {
+            PyErr_SetString(PyExc_ValueError, "a voter that is no site");
+            return NULL;
+        }
+    return PyFloat_FromDouble(least_late(v, (const unsigned char *)state, room));
+}
+
+typedef struct {
+    call_limit limit;
+    PyObject *leaf;
+} caller;
+
+/* The caller's verdict on a set: True ends the search, a number is a new threshold of the last scenario. */
+static int ask_caller(late_problem *x, const int *replicas, int count)
+{
+    caller *c = x->caller;
+    int found = 1;
+    for (int j = 0; j < x->sites; j++)
+        x->state[j] = 0;
+    for (int i = 0; i < count; i++)
+        x->state[replicas[i]] = 1;
+    PyEval_RestoreThread(c->limit.thread);
+    PyObject *answer = PyObject_CallFunction(c->leaf, "y#", (const char *)x->state, (Py_ssize_t)x->sites);
+    if (!answer)
+        c->limit.raised = 1;
+    else if (answer == Py_None)
+        found = 0;
+    else if (answer != Py_True) {
+        x->scenario[x->scenarios - 1].threshold = PyFloat_AsDouble(answer);
+        c->limit.raised = PyErr_Occurred() != NULL;
+        found = c->limit.raised;
+    }
+    Py_XDECREF(answer);
+    c->limit.thread = PyEval_SaveThread();
+    return found;
+}
+
+/* One scenario from (costs by client and site, constant, threshold, scale, part); part: late voters, or (sites in order, waits, place). */
+static int take_scenario(PyObject *given, late_problem *x, int s)
+{
+    PyObject *costs, *part, *order, *waits;
+    late_scenario *g = &x->given[s];
+    if (!PyArg_ParseTuple(given, "OdddO", &costs, &g->constant, &x->scenario[s].threshold, &x->scenario[s].scale, &part) ||
+        !(g->cost = copy_transposed(costs, (size_t)x->clients, (size_t)x->sites, (size_t)x->padded)))
+        return 0;
+    if (!PyTuple_Check(part)) {
+        g->late = PyCapsule_GetPointer(part, VOTERS);
+        for (int i = 0; g->late && i < g->late->others; i++)
+            if (g->late->site[i] < 0 || g->late->site[i] >= x->sites) {
+                PyErr_SetString(PyExc_ValueError, "a voter that is no site");
+                return 0;
+            }
+        return g->late != NULL;
+    }
+    if (!PyArg_ParseTuple(part, "OOii", &order, &waits, &g->able, &g->place))
+        return 0;
+    if (g->able < 0 || g->able > x->sites) {
+        PyErr_SetString(PyExc_ValueError, "more voters than sites");
+        return 0;
+    }
+    return (g->site = copy_buffer(order, (size_t)g->able * sizeof(int))) &&
+           (g->wait = copy_buffer(waits, (size_t)g->able * sizeof(double)));
+}
+
+PyDoc_STRVAR(search_thresholds_doc,
+             "search_thresholds(orders, scenarios, may, must, (sites, clients, leader, least, most, root_steps, steps),\n"
+             "                  caps, seconds, record, leaf) -> (outcome, nodes, bounds, leaves, record)\n--\n\n"
+             "Search the replica sets of a leader; outcome: tree_outcome of scenario.h. The record (float64) is None where\n"
+             "it would be longer than `record` numbers.");
+
+static PyObject *py_search_thresholds(PyObject *self, PyObject *args)
+{
+    PyObject *orders, *scenarios, *may, *must, *caps, *result = NULL;
+    late_problem x = {0};
+    caller c = {0};
+    double seconds;
+    int root_steps, steps, good;
+    Py_ssize_t record;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OO!OO(iiiiiii)O!dnO", &orders, &PyTuple_Type, &scenarios, &may, &must, &x.sites, &x.clients,
+                          &x.leader, &x.question.replicas_min, &x.question.replicas_max, &root_steps, &steps, &PyTuple_Type,
+                          &caps, &seconds, &record, &c.leaf))
+        return NULL;
+    if (x.sites < 1 || x.clients < 0 || x.clients > INT_MAX - PAD || x.leader < 0 || x.leader >= x.sites ||
+        PyTuple_Size(scenarios) < 1 || PyTuple_Size(scenarios) > MOST_LATE) {
+        PyErr_SetString(PyExc_ValueError, "sizes of a threshold search that do not fit");
+        return NULL;
+    }
+    x.padded = (x.clients + PAD - 1) / PAD * PAD;
+    good = (x.rank = read_ranks(orders, x.clients, x.sites, (size_t)x.padded)) &&
+           (x.may = copy_buffer(may, (size_t)x.sites)) && (x.must = copy_buffer(must, (size_t)x.sites)) &&
+           read_levels(caps, &x.caps, x.sites);
+    for (; good && x.scenarios < PyTuple_Size(scenarios); x.scenarios += good)
+        good = take_scenario(PyTuple_GetItem(scenarios, x.scenarios), &x, x.scenarios);
+    if (good && !late_open(&x)) {
+        PyErr_NoMemory();
+        good = 0;
+    }
+    if (good) {
+        x.keeps = ask_caller;
+        x.caller = &c;
+        x.tree.root_steps = root_steps;
+        x.tree.node_steps = steps;
+        x.tree.record.on = record > 0;
+        x.tree.record.most = (size_t)record;
+        x.tree.pause = pause_call;
+        x.tree.pause_self = &c.limit;
+        begin_call(&c.limit, seconds);
+        tree_outcome outcome = tree_run(&x.tree, LONG_MAX);
+        const threshold_record *r = &x.tree.record;
+        if (end_call(&c.limit) && outcome == TREE_NO_MEMORY)
+            PyErr_NoMemory();
+        else if (!c.limit.raised)
+            result = Py_BuildValue("(illly#)", (int)outcome, x.tree.nodes, x.tree.bounds, x.tree.leaves,
+                                   r->failed ? NULL : (const char *)r->data, (Py_ssize_t)(r->length * sizeof(double)));
+    }
+    late_close(&x);
+    return result;
+}
+
+PyMethodDef late_methods[] = {
+    {"late_voters", py_late_voters, METH_VARARGS, late_voters_doc},
+    {"least_late", py_least_late, METH_VARARGS, least_late_doc},
+    {"search_thresholds", py_search_thresholds, METH_VARARGS, search_thresholds_doc},
+    {NULL, NULL, 0, NULL},
+};

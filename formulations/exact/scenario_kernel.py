@@ -1,0 +1,47 @@
+"""What questions about losses and about percentiles share of the compiled threshold search.
+
+The search and its mathematics: ``csrc/scenarios/scenario.h``. There is no second version of it in
+NumPy: where it was not built, both kinds of questions go to other methods, which the plan names.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from placement.checks import IntArray
+from placement.methods import Options
+from placement.model.constraints import Role, Rules
+
+__all__ = ["TreeOutcome", "levels", "missing"]
+
+
+class TreeOutcome(IntEnum):
+    """How a call of the search ended; the numbers of ``tree_outcome`` in scenario.h."""
+
+    CLOSED = 1
+    STOPPED = 2
+    LIMIT = 3
+    PAUSED = 4
+
+
+def missing(options: Options) -> str | None:
+    """Return why the compiled search is not to be used, or None."""
+    if options.settings["kernel"] == "numpy":
+        return "the kernel asked for is NumPy's"
+    try:
+        # its newest name: a checkout may hold a kernel that was built before it
+        from formulations.exact._scenarios import search_thresholds  # noqa: F401
+    except ImportError:
+        return "its compiled kernel was not built"
+    return None
+
+
+def levels(rules: Rules, role: Role) -> tuple[tuple[IntArray, int, int], ...]:
+    """Return the caps of a role as the search takes them: labels, cap, number of labels."""
+    return tuple(
+        (np.ascontiguousarray(group.labels, dtype=np.int32), group.cap, int(group.labels.max()) + 1)
+        for group in rules.of(role)
+        if group.cap is not None
+    )

@@ -1,0 +1,201 @@
+"""The compiled threshold search (``csrc/scenarios`` of the exact engine) under one leader.
+
+Wanted is a plan with X_s <= T_s in each of a few *scenarios*
+
+    X(R, V) = K + Σ_c w[near(c, R), c] + voters(V)
+
+or the proof that there is none. near(c, R) is the replica that client c prefers; the voters' part
+is that of late operations, or D times the wait of the leader for its quorum.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulations.exact.scenario_kernel import TreeOutcome, levels
+from formulations.tail.late_voters import LateVoters
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.evaluation.score import closest_first
+from placement.model.configuration import Configuration
+from placement.model.constraints import Rules
+
+__all__ = ["Leaf", "QuorumWait", "Scenario", "SearchCounters", "search_leader"]
+
+_ROOT_STEPS = 80
+_STEPS = 12
+
+Leaf = Callable[[list[int]], Configuration | None]
+"""A complete R -> a configuration that keeps all thresholds, or None."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuorumWait:
+    """A weight times the wait of a leader for its quorum, as a part of the voters.
+
+    Attributes
+    ----------
+    sites
+        Those that may vote, in order of their waits, int32.
+    waits
+        D times the wait for each, in this order.
+    place
+        m − 1.
+    """
+
+    sites: IntArray
+    waits: FloatArray
+    place: int
+
+    @classmethod
+    def of(cls, rules: Rules, waits: FloatArray, weight: float) -> QuorumWait:
+        """Order the sites by `waits`, the RTTs from the leader; `weight` is D."""
+        able = np.nonzero(rules.may_vote)[0]
+        order = able[closest_first(waits[able])]
+        return cls(order.astype(np.int32), weight * waits[order], rules.quorum - 1)
+
+    @property
+    def handle(self) -> tuple[IntArray, FloatArray, int, int]:
+        """The same as the compiled search takes it."""
+        return self.sites, self.waits, len(self.sites), self.place
+
+    def least(self, inside: BoolArray, free: BoolArray, room: int) -> float:
+        """Return the m-th least wait over sites with a replica and at most `room` free ones.
+
+        Weighted; infinite where there are too few of them.
+        """
+        extra = free[self.sites] & ~inside[self.sites]
+        able = inside[self.sites] | (extra & (np.cumsum(extra) <= room))
+        found = np.nonzero(able)[0]
+        return math.inf if len(found) <= self.place else float(self.waits[found[self.place]])
+
+
+@dataclass(eq=False)
+class Scenario:
+    """A function of a plan, and what it may be at most.
+
+    Attributes
+    ----------
+    costs
+        w, >= 0, shape (sites, clients).
+    constant
+        K.
+    voters
+        The part of the voters.
+    threshold
+        T; a leaf may lower that of the last scenario.
+    scale
+        What X and T are divided by before scenarios are weighed against each other, > 0.
+    """
+
+    costs: FloatArray
+    constant: float
+    voters: LateVoters | QuorumWait
+    threshold: float
+    scale: float = 1.0
+
+
+@dataclass
+class SearchCounters:
+    """How much was done.
+
+    Attributes
+    ----------
+    nodes, bounds, leaves
+        Parts of the search, bounds computed, and complete sets looked at.
+    """
+
+    nodes: int = 0
+    bounds: int = 0
+    leaves: int = 0
+
+
+def search_leader(
+    rules: Rules,
+    orders: IntArray,
+    leader: int,
+    scenarios: list[Scenario],
+    leaf: Leaf,
+    *,
+    end: float = math.inf,
+    counters: SearchCounters | None = None,
+) -> Configuration | None:
+    """Search the replica sets of a leader.
+
+    Parameters
+    ----------
+    rules
+        Caps on nested levels at most; what they say of voters is for `leaf`.
+    orders
+        Sites as each client prefers them, shape (clients, sites), int32.
+    leader
+        Site index.
+    scenarios
+        One to four, at most one of them with late operations.
+    leaf
+        Decides about a complete replica set. It may lower the threshold of the last scenario and
+        return None to go on.
+    end
+        A time.perf_counter() at which to stop.
+    counters
+        Added to.
+
+    Returns
+    -------
+    Configuration or None
+        The first that `leaf` returns. None is a proof that no set passes it.
+
+    Raises
+    ------
+    TimeoutError
+        At `end`.
+
+    Notes
+    -----
+    O(scenarios · sites · clients) for each bound; exponentially many parts at worst.
+    """
+    from formulations.exact import _scenarios
+
+    last, found = scenarios[-1], None
+    counters = SearchCounters() if counters is None else counters
+
+    def decide(state: bytes) -> bool | float | None:
+        nonlocal found
+        threshold = last.threshold
+        found = leaf([site for site, chosen in enumerate(state) if chosen])
+        if found is not None:
+            return True
+        return None if last.threshold == threshold else last.threshold
+
+    outcome, nodes, bounds, leaves, _ = _scenarios.search_thresholds(
+        orders,
+        tuple(
+            (np.ascontiguousarray(s.costs.T), s.constant, s.threshold, s.scale, s.voters.handle)
+            for s in scenarios
+        ),
+        rules.may_hold,
+        rules.must_hold,
+        (
+            len(rules.may_hold),
+            len(orders),
+            leader,
+            rules.replicas_min,
+            rules.replicas_max,
+            _ROOT_STEPS,
+            _STEPS,
+        ),
+        levels(rules, "replicas"),
+        min(max(end - time.perf_counter(), 0.0), 1e9),
+        0,
+        decide,
+    )
+    counters.nodes += nodes
+    counters.bounds += bounds
+    counters.leaves += leaves
+    if outcome == TreeOutcome.PAUSED:
+        raise TimeoutError
+    return found
