@@ -43,6 +43,7 @@ MODULES = MappingProxyType(
         "online.selection.ladder": "benchmarks.online.selection.ladder",
         "overtime.configuration_moves": "benchmarks.overtime.configuration_moves",
         "overtime.leader_moves": "benchmarks.overtime.leader_moves",
+        "overtime.leader_shares": "benchmarks.overtime.leader_shares",
         "overtime.replay": "benchmarks.overtime.replay",
         "paper_tier3": "benchmarks.paper_tier3.study",
         "quorumstore.speed": "benchmarks.quorumstore.speed",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from placement.tail.histograms import Family
     from placement.tail.rtt_distributions import Distributions
 
-__all__ = ["add_percentile", "apply_percentile"]
+__all__ = ["add_distributions", "add_percentile", "apply_percentile", "with_distributions"]
 
 _NEEDS = "--distributions FILE, or --spread V where only means are known"
 
@@ -36,6 +36,11 @@ def add_percentile(parser: argparse.ArgumentParser, *, horizon: str = "--horizon
         metavar="P",
         help="minimise the P-th percentile of all operations instead of their mean (99, 99.9)",
     )
+    add_distributions(group, horizon)
+
+
+def add_distributions(group: argparse._ActionsContainer, horizon: str = "--horizon") -> None:
+    """Add the ways to say how RTTs are distributed; parameters as of :func:`add_percentile`."""
     group.add_argument(
         "--distributions",
         metavar="FILE",
@@ -70,7 +75,7 @@ def add_percentile(parser: argparse.ArgumentParser, *, horizon: str = "--horizon
         metavar="MS",
         help="RTTs beyond it are only known to be longer",
     )
-    parser.set_defaults(rtt_horizon_option=horizon)
+    group.set_defaults(rtt_horizon_option=horizon)
 
 
 def apply_percentile(problem: Problem, args: argparse.Namespace) -> Problem:
@@ -81,7 +86,26 @@ def apply_percentile(problem: Problem, args: argparse.Namespace) -> Problem:
     InputError
         For options that contradict each other or do nothing.
     """
-    given = {
+    if args.percentile is None:
+        for option, value in _given(args).items():
+            if value is not None:
+                raise InputError(
+                    "does nothing without --percentile", field=option, value=value, expected="none"
+                )
+        return problem
+    if args.distributions is None and args.spread is None:
+        raise InputError(
+            "needs to know how RTTs are distributed",
+            field="--percentile",
+            value=args.percentile,
+            expected=_NEEDS,
+        )
+    return with_distributions(problem, args, args.percentile)
+
+
+def _given(args: argparse.Namespace) -> dict[str, object]:
+    """Values of the options of :func:`add_distributions` by name."""
+    return {
         "--distributions": args.distributions,
         "--client-distributions": args.client_distributions,
         "--spread": args.spread,
@@ -89,13 +113,17 @@ def apply_percentile(problem: Problem, args: argparse.Namespace) -> Problem:
         "--bin-width": args.bin_width,
         args.rtt_horizon_option: args.rtt_horizon,
     }
-    if args.percentile is None:
-        for option, value in given.items():
-            if value is not None:
-                raise InputError(
-                    "does nothing without --percentile", field=option, value=value, expected="none"
-                )
-        return problem
+
+
+def with_distributions(problem: Problem, args: argparse.Namespace, percent: float) -> Problem:
+    """Return the problem of a percentile with the distributions that the options describe.
+
+    Raises
+    ------
+    InputError
+        For options that contradict each other.
+    """
+    given = _given(args)
     for first, others in (
         ("--distributions", ("--spread", "--family")),
         ("--spread", ("--client-distributions",)),
@@ -105,25 +133,18 @@ def apply_percentile(problem: Problem, args: argparse.Namespace) -> Problem:
                 raise InputError(
                     f"does not go with {first}", field=other, value=given[other], expected="one"
                 )
-    if args.distributions is None and args.spread is None:
-        raise InputError(
-            "needs to know how RTTs are distributed",
-            field="--percentile",
-            value=args.percentile,
-            expected=_NEEDS,
-        )
     from placement.tail.objective import Percentile
 
     instance = problem.instance
     if not instance.varying_rtt:
         return problem.replace(
-            objective=Percentile(args.percentile, _distributions(instance, instance, args))
+            objective=Percentile(percent, _distributions(instance, instance, args))
         )
     each = [
         _distributions(instance.at_interval(interval), instance, args)
         for interval in range(len(instance.intervals))
     ]
-    return problem.replace(objective=Percentile.varying(args.percentile, each))
+    return problem.replace(objective=Percentile.varying(percent, each))
 
 
 def _distributions(instance: Instance, whole: Instance, args: argparse.Namespace) -> Distributions:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from placement.checks import BoolArray, IntArray
+from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.overtime.replay.interval_plans import plan_of_all_intervals
@@ -31,16 +31,21 @@ class Deployments:
         sites); voters are replicas, and every database has one.
     preferred
         Site that the owner wants as leader, a voter, shape (databases,); `NOBODY`: no wish.
+    leader_shares
+        Share of each database's groups that each site leads today, shape (databases, sites): rows
+        sum to 1, or are 0 where that is not known. None: it is known of no database.
 
     Raises
     ------
     InputError
-        For other shapes, a voter or preferred leader outside its set, a database without voters.
+        For other shapes, a voter or preferred leader outside its set, a database without voters,
+        shares that do not sum to 1 or of a site that does not vote.
     """
 
     replicas: BoolArray
     voters: BoolArray
     preferred: IntArray
+    leader_shares: FloatArray | None = None
 
     def __post_init__(self) -> None:
         shape = np.shape(self.replicas)
@@ -61,6 +66,29 @@ class Deployments:
         object.__setattr__(self, "preferred", preferred)
         for database in range(shape[0]):
             self._check(database, int(preferred[database]))
+        if self.leader_shares is not None:
+            object.__setattr__(self, "leader_shares", self._checked_shares(self.leader_shares))
+
+    def _checked_shares(self, given: FloatArray) -> FloatArray:
+        shares = np.asarray(given, dtype=np.float64)
+        if shares.shape != self.voters.shape:
+            raise InputError(
+                "wrong shape",
+                field="leader_shares",
+                value=shares.shape,
+                expected=f"{self.voters.shape}, databases × sites",
+            )
+        for database, row in enumerate(shares):
+            stray = np.nonzero((row != 0) & ~self.voters[database])[0]
+            total = float(row.sum())
+            if not (row >= 0).all() or stray.size or not (total == 0 or abs(total - 1) < 1e-6):
+                raise InputError(
+                    f"database {database} cannot have its leaders so",
+                    field="leader_shares",
+                    value=f"site {int(stray[0])}" if stray.size else total,
+                    expected="shares >= 0 of its voters that sum to 1 (or none)",
+                )
+        return shares
 
     def _check(self, database: int, wish: int) -> None:
         votes = self.voters[database]
@@ -90,7 +118,16 @@ class Deployments:
     def part(self, first: int, last: int) -> Deployments:
         """Return those of the databases from `first` up to, but without, `last`."""
         rows = slice(first, last)
-        return Deployments(self.replicas[rows], self.voters[rows], self.preferred[rows])
+        shares = None if self.leader_shares is None else self.leader_shares[rows]
+        return Deployments(self.replicas[rows], self.voters[rows], self.preferred[rows], shares)
+
+    def leading(self, instance: Instance, shares: Mapping[str, float]) -> Deployments:
+        """Return the same with a share of the leaders of every database by site name."""
+        names, values = tuple(shares), np.array(list(shares.values()), dtype=np.float64)
+        row = np.zeros(len(instance.sites))
+        row[instance.site_indices(names, "leader_shares")] = values
+        everywhere = np.broadcast_to(row, self.voters.shape)
+        return Deployments(self.replicas, self.voters, self.preferred, everywhere)
 
     def preferring(self, instance: Instance, wishes: Sequence[str | None]) -> Deployments:
         """Return the same with leaders preferred by name, one entry per database.
@@ -112,7 +149,7 @@ class Deployments:
                 site = int(instance.site_indices([wish], "preferred")[0])
                 away = np.where(self.voters[database], rtt[site], np.inf)
                 preferred[database] = site if self.voters[database, site] else away.argmin()
-        return Deployments(self.replicas, self.voters, preferred)
+        return Deployments(self.replicas, self.voters, preferred, self.leader_shares)
 
     @classmethod
     def same(

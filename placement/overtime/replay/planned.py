@@ -8,7 +8,7 @@ In tiers 1 and 2 the replicas, and in tier 1 the voters, are those of the deploy
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -99,6 +99,8 @@ def replay_planned(
                 voters[place], replicas[place] = sets.code(plan.voters), sets.code(plan.replicas)
                 if strategy == "average":
                     scores[place] = one.spread(interval, plan)
+                elif strategy == "given":
+                    scores[place] = one.given(interval)
                 else:
                     leader[place] = plan.leader
                     scores[place] = one.paid(interval, plan)
@@ -119,6 +121,7 @@ class _DatabaseReplay:
     counts: FloatArray
     start: Configuration
     preferred: int
+    leader_shares: FloatArray | None
     method: str
     tick: Callable[[], None] | None
 
@@ -144,7 +147,10 @@ class _DatabaseReplay:
             )
         able = [site for site in votes if problem.rules.may_lead[site]]
         start = Configuration.of((able or votes)[0] if wish == NOBODY else wish, votes, held)
-        return cls(problem, counts, start, wish, method, tick)
+        shares = deployments.leader_shares
+        known = shares is not None and bool(shares[database].any())
+        given = shares[database] if shares is not None and known else None
+        return cls(problem, counts, start, wish, given, method, tick)
 
     @cached_property
     def asked(self) -> list[Problem | None]:
@@ -174,6 +180,8 @@ class _DatabaseReplay:
         if strategy in ("optimized", "average"):
             assert optimized is not None
             return optimized
+        if strategy == "given":
+            return [None if self.leader_shares is None else self.start] * length
         if strategy == "preferred":
             if self.preferred == NOBODY or not self.problem.rules.may_lead[self.preferred]:
                 return [None] * length
@@ -240,9 +248,21 @@ class _DatabaseReplay:
         asked = self.asked[interval]
         if not able or asked is None:
             return 0.0 if able else math.nan
-        each = [Configuration(v, plan.voters, plan.replicas) for v in able]
-        shares = [1 / len(each)] * len(each)
-        return _times_operations(asked, asked.objective.mixed(asked, each, shares))
+        return self._mixed(asked, plan, dict.fromkeys(able, 1 / len(able)))
+
+    def given(self, interval: int) -> float:
+        """Objective of the deployment with its leaders distributed as given."""
+        asked = self.asked[interval]
+        if asked is None or self.leader_shares is None:
+            return 0.0
+        leaders = np.nonzero(self.leader_shares)[0].tolist()
+        shares = {site: float(self.leader_shares[site]) for site in leaders}
+        return self._mixed(asked, self.start, shares)
+
+    @staticmethod
+    def _mixed(asked: Problem, plan: Configuration, shares: Mapping[int, float]) -> float:
+        each = [Configuration(site, plan.voters, plan.replicas) for site in shares]
+        return _times_operations(asked, asked.objective.mixed(asked, each, list(shares.values())))
 
     @cached_property
     def _whole(self) -> Problem | None:

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
     from placement.checks import FloatArray
 
-__all__ = ["plot_overheads", "plot_ratio", "plot_reduction_histogram", "plot_reductions"]
+__all__ = [
+    "figure_panels",
+    "plot_overheads",
+    "plot_ratio",
+    "plot_reduction_histogram",
+    "plot_reductions",
+]
 
 _SERIES = {
     "optimized": (METHODS[0], "-"),
@@ -53,7 +59,7 @@ def plot_overheads(result: Replay, database: str, *, title: str = "") -> Figure:
             "not replayed", field="database", value=database, expected="one that is in the result"
         )
     row = result.databases.index(database)
-    figure, panels = _panels(len(result.tiers))
+    figure, panels = figure_panels(len(result.tiers))
     for axes, tier in zip(panels, result.tiers, strict=True):
         for outcome in result.outcomes:
             if outcome.tier != tier or outcome.strategy not in _SERIES:
@@ -88,7 +94,7 @@ def plot_reduction_histogram(
         Above the picture.
     """
     edges = list(bins) or [0, 1, 5, *range(10, 101, 10)]
-    figure, panels = _panels(len(reductions), high=3.4)
+    figure, panels = figure_panels(len(reductions), high=3.4)
     labels = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
     for axes, (name, values) in zip(panels, reductions.items(), strict=True):
         count, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
@@ -126,7 +132,7 @@ def plot_ratio(
     title
         Above the picture.
     """
-    figure, (axes,) = _panels(1, wide=8.5, high=3.6)
+    figure, (axes,) = figure_panels(1, wide=8.5, high=3.6)
     styles = [(METHODS[0], "-"), (METHODS[2], "--"), (METHODS[7], "-.")]
     for (name, ratio), (colour, dashes) in zip(ratios.items(), styles, strict=False):
         axes.plot(ratio, color=colour, ls=dashes, lw=1.4, label=name)
@@ -163,7 +169,7 @@ def plot_reductions(
     title
         Above the picture.
     """
-    figure, places = _panels(len(panels))
+    figure, places = figure_panels(len(panels))
     others = [(METHODS[0], "-"), (METHODS[1], "--"), (METHODS[2], "-.")]
     for axes, (name, lines) in zip(places, panels.items(), strict=True):
         for number, (label, values) in enumerate(lines.items()):
@@ -178,7 +184,8 @@ def plot_reductions(
     return figure
 
 
-def _panels(count: int, *, wide: float = 5.6, high: float = 3.8) -> tuple[Figure, list[Axes]]:
+def figure_panels(count: int, *, wide: float = 5.6, high: float = 3.8) -> tuple[Figure, list[Axes]]:
+    """Return a figure with panels side by side; sizes of a panel in inches."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

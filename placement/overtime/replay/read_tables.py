@@ -12,7 +12,7 @@ import numpy as np
 
 from placement.errors import InputError
 from placement.io.demand_tables import read_demand
-from placement.io.formats.tables import name_cell, read_table
+from placement.io.formats.tables import is_blank, name_cell, quantity_cell, read_table
 from placement.model.instance import Instance
 from placement.overtime.replay.deployments import NOBODY, Deployments
 from placement.overtime.replay.trace import Trace
@@ -74,7 +74,8 @@ def read_deployments(
     path
         CSV, TSV or Parquet with the columns ``database``, ``site``, ``role``: a row per replica;
         the role is ``replica`` (read-only), ``voter``, or ``leader`` (a voter that is preferred as
-        leader; at most one per database).
+        leader; at most one per database). An optional column ``share`` tells the share of the
+        database's groups that each voter leads today; a database has none, or they sum to 1.
     instance
         Whose sites the table names.
     databases
@@ -84,10 +85,12 @@ def read_deployments(
     ------
     InputError
         Naming file, row and column: for an unknown database, site or role, a site given twice, two
-        leaders, a database without rows or without a voter.
+        leaders, a database without rows or without a voter, shares that do not sum to 1.
     """
     table = read_table(path)
     columns = [table.column(name) for name in ("database", "site", "role")]
+    share_column = table.columns.index("share") if "share" in table.columns else None
+    shares = np.zeros((len(databases), len(instance.sites)))
     number = {name: i for i, name in enumerate(databases)}
     held = np.zeros((len(databases), len(instance.sites)), dtype=bool)
     votes = held.copy()
@@ -125,6 +128,16 @@ def read_deployments(
             )  # fmt: skip
         held[index, place] = True
         votes[index, place] = role != "replica"
+        if share_column is not None and not is_blank(cells[share_column]):
+            shares[index, place] = quantity_cell(cells[share_column], at, "share", "0 to 1")
+            if role == "replica" and shares[index, place]:
+                raise InputError(
+                    "a share of leaders at a site that does not vote",
+                    source=at,
+                    field="share",
+                    value=cells[share_column],
+                    expected="a share of a voter, or nothing",
+                )
         if role == "leader":
             if wishes[index] != NOBODY:
                 raise InputError(
@@ -143,4 +156,13 @@ def read_deployments(
                 field="database",
                 expected="a row with role voter or leader for every database of the demand",
             )
-    return Deployments(held, votes, wishes)
+        total = float(shares[index].sum())
+        if total and abs(total - 1) > 1e-6:
+            raise InputError(
+                f"the shares of the leaders of {database} do not sum to 1",
+                source=table.source,
+                field="share",
+                value=total,
+                expected="1, or no shares",
+            )
+    return Deployments(held, votes, wishes, shares if shares.any() else None)

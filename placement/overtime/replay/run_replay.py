@@ -13,6 +13,8 @@ closest-to-writes   for good, the candidate closest to the client that issued mo
 smallest-quorum     the candidate with the quickest quorum
 average             the voters of ``optimized``, with leaders spread evenly over them (Eq. 4):
                     in tier 1, a store that does not choose
+given               the deployment as it stands, with the share of leaders at each voter that
+                    `Deployments.leader_shares` tells; undefined where it tells nothing
 preferred           the leader that the owner prefers; undefined without one
 static              the best constant configuration in hindsight
 worst               the worst constant leader in hindsight (tiers 1 and 2)
@@ -51,6 +53,7 @@ STRATEGIES = (
     "closest-to-writes",
     "smallest-quorum",
     "average",
+    "given",
     "preferred",
     "static",
     "worst",
@@ -184,7 +187,10 @@ def _checked(
         reason = refusal(load_method(method), problem)
         if reason is not None:
             raise UnsupportedError(f"method {method!r} cannot plan tier 3: {reason}")
-    return tuple(name for name in STRATEGIES if name in strategies or name == "oracle")
+    wanted = {*strategies, "oracle"}
+    if deployments.leader_shares is None:
+        wanted.discard("given")  # undefined everywhere
+    return tuple(name for name in STRATEGIES if name in wanted)
 
 
 def _blocks(

@@ -71,7 +71,8 @@ def gains(result: Replay) -> pd.DataFrame:
     DataFrame
         A row per tier and database that issued anything. In percent of the larger of the two
         scores compared: ``static``, best constant leader against the worst (NaN in tier 3);
-        ``static_average``, against leaders spread evenly; ``dynamic``, the oracle against the best
+        ``static_average``, against leaders spread evenly; ``static_given``, against the given
+        distribution of leaders; ``dynamic``, the oracle against the best
         constant configuration in hindsight: the most that moving can bring; ``realised``, the
         optimized strategy against it: what moving brings when the future is unknown, negative when
         it loses. NaN where one of the two was not replayed.
@@ -83,7 +84,7 @@ def gains(result: Replay) -> pd.DataFrame:
     for tier in result.tiers:
         total = {
             name: _total(result, tier, name)
-            for name in ("static", "worst", "average", "oracle", "optimized")
+            for name in ("static", "worst", "average", "given", "oracle", "optimized")
         }
         frame = pd.DataFrame(
             {
@@ -91,6 +92,7 @@ def gains(result: Replay) -> pd.DataFrame:
                 "database": list(result.databases),
                 "static": _gain(total["static"], total["worst"]),
                 "static_average": _gain(total["static"], total["average"]),
+                "static_given": _gain(total["static"], total["given"]),
                 "dynamic": _gain(total["oracle"], total["static"]),
                 "realised": _gain(total["optimized"], total["static"]),
             }

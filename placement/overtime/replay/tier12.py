@@ -140,6 +140,8 @@ def replay_tier12(
         if strategy == "average":
             choice = _optimized(trace, scores, quorums, first)
             outcomes.append(table.spread(strategy, choice))
+        elif strategy == "given":
+            outcomes.append(table.given())
         elif strategy in ("static", "worst") and quorums.tier == 2 and quorums.bases > 1:
             constants = constants or table.constants()
             outcomes.append(table.constant(strategy, constants))
@@ -271,6 +273,26 @@ class _ScoreTable:
                 score[database, there] = each.mean(axis=1)[there]
         nobody = np.full(voters.shape, NOBODY, dtype=np.intp)
         return self._cut(strategy, nobody, voters, score)
+
+    def given(self) -> StrategyCosts:
+        """Score the voters of the deployment, with its share of leaders at each of them."""
+        shape = self.trace.counts.shape[:2]
+        held = self.quorums.deployments
+        score = np.full(shape, np.nan)
+        voters = np.full(shape, -1, dtype=np.intp)
+        for database in range(shape[0]):
+            shares = None if held.leader_shares is None else held.leader_shares[database]
+            if shares is None or not shares.any():
+                continue
+            members = np.nonzero(held.voters[database])[0]
+            leaders = np.nonzero(shares)[0]
+            each = self.parts.without_quorum[database][:, leaders] + self.parts.rounds[database][
+                :, np.newaxis
+            ] * self._all_waits(database, leaders, members)
+            score[database] = each @ shares[leaders]
+            voters[database] = self.sets.code(members)
+        nobody = np.full(shape, NOBODY, dtype=np.intp)
+        return self._cut("given", nobody, voters, score)
 
     def constants(self) -> list[list[_Constant]]:
         """Return each database's candidate leaders for good, where RTTs vary and voters are free.

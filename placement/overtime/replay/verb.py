@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,6 +80,14 @@ def add_parser(verbs: Subparsers) -> None:
         metavar="FILE",
         help="what the databases run on: database, site, role (replica, voter, leader); default: "
         "the sites of --replicas and --voters, or, for numbers, the plan for the first interval",
+    )
+    group.add_argument(
+        "--leader-shares",
+        action="append",
+        default=[],
+        metavar="SITE=SHARE",
+        help="share of the groups that a voter leads today, once per voter: adds the strategy "
+        "'given' beside 'average' (also: a column share in the file of --deployments)",
     )
     group.add_argument(
         "--tiers", type=types.names, default="1,2", metavar="LIST", help="default 1,2"
@@ -242,7 +250,32 @@ def _deployments(
             method=args.method,
             progress=line.deployed if line.wanted else None,
         )
-    return held.preferring(instance, wishes) if wishes else held
+    held = held.preferring(instance, wishes) if wishes else held
+    if args.leader_shares:
+        held = held.leading(instance, leader_shares(args.leader_shares))
+    return held
+
+
+def leader_shares(given: Sequence[str]) -> dict[str, float]:
+    """Read the option ``--leader-shares``: SITE=SHARE, once per site.
+
+    Raises
+    ------
+    InputError
+        For a text without a share, a share that is no number >= 0, or a site given twice.
+    """
+    shares: dict[str, float] = {}
+    for text in given:
+        name, found, value = text.rpartition("=")
+        if not found or name in shares:
+            raise InputError(
+                "a site given twice" if found else "no share",
+                field="--leader-shares",
+                value=text,
+                expected="SITE=SHARE, once per site",
+            )
+        shares[name] = types.read_number(value, "--leader-shares", 0.0, 1.0)
+    return shares
 
 
 class _Line:
@@ -460,6 +493,7 @@ def _gains(moving: pd.DataFrame) -> str:
     meaning = {
         "static": "best constant leader, against the worst",
         "static_average": "best constant leader, against leaders spread evenly",
+        "static_given": "best constant leader, against leaders as given",
         "dynamic": "moving, the future known, against the best constant",
         "realised": "moving as optimized does, against the best constant",
     }

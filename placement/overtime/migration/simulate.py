@@ -1,0 +1,234 @@
+"""Simulation of a migration of leaders: Figure 4 of Sharov et al., PVLDB 8(12), 2015.
+
+A database consists of groups (partitions) with a leader each. Its replicas and voters stand; the
+leaders move to a new site, a few groups in each step, in an order drawn at random. Every group has
+the same demand, so that at any time the latency of all operations is the mixture of that under each
+leader, weighted with its share of the groups. Percentiles of a mixture are not the mixture of
+percentiles: while two leaders share the groups, the median may fall in a few jumps.
+
+Not modelled: operations that wait while a group elects its leader, and load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.checks import FloatArray, IntArray, instance_of, whole
+from placement.errors import InputError
+from placement.evaluation.objective import score_of
+from placement.model.configuration import Configuration
+from placement.problem import Problem
+from placement.tail.distribution_arithmetic import percentile
+from placement.tail.latency_mixture import weighted_sum
+from placement.tail.objective import Percentile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["PERCENTS", "LeaderMigration", "migrate"]
+
+PERCENTS = (50.0, 90.0, 99.0)
+"""Percentiles that the paper observes."""
+
+
+@dataclass(frozen=True, eq=False)
+class LeaderMigration:
+    """Course of a migration; step 0 is before the first group moves.
+
+    Attributes
+    ----------
+    sites
+        Names of the sites that lead a group at any time.
+    target
+        Name of the site that leads all groups at the end.
+    groups
+        Groups that each site leads, shape (steps + 1, sites).
+    percents
+        Percentiles, ascending.
+    percentiles
+        Latency in ms, shape (steps + 1, percents); infinite beyond the horizon.
+    mean
+        Mean latency in ms by Eq. 1, shape (steps + 1,).
+    """
+
+    sites: tuple[str, ...]
+    target: str
+    groups: IntArray
+    percents: tuple[float, ...]
+    percentiles: FloatArray
+    mean: FloatArray
+
+    @property
+    def moved(self) -> FloatArray:
+        """Share of the groups that the target leads, shape (steps + 1,)."""
+        led = self.groups[:, self.sites.index(self.target)]
+        return np.asarray(led / self.groups.sum(axis=1))
+
+    def of(self, percent: float) -> FloatArray:
+        """Latency in ms at a percentile by step, shape (steps + 1,).
+
+        Raises
+        ------
+        InputError
+            For a percentile that was not simulated.
+        """
+        if percent not in self.percents:
+            raise InputError(
+                "not simulated",
+                field="percent",
+                value=percent,
+                expected="one of " + ", ".join(f"{p:g}" for p in self.percents),
+            )
+        return np.asarray(self.percentiles[:, self.percents.index(percent)])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per step: ``step``, ``moved`` (share), ``mean`` and ``p50`` … in ms."""
+        import pandas as pd
+
+        columns: dict[str, object] = {
+            "step": np.arange(len(self.mean)),
+            "moved": self.moved,
+            "mean": self.mean,
+        }
+        for percent in self.percents:
+            columns[f"p{percent:g}"] = self.of(percent)
+        return pd.DataFrame(columns)
+
+
+def migrate(
+    problem: Problem,
+    configuration: Configuration,
+    *,
+    shares: Mapping[str, float] | None = None,
+    groups: int = 100,
+    per_step: int = 10,
+    percents: Sequence[float] = PERCENTS,
+    seed: int = 0,
+) -> LeaderMigration:
+    """Simulate a migration of all leaders to the leader of a configuration.
+
+    Parameters
+    ----------
+    problem
+        Demand, RTTs, and their distributions: its objective is a
+        :class:`placement.tail.Percentile`, whose own percentile plays no part.
+    configuration
+        Replicas and voters, which stand, and the leader at the end (site indices).
+    shares
+        Share of the groups that each voter leads at the beginning; None: equal shares. They are
+        rounded to whole groups, the largest remainders up.
+    groups
+        How many groups the database has.
+    per_step
+        Groups that move in a step.
+    percents
+        Percentiles to follow, in (0, 100].
+    seed
+        Of the order in which the groups move.
+
+    Raises
+    ------
+    InputError
+        For another objective, shares of a site that does not vote or that do not sum to 1, a
+        percentile out of range, or numbers of groups that are no whole numbers >= 1.
+
+    Notes
+    -----
+    One distribution of latency per leader, then one weighted sum per step.
+    """
+    instance_of(problem, Problem, "problem", "a placement.Problem")
+    goal = problem.objective
+    if not isinstance(goal, Percentile):
+        raise InputError(
+            "a migration needs the distributions of RTTs",
+            field="objective",
+            value=goal.kind,
+            expected="placement.tail.Percentile",
+        )
+    wanted = tuple(sorted({float(Percentile(p, goal.distributions).percent) for p in percents}))
+    if not wanted:
+        raise InputError("none given", field="percents", expected="at least one percentile")
+    whole(groups, "groups", minimum=1)
+    whole(per_step, "per_step", minimum=1)
+    leaders, counts = _led_groups(problem, configuration, shares, groups)
+    led = _course(leaders, counts, configuration.leader, per_step, np.random.default_rng(seed))
+    each = [
+        Configuration(leader, configuration.voters, configuration.replicas) for leader in leaders
+    ]
+    latency = [goal.latency(problem, one) for one in each]
+    means = np.array([score_of(problem, one) for one in each]) / problem.demand.operations
+    share = led / groups
+    horizon, width = goal.distributions.bins, goal.distributions.width
+    rows = []
+    for row in share.tolist():
+        mixed = weighted_sum(list(zip(row, latency, strict=True)))
+        rows.append([width * percentile(mixed, p / 100, horizon=horizon) for p in wanted])
+    names = problem.instance.sites
+    return LeaderMigration(
+        tuple(names[leader] for leader in leaders),
+        names[configuration.leader],
+        led,
+        wanted,
+        np.array(rows),
+        share @ means,
+    )
+
+
+def _led_groups(
+    problem: Problem,
+    configuration: Configuration,
+    shares: Mapping[str, float] | None,
+    groups: int,
+) -> tuple[list[int], list[int]]:
+    """Sites that lead at the beginning or the end, and the groups of each at the beginning."""
+    instance, voters = problem.instance, sorted(configuration.voters)
+    if shares is None:
+        able = [site for site in voters if problem.rules.may_lead[site]]
+        given = dict.fromkeys(able, 1 / len(able))
+    else:
+        sites = instance.site_indices(tuple(shares), "shares").tolist()
+        given = dict(zip(sites, map(float, shares.values()), strict=True))
+        for site, share in given.items():
+            if site not in voters or not share >= 0:
+                raise InputError(
+                    "no such leader",
+                    field=f"shares[{instance.sites[site]!r}]",
+                    value=share,
+                    expected="a share >= 0 of a voter",
+                )
+        if abs(sum(given.values()) - 1) > 1e-6:
+            raise InputError(
+                "the shares do not sum to 1", field="shares", value=sum(given.values())
+            )
+    exact = {site: share * groups for site, share in given.items()}
+    counts = {site: int(value + 1e-9) for site, value in exact.items()}
+    rest = groups - sum(counts.values())
+    for site in sorted(exact, key=lambda site: (counts[site] - exact[site], site))[:rest]:
+        counts[site] += 1
+    leaders = sorted({site for site, count in counts.items() if count} | {configuration.leader})
+    return leaders, [counts.get(site, 0) for site in leaders]
+
+
+def _course(
+    leaders: Sequence[int],
+    counts: Sequence[int],
+    target: int,
+    per_step: int,
+    rng: np.random.Generator,
+) -> IntArray:
+    """Groups of each leader after every step, shape (steps + 1, leaders)."""
+    place = leaders.index(target)
+    now = np.array(counts, dtype=np.intp)
+    waiting = np.repeat(np.arange(len(leaders)), np.where(np.arange(len(leaders)) == place, 0, now))
+    order = rng.permutation(waiting)
+    rows = [now.copy()]
+    for first in range(0, len(order), per_step):
+        moving = order[first : first + per_step]
+        np.subtract.at(now, moving, 1)
+        now[place] += len(moving)
+        rows.append(now.copy())
+    return np.array(rows)
