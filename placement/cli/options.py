@@ -124,6 +124,12 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
     )
     add_diversity(group)
     group.add_argument(
+        "--keep-diversity",
+        metavar="PLAN",
+        help="keep the diversity of a plan that runs today: at every level at most as many voters "
+        "per domain, and replicas in at least as many domains",
+    )
+    group.add_argument(
         "--decay",
         type=types.number(1, infinite=True),
         default=1.0,
@@ -323,12 +329,33 @@ def problem_from(
         pinned_voters=names(args.pin_voter, known),
         forbidden=names(args.forbid, known),
         non_voters=names(args.no_vote, known),
-        diversity=diversity_from(args),
+        diversity=(*diversity_from(args), *_kept_diversity(args, instance)),
         survive=args.survive,
         decay=args.decay,
         budget=args.budget,
         cost_weight=args.cost_weight,
     )
+
+
+def _kept_diversity(args: argparse.Namespace, instance: Instance) -> tuple[Diversity, ...]:
+    """Return the rules that ``--keep-diversity`` asks for."""
+    if args.keep_diversity is None:
+        return ()
+    from placement.feasibility.kept_diversity import kept_diversity
+    from placement.io import load_plan
+
+    plan = load_plan(args.keep_diversity)
+    if not plan.found:
+        raise InputError(
+            "a plan without a configuration",
+            source=args.keep_diversity,
+            field="--keep-diversity",
+            expected="the plan that runs today",
+        )
+    try:
+        return kept_diversity(instance, plan.voters, plan.replicas)
+    except InputError as error:
+        raise error.at(args.keep_diversity) from None
 
 
 def add_diversity(group: argparse._ArgumentGroup) -> None:
