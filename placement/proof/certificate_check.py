@@ -1,10 +1,11 @@
 """An independent check of optimality certificates, in whole numbers without rounding errors.
 
 It shares no code with any search. It reads the demand and the constraints of a problem, and a
-certificate (formats ``replica-placement/bound/1`` for the mean and ``replica-placement/losses/1``
-for what is left after losses), and proves afresh that no configuration has an objective below the
-certificate's bound. Bounds are computed in int64 with costs rounded down, and
-where that does not decide, in Python integers: every double is a whole multiple of a power of two.
+certificate (formats ``replica-placement/bound/1`` for the mean, ``replica-placement/losses/1`` for
+scores after losses and ``replica-placement/percentile/1``), and proves afresh that no configuration
+has an objective below the certificate's bound. Bounds are computed in int64 with costs rounded
+down, and where that does not decide, in Python integers: every double is a whole multiple of a
+power of two. (Probabilities are sums of products of doubles, computed with a margin.)
 
 What a proof of one leader is, and why it is one, stands in :mod:`placement.proof.leader_proof`; of
 one leader and its successors after losses, in :mod:`placement.proof.loss_proof`. That there is no
@@ -34,6 +35,8 @@ from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.proof.claim import Claim
 from placement.proof.event_tree import CertificateError, Work
+from placement.proof.late_check import FORMAT as PERCENTILE
+from placement.proof.late_check import check_percentile
 from placement.proof.leader_proof import LeaderProof
 from placement.proof.loss_check import FORMAT as LOSSES
 from placement.proof.loss_check import check_losses
@@ -60,8 +63,8 @@ class CheckResult:
 
     `leaders`, `events` and `bounds` count the proofs, events and bounds L that were recomputed.
     Where there is no plan, `bound` and `score` are +∞; where that was shown by counting, `events`
-    says how often, and `bounds` is 0. `normal_bound` is given for a plan that is the best one
-    normally among those of the best worst case: none of them has a lower normal score.
+    says how often, and `bounds` is 0. `normal_bound` is given for a plan of the best worst case or
+    percentile: of those that are as good, none has a lower score in normal operation.
     """
 
     bound: float
@@ -108,7 +111,9 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
     if plan.configuration is None and not infeasible:
         raise CertificateError("the plan has no configuration to prove optimal")
     try:
-        if certificate is None or (infeasible and certificate["format"] != LOSSES):
+        if certificate is None or (
+            infeasible and certificate["format"] not in (LOSSES, PERCENTILE)
+        ):
             counted = check_no_plan(_survivors(problem).rules, problem.instance.sites, certificate)
             return CheckResult(math.inf, math.inf, *counted, bounds=0)
         return _check(plan, problem, certificate, Work(work))
@@ -128,22 +133,24 @@ def _survivors(problem: Problem) -> Problem:
 
 def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: Work) -> CheckResult:
     kind = certificate["format"]
-    if kind not in (FORMAT, LOSSES):
-        raise CertificateError(f"unknown format {kind!r}, expected {FORMAT!r} or {LOSSES!r}")
+    if kind not in (FORMAT, LOSSES, PERCENTILE):
+        raise CertificateError(f"unknown format {kind!r}, expected {FORMAT!r}")
     rules = problem.rules
     if problem.demand.scenarios != 1 or rules.budget is not None:
         raise CertificateError("certificates prove questions of one RTT matrix and no budget only")
     score, bound = _claimed(plan, problem, certificate)
-    if kind == LOSSES:
-        if not (rules.nested_voter_caps and rules.nested_replica_caps):
-            raise CertificateError("certificates about losses take caps on nested levels only")
-        counts = check_losses(problem, bound, certificate, work)
+    if kind != FORMAT:
+        if not rules.nested_replica_caps or (kind == LOSSES and not rules.nested_voter_caps):
+            raise CertificateError("certificates of this format take caps on nested levels only")
+        check = check_losses if kind == LOSSES else check_percentile
+        leaders, events, bounds = check(problem, bound, certificate, work)
         ties = certificate.get("ties")
         if ties is None:
-            return CheckResult(bound, score, *counts)
-        normal, events, bounds = _check_ties(plan, problem, ties, work)
-        leaders = counts[0]
-        return CheckResult(bound, score, leaders, counts[1] + events, counts[2] + bounds, normal)
+            return CheckResult(bound, score, leaders, events, bounds)
+        normal, more_events, more_bounds = _check_ties(plan, problem, ties, work)
+        return CheckResult(
+            bound, score, leaders, events + more_events, bounds + more_bounds, normal
+        )
     if not problem.objective.minimises_mean:
         raise CertificateError("certificates of this format prove mean latency only")
     return CheckResult(bound, score, *_check_mean(problem, bound, certificate, work))
@@ -152,9 +159,9 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
 def _check_ties(
     plan: Plan, problem: Problem, ties: Mapping[str, Any], work: Work
 ) -> tuple[float, int, int]:
-    """Prove that no plan of the same worst case has a lower normal score.
+    """Prove that no plan of the same worst case or percentile has a lower mean.
 
-    Return the bound on it, and how many events and bounds there were.
+    Return the bound on its score, and how many events and bounds there were.
     """
     bound = float(ties["bound"])
     if status_of(plan.found, plan.score, bound) is not Status.OPTIMAL:
@@ -162,6 +169,8 @@ def _check_ties(
     if ties["format"] == LOSSES:
         limit = plan.objective * (1 + 1 / _PARTS)
         return bound, *check_losses(problem, bound, ties, work, limit=limit)[1:]
+    if ties["format"] == PERCENTILE:
+        return bound, *check_percentile(problem, bound, ties, work, value=plan.objective)[1:]
     if ties["format"] != FORMAT:
         raise CertificateError(f"unknown format {ties['format']!r} of the second claim")
     return bound, *_check_mean(_survivors(problem), bound, ties, work)[1:]

@@ -15,7 +15,7 @@ from placement.checks import FloatArray, IntArray
 from placement.model.configuration import site_costs
 from placement.problem import Problem
 
-__all__ = ["Claim", "ExactGrid", "Integers", "RoundedGrid", "finest_bit", "integers"]
+__all__ = ["Claim", "ExactGrid", "Integers", "RoundedGrid", "Scale", "finest_bit", "integers"]
 
 Integers = Any  # object arrays of Python integers, which NumPy's types cannot name
 
@@ -67,26 +67,18 @@ class ExactGrid:
 
 
 @dataclass(frozen=True)
-class RoundedGrid:
-    """Data scaled by 2^shift, so that costs rounded down are int64.
+class Scale:
+    """A grid of multiples of 2^-shift for costs in int64.
 
     Attributes
     ----------
     shift
         g.
-    near_costs
-        fl(A_c·d(c,j)) of the active clients, scaled, shape (active clients, sites).
-    relay, direct, quorum
-        B of the active clients, G of all clients and D, scaled.
     total
-        T, scaled; see :mod:`placement.proof.rounded_costs`.
+        T, scaled: no client's costs and no multipliers sum to more than twice as much.
     """
 
     shift: int
-    near_costs: FloatArray
-    relay: FloatArray
-    direct: FloatArray
-    quorum: float
     total: float
 
     def up(self, exact: int, bits: int) -> int:
@@ -98,6 +90,26 @@ class RoundedGrid:
         """x·2^g; infinite where that is beyond the doubles."""
         with np.errstate(over="ignore"):
             return np.asarray(np.ldexp(values, self.shift))
+
+
+@dataclass(frozen=True)
+class RoundedGrid(Scale):
+    """Data scaled by 2^shift, so that costs rounded down are int64.
+
+    T is that of :mod:`placement.proof.rounded_costs`.
+
+    Attributes
+    ----------
+    near_costs
+        fl(A_c·d(c,j)) of the active clients, scaled, shape (active clients, sites).
+    relay, direct, quorum
+        B of the active clients, G of all clients and D, scaled.
+    """
+
+    near_costs: FloatArray
+    relay: FloatArray
+    direct: FloatArray
+    quorum: float
 
 
 class Claim:

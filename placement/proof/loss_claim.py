@@ -14,19 +14,15 @@ Without a bound, T_0 is infinite: no configuration keeps the limit, or none surv
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import cached_property
 
 import numpy as np
 
 from placement.contingency.objective import Contingency, Goal
-from placement.evaluation.score import closest_first
 from placement.problem import Problem
 from placement.proof.claim import Claim, finest_bit, integers
-from placement.proof.event_tree import State
-from placement.proof.exact_costs import ExactCosts
-from placement.proof.rounded_costs import RoundedCosts
-from placement.proof.site_choice import CapUsage
+from placement.proof.led_costs import LedCosts
 
 __all__ = ["LossClaim", "LossGrid"]
 
@@ -91,10 +87,6 @@ class LossClaim:
         self._limit = limit
         self.may_vote: list[bool] = self.rules.may_vote.tolist()
         self.may_lead: list[bool] = self.rules.may_lead.tolist()
-        voting = np.nonzero(self.rules.may_vote)[0]
-        self.near_voters = [
-            voting[closest_first(row[voting])].tolist() for row in self.claim.site_rtt
-        ]
 
     @cached_property
     def exact(self) -> LossGrid:
@@ -124,7 +116,7 @@ class LossClaim:
         return {0, *(1 + self.loss_of[site] for site in inside if self.loss_of[site] >= 0)}
 
 
-class LossGrid:
+class LossGrid(LedCosts):
     """The numbers of a claim on one grid.
 
     Attributes
@@ -134,60 +126,8 @@ class LossGrid:
     """
 
     def __init__(self, question: LossClaim, *, exact: bool) -> None:
-        self.question, self._exact = question, exact
-        self._single: dict[int, RoundedCosts | ExactCosts] = {}
-        grid, bits = question.claim.rounded, question.claim.bits
+        super().__init__(question.claim, exact=exact)
         self.normal, self.after = (
-            threshold if threshold is None or exact or grid is None else grid.up(threshold, bits)
+            None if threshold is None else self.threshold(threshold)
             for threshold in question.thresholds()
         )
-
-    def costs(self, leaders: int | Sequence[int]) -> RoundedCosts | ExactCosts:
-        """Costs of the clients under a leader, with K and its waits for every site; or a group."""
-        claim = self.question.claim
-        waits = claim.site_rtt[leaders] if isinstance(leaders, int) else np.zeros(0)
-        kind = ExactCosts if self._exact else RoundedCosts
-        return kind(claim, leaders, waits)
-
-    def single(self, leader: int) -> RoundedCosts | ExactCosts:
-        """Costs under a leader, which are kept."""
-        if leader not in self._single:
-            self._single[leader] = self.costs(leader)
-        return self._single[leader]
-
-    def led(self, leaders: Sequence[int], lost: frozenset[int], state: State) -> int | None:
-        """Least K + D·q of a scenario over the leaders that a state leaves; None: no quorum.
-
-        The voters are replicas, obey their caps, and are none of the lost sites: so q is at least
-        the m-th wait among sites of I and as many free ones as may be added.
-        """
-        most = self.question.rules.replicas_max - len(state.inside)
-        best: int | None = None
-        for leader in leaders:
-            if leader in state.outside or leader in lost:
-                continue
-            costs = self.single(leader)
-            if best is not None and costs.constant >= best:
-                continue
-            wait = self._wait(leader, costs.radius_costs, lost, state, most)
-            if wait is not None and (best is None or costs.constant + wait < best):
-                best = costs.constant + wait
-        return best
-
-    def _wait(
-        self, leader: int, waits: Sequence[int], lost: frozenset[int], state: State, most: int
-    ) -> int | None:
-        rules = self.question.rules
-        load = CapUsage(rules.of("voters"), ())
-        held = added = fitting = 0
-        for site in self.question.near_voters[leader]:
-            if site in state.outside or site in lost:
-                continue
-            if site in state.inside:
-                held += 1
-            else:
-                added += 1
-            fitting += load.take(site)
-            if fitting >= rules.quorum and held + min(added, most) >= rules.quorum:
-                return int(waits[site])
-        return None

@@ -30,10 +30,10 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray
-from placement.proof.claim import Claim
+from placement.proof.claim import Claim, Scale
 from placement.proof.multipliers import Betas
 
-__all__ = ["RoundedCosts"]
+__all__ = ["RoundedCosts", "TableCosts"]
 
 Whole = npt.NDArray[np.int64]
 
@@ -41,50 +41,33 @@ _BELOW = 1 - 2.0**-51
 _BLOCK = 1 << 15  # cells that a pass handles at once, so that they stay in the cache
 
 
-class RoundedCosts:
-    """L(I, O, u, β) without Z(ρ), and the cost of a set of replicas, on a grid in int64.
+class TableCosts:
+    """A table of costs of pairs of a client and a site in int64, and bounds with them.
 
     Parameters
     ----------
-    claim
-        The problem and what is claimed of it; `claim.rounded` is not None.
-    leaders
-        ℓ, or a group: then every relayed operation goes to the member that is closest to its
-        replica, and direct demand and quorum are left out. None when the leader does not matter.
-    radii
-        Waits for the quorum.
+    rank
+        Place of each site in the order of each client, shape (clients, sites).
+    grid
+        Of the costs, and of multipliers.
+    table
+        Costs, shape (clients, sites); None: a kind of costs works them out.
 
     Attributes
     ----------
-    needed
-        The value that proves the claim, rounded up to the grid.
     constant
-        K.
-    radius_costs
-        D·r of each radius, rounded down; two radii may have the same.
+        What a bound and a set of replicas cost beside the clients.
+    price
+        What a replica costs at each site.
     """
 
-    def __init__(
-        self, claim: Claim, leaders: int | Sequence[int] | None, radii: FloatArray
-    ) -> None:
-        grid = claim.rounded
-        assert grid is not None
-        self.grid, self.rank = grid, claim.rank
-        self.needed = grid.up(claim.needed, claim.bits)
-        self.near_costs = grid.near_costs
-        self.relay = grid.relay
-        self.to_leader = np.zeros(claim.rank.shape[1])
+    def __init__(self, rank: IntArray, grid: Scale, table: Whole | None) -> None:
+        self.rank, self.grid = rank, grid
         self.constant = 0
-        self.radius_costs: list[int] = [0]
-        if leaders is not None:
-            self.to_leader = claim.to_leader(leaders)
-        if isinstance(leaders, int):
-            self.constant = int(_whole(grid.direct * claim.client_rtt[:, leaders]).sum())
-            self.radius_costs = _whole(grid.quorum * radii).tolist()
-        self._kept: Whole | None = None
-        self._evaluated = False
+        self.price: Whole = np.zeros(rank.shape[1], dtype=np.int64)
+        self._kept = table
+        self._evaluated = table is not None
         self._last: tuple[Betas, _RoundedBetas] | None = None
-        self.price = np.floor(grid.scaled(claim.price(leaders))).astype(np.int64)
 
     def fits(self, u: FloatArray, beta: Betas) -> bool:
         """Whether multipliers have a rounded form: whether Σ |u| + Σ β is at most 2 T."""
@@ -142,6 +125,16 @@ class RoundedCosts:
         reads = int(self._costs(np.arange(len(home)), home).sum())
         return self.constant + reads + int(self.price[list(replicas)].sum())
 
+    def least(self, inside: Collection[int], free: Sequence[int]) -> int:
+        """Bound of a state with every client at its best site, up to its first one of I."""
+        usable = self.rank <= self._first(sorted(inside))[:, np.newaxis]
+        closed = np.ones(len(self.price), dtype=bool)
+        closed[[*inside, *free]] = False
+        usable[:, closed] = False
+        most = np.iinfo(np.int64).max
+        costs = np.where(usable, self._whole_costs(slice(None)), most).min(axis=1)
+        return self.constant + int(costs.sum())
+
     # --- passes over the clients ---------------------------------------------------------------
 
     def _first(self, held: Sequence[int]) -> IntArray:
@@ -151,19 +144,14 @@ class RoundedCosts:
         return np.asarray(self.rank[:, held].min(axis=1))
 
     def _costs(self, clients: IntArray, sites: IntArray) -> Whole:
-        """Costs w' of pairs of a client and a site."""
-        if self._kept is not None:
-            return np.asarray(self._kept[clients, sites])
-        return _whole(self.near_costs[clients, sites] + self.relay[clients] * self.to_leader[sites])
+        """Costs of pairs of a client and a site."""
+        assert self._kept is not None
+        return np.asarray(self._kept[clients, sites])
 
     def _whole_costs(self, part: slice) -> Whole:
-        """Costs w' of some clients, shape (k, sites); kept from the second evaluation on."""
-        if self._kept is not None:
-            return self._kept[part]
-        cost = self.relay[part, np.newaxis] * self.to_leader
-        cost += self.near_costs[part]
-        cost *= _BELOW
-        return cost.astype(np.int64)  # towards 0, which is down
+        """Costs of some clients, shape (k, sites)."""
+        assert self._kept is not None
+        return self._kept[part]
 
     def _save(self, columns: slice | IntArray, u: Whole, first: IntArray, rho: Whole) -> None:
         """Add Σ_c min(0, w'_cj − u_c) over the clients that prefer j to f(c) to ρ_j of columns."""
@@ -234,6 +222,62 @@ class RoundedCosts:
                 ),
             )
         return self._last[1]
+
+
+class RoundedCosts(TableCosts):
+    """L(I, O, u, β) without Z(ρ), and the cost of a set of replicas, on a grid in int64.
+
+    Parameters
+    ----------
+    claim
+        The problem and what is claimed of it; `claim.rounded` is not None.
+    leaders
+        ℓ, or a group: then every relayed operation goes to the member that is closest to its
+        replica, and direct demand and quorum are left out. None when the leader does not matter.
+    radii
+        Waits for the quorum.
+
+    Attributes
+    ----------
+    needed
+        The value that proves the claim, rounded up to the grid.
+    constant
+        K.
+    radius_costs
+        D·r of each radius, rounded down; two radii may have the same.
+    """
+
+    def __init__(
+        self, claim: Claim, leaders: int | Sequence[int] | None, radii: FloatArray
+    ) -> None:
+        grid = claim.rounded
+        assert grid is not None
+        super().__init__(claim.rank, grid, None)
+        self.needed = grid.up(claim.needed, claim.bits)
+        self.near_costs = grid.near_costs
+        self.relay = grid.relay
+        self.to_leader = np.zeros(claim.rank.shape[1])
+        self.radius_costs: list[int] = [0]
+        if leaders is not None:
+            self.to_leader = claim.to_leader(leaders)
+        if isinstance(leaders, int):
+            self.constant = int(_whole(grid.direct * claim.client_rtt[:, leaders]).sum())
+            self.radius_costs = _whole(grid.quorum * radii).tolist()
+        self.price = np.floor(grid.scaled(claim.price(leaders))).astype(np.int64)
+
+    def _costs(self, clients: IntArray, sites: IntArray) -> Whole:
+        if self._kept is not None:
+            return super()._costs(clients, sites)
+        return _whole(self.near_costs[clients, sites] + self.relay[clients] * self.to_leader[sites])
+
+    def _whole_costs(self, part: slice) -> Whole:
+        """Costs w' of some clients; the table is kept from the second evaluation on."""
+        if self._kept is not None:
+            return super()._whole_costs(part)
+        cost = self.relay[part, np.newaxis] * self.to_leader
+        cost += self.near_costs[part]
+        cost *= _BELOW
+        return cost.astype(np.int64)  # towards 0, which is down
 
 
 @dataclass(frozen=True)

@@ -287,11 +287,11 @@ class Percentile:
         return ProofMethod("exhaustive", reason, refusal)
 
     def unproven(self, plan: Plan) -> tuple[str, str] | None:
-        """Return the value of the plan, and nothing about others: the integer proof bounds sums.
+        """Return the value of a plan without a certificate, which says nothing about others.
 
-        None for an infeasible plan, whose certificate counts sites.
+        None where the certificate decides, and for an infeasible plan, for which counting may.
         """
-        if plan.status is Status.INFEASIBLE:
+        if plan.status is Status.INFEASIBLE or plan.certificate is not None:
             return None
         held = "the plan holds no configuration"
         if plan.found:
@@ -301,9 +301,9 @@ class Percentile:
                 f"{self.describe()} is {plan.objective:g} ms, and it {rules}"
             )
         return held, (
-            "plans for a percentile carry no certificate, so that no other plan is ruled out "
-            f"here; {plan.method!r} said {plan.status.value!r}: solve again with 'exhaustive', or "
-            "with 'leader' or 'tier2' where replicas are given, which try everything"
+            "the plan carries no certificate, so that no other plan is ruled out here; "
+            f"{plan.method!r} said {plan.status.value!r}: solve again with 'exact', or with "
+            "'leader' or 'tier2' where replicas are given, which try everything"
         )
 
     def describe(self) -> str:

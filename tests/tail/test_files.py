@@ -146,7 +146,7 @@ def test_show_check_and_report(command, tmp_path):
     checked = command("check", path)
     assert checked.code == 2
     assert f"p99 latency is {plan.objective:g} ms, and it obeys all constraints" in checked.out
-    assert "not proved: plans for a percentile carry no certificate" in checked.out
+    assert "not proved: the plan carries no certificate" in checked.out
     document = command("check", path, "--json").document
     assert document["proved"] is False
     page = report_html(path)

@@ -1,0 +1,109 @@
+"""Check of a certificate about a percentile (format ``replica-placement/percentile/1``).
+
+=============  ====================================================================================
+"deadline"     t in bins: no configuration keeps it for all operations but a share 1 − p
+"proofs"       [{"leader": ℓ, "deadline": t' >= t, "events": […]}, …]: at most one for each leader
+=============  ====================================================================================
+
+A leader without a proof is closed by the checker: every client at its best site up to the leader,
+and the best voters, are late already. Events and multipliers are those of
+:mod:`placement.proof.loss_check`; scenario 0 are late operations, 1 is the mean.
+
+A plan may hold a second claim under "ties", with a "bound": of the configurations that keep its
+"deadline" none has a mean below the bound. It is a claim of this format, or one of the mean
+(``replica-placement/bound/1``) where no configuration at all has a lower mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from placement.problem import Problem
+from placement.proof.event_tree import CertificateError, Work
+from placement.proof.late_claim import LateClaim
+from placement.proof.late_proof import LateProof
+from placement.tail.objective import Percentile
+
+__all__ = ["FORMAT", "check_percentile"]
+
+FORMAT = "replica-placement/percentile/1"
+
+
+def check_percentile(
+    problem: Problem,
+    bound: float,
+    certificate: Mapping[str, Any],
+    work: Work,
+    *,
+    value: float | None = None,
+) -> tuple[int, int, int]:
+    """Prove that no configuration has a percentile below a bound, or refuse.
+
+    Parameters
+    ----------
+    problem
+        Whose objective is a percentile, with caps on nested levels.
+    bound
+        What is to be proved, in ms; +∞: every percentile lies beyond the horizon.
+    certificate
+        See the module.
+    work
+        Steps that may be taken.
+    value
+        Given: prove instead that of the configurations whose percentile is at most this none has a
+        mean below the bound.
+
+    Returns
+    -------
+    tuple of int
+        How many leaders, events and bounds there were.
+
+    Raises
+    ------
+    CertificateError
+        When a step of the proof does not hold, or something is not covered.
+    """
+    goal = problem.objective
+    if not isinstance(goal, Percentile):
+        raise CertificateError("certificates of this format are about percentiles")
+    deadline, width = index(certificate["deadline"]), goal.distributions.width
+    try:
+        question = LateClaim(problem, None if value is None else bound)
+    except ValueError as flaw:
+        raise CertificateError(str(flaw)) from None
+    if [index(c) for c in certificate["clients"]] != question.claim.clients.tolist():
+        raise CertificateError("the certificate counts other clients than the problem has")
+    if value is None:
+        # percentiles are whole bins, so that behind t the next value is t + 1
+        enough = deadline >= question.last if bound == math.inf else (deadline + 1) * width >= bound
+    else:
+        enough = deadline * width >= value
+    if not enough:
+        raise CertificateError(f"a deadline of {deadline} bins does not show {bound!r}")
+    if deadline < 0:  # nothing takes less than no time
+        return int(question.rules.may_lead.sum()), 0, 0
+    proofs: dict[int, Mapping[str, Any]] = {}
+    for proof in certificate["proofs"]:
+        leader = index(proof["leader"])
+        if leader in proofs:
+            raise CertificateError(f"two proofs for leader {leader}")
+        proofs[leader] = proof
+    leaders: list[int] = np.nonzero(question.rules.may_lead)[0].tolist()
+    events = bounds = 0
+    for leader in leaders:
+        given = proofs.get(leader)
+        own = deadline if given is None else min(index(given["deadline"]), question.last)
+        if own < min(deadline, question.last):
+            raise CertificateError(f"the proof of leader {leader} is about an earlier deadline")
+        tree = LateProof(question, leader, own, work)
+        if given is not None:
+            tree.run(given["events"], tree.start(leader))
+        elif not tree.closed_at_once(tree.start(leader)):
+            raise CertificateError(f"nothing is proved of leader {leader}")
+        events, bounds = events + tree.events, bounds + tree.bounds
+    return len(leaders), events, bounds

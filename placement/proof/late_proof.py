@@ -1,0 +1,148 @@
+"""The proof of one leader about a percentile, replayed in whole numbers.
+
+Scenario 0 is the share of late operations at a deadline, with the threshold of what may be late;
+scenario 1 is the mean, with the threshold that is claimed of it, or none
+(:mod:`placement.proof.threshold_proof`). A configuration that reaches the first threshold misses
+the deadline. Shares of late operations fall as the deadline grows, so a proof may be about a later
+deadline than the claim. s, d and their rounding are those of :mod:`placement.proof.late_claim`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from placement.proof.event_tree import CELLS_PER_STEP, State, Work
+from placement.proof.exact_costs import ExactCosts
+from placement.proof.late_claim import LateClaim, LateTables
+from placement.proof.led_costs import LedCosts
+from placement.proof.rounded_costs import TableCosts
+from placement.proof.site_choice import SiteChoice
+from placement.proof.threshold_proof import BoundPart, ThresholdProof
+
+__all__ = ["LateProof"]
+
+_LATE, _MEAN = 0, 1
+
+
+class LateProof(ThresholdProof[LedCosts]):
+    """The proof of one leader.
+
+    Parameters
+    ----------
+    question
+        What is to be proved.
+    leader
+        ℓ.
+    deadline
+        That of the share of late operations, in bins.
+    work
+        Steps that may still be taken.
+    """
+
+    def __init__(self, question: LateClaim, leader: int, deadline: int, work: Work) -> None:
+        self.question, self.leader = question, leader
+        claim, rules = question.claim, question.rules
+        sites, clients = len(rules.may_hold), len(claim.clients)
+        cells = sites * (clients + sites)
+        work.take(cells * (deadline + 1) * (1 + len(question.flows)) // CELLS_PER_STEP)
+        self.tables = LateTables(question, leader, deadline)
+        exact = claim.rounded is None
+        grids = [(LedCosts(claim, exact=exact), CELLS_PER_STEP)]
+        if question.bound is not None and not exact:
+            grids.append((LedCosts(claim, exact=True), 1))
+        choice = SiteChoice(rules, leader, None)
+        super().__init__(choice, f"leader {leader}", work, clients, 2, grids)
+
+    def closed_at_once(self, state: State) -> bool:
+        """Return whether every client at its best site, and the best voters, reach a threshold."""
+        free = self._free(state)
+        for form, cells_per_step in self._forms(None):
+            self.work.take(self.sites * self.clients // cells_per_step + self.deadline_steps)
+            for scenario in (_LATE, _MEAN):
+                threshold = self._threshold(form, scenario)
+                rest = self._rest(form, scenario, state)
+                costs = self._costs(form, scenario)
+                if rest is None:
+                    return True
+                if threshold is None or not isinstance(costs, TableCosts):
+                    continue
+                if costs.least(state.inside, free) - costs.constant + rest >= threshold:
+                    return True
+        return False
+
+    # --- bounds -----------------------------------------------------------------------------
+
+    @property
+    def deadline_steps(self) -> int:
+        """Steps of the voters' part of one bound."""
+        most = max((flow.quorum for flow, _ in self.question.flows), default=0)
+        rows = self.sites + self.question.rules.voters * self.question.rules.quorum
+        times = self.tables.deadline + 1
+        return times * (rows + (times if most > 1 else 0)) // CELLS_PER_STEP
+
+    def _cells(self, multipliers: list[BoundPart] | None) -> int:
+        return super()._cells(multipliers) + self.deadline_steps * CELLS_PER_STEP
+
+    def _in_force(self, state: State) -> set[int]:
+        return {_LATE, _MEAN}
+
+    def _costs(self, form: LedCosts, scenario: int) -> TableCosts | ExactCosts:
+        return self.tables.costs if scenario == _LATE else form.single(self.leader)
+
+    def _rest(self, form: LedCosts, scenario: int, state: State) -> int | None:
+        if scenario == _LATE:
+            return self.tables.led(state)
+        return form.led((self.leader,), frozenset(), state)
+
+    def _threshold(self, form: LedCosts, scenario: int) -> int | None:
+        if scenario == _LATE:
+            return self.question.budget
+        return None if self.question.bound is None else form.threshold(self.question.claim.needed)
+
+    def _weights(
+        self, form: LedCosts, state: State, parts: Sequence[BoundPart]
+    ) -> tuple[list[int], int]:
+        """Weights in the unit of the finer of both grids."""
+        rounded = self.question.claim.rounded
+        bits = self.question.claim.bits if form.exact or rounded is None else rounded.shift
+        finest = max(bits, self.tables.bits)
+        own = {_LATE: finest - self.tables.bits, _MEAN: finest - bits}
+        parts = [
+            BoundPart(part.scenario, part.weight << own[part.scenario], part.u) for part in parts
+        ]
+        return super()._weights(form, state, parts)
+
+    # --- sets of replicas -------------------------------------------------------------------
+
+    def _no_better(self, form: LedCosts, replicas: list[int]) -> bool:
+        rules, late = self.question.rules, self.tables
+        if not all(group.satisfied(replicas) for group in rules.of("replicas")):
+            return True
+        able = [r for r in replicas if rules.may_vote[r]]
+        pinned = {int(s) for s in np.nonzero(rules.must_vote)[0]} | {self.leader}
+        spare = rules.voters - len(pinned)
+        if len(able) < rules.voters or not pinned <= set(able) or spare < 0:
+            return True
+        chosen = frozenset(replicas)
+        state = State(chosen, frozenset(range(self.sites)) - chosen)
+        nearby, least = late.costs.reads(replicas), late.led(state)
+        costs, mean = form.single(self.leader), self._threshold(form, _MEAN)
+        if least is None or nearby + least >= self.question.budget:
+            return True
+        reads = costs.reads(replicas) if mean is not None else 0
+        others = [r for r in able if r not in pinned]
+        self.work.take(math.comb(len(others), spare) * (self.deadline_steps + rules.voters))
+        for more in itertools.combinations(others, spare):
+            voters = [*pinned, *more]
+            if not all(group.satisfied(voters) for group in rules.of("voters")):
+                continue
+            wait = sorted(costs.radius_costs[v] for v in voters)[rules.quorum - 1]
+            if mean is not None and reads + wait >= mean:
+                continue
+            if nearby + late.of(voters) < self.question.budget:
+                return False
+        return True

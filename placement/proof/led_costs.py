@@ -1,0 +1,95 @@
+"""Costs of clients, direct operations and quorums by leader, on an exact or rounded grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from placement.evaluation.score import closest_first
+from placement.proof.claim import Claim
+from placement.proof.event_tree import State
+from placement.proof.exact_costs import ExactCosts
+from placement.proof.rounded_costs import RoundedCosts
+from placement.proof.site_choice import CapUsage
+
+__all__ = ["LedCosts"]
+
+
+class LedCosts:
+    """The terms of Eq. 1 under every leader that is asked for.
+
+    Parameters
+    ----------
+    claim
+        The problem and what is claimed of it.
+    exact
+        Whether on the exact grid; else `claim.rounded` is not None.
+    """
+
+    def __init__(self, claim: Claim, *, exact: bool) -> None:
+        self.claim, self.exact = claim, exact
+        self._single: dict[int, RoundedCosts | ExactCosts] = {}
+        self._near_voters: dict[int, list[int]] = {}
+
+    def threshold(self, exact: int) -> int:
+        """Return a number of the exact grid on this one, rounded up."""
+        grid = self.claim.rounded
+        return exact if self.exact or grid is None else grid.up(exact, self.claim.bits)
+
+    def costs(self, leaders: int | Sequence[int]) -> RoundedCosts | ExactCosts:
+        """Costs of the clients under a leader, with K and its waits for every site; or a group."""
+        waits = self.claim.site_rtt[leaders] if isinstance(leaders, int) else np.zeros(0)
+        kind = ExactCosts if self.exact else RoundedCosts
+        return kind(self.claim, leaders, waits)
+
+    def single(self, leader: int) -> RoundedCosts | ExactCosts:
+        """Costs under a leader, which are kept."""
+        if leader not in self._single:
+            self._single[leader] = self.costs(leader)
+        return self._single[leader]
+
+    def led(self, leaders: Sequence[int], lost: frozenset[int], state: State) -> int | None:
+        """Least K + D·q of a scenario over the leaders that a state leaves; None: no quorum.
+
+        The voters are replicas, obey their caps, and are none of the lost sites: so q is at least
+        the m-th wait among sites of I and as many free ones as may be added.
+        """
+        most = self.claim.rules.replicas_max - len(state.inside)
+        best: int | None = None
+        for leader in leaders:
+            if leader in state.outside or leader in lost:
+                continue
+            costs = self.single(leader)
+            if best is not None and costs.constant >= best:
+                continue
+            wait = self._wait(leader, costs.radius_costs, lost, state, most)
+            if wait is not None and (best is None or costs.constant + wait < best):
+                best = costs.constant + wait
+        return best
+
+    def _wait(
+        self, leader: int, waits: Sequence[int], lost: frozenset[int], state: State, most: int
+    ) -> int | None:
+        rules = self.claim.rules
+        load = CapUsage(rules.of("voters") if rules.nested_voter_caps else (), ())
+        held = added = fitting = 0
+        for site in self._nearest(leader):
+            if site in state.outside or site in lost:
+                continue
+            if site in state.inside:
+                held += 1
+            else:
+                added += 1
+            fitting += load.take(site)
+            if fitting >= rules.quorum and held + min(added, most) >= rules.quorum:
+                return int(waits[site])
+        return None
+
+    def _nearest(self, leader: int) -> list[int]:
+        """Sites that may vote, closest to a leader first."""
+        if leader not in self._near_voters:
+            voting = np.nonzero(self.claim.rules.may_vote)[0]
+            order = closest_first(self.claim.site_rtt[leader][voting])
+            self._near_voters[leader] = voting[order].tolist()
+        return self._near_voters[leader]

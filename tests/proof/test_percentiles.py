@@ -1,0 +1,113 @@
+"""Certificates about percentiles: each one holds, and none proves a later percentile."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from placement.errors import UnitsWarning
+from placement.methods import Options, load_method, run
+from placement.proof.certificate_check import CertificateError, check_certificate
+from placement.proof.event_tree import State
+from placement.proof.late_claim import LateClaim
+from placement.status import Status
+from placement.tail.late_operations import LateOperations
+from tests.effort import seeds
+from tests.tail.test_exact import question
+
+EXHAUSTIVE = load_method("exhaustive")
+
+
+def proven(seed):
+    """A question and its plan by enumeration; None where there is no plan."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnitsWarning)
+        problem = question(seed)
+    plan = run(EXHAUSTIVE, problem, Options())
+    return (problem, plan) if plan.found else None
+
+
+def refused(plan):
+    try:
+        check_certificate(plan)
+    except CertificateError:
+        return True
+    return False
+
+
+def enumerated(plan, deadline, **more):
+    """A claim whose proof looks at every replica set of every leader."""
+    problem = plan.problem
+    proofs = [
+        {"leader": leader, "deadline": deadline, "events": [["enumerate"]]}
+        for leader in np.nonzero(problem.rules.may_lead)[0].tolist()
+    ]
+    return {
+        "format": "replica-placement/percentile/1",
+        "clients": LateClaim(problem, None).claim.clients.tolist(),
+        "deadline": deadline,
+        "proofs": proofs,
+        **more,
+    }
+
+
+def certificate_of(plan, deadline, bound, ties=None):
+    best = plan.configuration
+    more = {} if ties is None else {"ties": ties}
+    return enumerated(
+        plan,
+        deadline,
+        leader=best.leader,
+        voters=list(best.voters),
+        replicas=list(best.replicas),
+        score=plan.objective,
+        bound=bound,
+        **more,
+    )
+
+
+@pytest.mark.parametrize("block", seeds(1, 20))
+def test_no_false_claim_is_proved_by_looking_at_everything(block):
+    """Five questions in every run: the percentile holds, one bin more does not, nor a mean."""
+    for seed in range(5 * block, 5 * block + 5):
+        found = proven(seed)
+        if found is None:
+            continue
+        problem, plan = found
+        width = problem.objective.distributions.width
+        deadline = round(plan.objective / width)
+        mean = enumerated(plan, deadline, bound=plan.score * (1 - 9e-10))
+        whole = certificate_of(plan, deadline - 1, plan.objective, mean)
+        checked = check_certificate(plan.replace(certificate=whole))
+        assert (checked.bound, checked.normal_bound) == (plan.objective, mean["bound"])
+        later = certificate_of(plan, deadline, (deadline + 1) * width)
+        believer = plan.replace(certificate=later, bound=later["bound"], status=Status.FEASIBLE)
+        assert refused(believer), seed
+        lower = {**mean, "bound": plan.score * (1 + 5e-10)}
+        assert refused(plan.replace(certificate={**whole, "ties": lower})), seed
+        earlier = {**mean, "deadline": deadline - 1}
+        assert refused(plan.replace(certificate={**whole, "ties": earlier})), seed
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 4])
+def test_shares_of_late_operations_are_those_of_the_evaluator_from_below(seed):
+    """For every leader and some voters, at several deadlines: never above, and close."""
+    found = proven(seed)
+    assert found is not None
+    problem, plan = found
+    late, claim = LateOperations(problem, problem.objective.distributions), LateClaim(problem, None)
+    deadline = round(plan.objective / problem.objective.distributions.width)
+    chosen = plan.configuration
+    for t in (0, deadline // 2, deadline - 1, deadline, deadline + 7):
+        tables = claim.tables(chosen.leader, t)
+        table = late.summands(np.array([chosen.leader]), t)[0]
+        near = table[:-1].T[claim.claim.clients]
+        whole = np.ldexp(tables.costs._whole_costs(slice(None)).astype(float), -tables.bits)
+        assert (whole <= near + 1e-12).all()
+        assert np.allclose(whole, near, rtol=0, atol=1e-10)
+        led = late.led_late(chosen.leader, chosen.voters, t, problem.rules.quorum)
+        mine = np.ldexp(float(tables.of(chosen.voters)), -tables.bits)
+        assert led - 1e-9 <= mine <= led + 1e-12
+        held = frozenset(chosen.replicas)
+        state = State(held, frozenset(range(len(problem.instance.sites))) - held)
+        assert tables.led(state) <= tables.of(chosen.voters)
