@@ -1,7 +1,8 @@
 """The fluid linear program: a floor for the mean latency of 10^5 reads and more.
 
-Reads of the same group are alike and of mean work w̄; time is cut into bins of `width` ticks. x_gsk
-is how much of group g starts on server s in bin k, B_gk what is left waiting at its end:
+Reads of the same group are alike, of mean work w̄ and of the mean RTT of their clients; time is cut
+into bins of `width` ticks. x_gsk is how much of group g starts on server s in bin k, B_gk what is
+left waiting at its end (network time beyond the nearest replica is added to the cost of x):
 
     min  Σ w̄·f_sk·x_gsk + width·Σ W_gk
     B_gk = B_g,k−1 + arrivals_gk − Σ_s x_gsk >= 0
@@ -15,6 +16,7 @@ late in a fast bin may run past it. What is proven is the bound of its capacity 
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from dataclasses import dataclass
 
@@ -30,9 +32,9 @@ from formulations.online.selection.start_options import incumbent
 from formulations.solvers.highs import solve_linear
 from formulations.solvers.program_builder import Builder
 from placement.checks import FloatArray
-from placement.online.selection import Window
+from placement.online.selection import Assigned, ServerSamplePath, Window, cut
 
-__all__ = ["Fluid", "bound"]
+__all__ = ["Fluid", "bound", "path_bound"]
 
 _GOLDEN = (5**0.5 - 1) / 2
 _NARROWINGS = 5
@@ -94,49 +96,106 @@ def bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
     cluster = window.path.cluster
     servers, copies = cluster.servers, cluster.replication
     first = int(window.release[0]) // width
-    last = int(window.release[-1] + window.delay)
+    nearest = window.delays.min(axis=1)
+    last = int((window.release + nearest).max())
     bins = int((last - first * width) * _DRAIN) // width + 2
     group = window.path.group[window.first :]
-    arrivals = np.zeros((servers, bins))
-    np.add.at(arrivals, (group, (window.release + window.delay) // width - first), 1.0)
+    groups = len(cluster.groups)
+    arrivals = np.zeros((groups, bins))
+    np.add.at(arrivals, (group, (window.release + nearest) // width - first), 1.0)
+    # Mean network time of a group's reads beyond the nearest replica, there and back.
+    further = np.zeros((groups, copies))
+    np.add.at(further, group, 2.0 * (window.delays - nearest[:, np.newaxis]))
+    further /= np.maximum(np.bincount(group, minlength=groups), 1)[:, np.newaxis]
     work = float(window.work.mean())
     begin = (first + np.arange(bins)) * width
     service = work * window.factor(np.arange(servers)[:, np.newaxis], begin).astype(np.float64)
     room = cluster.slots * float(width) - _fixed(window, width, first, bins)
 
     # Columns: x[g, copy, k], then B[g, k], then W[g, k].
-    g, copy, k = (a.ravel() for a in np.indices((servers, copies, bins)))
+    g, copy, k = (a.ravel() for a in np.indices((groups, copies, bins)))
     where = cluster.groups[g, copy]
-    cells = servers * bins
+    cells = groups * bins
     backlog, waiting = len(g) + np.arange(cells), len(g) + cells + np.arange(cells)
-    cost = np.concatenate([service[where, k], np.zeros(cells), np.full(cells, float(width))])
+    cost = np.concatenate(
+        [service[where, k] + further[g, copy], np.zeros(cells), np.full(cells, float(width))]
+    )
     # What never starts still pays its quickest service, so that leaving it waiting is not free.
-    cost[backlog.reshape(servers, bins)[:, -1]] = work * float(window.factors.min())
+    cost[backlog.reshape(groups, bins)[:, -1]] = work * float(window.factors.min())
     here = np.arange(cells)
     later = here[here % bins > 0]
     builder = Builder()
     builder.add_columns(cost, upper=np.inf)
-    limits = builder.add_rows(-np.inf, np.concatenate([room.ravel(), arrivals.ravel()]), 2 * cells)
+    rows = servers * bins
+    limits = builder.add_rows(
+        -np.inf, np.concatenate([room.ravel(), arrivals.ravel()]), rows + cells
+    )
     builder.put(where * bins + k, np.arange(len(g)), service[where, k])
-    builder.put(limits[cells:], backlog, 1.0)
-    builder.put(limits[cells:], waiting, -1.0)
+    builder.put(limits[rows:], backlog, 1.0)
+    builder.put(limits[rows:], waiting, -1.0)
     balance = builder.add_rows(arrivals.ravel(), arrivals.ravel(), cells)
     builder.put(balance[g * bins + k], np.arange(len(g)), 1.0)
     builder.put(balance, backlog, 1.0)
     builder.put(balance[later], backlog[later - 1], -1.0)
     optimum, duals = solve_linear(builder.program())
-    dual = np.maximum(0.0, -duals[:cells]).reshape(servers, bins)
+    dual = np.maximum(0.0, -duals[:rows]).reshape(servers, bins)
     value = np.concatenate([np.zeros((servers, first)), dual], axis=1)
     in_ms = 1 / window.size / window.ticks_per_ms
     target = incumbent(window)[2] * in_ms
     risen = ascend(window, _scaled(window, ServerTimePrices(width, value)), target, steps)
     return Fluid(
         risen.best.bound,
-        optimum * in_ms + 2 * window.delay / window.ticks_per_ms,
+        optimum * in_ms + 2 * float(nearest.mean()) / window.ticks_per_ms,
         risen.prices,
         risen.bounds,
         time.perf_counter() - began,
     )
+
+
+def path_bound(sample: ServerSamplePath, *, bins: int = 200, steps: int = 10) -> float:
+    """Return a proven lower bound on the mean latency in ms of the reads of a path on a grid.
+
+    It holds for every policy that interrupts no service, holding reads back included: copies and
+    updates are left out, which can only help.
+
+    Parameters
+    ----------
+    sample
+        From :meth:`placement.online.selection.ServerSamplePath.on_grid`, with reads that arrive.
+    bins
+        About this many bins of time; more are tighter and slower.
+    steps
+        Ascent steps on the prices.
+
+    Raises
+    ------
+    InputError
+        Without any read, or off the grid.
+    UnsupportedError
+        For generators in a closed loop.
+    """
+    cluster = sample.cluster
+    reads = sample.mix >= cluster.update_share
+    kept = dataclasses.replace(
+        sample,
+        cluster=dataclasses.replace(cluster, update_share=0.0),
+        arrival=sample.arrival[reads],
+        client=sample.client[reads],
+        group=sample.group[reads],
+        work=sample.work[reads],
+        shadowed=np.zeros(int(reads.sum()), dtype=np.bool_),
+        shadow_work=sample.shadow_work[reads],
+        shuffle=sample.shuffle[reads],
+        uniform=sample.uniform[reads],
+        mix=sample.mix[reads],
+    )
+    window = cut(kept, Assigned(()), 0, kept.size)
+    span = int(window.release[-1]) - int(window.release[0])
+    width = max(1, span // bins)
+    if window.epoch:  # a divisor of the epoch
+        width = max(part for part in range(1, min(width, window.epoch) + 1)
+                    if window.epoch % part == 0)  # fmt: skip
+    return bound(window, width=width, steps=steps).bound
 
 
 def _scaled(window: Window, prices: ServerTimePrices) -> ServerTimePrices:

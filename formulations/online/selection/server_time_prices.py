@@ -144,8 +144,9 @@ def _cheapest(window: Window, prices: ServerTimePrices) -> tuple[IntArray, Ticks
     size, copies = window.replicas.shape
     read = np.repeat(np.arange(size), copies)
     where = window.replicas.ravel()
-    there = (window.release + window.delay)[read]
-    base = (window.delay - window.release)[read]
+    delay = window.delays.ravel()
+    there = window.release[read] + delay
+    base = delay - window.release[read]
     work = window.work[read]
     quickest = work * window.factors.min(axis=0)[where]
     bin_ = there // width

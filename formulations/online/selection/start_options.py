@@ -58,21 +58,21 @@ def incumbent(window: Window) -> tuple[np.ndarray, np.ndarray, int]:
         times[times.index(min(times))] = end
     servers, starts, total = [], [], 0
     for read in range(window.size):
-        there = int(window.release[read]) + window.delay
-        best: tuple[int, int, int] | None = None
-        for server in window.replicas[read].tolist():
+        best: tuple[int, int, int, int] | None = None
+        ways = zip(window.replicas[read].tolist(), window.delays[read].tolist(), strict=True)
+        for server, delay in ways:
             times = free.setdefault(server, [0] * slots)
-            start = max(there, min(times))
+            start = max(int(window.release[read]) + delay, min(times))
             end = start + int(window.work[read]) * int(window.factor(server, start))
-            if best is None or end < best[0]:
-                best = (end, server, start)
+            if best is None or end + delay < best[0]:
+                best = (end + delay, end, server, start)
         if best is None:
             raise SolverError("a read has no replica")
-        end, server, start = best
+        back, end, server, start = best
         free[server][free[server].index(min(free[server]))] = end
         servers.append(server)
         starts.append(start)
-        total += end + window.delay - int(window.release[read])
+        total += back - int(window.release[read])
     return np.array(servers), np.array(starts), total
 
 

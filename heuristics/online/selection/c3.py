@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
-from heuristics.online.selection.tie_orders import Tie, check_policy, in_tie_order
+from heuristics.online.selection.tie_orders import Tied, in_tie_order
 from placement.checks import flag, number
 from placement.online.selection import LimiterRules, Servers, ServerSamplePath
 
@@ -48,7 +48,7 @@ def c3_score(
 
 
 @dataclass(frozen=True)
-class C3:
+class C3(Tied):
     """The policy.
 
     Parameters
@@ -77,12 +77,11 @@ class C3:
     weight: float | None = None
     smoothing: float = 0.9
     outstanding: bool = True
-    tie: Tie = "random"
     limiter: LimiterRules | None = field(default_factory=LimiterRules)
     name: str = "C3"
 
     def __post_init__(self) -> None:
-        check_policy(self.limiter, tie=self.tie, name=self.name)
+        super().__post_init__()
         number(self.exponent, "exponent")
         if self.weight is not None:
             number(self.weight, "weight")

@@ -14,16 +14,16 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from heuristics.online.selection.tie_orders import check_policy
+from heuristics.online.selection.tie_orders import Limited
 from placement.checks import number, whole
 from placement.online.random_streams import spawn_streams
-from placement.online.selection import LimiterRules, Passive, Servers, ServerSamplePath
+from placement.online.selection import Passive, Servers, ServerSamplePath
 
 __all__ = ["DynamicSnitch"]
 
 
 @dataclass(frozen=True)
-class DynamicSnitch:
+class DynamicSnitch(Limited):
     """The policy.
 
     Parameters
@@ -38,10 +38,9 @@ class DynamicSnitch:
         α per second: a response t seconds after another weighs e^(α·t) times as much in the draw of
         who stays in the sample (forward decay, as in the metrics library that Cassandra uses).
     badness
-        The static order (the ring) stands unless some replica's score times (1 + badness) is below
-        the score of the one that the static order puts in its place; 0: always by score.
-    limiter
-        Rate control; None, as published.
+        The static order (by RTT, then as the group lists them) stands unless some replica's score
+        times (1 + badness) is below the score of the one that the static order puts in its place;
+        0: always by score.
 
     Notes
     -----
@@ -55,7 +54,6 @@ class DynamicSnitch:
     size: int = 100
     decay: float = 0.75
     badness: float = 0.1
-    limiter: LimiterRules | None = None
     name: str = "DS"
 
     def __post_init__(self) -> None:
@@ -64,7 +62,7 @@ class DynamicSnitch:
         object.__setattr__(self, "size", whole(self.size, "size", minimum=1))
         number(self.decay, "decay")
         number(self.badness, "badness")
-        check_policy(self.limiter, name=self.name)
+        super().__post_init__()
 
     def start(self, sample: ServerSamplePath, servers: Servers) -> _Snitch:
         """Start with empty samples; whom they keep is drawn from a stream of the path's seed."""
@@ -83,6 +81,7 @@ class _Snitch(Passive):
         causes = ("speeds", "arrivals", "work", "shadow", "policy", "snitch")
         self._rng = spawn_streams(sample.seed, causes)["snitch"]
         self._draws: list[float] = []
+        self._delay: list[list[float]] = cluster.one_way.tolist()
 
     def _advance(self, now: float) -> None:
         """Compute the scores as they were at the last update before `now`."""
@@ -110,7 +109,8 @@ class _Snitch(Passive):
 
     def rank(self, read: int, client: int, replicas: Sequence[int], now: float) -> Sequence[int]:
         self._advance(now)
-        scores = self._score[client]
+        scores, delay = self._score[client], self._delay[client]
+        replicas = sorted(replicas, key=lambda server: delay[server])
         order = sorted(replicas, key=lambda server: float(scores[server]))
         factor = 1.0 + self._policy.badness
         for static, better in zip(replicas, order, strict=True):

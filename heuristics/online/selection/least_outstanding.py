@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
-from heuristics.online.selection.tie_orders import Tie, check_policy, in_tie_order
-from placement.online.selection import LimiterRules, Servers, ServerSamplePath
+from heuristics.online.selection.tie_orders import Tie, Tied, in_tie_order
+from placement.online.selection import Servers, ServerSamplePath
 
 __all__ = ["LeastOutstanding"]
 
 
 @dataclass(frozen=True)
-class LeastOutstanding:
+class LeastOutstanding(Tied):
     """LOR, without rate control unless one is given; copies count as outstanding too."""
 
     _: KW_ONLY
-    tie: Tie = "random"
-    limiter: LimiterRules | None = None
     name: str = "LOR"
-
-    def __post_init__(self) -> None:
-        check_policy(self.limiter, tie=self.tie, name=self.name)
 
     def start(self, sample: ServerSamplePath, servers: Servers) -> _Outstanding:
         """Start with nothing outstanding."""

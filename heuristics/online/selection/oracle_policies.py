@@ -8,15 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
-from heuristics.online.selection.tie_orders import Tie, check_policy, in_tie_order
+from heuristics.online.selection.tie_orders import Tied, in_tie_order
 from placement.checks import flag
-from placement.online.selection import LimiterRules, Passive, Selector, Servers, ServerSamplePath
+from placement.online.selection import (
+    Clairvoyant,
+    Passive,
+    Selector,
+    Servers,
+    ServerSamplePath,
+)
 
 __all__ = ["EarliestCompletion", "Oracle"]
 
 
 @dataclass(frozen=True)
-class Oracle:
+class Oracle(Tied):
     """ORA: least (1 + in service + waiting)·(mean service time now), without rate control.
 
     Parameters
@@ -27,12 +33,10 @@ class Oracle:
 
     _: KW_ONLY
     in_flight: bool = False
-    tie: Tie = "random"
-    limiter: LimiterRules | None = None
 
     def __post_init__(self) -> None:
         flag(self.in_flight, "in_flight")
-        check_policy(self.limiter, tie=self.tie)
+        super().__post_init__()
 
     @property
     def name(self) -> str:
@@ -53,32 +57,31 @@ class _Watcher(Passive):
 
         def delay(server: int) -> float:
             ahead = servers.busy[server] + len(servers.line[server])
-            if not self._policy.in_flight:
-                ahead -= servers.in_flight[server]
+            if self._policy.in_flight:
+                ahead += len(servers.coming[server])
             return (1 + ahead) * self._sample.mean_at(server, now)
 
         return sorted(in_tie_order(self._sample, self._policy.tie, read, replicas), key=delay)
 
 
 @dataclass(frozen=True)
-class EarliestCompletion:
+class EarliestCompletion(Tied):
     """ECT: where this read would end first, by replaying the queues with known work.
 
     Parameters
     ----------
     future
         False: as if servers kept the speed they have now (ECT). True: with the speeds to come
-        (ECTF), where the replay is what will happen, the clairvoyant greedy choice.
+        (ECTF), where the replay is what will happen, the clairvoyant greedy choice. With RTTs of
+        their own, with updates to come and with duplicates the replay is an estimate.
     """
 
     _: KW_ONLY
     future: bool = False
-    tie: Tie = "random"
-    limiter: LimiterRules | None = None
 
     def __post_init__(self) -> None:
         flag(self.future, "future")
-        check_policy(self.limiter, tie=self.tie)
+        super().__post_init__()
 
     @property
     def name(self) -> str:
@@ -102,25 +105,28 @@ class _Replay(Passive):
 
     def rank(self, read: int, client: int, replicas: Sequence[int], now: float) -> Sequence[int]:
         order = in_tie_order(self._sample, self._policy.tie, read, replicas)
-        return sorted(order, key=lambda server: self._end(read, server, now))
+        return sorted(order, key=lambda server: self._end(read, client, server, now))
 
-    def _end(self, read: int, server: int, now: float) -> float:
+    def _end(self, read: int, client: int, server: int, now: float) -> float:
         """Return the end of `read` at `server` if it left now and no speed changed."""
         servers, cluster = self._servers, self._sample.cluster
         mean = self._sample.mean_at(server, now)
         free = servers.ends[server] + [now] * (cluster.slots - servers.busy[server])
-        for number in servers.line[server]:
+        there = now + float(cluster.one_way[client, server])
+        for number in (*servers.line[server], *servers.coming[server]):
+            if servers.reach[number] > there:  # it comes after this read
+                break
             slot = free.index(min(free))
-            begin = max(free[slot], servers.sent[number] + cluster.one_way_ms)
+            begin = max(free[slot], servers.reach[number])
             free[slot] = begin + servers.work_of(number) * mean
-        return max(min(free), now + cluster.one_way_ms) + float(self._sample.work[read]) * mean
+        return max(min(free), there) + float(self._sample.work[read]) * mean
 
 
-class _Clairvoyant(Passive):
+class _Clairvoyant(Clairvoyant):
     """Keeps the books of all slots; O(replication·slots) per read.
 
-    Delays are equal and service is first come, first served, so that the end of a read is known
-    when it is sent.
+    Service is first come, first served. Where all delays are equal the end of a read is thus known
+    when it is sent; with RTTs of their own it is an estimate, in the order of sending.
     """
 
     def __init__(
@@ -128,19 +134,19 @@ class _Clairvoyant(Passive):
     ) -> None:
         self._tie, self._sample, self._servers = policy.tie, sample, servers
         cluster = sample.cluster
-        self._delay = cluster.one_way_ms
+        self._delay: list[list[float]] = cluster.one_way.tolist()
         self._free = [[0.0] * cluster.slots for _ in range(cluster.servers)]
 
     def rank(self, read: int, client: int, replicas: Sequence[int], now: float) -> Sequence[int]:
         work = float(self._sample.work[read])
         order = in_tie_order(self._sample, self._tie, read, replicas)
-        return sorted(order, key=lambda server: self.end(work, server, now))
+        return sorted(order, key=lambda server: self.end(work, client, server, now))
 
-    def end(self, work: float, server: int, now: float) -> float:
-        """Return the end of work that is sent to a server now."""
-        begin = max(min(self._free[server]), now + self._delay)
+    def end(self, work: float, client: int, server: int, now: float) -> float:
+        """Return the end of work that a client sends to a server now."""
+        begin = max(min(self._free[server]), now + self._delay[client][server])
         return begin + work * self._sample.mean_at(server, begin)
 
     def sent(self, number: int, read: int, client: int, server: int, now: float) -> None:
         free = self._free[server]
-        free[free.index(min(free))] = self.end(self._servers.work_of(number), server, now)
+        free[free.index(min(free))] = self.end(self._servers.work_of(number), client, server, now)

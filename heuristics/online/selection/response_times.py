@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from heuristics.online.selection.c3 import C3, C3Selector
-from heuristics.online.selection.tie_orders import Tie, check_policy, in_tie_order
+from heuristics.online.selection.tie_orders import Limited, Tie, Tied, in_tie_order
 from placement.checks import number
-from placement.online.selection import LimiterRules, Passive, Selector, Servers, ServerSamplePath
+from placement.online.selection import Passive, Selector, Servers, ServerSamplePath
 
 __all__ = ["LeastResponseTime", "TwoChoices", "WeightedResponseTime"]
 
 
 @dataclass(frozen=True)
-class TwoChoices:
+class TwoChoices(Limited):
     """2C: of two random replicas the one with the better C3 score, outstanding requests left out.
 
     The score is (R̄ − S̄) + (1 + q̄)^b·S̄. The replicas that were not drawn come last.
@@ -22,12 +22,11 @@ class TwoChoices:
 
     _: KW_ONLY
     exponent: float = 3.0
-    limiter: LimiterRules | None = None
     name: str = "2C"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         number(self.exponent, "exponent")
-        check_policy(self.limiter, name=self.name)
 
     def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
         """Listen as C3 does."""
@@ -43,16 +42,11 @@ class _TwoOf(C3Selector):
 
 
 @dataclass(frozen=True)
-class LeastResponseTime:
+class LeastResponseTime(Tied):
     """LRT: the replica whose last response was fastest; one never heard from comes first."""
 
     _: KW_ONLY
-    tie: Tie = "random"
-    limiter: LimiterRules | None = None
     name: str = "LRT"
-
-    def __post_init__(self) -> None:
-        check_policy(self.limiter, tie=self.tie, name=self.name)
 
     def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
         """Start with nothing heard."""
@@ -60,7 +54,7 @@ class LeastResponseTime:
 
 
 @dataclass(frozen=True)
-class WeightedResponseTime:
+class WeightedResponseTime(Limited):
     """WRT: random, with probability in inverse proportion to the last response time.
 
     The authors' simulator weighs *towards* slow replicas, by mistake; this does not. While a
@@ -69,11 +63,7 @@ class WeightedResponseTime:
     """
 
     _: KW_ONLY
-    limiter: LimiterRules | None = None
     name: str = "WRT"
-
-    def __post_init__(self) -> None:
-        check_policy(self.limiter, name=self.name)
 
     def start(self, sample: ServerSamplePath, servers: Servers) -> Selector:
         """Start with nothing heard."""

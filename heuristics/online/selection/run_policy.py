@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from heuristics.online.selection.blind_policies import RandomChoice, RoundRobin
+from heuristics.online.selection.blind_policies import Nearest, RandomChoice, RoundRobin
 from heuristics.online.selection.c3 import C3
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
@@ -20,7 +20,9 @@ from heuristics.online.selection.response_times import LeastResponseTime, TwoCho
 from placement.checks import text
 from placement.errors import InputError
 from placement.online.selection import (
+    Hedged,
     LimiterRules,
+    LoadGenerators,
     Policy,
     SelectionRun,
     ServerSamplePath,
@@ -39,8 +41,11 @@ _Rules = tuple[float, float, float, float, float, float, float, float, float, fl
 def described(policy: Policy, clients: int) -> _Described | None:
     """Return a policy as the kernel knows it: (number, random ties, b, w, α); None: it does not.
 
-    Subclasses and policies from elsewhere are not known, whatever they look like.
+    Subclasses and policies from elsewhere are not known, whatever they look like. A hedged policy
+    is described by the policy that chooses its replicas.
     """
+    if type(policy) is Hedged:
+        policy = policy.policy
     kind = type(policy)
     if kind is C3 and isinstance(policy, C3):
         weight = policy.effective_weight(clients)
@@ -59,6 +64,8 @@ def described(policy: Policy, clients: int) -> _Described | None:
         return (8, True, policy.exponent, 0.0, C3().smoothing)
     if kind is LeastResponseTime and isinstance(policy, LeastResponseTime):
         return (9, policy.tie == "random", 0.0, 0.0, 1.0)
+    if kind is Nearest and isinstance(policy, Nearest):
+        return (10, policy.tie == "random", 0.0, 0.0, 1.0)
     return None
 
 
@@ -106,36 +113,62 @@ def _compiled(sample: ServerSamplePath, policy: Policy, known: _Described) -> Se
     from heuristics.online.selection import _kernel
 
     cluster, n = sample.cluster, sample.size
-    latency, start = np.full(n, np.nan), np.full(n, np.nan)
-    server = np.full(n, -1, dtype=np.int64)
+    latency, start, issued = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
+    server, update = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.uint8)
     limiter = policy.limiter
-    end, tries, refused, events = _kernel.run(
-        (n, cluster.clients, cluster.servers, cluster.slots, cluster.replication, sample.epochs),
-        (cluster.one_way_ms, cluster.epoch_ms),
+    hedge = policy if isinstance(policy, Hedged) else None
+    kinds = cluster.closed or (LoadGenerators(1, cluster.update_share),)
+    counts = [each.count if cluster.closed else 0 for each in kinds]
+    end, tries, refused, events, hedged = _kernel.run(
+        (
+            n,
+            cluster.clients,
+            cluster.servers,
+            cluster.slots,
+            cluster.replication,
+            sample.epochs,
+            len(cluster.groups),
+            len(kinds),
+        ),
+        (cluster.epoch_ms, cluster.update_work),
         known,
         None if limiter is None else _rules(limiter),
-        np.ascontiguousarray(sample.arrival),
-        np.ascontiguousarray(sample.client, dtype=np.int64),
-        np.ascontiguousarray(sample.group, dtype=np.int64),
-        np.ascontiguousarray(sample.work),
-        np.ascontiguousarray(sample.shadowed),
-        np.ascontiguousarray(sample.shadow_work),
-        np.ascontiguousarray(sample.shuffle),
-        np.ascontiguousarray(sample.means),
-        latency,
-        server,
-        start,
+        None if hedge is None else (hedge.initial_ms, *hedge.factors),
+        (
+            np.ascontiguousarray(sample.arrival),
+            np.ascontiguousarray(sample.client, dtype=np.int64),
+            np.ascontiguousarray(sample.group, dtype=np.int64),
+            np.ascontiguousarray(sample.work),
+            np.ascontiguousarray(sample.shadowed),
+            np.ascontiguousarray(sample.shadow_work),
+            np.ascontiguousarray(sample.shuffle),
+            np.ascontiguousarray(sample.means),
+            np.ascontiguousarray(sample.mix),
+            np.ascontiguousarray(cluster.one_way),
+            np.ascontiguousarray(cluster.groups, dtype=np.int64),
+            np.array(counts, dtype=np.int64),
+            np.array([each.joins_ms for each in kinds]),
+            np.array([each.update_share for each in kinds]),
+            latency,
+            server,
+            start,
+            issued,
+            update,
+        ),
     )
     return SelectionRun(
         policy.name,
         sample,
+        issued,
         latency,
         server.astype(np.intp, copy=False),
         start,
+        update.astype(np.bool_),
         end,
         tries,
         refused,
         events,
+        hedged,
     )
 
 

@@ -1,31 +1,66 @@
-"""Orders by which policies break ties."""
+"""Common parts of the policies: rate control, names, and orders by which ties are broken."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Literal, get_args
 
 from placement.checks import instance_of, text
 from placement.online.selection import LimiterRules, ServerSamplePath
 
-__all__ = ["Tie", "check_policy", "in_tie_order"]
+__all__ = ["Limited", "Tie", "Tied", "in_tie_order"]
 
 Tie = Literal["ring", "random"]
 """Which replica comes first among equals: the first of the group, or one drawn per read."""
 
 
-def check_policy(limiter: object, *, tie: object = "ring", name: object = "policy") -> None:
-    """Check what policies have in common: rate control or None, the rule for ties, a name.
+@dataclass(frozen=True)
+class Limited:
+    """Base of all policies.
+
+    Parameters
+    ----------
+    limiter
+        Rate control; None: none.
 
     Raises
     ------
     InputError
         With the field, its value and what was expected.
     """
-    if limiter is not None:
-        instance_of(limiter, LimiterRules, "limiter", "LimiterRules or None")
-    text(tie, "tie", choices=get_args(Tie))
-    text(name, "name")
+
+    _: KW_ONLY
+    limiter: LimiterRules | None = None
+
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str:
+            """Short name, as in tables."""
+            ...
+
+    def __post_init__(self) -> None:
+        if self.limiter is not None:
+            instance_of(self.limiter, LimiterRules, "limiter", "LimiterRules or None")
+        text(self.name, "name")
+
+
+@dataclass(frozen=True)
+class Tied(Limited):
+    """Base of the policies that rank replicas by a score.
+
+    Parameters
+    ----------
+    tie
+        "random", or "ring" as in the authors' simulator.
+    """
+
+    tie: Tie = "random"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        text(self.tie, "tie", choices=get_args(Tie))
 
 
 def in_tie_order(

@@ -7,8 +7,10 @@ optima in ``formulations.online.selection``.
 """
 
 from placement.online.selection.cluster import ServerCluster
+from placement.online.selection.hedging import Hedged
+from placement.online.selection.load_generators import LoadGenerators
 from placement.online.selection.offline_window import Ticks, Window, cut
-from placement.online.selection.policy import Passive, Policy, Selector, Servers
+from placement.online.selection.policy import Clairvoyant, Passive, Policy, Selector, Servers
 from placement.online.selection.policy_handover import Assigned, Handover
 from placement.online.selection.rate_limiter import Limiter, LimiterRules, cubic, inflection_ms
 from placement.online.selection.sample_path import ServerSamplePath, draw
@@ -16,9 +18,12 @@ from placement.online.selection.simulator import SelectionRun, simulate
 
 __all__ = [
     "Assigned",
+    "Clairvoyant",
     "Handover",
+    "Hedged",
     "Limiter",
     "LimiterRules",
+    "LoadGenerators",
     "Passive",
     "Policy",
     "SelectionRun",

@@ -1,4 +1,4 @@
-"""The cluster that reads are sent to: sizes, speeds that fluctuate, load and who makes it."""
+"""The cluster that operations are sent to: servers, groups of replicas, RTTs, load."""
 
 from __future__ import annotations
 
@@ -8,8 +8,19 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from placement.checks import FloatArray, IntArray, number, text, whole
+from placement.checks import (
+    FloatArray,
+    IntArray,
+    elements,
+    frozen,
+    instance_of,
+    nonnegative,
+    number,
+    text,
+    whole,
+)
 from placement.errors import InputError
+from placement.online.selection.load_generators import LoadGenerators
 
 __all__ = ["Arrivals", "ServerCluster"]
 
@@ -21,13 +32,13 @@ _MOST_REPLICAS = 127
 
 @dataclass(frozen=True)
 class ServerCluster:
-    """Servers on a ring, clients, and the load; defaults are those of the published simulation.
+    """Servers, clients, and the load; defaults are those of the published simulation.
 
-    Group g of keys is replicated on servers g, g + 1, …, g + replication − 1 (modulo `servers`). A
-    server runs `slots` requests at a time and serves the rest first come, first served. Its mean
-    service time is slow_ms or slow_ms/fluctuation, each with probability 1/2, drawn anew by every
-    server at 0, T, 2T, … A request of work e (unit mean) that starts while the mean is m takes
-    e·m ms.
+    Group g of keys is replicated on servers g, g + 1, …, g + replication − 1 (modulo `servers`),
+    or where `group_servers` says. A server runs `slots` requests at a time and serves the others
+    first come, first served. Its mean service time is slow_ms or slow_ms/fluctuation, each with
+    probability 1/2, drawn anew by every server at 0, T, 2T, … A request of work e (unit mean) that
+    starts while the mean is m takes e·m ms.
 
     Parameters
     ----------
@@ -56,6 +67,31 @@ class ServerCluster:
         Probability that a read also goes to the other replicas of its group ("read repair").
     heavy_clients, heavy_demand
         This fraction of the clients makes this fraction of the demand; equal: all are alike.
+    client_demand
+        Share of each client in the demand, shape (clients,), in any unit, in place of
+        `heavy_clients`; empty: those.
+    group_servers
+        The servers of each group, `replication` distinct ones, best first where ties go by the
+        "ring"; empty: the ring.
+    group_zipf
+        Exponent of the popularity of the groups, group 0 the most popular; 0: all alike.
+    rtt_ms
+        RTT of each client to each server, shape (clients, servers), half each way; empty:
+        2·`one_way_ms` for all.
+    slowness
+        Factor on the mean service time of each server, shape (servers,), > 0; empty: 1.
+    largest_record, record_zipf
+        The work of a read is proportional to the size of its record, a whole number s from 1 to
+        `largest_record` with a chance proportional to s^(−record_zipf), over the mean size. 1: all
+        records are alike.
+    update_share
+        Part of the operations that are updates. An update goes to all replicas of its group, asks
+        no policy and no rate control, and is done at the first answer.
+    update_work
+        Mean work of an update at each replica, in reads.
+    closed
+        Generators in a closed loop in place of `arrivals` at a rate; `utilisation` and
+        `update_share` are then not used.
 
     Raises
     ------
@@ -85,6 +121,16 @@ class ServerCluster:
     shadow: float = 0.1
     heavy_clients: float = 1.0
     heavy_demand: float = 1.0
+    client_demand: tuple[float, ...] = ()
+    group_servers: tuple[tuple[int, ...], ...] = ()
+    group_zipf: float = 0.0
+    rtt_ms: tuple[tuple[float, ...], ...] = ()
+    slowness: tuple[float, ...] = ()
+    largest_record: int = 1
+    record_zipf: float = 0.99
+    update_share: float = 0.0
+    update_work: float = 1.0
+    closed: tuple[LoadGenerators, ...] = ()
 
     def __post_init__(self) -> None:
         counts = ("servers", "slots", "replication", "clients", "generators", "requests")
@@ -115,26 +161,100 @@ class ServerCluster:
                 value=(self.heavy_clients, self.heavy_demand),
                 expected="heavy_clients > 0, and both 1 or neither",
             )
+        self._check_places()
+        for name in ("group_zipf", "record_zipf"):
+            number(getattr(self, name), name)
+        largest = whole(self.largest_record, "largest_record", minimum=1)
+        object.__setattr__(self, "largest_record", largest)
+        number(self.update_share, "update_share", maximum=1.0)
+        number(self.update_work, "update_work", above=True)
+        object.__setattr__(self, "closed", elements(self.closed, "closed", "LoadGenerators"))
+        for generators in self.closed:
+            instance_of(generators, LoadGenerators, "closed", "LoadGenerators")
+
+    def _check_places(self) -> None:
+        """Check groups, RTTs and slowness, and store them as tuples."""
+        put = object.__setattr__
+        servers = ("server", tuple(map(str, range(self.servers))))
+        groups = []
+        for place, given in enumerate(elements(self.group_servers, "group_servers", "groups")):
+            field = f"group_servers[{place}]"
+            group = tuple(
+                whole(server, field, maximum=self.servers - 1)
+                for server in elements(given, field, "a list of servers")
+            )
+            if len(group) != self.replication or len(set(group)) != len(group):
+                raise InputError(
+                    "not a group",
+                    field=field,
+                    value=group,
+                    expected=f"replication = {self.replication} different servers",
+                )
+            groups.append(group)
+        put(self, "group_servers", tuple(groups))
+        clients = ("client", tuple(map(str, range(self.clients))))
+        if len(self.client_demand):
+            demand = nonnegative(self.client_demand, "client_demand", [clients])
+            if not demand.any():
+                raise InputError(
+                    "demand that nobody makes", field="client_demand", value=0.0,
+                    expected="a share > 0",
+                )  # fmt: skip
+            put(self, "client_demand", tuple(demand.tolist()))
+        if len(self.rtt_ms):
+            table = nonnegative(self.rtt_ms, "rtt_ms", [clients, servers])
+            put(self, "rtt_ms", tuple(map(tuple, table.tolist())))
+        if len(self.slowness):
+            row = nonnegative(self.slowness, "slowness", [servers]).tolist()
+            for server, value in enumerate(row):
+                number(value, f"slowness[{server}]", above=True)
+            put(self, "slowness", tuple(row))
 
     @property
     def fast_ms(self) -> float:
-        """Mean service time of a fast server."""
+        """Mean service time of a fast server of slowness 1."""
         return self.slow_ms / self.fluctuation
 
     @property
+    def capacity_per_ms(self) -> float:
+        """Mean number of reads that all slots can serve in a ms."""
+        speeds = sum(1 / factor for factor in self.slowness) if self.slowness else self.servers
+        return speeds * self.slots * (1 / self.slow_ms + 1 / self.fast_ms) / 2
+
+    @property
     def arrivals_per_ms(self) -> float:
-        """Reads per ms: utilisation times the mean capacity of all slots."""
-        capacity = self.servers * self.slots * (1 / self.slow_ms + 1 / self.fast_ms) / 2
-        return self.utilisation * capacity
+        """Operations per ms: utilisation times the mean capacity of all slots."""
+        return self.utilisation * self.capacity_per_ms
 
     @property
     def offered_load(self) -> float:
-        """Load over capacity with shadow reads."""
-        return self.utilisation * (1 + self.shadow * (self.replication - 1))
+        """Load over capacity with shadow reads and updates, all servers together."""
+        read = 1 + self.shadow * (self.replication - 1)
+        if not self.update_share:
+            return self.utilisation * read
+        write = self.replication * self.update_work
+        return self.utilisation * ((1 - self.update_share) * read + self.update_share * write)
+
+    @cached_property
+    def one_way(self) -> FloatArray:
+        """Network delay in ms from each client to each server; shape (clients, servers)."""
+        if self.rtt_ms:
+            return frozen(np.array(self.rtt_ms) / 2.0)
+        return frozen(np.full((self.clients, self.servers), self.one_way_ms))
+
+    @cached_property
+    def group_chances(self) -> FloatArray:
+        """Chance of each group in the operations, shape (groups,)."""
+        weights = np.arange(1, len(self.groups) + 1, dtype=np.float64) ** -self.group_zipf
+        return frozen(weights / weights.sum())
 
     @cached_property
     def groups(self) -> IntArray:
-        """Servers of every group in ring order, shape (servers, replication)."""
+        """Servers of every group, shape (groups, replication)."""
+        if self.group_servers:
+            given = np.array(self.group_servers, dtype=np.intp)
+            given.flags.writeable = False
+            return given
         first = np.arange(self.servers, dtype=np.intp)[:, np.newaxis]
         table = (first + np.arange(self.replication, dtype=np.intp)) % self.servers
         table.flags.writeable = False
@@ -145,8 +265,11 @@ class ServerCluster:
         """Share of each client in the demand, times the number of clients; shape (clients,).
 
         The first round(heavy_clients·clients) clients, at least one, share heavy_demand equally;
-        the others share the rest. Sums to `clients`.
+        the others share the rest; or as `client_demand` says. Sums to `clients`.
         """
+        if self.client_demand:
+            given = np.array(self.client_demand)
+            return frozen(given * (self.clients / given.sum()))
         if self.heavy_clients == 1:
             weights = np.ones(self.clients)
         else:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray, whole
-from placement.errors import InputError, SolverError
+from placement.errors import InputError, SolverError, UnsupportedError
 from placement.online.selection.policy import Policy, Servers
 from placement.online.selection.policy_handover import Assigned, Handover
 from placement.online.selection.sample_path import ServerSamplePath
@@ -66,13 +66,30 @@ class Window:
 
     @property
     def delay(self) -> int:
-        """Network delay one way, ticks."""
+        """Network delay one way, ticks, where it is the same for all.
+
+        Raises
+        ------
+        UnsupportedError
+            When clients have RTTs of their own.
+        """
+        if self.path.cluster.rtt_ms:
+            raise UnsupportedError(
+                "RTTs of their own between clients and servers; the bounds from prices take them"
+            )
         return round(self.path.cluster.one_way_ms * self.ticks_per_ms)
 
     @cached_property
     def replicas(self) -> IntArray:
         """Servers that may serve each read, shape (N, replication)."""
         return self.path.cluster.groups[self.path.group[self.first :]]
+
+    @cached_property
+    def delays(self) -> Ticks:
+        """Network delay one way from each read's client to each of its replicas, ticks."""
+        client = self.path.client[self.first :, np.newaxis]
+        way = self.path.cluster.one_way[client, self.replicas]
+        return np.rint(way * self.ticks_per_ms).astype(np.int64)
 
     @cached_property
     def factors(self) -> Ticks:
@@ -144,10 +161,11 @@ class Window:
     def least(self) -> Ticks:
         """No read can be done sooner than this, ticks from its release; shape (N,).
 
-        Its work on a server that is as fast as any of its replicas ever is, and the network.
+        Its work on one of its replicas when that is fastest, and the network to it.
         """
-        fastest = self.factors.min(axis=0)[self.replicas].min(axis=1)
-        return np.asarray(self.work * fastest + 2 * self.delay, dtype=np.int64)
+        fastest = self.factors.min(axis=0)[self.replicas]
+        alone = self.work[:, np.newaxis] * fastest + 2 * self.delays
+        return np.asarray(alone.min(axis=1), dtype=np.int64)
 
 
 def cut(
@@ -170,8 +188,12 @@ def cut(
     ------
     InputError
         When the path has no such reads, or does not fit the grid.
+    UnsupportedError
+        For updates, or generators in a closed loop.
     """
     check_run(sample, warm)
+    if sample.cluster.closed or sample.cluster.update_share:
+        raise UnsupportedError("a window has reads that arrive, no updates and no closed loop")
     first, count = whole(first, "first"), whole(count, "count", minimum=1)
     ticks_per_ms = whole(ticks_per_ms, "ticks_per_ms", minimum=1)
     if first + count > sample.size:
@@ -192,7 +214,7 @@ def cut(
             )
     on_grid = bool(np.all(np.rint(sample.means) == sample.means)) and all(
         np.array_equal(times * ticks_per_ms, np.rint(times * ticks_per_ms))
-        for times in (sample.arrival, sample.work, sample.shadow_work)
+        for times in (sample.arrival, sample.work, sample.shadow_work, sample.cluster.one_way)
     )
     path = (sample if on_grid else sample.on_grid(ticks_per_ms)).first(
         first + count, plain_from=first
@@ -208,7 +230,7 @@ def cut(
 
 def _before(path: ServerSamplePath, warm: Policy, opens: int, ticks_per_ms: int) -> Ticks:
     """Return the reads that a policy has sent, as intervals on servers that end after `opens`."""
-    seen: list[tuple[int, int, float]] = []
+    seen: list[tuple[float, int, int]] = []  # reaches its server, number, server
 
     class Watched:
         """The warm policy, with a note of everything it sends."""
@@ -225,7 +247,7 @@ def _before(path: ServerSamplePath, warm: Policy, opens: int, ticks_per_ms: int)
                 def sent(
                     self, number: int, read: int, client: int, server: int, now: float
                 ) -> None:
-                    seen.append((number, server, now))
+                    seen.append((now + float(path.cluster.one_way[client, server]), number, server))
                     plain(number, read, client, server, now)
 
             return Noting()
@@ -234,8 +256,8 @@ def _before(path: ServerSamplePath, warm: Policy, opens: int, ticks_per_ms: int)
     cluster, servers = path.cluster, Servers.idle(path)
     free = [[0.0] * cluster.slots for _ in range(cluster.servers)]
     rows = []
-    for number, server, sent in seen:  # first come, first served
-        begin = max(heapq.heappop(free[server]), sent + cluster.one_way_ms)
+    for reach, number, server in sorted(seen, key=lambda each: each[0]):  # first come, first served
+        begin = max(heapq.heappop(free[server]), reach)
         end = begin + servers.work_of(number) * path.mean_at(server, begin)
         heapq.heappush(free[server], end)
         if end * ticks_per_ms > opens:

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 from placement.online.selection.rate_limiter import LimiterRules
 from placement.online.selection.sample_path import ServerSamplePath
 
-__all__ = ["Passive", "Policy", "Selector", "Servers"]
+__all__ = ["Clairvoyant", "Passive", "Policy", "Selector", "Servers"]
 
 
 @dataclass(slots=True)
@@ -24,21 +24,26 @@ class Servers:
     ends
         When the reads in service will end, per server, unordered.
     line
-        Reads sent and not yet started, per server, first come first: those waiting, then those
-        still on the network. A number below the size of the sample path is a read, one at or above
-        it one of the extra copies (see :meth:`work_of`).
-    in_flight
-        How many of the line are still on the network.
+        Operations that wait at each server, first come first. A number below the size of the
+        sample path is an operation, one at or above it an extra copy (see :meth:`work_of`).
+    coming
+        Numbers on the network to each server, by the time at which they reach it.
+    reach
+        When each of them does, or did, reach its server, ms, by number.
     sent
-        When each of the line left its client, by number.
+        When each number that is not answered left its client.
+    update
+        Whether each operation that was issued is an update, by operation.
     """
 
     sample: ServerSamplePath
     busy: list[int]
     ends: list[list[float]]
     line: list[deque[int]]
-    in_flight: list[int]
+    coming: list[list[int]]
+    reach: dict[int, float]
     sent: dict[int, float]
+    update: list[bool]
 
     @classmethod
     def idle(cls, sample: ServerSamplePath) -> Servers:
@@ -49,17 +54,33 @@ class Servers:
             [0] * count,
             [[] for _ in range(count)],
             [deque() for _ in range(count)],
-            [0] * count,
+            [[] for _ in range(count)],
             {},
+            {},
+            [False] * sample.size,
         )
 
+    def send(self, number: int, server: int, now: float, reach: float) -> None:
+        """Put a number on the network; of equal times the one that was sent first comes first."""
+        coming = self.coming[server]
+        place = len(coming)
+        while place > 0 and self.reach[coming[place - 1]] > reach:
+            place -= 1
+        coming.insert(place, number)
+        self.sent[number], self.reach[number] = now, reach
+
     def work_of(self, number: int) -> float:
-        """Return the work of a read, or of copy (number − n) = read·(replication − 1) + place."""
-        n = self.sample.size
+        """Return the work of an operation, or of copy (number − n) = op·(replication − 1) + place.
+
+        The work of an update is that of the path times `update_work`.
+        """
+        n, sample = self.sample.size, self.sample
         if number < n:
-            return float(self.sample.work[number])
-        read, place = divmod(number - n, self.sample.cluster.replication - 1)
-        return float(self.sample.shadow_work[read, place])
+            read, work = number, float(sample.work[number])
+        else:
+            read, place = divmod(number - n, sample.cluster.replication - 1)
+            work = float(sample.shadow_work[read, place])
+        return work * sample.cluster.update_work if self.update[read] else work
 
 
 class Selector(Protocol):
@@ -84,7 +105,10 @@ class Selector(Protocol):
         ...
 
     def sent(self, number: int, read: int, client: int, server: int, now: float) -> None:
-        """Learn that a read, or an extra copy of it (number >= n), left for a server."""
+        """Learn that a read, or an extra copy of it (number >= n), left for a server.
+
+        Updates are told to :class:`Clairvoyant` selectors alone.
+        """
         ...
 
     def answered(
@@ -130,6 +154,10 @@ class Passive:
         now: float,
     ) -> None:
         """Ignore."""
+
+
+class Clairvoyant(Passive):
+    """Base of selectors that are told of updates and duplicates too, which clients do not see."""
 
 
 @runtime_checkable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Self, TypeVar
 
 import numpy as np
@@ -31,9 +32,13 @@ _TYPES: dict[str, type[np.generic]] = {
     "shadow_work": np.float64,
     "shuffle": np.int8,
     "uniform": np.float64,
+    "mix": np.float64,
     "means": np.float64,
 }
 """Types of the arrays of a path: the compiled event loop reads their bytes."""
+
+_MOST_UNITS = 1000
+"""Largest multiple of the common unit of all means on a grid."""
 
 _LONGEST = 1e12
 """No time of a path is longer, ms."""
@@ -48,7 +53,8 @@ class ServerSamplePath:
     cluster, seed
         What it was drawn for, and from.
     arrival
-        ms at which each read reaches its client, increasing; shape (n,).
+        ms at which each read reaches its client, increasing; shape (n,). Generators in a closed
+        loop do not look at it.
     client, group
         Of each read, shape (n,).
     work
@@ -63,6 +69,9 @@ class ServerSamplePath:
         each row a permutation; shape (n, replication).
     uniform
         A uniform number per read, for policies that need one; shape (n,).
+    mix
+        A uniform number per operation: it is an update where the number is below the
+        `update_share` of its generators; shape (n,).
     means
         Mean service time in ms of every server in each epoch, shape (epochs, servers).
     """
@@ -77,6 +86,7 @@ class ServerSamplePath:
     shadow_work: FloatArray
     shuffle: npt.NDArray[np.int8]
     uniform: FloatArray
+    mix: FloatArray
     means: FloatArray
 
     def __post_init__(self) -> None:
@@ -102,6 +112,7 @@ class ServerSamplePath:
             "work": (n,),
             "shadowed": (n,),
             "uniform": (n,),
+            "mix": (n,),
         }
         shapes |= {"arrival": (n,), "shadow_work": (n, others), "shuffle": (n, others + 1)}
         shapes["means"] = (len(self.means), cluster.servers)
@@ -120,9 +131,10 @@ class ServerSamplePath:
             # Beyond, a float can no longer tell nearby events apart.
             if not ((times >= 0) & (times < _LONGEST)).all():
                 raise InputError("not a time", field=name, expected=f"0 to {_LONGEST:g} ms")
-        if not ((self.uniform >= 0) & (self.uniform < 1)).all():
-            raise InputError("out of range", field="uniform", expected="numbers from 0 to below 1")
-        for name, below in (("client", cluster.clients), ("group", cluster.servers)):
+        for name in ("uniform", "mix"):
+            if not ((getattr(self, name) >= 0) & (getattr(self, name) < 1)).all():
+                raise InputError("out of range", field=name, expected="numbers from 0 to below 1")
+        for name, below in (("client", cluster.clients), ("group", len(cluster.groups))):
             _within(getattr(self, name), name, below)
         # A row that leaves a replica out leaves its place in the order of a policy undefined.
         wrong = (np.sort(self.shuffle, axis=1) != np.arange(others + 1)).any(axis=1)
@@ -174,6 +186,7 @@ class ServerSamplePath:
             shadow_work=self.shadow_work[:count],
             shuffle=self.shuffle[:count],
             uniform=self.uniform[:count],
+            mix=self.mix[:count],
         )
 
     def on_grid(self, ticks_per_ms: int = 128) -> Self:
@@ -205,20 +218,28 @@ class ServerSamplePath:
                 raise InputError(
                     "not on the grid", field=name, value=value, expected=f"multiples of 1/{ticks}"
                 )
-        factors = np.rint(self.means / cluster.fast_ms)
-        if not np.allclose(factors * cluster.fast_ms, self.means, rtol=1e-9, atol=0):
+        unit = _common_unit(np.unique(self.means))
+        factors = np.rint(self.means / unit) if unit else self.means
+        exact = np.allclose(factors * unit, self.means, rtol=1e-9, atol=0)
+        if not exact or factors.max() > _MOST_UNITS:
             raise InputError(
                 "not on the grid",
                 field="fluctuation",
                 value=cluster.fluctuation,
-                expected="a whole number",
+                expected=f"means that are multiples of one time, by at most {_MOST_UNITS}",
             )
 
         def rounded(work: FloatArray) -> FloatArray:
-            return _read_only(np.maximum(1, np.rint(work * cluster.fast_ms * ticks)) / ticks)
+            return _read_only(np.maximum(1, np.rint(work * unit * ticks)) / ticks)
 
         return dataclasses.replace(
             self,
+            cluster=dataclasses.replace(
+                cluster,
+                rtt_ms=tuple(map(tuple, 2 * np.rint(cluster.one_way * ticks) / ticks))
+                if cluster.rtt_ms
+                else (),
+            ),
             arrival=_read_only(np.floor(self.arrival * ticks) / ticks),
             work=rounded(self.work),
             shadow_work=rounded(self.shadow_work),
@@ -247,7 +268,12 @@ def draw(cluster: ServerCluster, seed: int) -> ServerSamplePath:
     rng = streams["arrivals"]
     arrival = _arrivals(cluster, rng)
     client = rng.choice(cluster.clients, n, p=cluster.client_weights / cluster.client_weights.sum())
-    group = rng.integers(cluster.servers, size=n)
+    if cluster.group_zipf:
+        group = rng.choice(len(cluster.groups), n, p=cluster.group_chances)
+    else:
+        group = rng.integers(len(cluster.groups), size=n)
+    work = streams["work"].standard_exponential(n)
+    mix, size = streams["work"].random(n), _sizes(cluster, streams["work"])
     shadow, policy = streams["shadow"], streams["policy"]
     return ServerSamplePath(
         cluster,
@@ -255,13 +281,34 @@ def draw(cluster: ServerCluster, seed: int) -> ServerSamplePath:
         _read_only(arrival),
         _read_only(client.astype(np.intp)),
         _read_only(group.astype(np.intp)),
-        _read_only(streams["work"].standard_exponential(n)),
+        _read_only(work * size),
         _read_only(shadow.random(n) < cluster.shadow),
-        _read_only(shadow.standard_exponential((n, others))),
+        _read_only(shadow.standard_exponential((n, others)) * size[:, np.newaxis]),
         _read_only(np.argsort(policy.random((n, others + 1)), axis=1).astype(np.int8)),
         _read_only(policy.random(n)),
+        _read_only(mix),
         _read_only(_speeds(cluster, streams["speeds"], float(arrival[-1]) if n else 0.0)),
     )
+
+
+def _sizes(cluster: ServerCluster, rng: np.random.Generator) -> FloatArray:
+    """Size of the record of each operation over the mean size, shape (n,)."""
+    if cluster.largest_record == 1:
+        return np.ones(cluster.requests)
+    size = np.arange(1, cluster.largest_record + 1, dtype=np.float64)
+    chance = size**-cluster.record_zipf
+    chance /= chance.sum()
+    return np.asarray(rng.choice(size, cluster.requests, p=chance) / (chance @ size))
+
+
+def _common_unit(means: FloatArray) -> float:
+    """Return the largest time of which all means are multiples; near 0 where there is none."""
+    unit = Fraction(0)
+    for mean in means.tolist():
+        other = Fraction(mean).limit_denominator(10**6)
+        while other:
+            unit, other = other, unit % other
+    return float(unit)
 
 
 def _typed(values: object, field: str, kind: type[np.generic]) -> npt.NDArray[np.generic]:
@@ -301,7 +348,8 @@ def _speeds(cluster: ServerCluster, rng: np.random.Generator, last_ms: float) ->
     if cluster.fluctuation > 1 and math.isfinite(cluster.epoch_ms):
         epochs += 1 + math.ceil(_SPARE * last_ms / cluster.epoch_ms)
     fast = rng.random((epochs, cluster.servers)) < 0.5
-    return np.where(fast, cluster.fast_ms, cluster.slow_ms)
+    means = np.where(fast, cluster.fast_ms, cluster.slow_ms)
+    return means * np.array(cluster.slowness) if cluster.slowness else means
 
 
 def _read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:

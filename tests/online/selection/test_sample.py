@@ -92,7 +92,7 @@ def test_the_grid_is_exact():
         ({}, 100, "ticks_per_ms"),
         ({"one_way_ms": 0.1}, 128, "one_way_ms"),
         ({"epoch_ms": 33.3}, 128, "epoch_ms"),
-        ({"fluctuation": 2.5}, 128, "fluctuation"),
+        ({"fluctuation": 3.14159265}, 128, "fluctuation"),
     ],
 )
 def test_what_does_not_fit_the_grid(changes, ticks, field):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from heuristics.online.selection.blind_policies import RandomChoice, RoundRobin
+from heuristics.online.selection.blind_policies import Nearest, RandomChoice, RoundRobin
 from heuristics.online.selection.c3 import C3
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
@@ -13,7 +13,14 @@ from heuristics.online.selection.response_times import (
     TwoChoices,
     WeightedResponseTime,
 )
-from placement.online.selection import LimiterRules, ServerCluster, ServerSamplePath, draw
+from placement.online.selection import (
+    Hedged,
+    LimiterRules,
+    LoadGenerators,
+    ServerCluster,
+    ServerSamplePath,
+    draw,
+)
 
 COMPILED = [
     EarliestCompletion(future=True, tie="ring"),
@@ -30,10 +37,15 @@ COMPILED = [
     RoundRobin(),
     RoundRobin(limiter=None),
     RandomChoice(),
+    Nearest(),
+    Nearest(tie="ring"),
     TwoChoices(),
     LeastResponseTime(),
+    Hedged(LeastOutstanding(), initial_ms=3.0),
+    Hedged(C3(), percentile=0.5, initial_ms=1.0, step=0.5),
+    Hedged(EarliestCompletion(future=True), initial_ms=0.5),
 ]
-ALL = [*COMPILED, WeightedResponseTime()]
+ALL = [*COMPILED, WeightedResponseTime(), Hedged(WeightedResponseTime(), initial_ms=5.0)]
 
 
 @st.composite
@@ -57,5 +69,49 @@ def paths(draw_from: st.DrawFn, most: int = 400) -> ServerSamplePath:
         shadow=draw_from(st.sampled_from([0.0, 0.1, 1.0])),
         heavy_clients=heavy[0],
         heavy_demand=heavy[1],
+    )
+    return draw(cluster, draw_from(st.integers(0, 2**32)))
+
+
+@st.composite
+def varied_paths(draw_from: st.DrawFn, most: int = 300) -> ServerSamplePath:
+    """Sample paths with groups, RTTs, speeds, records, updates and closed loops of their own."""
+    servers = draw_from(st.integers(1, 5))
+    clients = draw_from(st.integers(1, 5))
+    size = draw_from(st.integers(1, min(3, servers)))
+    order = st.permutations(range(servers))
+    ms = st.sampled_from([0.0, 0.5, 3.0, 40.0])
+    closed = draw_from(
+        st.sampled_from(
+            [
+                (),
+                (LoadGenerators(3, 0.2),),
+                (LoadGenerators(2), LoadGenerators(4, 0.5, 30.0), LoadGenerators(1, 1.0, 31.5)),
+            ]
+        )
+    )
+    cluster = ServerCluster(
+        servers,
+        draw_from(st.integers(1, 3)),
+        size,
+        clients,
+        utilisation=draw_from(st.sampled_from([0.2, 0.8])),
+        epoch_ms=draw_from(st.sampled_from([0.7, 20.0, float("inf")])),
+        requests=draw_from(st.integers(0, most)),
+        shadow=draw_from(st.sampled_from([0.0, 0.3])),
+        arrivals=draw_from(st.sampled_from(["grid", "poisson"])),
+        group_servers=tuple(
+            tuple(draw_from(order)[:size]) for _ in range(draw_from(st.integers(0, 4)))
+        ),
+        group_zipf=draw_from(st.sampled_from([0.0, 1.2])),
+        rtt_ms=tuple(
+            tuple(draw_from(ms) for _ in range(servers))
+            for _ in range(clients * draw_from(st.integers(0, 1)))
+        ),
+        slowness=draw_from(st.sampled_from([(), (0.5, 2.0, 1.0, 3.0, 1.5)]))[:servers],
+        largest_record=draw_from(st.sampled_from([1, 50])),
+        update_share=draw_from(st.sampled_from([0.0, 0.5, 1.0])),
+        update_work=draw_from(st.sampled_from([0.25, 1.0])),
+        closed=closed,
     )
     return draw(cluster, draw_from(st.integers(0, 2**32)))

@@ -6,11 +6,22 @@
 
 #define EVENTS_BETWEEN_PAUSES 65536 /* some ten milliseconds */
 
-enum { REACH, DONE, ANSWER, WAKE, RETRY };
+enum { REACH, DONE, ANSWER, WAKE, RETRY, ISSUE, HEDGE };
+
+int64_t operation_of(const run *r, int64_t number)
+{
+    return number < r->n ? number : (number - r->n) / (r->replication - 1);
+}
 
 double work_of(const run *r, int64_t number)
 {
-    return number < r->n ? r->work[number] : r->shadow_work[number - r->n];
+    double work = number < r->n ? r->work[number] : r->shadow_work[number - r->n];
+    return r->update[operation_of(r, number)] ? work * r->update_work : work;
+}
+
+double delay_of(const run *r, int64_t client, int64_t server)
+{
+    return r->delay[client * r->servers + server];
 }
 
 double mean_at(const run *r, int64_t server, double time)
@@ -21,7 +32,7 @@ double mean_at(const run *r, int64_t server, double time)
 
 int64_t server_of(const run *r, int64_t group, int64_t place)
 {
-    return (group + place) % r->servers;
+    return r->table[group * r->replication + place];
 }
 
 static int before(const event *a, const event *b)
@@ -82,14 +93,35 @@ static void join(run *r, line *queue, int64_t number)
     queue->item[(queue->head + queue->count++) & (queue->room - 1)] = number;
 }
 
-/* Start the first in line; delays are equal, so that it has arrived. */
-static void begin(run *r, int64_t server, double now)
+/* Put a number into a line that is ordered by the time at which servers are reached. */
+static void join_in_order(run *r, line *queue, int64_t number)
 {
-    line *queue = &r->lines[server];
+    int64_t at = queue->count, mask, before_it;
+    join(r, queue, number);
+    if (r->out_of_memory)
+        return;
+    for (mask = queue->room - 1; at > 0; at--) {
+        before_it = queue->item[(queue->head + at - 1) & mask];
+        if (r->reach[before_it] <= r->reach[number])
+            break;
+        queue->item[(queue->head + at) & mask] = before_it;
+    }
+    queue->item[(queue->head + at) & mask] = number;
+}
+
+static int64_t take_first(line *queue)
+{
     int64_t number = queue->item[queue->head & (queue->room - 1)];
-    double service = work_of(r, number) * mean_at(r, server, now);
     queue->head = (queue->head + 1) & (queue->room - 1);
     queue->count -= 1;
+    return number;
+}
+
+/* Start the first in line. */
+static void begin(run *r, int64_t server, double now)
+{
+    int64_t number = take_first(&r->lines[server]);
+    double service = work_of(r, number) * mean_at(r, server, now);
     r->ends[server * r->slots + r->busy[server]++] = now + service;
     r->service[number] = service;
     if (number < r->n)
@@ -97,37 +129,77 @@ static void begin(run *r, int64_t server, double now)
     push(r, now + service, DONE, number, 0.0);
 }
 
-static void send_to(run *r, int64_t number, int64_t read, int64_t server, double now)
+static void reached(run *r, int64_t number, double now)
 {
-    join(r, &r->lines[server], number);
-    r->in_flight[server] += 1;
+    int64_t server = r->placed[number];
+    join(r, &r->lines[server], take_first(&r->coming[server]));
+    if (!r->out_of_memory && r->busy[server] < r->slots)
+        begin(r, server, now);
+}
+
+static void send_to(run *r, int64_t number, int64_t read, int64_t server, double now, int told)
+{
     r->sent[number] = now;
+    r->reach[number] = now + delay_of(r, r->client[read], server);
     r->placed[number] = (int32_t)server;
-    policy_sent(r, number, read, server, now);
-    push(r, now + r->delay, REACH, number, 0.0);
+    join_in_order(r, &r->coming[server], number);
+    policy_sent(r, number, read, server, now, told);
+    push(r, r->reach[number], REACH, number, 0.0);
 }
 
 static void dispatch(run *r, int64_t read, int64_t server, double now)
 {
     int64_t copy = r->n + read * (r->replication - 1), base = r->client[read] * r->servers;
     r->server[read] = server;
-    send_to(r, read, read, server, now);
-    if (!r->shadowed[read])
+    send_to(r, read, read, server, now, 1);
+    if (!r->shadowed[read]) {
+        if (r->hedging && r->replication > 1) {
+            double due = r->issued[read] + r->waits[r->client[read]];
+            push(r, due > now ? due : now, HEDGE, read, 0.0);
+        }
         return;
+    }
     for (int64_t k = 0; k < r->replication; k++) {
         int64_t other = server_of(r, r->group[read], k);
         if (other == server)
             continue;
         if (r->limited)
             limiter_debit(r, base + other);
-        send_to(r, copy++, read, other, now);
+        send_to(r, copy++, read, other, now, 1);
+    }
+}
+
+/* Send a read that is not answered yet to the best of the other replicas. */
+static void duplicate(run *r, int64_t read, double now)
+{
+    int64_t k = 0;
+    if (!isnan(r->latency[read]))
+        return;
+    policy_rank(r, read, now);
+    while (k < r->replication && r->order[k] == r->server[read])
+        k++;
+    if (r->limited)
+        limiter_debit(r, r->client[read] * r->servers + r->order[k]);
+    r->duplicated[read] = 1;
+    r->hedged += 1;
+    send_to(r, r->n + read * (r->replication - 1), read, r->order[k], now, 1);
+}
+
+/* Send an update to all replicas. */
+static void send_update(run *r, int64_t operation, double now)
+{
+    int64_t number = operation;
+    r->update[operation] = 1;
+    for (int64_t k = 0; k < r->replication; k++) {
+        send_to(r, number, operation, server_of(r, r->group[operation], k), now, 0);
+        number = r->n + operation * (r->replication - 1) + k;
     }
 }
 
 /* Send the head of a backlog, and the next, until a token is missing. */
 static void serve(run *r, int64_t index, double now)
 {
-    int64_t client = index / r->servers, group = index % r->servers, base = client * r->servers;
+    int64_t client = index / r->groups, group = index % r->groups, base = client * r->servers;
     while (r->backlog_head[index] >= 0 && !r->out_of_memory) {
         int64_t read = r->backlog_head[index], k;
         policy_rank(r, read, now);
@@ -161,7 +233,11 @@ static void serve(run *r, int64_t index, double now)
 
 static void arrive(run *r, int64_t read, double now)
 {
-    int64_t index = r->client[read] * r->servers + r->group[read];
+    int64_t index = r->client[read] * r->groups + r->group[read];
+    if (r->mix[read] < r->share[r->kind_of[read]]) {
+        send_update(r, read, now);
+        return;
+    }
     if (!r->limited) {
         policy_rank(r, read, now);
         dispatch(r, read, r->order[0], now);
@@ -177,6 +253,18 @@ static void arrive(run *r, int64_t read, double now)
     }
 }
 
+/* Let a generator in a closed loop issue the next operation, if there is one. */
+static void issue(run *r, int64_t kind, double now)
+{
+    int64_t operation = r->issues;
+    if (operation >= r->n)
+        return;
+    r->issues += 1;
+    r->issued[operation] = now;
+    r->kind_of[operation] = (int32_t)kind;
+    arrive(r, operation, now);
+}
+
 static void done(run *r, int64_t number, double now)
 {
     int64_t server = r->placed[number], last = --r->busy[server], k = 0;
@@ -185,36 +273,62 @@ static void done(run *r, int64_t number, double now)
     while (k < last && ends[k] != now)
         k++;
     ends[k] = ends[last];
-    if (queue->count > r->in_flight[server])
+    if (queue->count > 0)
         begin(r, server, now);
-    push(r, now + r->delay, ANSWER, number, (double)(queue->count - r->in_flight[server]));
+    push(r, now + delay_of(r, r->client[operation_of(r, number)], server), ANSWER, number,
+         (double)queue->count);
+}
+
+static void first_answer(run *r, int64_t read, int64_t server, double now)
+{
+    double latency = now - r->issued[read], *wait = &r->waits[r->client[read]];
+    r->latency[read] = latency;
+    r->server[read] = server;
+    r->answered += 1;
+    if (r->hedging && !r->update[read])
+        *wait *= latency > *wait ? r->slower : r->other;
+    if (r->closed)
+        issue(r, r->kind_of[read], now);
 }
 
 static void answer(run *r, int64_t number, double waiting, double now)
 {
-    int64_t read = number < r->n ? number : (number - r->n) / (r->replication - 1);
-    int64_t pair = r->client[read] * r->servers + r->placed[number];
-    policy_answered(r, pair, now - r->sent[number], r->service[number], waiting);
-    if (r->limited)
-        limiter_answered(r, pair, now);
-    if (number < r->n)
-        r->latency[read] = now - r->arrival[read];
+    int64_t read = operation_of(r, number), server = r->placed[number];
+    int64_t pair = r->client[read] * r->servers + server;
+    if (!r->update[read]) {
+        policy_answered(r, pair, now - r->sent[number], r->service[number], waiting);
+        if (r->limited)
+            limiter_answered(r, pair, now);
+    }
+    if ((number < r->n || r->update[read] || r->duplicated[read]) && isnan(r->latency[read]))
+        first_answer(r, read, server, now);
+}
+
+static int prepare_lines(line **lines, size_t servers)
+{
+    if (!(*lines = calloc(servers, sizeof(line))))
+        return 0;
+    for (size_t k = 0; k < servers; k++) {
+        (*lines)[k].room = 16;
+        if (!((*lines)[k].item = malloc(16 * sizeof(int64_t))))
+            return 0;
+    }
+    return 1;
 }
 
 static int prepare(run *r)
 {
     size_t pairs = (size_t)(r->clients * r->servers), servers = (size_t)r->servers;
     size_t slots = servers * (size_t)r->slots, numbers = (size_t)(r->n * r->replication);
+    size_t queues = (size_t)(r->clients * r->groups);
     r->room = 1024;
     r->buckets = calloc(pairs, sizeof(bucket));
     r->known = calloc(pairs, sizeof(knowledge));
-    r->turn = calloc(pairs, sizeof(int64_t));
-    r->backlog_head = malloc(pairs * sizeof(int64_t));
-    r->backlog_tail = malloc(pairs * sizeof(int64_t));
+    r->turn = calloc(queues, sizeof(int64_t));
+    r->backlog_head = malloc(queues * sizeof(int64_t));
+    r->backlog_tail = malloc(queues * sizeof(int64_t));
     r->next = malloc(((size_t)r->n + 1) * sizeof(int64_t));
-    r->lines = calloc(servers, sizeof(line));
     r->busy = calloc(servers, sizeof(int64_t));
-    r->in_flight = calloc(servers, sizeof(int64_t));
     r->ends = calloc(slots, sizeof(double));
     r->free_at = calloc(slots, sizeof(double));
     r->scratch = calloc((size_t)r->slots, sizeof(double));
@@ -223,18 +337,27 @@ static int prepare(run *r)
     r->placed = malloc((numbers + 1) * sizeof(int32_t));
     r->service = malloc((numbers + 1) * sizeof(double));
     r->sent = malloc((numbers + 1) * sizeof(double));
+    r->reach = malloc((numbers + 1) * sizeof(double));
+    r->waits = malloc((size_t)r->clients * sizeof(double));
+    r->duplicated = calloc((size_t)r->n + 1, 1);
+    r->kind_of = calloc((size_t)r->n + 1, sizeof(int32_t));
     r->heap = malloc((size_t)r->room * sizeof(event));
-    if (!r->buckets || !r->known || !r->turn || !r->backlog_head || !r->backlog_tail || !r->next ||
-        !r->lines || !r->busy || !r->in_flight || !r->ends || !r->free_at || !r->scratch ||
-        !r->order || !r->key || !r->placed || !r->service || !r->sent || !r->heap)
+    if (!prepare_lines(&r->lines, servers) || !prepare_lines(&r->coming, servers))
         return 0;
-    for (size_t k = 0; k < pairs; k++)
+    if (!r->buckets || !r->known || !r->turn || !r->backlog_head || !r->backlog_tail || !r->next ||
+        !r->busy || !r->ends || !r->free_at || !r->scratch ||
+        !r->order || !r->key || !r->placed || !r->service || !r->sent || !r->reach ||
+        !r->waits || !r->duplicated || !r->kind_of || !r->heap)
+        return 0;
+    for (size_t k = 0; k < queues; k++)
         r->backlog_head[k] = -1;
-    for (size_t k = 0; k < servers; k++) {
-        r->lines[k].room = 16;
-        if (!(r->lines[k].item = malloc(16 * sizeof(int64_t))))
-            return 0;
-    }
+    for (int64_t k = 0; k < r->clients; k++)
+        r->waits[k] = r->patience;
+    for (int64_t kind = 0; kind < r->kinds; kind++)
+        for (int64_t k = 0; k < r->generators[kind]; k++) {
+            push(r, r->joins[kind], ISSUE, kind, 0.0);
+            r->closed = 1;
+        }
     if (r->limited)
         limiter_start(r);
     return 1;
@@ -242,15 +365,17 @@ static int prepare(run *r)
 
 int run_all(run *r)
 {
-    int64_t coming = 0, answered = 0;
+    int64_t coming = 0, waits;
     double now = 0.0;
     if (!prepare(r))
         return 0;
-    while (answered < r->n && !r->out_of_memory) {
+    waits = r->closed ? 0 : r->n;
+    while (r->answered < r->n && !r->out_of_memory) {
         r->events += 1;
         if (r->events % EVENTS_BETWEEN_PAUSES == 0 && r->pause(r))
             return 0;
-        if (coming < r->n && (!r->pending || r->arrival[coming] <= r->heap[0].time)) {
+        if (coming < waits && (!r->pending || r->arrival[coming] <= r->heap[0].time)) {
+            r->issued[coming] = r->arrival[coming];
             arrive(r, coming, r->arrival[coming]);
             coming += 1;
             continue;
@@ -259,20 +384,23 @@ int run_all(run *r)
         now = e.time;
         switch (e.kind) {
         case REACH:
-            r->in_flight[r->placed[e.what]] -= 1;
-            if (r->busy[r->placed[e.what]] < r->slots)
-                begin(r, r->placed[e.what], now);
+            reached(r, e.what, now);
             break;
         case DONE:
             done(r, e.what, now);
             break;
         case ANSWER:
             answer(r, e.what, e.value, now);
-            answered += e.what < r->n;
             break;
         case WAKE:
-            limiter_wake(r, e.what / r->servers * r->servers + (int64_t)e.value, now);
+            limiter_wake(r, e.what / r->groups * r->servers + (int64_t)e.value, now);
             push(r, now, RETRY, e.what, 0.0);
+            break;
+        case ISSUE:
+            issue(r, e.what, now);
+            break;
+        case HEDGE:
+            duplicate(r, e.what, now);
             break;
         default: /* an event of its own: all that wake now, wake before it */
             serve(r, e.what, now);
@@ -286,6 +414,13 @@ void run_free(run *r)
 {
     for (int64_t k = 0; r->lines && k < r->servers; k++)
         free(r->lines[k].item);
+    for (int64_t k = 0; r->coming && k < r->servers; k++)
+        free(r->coming[k].item);
+    free(r->coming);
+    free(r->reach);
+    free(r->waits);
+    free(r->duplicated);
+    free(r->kind_of);
     free(r->buckets);
     free(r->known);
     free(r->turn);
@@ -294,7 +429,6 @@ void run_free(run *r)
     free(r->next);
     free(r->lines);
     free(r->busy);
-    free(r->in_flight);
     free(r->ends);
     free(r->free_at);
     free(r->scratch);

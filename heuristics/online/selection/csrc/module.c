@@ -6,7 +6,8 @@
 
 #include "selection.h"
 
-#define BUFFERS 11
+#define BUFFERS 19
+#define READ_ONLY 14 /* the buffers before this one are inputs */
 
 /* Reads, clients, servers, slots, replication, epochs; sizes whose product could overflow are
    refused by the caller. */
@@ -14,7 +15,7 @@ static int sane(const run *r)
 {
     return r->n >= 0 && r->clients > 0 && r->servers > 0 && r->servers < INT32_MAX &&
            r->slots > 0 && r->replication > 0 && r->replication <= r->servers && r->epochs > 0 &&
-           r->replication < 128;
+           r->replication < 128 && r->groups > 0 && r->kinds > 0 && r->kinds < INT32_MAX;
 }
 
 static int in_range(const int64_t *values, int64_t n, int64_t below)
@@ -26,9 +27,11 @@ static int in_range(const int64_t *values, int64_t n, int64_t below)
 }
 
 PyDoc_STRVAR(run_doc,
-             "run(sizes, times, policy, limiter, arrival, client, group, work, shadowed, shadow_work,\n"
-             "    shuffle, means, latency, server, start) -> (end_ms, tries, refused, events)\n\n"
-             "Simulate; the last three buffers are written. Releases the interpreter lock, and takes\n"
+             "run(sizes, times, policy, limiter, hedge, (arrival, client, group, work, shadowed,\n"
+             "    shadow_work, shuffle, means, mix, delay, table, generators, joins, share,\n"
+             "    latency, server, start, issued, update))\n"
+             "    -> (end_ms, tries, refused, events, hedged)\n\n"
+             "Simulate; the last five buffers are written. Releases the interpreter lock, and takes\n"
              "it now and then to let signal handlers run; what they raise ends the run.");
 
 static int pause_now(run *r)
@@ -41,22 +44,31 @@ static int pause_now(run *r)
 
 static PyObject *simulate(PyObject *self, PyObject *args)
 {
-    PyObject *object[BUFFERS], *limiter, *result = NULL;
+    PyObject *object[BUFFERS], *limiter, *hedge, *inputs, *result = NULL;
     Py_buffer view[BUFFERS];
     run r;
     limiter_rules *q = &r.rules;
     int held = 0, finished;
     (void)self;
     memset(&r, 0, sizeof r);
-    if (!PyArg_ParseTuple(args, "(LLLLLL)(dd)(iiddd)OOOOOOOOOOOO", &r.n, &r.clients, &r.servers,
-                          &r.slots, &r.replication, &r.epochs, &r.delay, &r.period, &r.policy,
-                          &r.random_ties, &r.exponent, &r.weight, &r.alpha, &limiter, &object[0],
-                          &object[1], &object[2], &object[3], &object[4], &object[5], &object[6],
-                          &object[7], &object[8], &object[9], &object[10]))
+    if (!PyArg_ParseTuple(args, "(LLLLLLLL)(dd)(iiddd)OOO", &r.n, &r.clients, &r.servers, &r.slots,
+                          &r.replication, &r.epochs, &r.groups, &r.kinds, &r.period,
+                          &r.update_work, &r.policy, &r.random_ties, &r.exponent, &r.weight,
+                          &r.alpha, &limiter, &hedge, &inputs))
+        return NULL;
+    if (!PyArg_ParseTuple(inputs, "OOOOOOOOOOOOOOOOOOO", &object[0], &object[1], &object[2],
+                          &object[3], &object[4], &object[5], &object[6], &object[7], &object[8],
+                          &object[9], &object[10], &object[11], &object[12], &object[13],
+                          &object[14], &object[15], &object[16], &object[17], &object[18]))
         return NULL;
     if (!sane(&r) || r.policy < 0 || r.policy >= POLICIES) {
         PyErr_SetString(PyExc_ValueError, "sizes or policy out of range");
         return NULL;
+    }
+    if (hedge != Py_None) {
+        r.hedging = 1;
+        if (!PyArg_ParseTuple(hedge, "ddd", &r.patience, &r.slower, &r.other))
+            return NULL;
     }
     if (limiter != Py_None) {
         r.limited = 1;
@@ -75,10 +87,18 @@ static PyObject *simulate(PyObject *self, PyObject *args)
                                        n * (Py_ssize_t)r.replication,
                                        8 * (Py_ssize_t)(r.epochs * r.servers),
                                        8 * n,
+                                       8 * (Py_ssize_t)(r.clients * r.servers),
+                                       8 * (Py_ssize_t)(r.groups * r.replication),
+                                       8 * (Py_ssize_t)r.kinds,
+                                       8 * (Py_ssize_t)r.kinds,
+                                       8 * (Py_ssize_t)r.kinds,
                                        8 * n,
-                                       8 * n};
+                                       8 * n,
+                                       8 * n,
+                                       8 * n,
+                                       n};
     for (; held < BUFFERS; held++) {
-        int flags = held < 8 ? PyBUF_C_CONTIGUOUS : PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE;
+        int flags = held < READ_ONLY ? PyBUF_C_CONTIGUOUS : PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE;
         if (PyObject_GetBuffer(object[held], &view[held], flags))
             goto out;
         if (view[held].len != bytes[held]) {
@@ -96,11 +116,20 @@ static PyObject *simulate(PyObject *self, PyObject *args)
     r.shadow_work = view[5].buf;
     r.shuffle = view[6].buf;
     r.means = view[7].buf;
-    r.latency = view[8].buf;
-    r.server = view[9].buf;
-    r.start = view[10].buf;
-    if (!in_range(r.client, r.n, r.clients) || !in_range(r.group, r.n, r.servers)) {
-        PyErr_SetString(PyExc_ValueError, "a client or a group is out of range");
+    r.mix = view[8].buf;
+    r.delay = view[9].buf;
+    r.table = view[10].buf;
+    r.generators = view[11].buf;
+    r.joins = view[12].buf;
+    r.share = view[13].buf;
+    r.latency = view[14].buf;
+    r.server = view[15].buf;
+    r.start = view[16].buf;
+    r.issued = view[17].buf;
+    r.update = view[18].buf;
+    if (!in_range(r.client, r.n, r.clients) || !in_range(r.group, r.n, r.groups) ||
+        !in_range(r.table, r.groups * r.replication, r.servers)) {
+        PyErr_SetString(PyExc_ValueError, "a client, a group or a server is out of range");
         goto out;
     }
     r.pause = pause_now;
@@ -109,8 +138,8 @@ static PyObject *simulate(PyObject *self, PyObject *args)
     run_free(&r);
     PyEval_RestoreThread(r.thread);
     if (finished)
-        result = Py_BuildValue("dLLL", r.end, (long long)r.tries, (long long)r.refused,
-                               (long long)r.events);
+        result = Py_BuildValue("dLLLL", r.end, (long long)r.tries, (long long)r.refused,
+                               (long long)r.events, (long long)r.hedged);
     else if (!r.raised)
         PyErr_NoMemory();
 out:

@@ -25,28 +25,39 @@ static double score(const run *r, const knowledge *k)
 static double replayed(run *r, int64_t read, int64_t server, double now)
 {
     double mean = mean_at(r, server, now), *slot = r->scratch, begin;
-    const line *queue = &r->lines[server];
+    double there = now + delay_of(r, r->client[read], server);
+    const line *queues[2] = {&r->lines[server], &r->coming[server]};
     int64_t busy = r->busy[server], at;
+    int after = 0;
     for (int64_t k = 0; k < r->slots; k++)
         slot[k] = k < busy ? r->ends[server * r->slots + k] : now;
-    for (int64_t k = 0; k < queue->count; k++) {
-        int64_t number = queue->item[(queue->head + k) & (queue->room - 1)];
-        double there = r->sent[number] + r->delay;
-        at = least(slot, r->slots);
-        begin = slot[at] >= there ? slot[at] : there;
-        slot[at] = begin + work_of(r, number) * mean;
+    for (int which = 0; which < 2 && !after; which++) {
+        const line *queue = queues[which];
+        for (int64_t k = 0; k < queue->count; k++) {
+            int64_t number = queue->item[(queue->head + k) & (queue->room - 1)];
+            double arrives = r->reach[number];
+            if (arrives > there) { /* it comes after this read */
+                after = 1;
+                break;
+            }
+            at = least(slot, r->slots);
+            begin = slot[at] >= arrives ? slot[at] : arrives;
+            slot[at] = begin + work_of(r, number) * mean;
+        }
     }
     at = least(slot, r->slots);
-    begin = slot[at] >= now + r->delay ? slot[at] : now + r->delay;
+    begin = slot[at] >= there ? slot[at] : there;
     return begin + r->work[read] * mean;
 }
 
 /* When work sent now to a server will end, with the speeds to come. */
-static double foreseen(const run *r, double work, int64_t server, double now, int64_t *slot)
+static double foreseen(const run *r, double work, int64_t client, int64_t server, double now,
+                       int64_t *slot)
 {
+    double there = now + delay_of(r, client, server);
     const double *free_at = r->free_at + server * r->slots;
     int64_t at = least(free_at, r->slots);
-    double begin = free_at[at] >= now + r->delay ? free_at[at] : now + r->delay;
+    double begin = free_at[at] >= there ? free_at[at] : there;
     if (slot)
         *slot = at;
     return begin + work * mean_at(r, server, begin);
@@ -60,13 +71,13 @@ static double key_of(run *r, int64_t read, int64_t server, double now)
     case POLICY_ORA:
     case POLICY_ORAF:
         ahead = r->busy[server] + r->lines[server].count;
-        if (r->policy == POLICY_ORA)
-            ahead -= r->in_flight[server];
+        if (r->policy == POLICY_ORAF)
+            ahead += r->coming[server].count;
         return (double)(1 + ahead) * mean_at(r, server, now);
     case POLICY_ECT:
         return replayed(r, read, server, now);
     case POLICY_ECTF:
-        return foreseen(r, r->work[read], server, now, 0);
+        return foreseen(r, r->work[read], r->client[read], server, now, 0);
     case POLICY_C3:
     case POLICY_TWO:
         return score(r, k);
@@ -74,6 +85,8 @@ static double key_of(run *r, int64_t read, int64_t server, double now)
         return (double)k->outstanding;
     case POLICY_LRT:
         return k->last;
+    case POLICY_NEAR:
+        return delay_of(r, r->client[read], server);
     default: /* rotation and chance sort by nothing */
         return 0.0;
     }
@@ -87,7 +100,7 @@ void policy_rank(run *r, int64_t read, double now)
     for (int64_t k = 0; k < size; k++) {
         int64_t place = r->random_ties ? shuffle[k] : k;
         if (r->policy == POLICY_RR)
-            place = (k + r->turn[r->client[read] * r->servers + group]) % size;
+            place = (k + r->turn[r->client[read] * r->groups + group]) % size;
         r->order[k] = server_of(r, group, place);
     }
     if (r->policy == POLICY_RR || r->policy == POLICY_RAND)
@@ -106,16 +119,17 @@ void policy_rank(run *r, int64_t read, double now)
     }
 }
 
-void policy_sent(run *r, int64_t number, int64_t read, int64_t server, double now)
+void policy_sent(run *r, int64_t number, int64_t read, int64_t server, double now, int told)
 {
     int64_t client = r->client[read], slot;
-    r->known[client * r->servers + server].outstanding += 1;
-    if (r->policy == POLICY_RR && number < r->n) {
-        int64_t *turn = &r->turn[client * r->servers + r->group[read]];
+    if (told)
+        r->known[client * r->servers + server].outstanding += 1;
+    if (told && r->policy == POLICY_RR && number < r->n) {
+        int64_t *turn = &r->turn[client * r->groups + r->group[read]];
         *turn = (*turn + 1) % r->replication;
     }
     if (r->policy == POLICY_ECTF) {
-        double end = foreseen(r, work_of(r, number), server, now, &slot);
+        double end = foreseen(r, work_of(r, number), client, server, now, &slot);
         r->free_at[server * r->slots + slot] = end;
     }
 }
