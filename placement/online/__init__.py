@@ -8,8 +8,17 @@ Each has a frozen problem, a simulator whose randomness is drawn beforehand, and
 
 from placement.lazy import lazy_names
 from placement.online.random_streams import CAUSES, spawn_streams
+from placement.online.request_trace import RequestTrace, read_trace
 from placement.online.run_records import Latencies, RunRecord, summarise
 
-__all__ = ["CAUSES", "Latencies", "RunRecord", "spawn_streams", "summarise"]
+__all__ = [
+    "CAUSES",
+    "Latencies",
+    "RequestTrace",
+    "RunRecord",
+    "read_trace",
+    "spawn_streams",
+    "summarise",
+]
 
 __getattr__, __dir__ = lazy_names(__name__)

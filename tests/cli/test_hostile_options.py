@@ -129,6 +129,7 @@ def base(
         ("replay",): ["world", *QUESTION, "--tiers", "1"],
         ("watch",): ["world", "arriving", "--state", "state.db", *QUESTION],
         ("online", "reads"): ["world", "--replicas", "Oslo,Rome,Cairo", "--leader", "Oslo"],
+        ("online", "selection"): ["world", "--replicas", "Oslo,Rome", "--requests", "40"],
         ("online", "dynamic"): ["world", "--replicas", "Oslo", "--objects", "9", "--copies", "2"],
         ("check",): ["plan.json"],
         ("sensitivity",): ["plan.json", "--runner-ups", "1", "--clients", "1"],

@@ -89,6 +89,41 @@ def test_dynamic_copies_of_a_plan_against_the_optimum(plan, capsys):
     assert rows["static copies only"]["mean_latency"] > rows["greedy"]["mean_latency"]
 
 
+def test_selection_among_the_replicas_of_a_plan(plan, capsys):
+    question = ("online", "selection", "world27", "--plan", plan, "--requests", 1500, "--json")
+    code, out, _ = answer(capsys, *question)
+    document = json.loads(out)
+    rows = {row["method"]: row for row in document["rows"]}
+    assert code == 0
+    bound = rows["no rule is below"]["bound"]
+    instance, held = load("world27"), json.loads(plan.read_text())
+    near = client_rtt(instance)[:, instance.site_indices(held["replicas"])].min(axis=1)
+    reads = demand(instance)[0]
+    assert bound > 0.9 * near @ reads / reads.sum()  # the network alone, up to the draw of clients
+    assert all(row["mean_latency"] >= bound for row in rows.values())
+    assert rows["NEAR"]["local_percent"] == 100
+    assert {"C3", "LOR", "DS", "NEAR, hedged", "ECTF"} <= set(rows)
+    _, again, _ = answer(capsys, *question, "--records", 100, "--updates", 0.2, "--zipf", 1)
+    other = {row["method"]: row for row in json.loads(again)["rows"]}
+    assert all(row["mean_latency"] >= other["no rule is below"]["bound"] for row in other.values())
+
+
+def test_selection_from_a_trace_of_ones_own(plan, tmp_path, capsys):
+    clients = load("world27").clients
+    rows = [f"{7 * i % 900},{clients[i % 5]},k{i % 11},{1 + i % 3},read" for i in range(400)]
+    trace = tmp_path / "trace.csv"
+    trace.write_text("\n".join(["time,client,key,size,op", *rows]) + "\n", encoding="utf-8")
+    question = ("online", "selection", "world27", "--plan", plan, "--trace", trace)
+    code, out, _ = answer(capsys, *question, "--keep-times", "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert "400 requests" in document["question"]
+    trace.write_text(trace.read_text().replace(f"{clients[4]},k4,", "Atlantis,k4,"))
+    code, _, err = answer(capsys, *question)
+    assert code == 1
+    assert "trace.csv, row 6: client: no such client: got 'Atlantis'" in err
+
+
 def test_table_csv_and_report(plan, tmp_path, capsys):
     question = ("online", "reads", "world27", "--plan", plan)
     table = tmp_path / "reads.csv"

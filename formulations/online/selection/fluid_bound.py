@@ -1,8 +1,9 @@
 """The fluid linear program: a floor for the mean latency of 10^5 reads and more.
 
-Reads of the same group are alike, of mean work w̄ and of the mean RTT of their clients; time is cut
-into bins of `width` ticks. x_gsk is how much of group g starts on server s in bin k, B_gk what is
-left waiting at its end (network time beyond the nearest replica is added to the cost of x):
+Reads of the same group g, of keys and of clients with the same nearest replica, are alike: of mean
+work w̄ and mean RTT. Time is cut into bins of `width` ticks. x_gsk is how much of group g starts on
+server s in bin k, B_gk what is left waiting at its end (network time beyond the nearest replica is
+added to the cost of x):
 
     min  Σ w̄·f_sk·x_gsk + width·Σ W_gk
     B_gk = B_g,k−1 + arrivals_gk − Σ_s x_gsk >= 0
@@ -99,8 +100,12 @@ def bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
     nearest = window.delays.min(axis=1)
     last = int((window.release + nearest).max())
     bins = int((last - first * width) * _DRAIN) // width + 2
-    group = window.path.group[window.first :]
-    groups = len(cluster.groups)
+    # Reads are alike that have a group and a nearest replica in common.
+    members, group = np.unique(
+        window.path.group[window.first :] * copies + window.delays.argmin(axis=1),
+        return_inverse=True,
+    )
+    groups = len(members)
     arrivals = np.zeros((groups, bins))
     np.add.at(arrivals, (group, (window.release + nearest) // width - first), 1.0)
     # Mean network time of a group's reads beyond the nearest replica, there and back.
@@ -114,7 +119,7 @@ def bound(window: Window, *, width: int, steps: int = 0) -> Fluid:
 
     # Columns: x[g, copy, k], then B[g, k], then W[g, k].
     g, copy, k = (a.ravel() for a in np.indices((groups, copies, bins)))
-    where = cluster.groups[g, copy]
+    where = cluster.groups[members[g] // copies, copy]
     cells = groups * bins
     backlog, waiting = len(g) + np.arange(cells), len(g) + cells + np.arange(cells)
     cost = np.concatenate(

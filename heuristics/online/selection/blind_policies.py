@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from heuristics.online.selection.tie_orders import Limited, Tie, Tied, in_tie_order
 from placement.online.selection import LimiterRules, Passive, Servers, ServerSamplePath
 
-__all__ = ["Nearest", "RandomChoice", "RoundRobin"]
+__all__ = ["NearestReplica", "RandomChoice", "RoundRobin"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class _Shuffle(Passive):
 
 
 @dataclass(frozen=True)
-class Nearest(Tied):
+class NearestReplica(Tied):
     """NEAR: the replica with the smallest RTT from the client, as many drivers choose by default.
 
     With equal RTTs it is the first of the group ("ring"), or a random one.

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from heuristics.online.selection.blind_policies import Nearest, RandomChoice, RoundRobin
+from heuristics.online.selection.blind_policies import NearestReplica, RandomChoice, RoundRobin
 from heuristics.online.selection.c3 import C3
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
@@ -64,7 +64,7 @@ def described(policy: Policy, clients: int) -> _Described | None:
         return (8, True, policy.exponent, 0.0, C3().smoothing)
     if kind is LeastResponseTime and isinstance(policy, LeastResponseTime):
         return (9, policy.tie == "random", 0.0, 0.0, 1.0)
-    if kind is Nearest and isinstance(policy, Nearest):
+    if kind is NearestReplica and isinstance(policy, NearestReplica):
         return (10, policy.tie == "random", 0.0, 0.0, 1.0)
     return None
 

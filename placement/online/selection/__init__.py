@@ -15,6 +15,7 @@ from placement.online.selection.policy_handover import Assigned, Handover
 from placement.online.selection.rate_limiter import Limiter, LimiterRules, cubic, inflection_ms
 from placement.online.selection.sample_path import ServerSamplePath, draw
 from placement.online.selection.simulator import SelectionRun, simulate
+from placement.online.selection.trace_path import path_of_trace
 
 __all__ = [
     "Assigned",
@@ -37,5 +38,6 @@ __all__ = [
     "cut",
     "draw",
     "inflection_ms",
+    "path_of_trace",
     "simulate",
 ]

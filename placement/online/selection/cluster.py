@@ -193,7 +193,7 @@ class ServerCluster:
             groups.append(group)
         put(self, "group_servers", tuple(groups))
         clients = ("client", tuple(map(str, range(self.clients))))
-        if len(self.client_demand):
+        if elements(self.client_demand, "client_demand", "a list of shares"):
             demand = nonnegative(self.client_demand, "client_demand", [clients])
             if not demand.any():
                 raise InputError(
@@ -201,10 +201,10 @@ class ServerCluster:
                     expected="a share > 0",
                 )  # fmt: skip
             put(self, "client_demand", tuple(demand.tolist()))
-        if len(self.rtt_ms):
+        if elements(self.rtt_ms, "rtt_ms", "a row of RTTs for each client"):
             table = nonnegative(self.rtt_ms, "rtt_ms", [clients, servers])
             put(self, "rtt_ms", tuple(map(tuple, table.tolist())))
-        if len(self.slowness):
+        if elements(self.slowness, "slowness", "a list of factors"):
             row = nonnegative(self.slowness, "slowness", [servers]).tolist()
             for server, value in enumerate(row):
                 number(value, f"slowness[{server}]", above=True)

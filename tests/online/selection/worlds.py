@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from heuristics.online.selection.blind_policies import Nearest, RandomChoice, RoundRobin
+from heuristics.online.selection.blind_policies import NearestReplica, RandomChoice, RoundRobin
 from heuristics.online.selection.c3 import C3
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
@@ -37,8 +37,8 @@ COMPILED = [
     RoundRobin(),
     RoundRobin(limiter=None),
     RandomChoice(),
-    Nearest(),
-    Nearest(tie="ring"),
+    NearestReplica(),
+    NearestReplica(tie="ring"),
     TwoChoices(),
     LeastResponseTime(),
     Hedged(LeastOutstanding(), initial_ms=3.0),
