@@ -14,6 +14,7 @@ from placement.online.selection.policy import Clairvoyant, Passive, Policy, Sele
 from placement.online.selection.policy_handover import Assigned, Handover
 from placement.online.selection.rate_limiter import Limiter, LimiterRules, cubic, inflection_ms
 from placement.online.selection.sample_path import ServerSamplePath, draw
+from placement.online.selection.server_load import TimeLine, busiest_load, server_load, time_line
 from placement.online.selection.simulator import SelectionRun, simulate
 from placement.online.selection.trace_path import path_of_trace
 
@@ -33,11 +34,15 @@ __all__ = [
     "ServerSamplePath",
     "Servers",
     "Ticks",
+    "TimeLine",
     "Window",
+    "busiest_load",
     "cubic",
     "cut",
     "draw",
     "inflection_ms",
     "path_of_trace",
+    "server_load",
     "simulate",
+    "time_line",
 ]

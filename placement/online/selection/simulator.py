@@ -46,8 +46,7 @@ class SelectionRun:
     server
         Server of that response, shape (n,).
     start
-        When service began at the server that was asked first, ms, shape (n,); NaN where it had not
-        when the run ended.
+        When service began there, ms, shape (n,).
     update
         Whether the operation is an update, shape (n,).
     end_ms
@@ -187,7 +186,7 @@ class _EventLoop:
         self.sequence = 0
         self.tries = self.refused = self.events = 0
         self.placed: dict[int, int] = {}  # number -> server, of what is on its way or served
-        self.begun: dict[int, float] = {}  # number -> start of service
+        self.begun: dict[int, tuple[float, float]] = {}  # number -> start, time in service
 
     def push(self, time: float, kind: int, what: int, value: float = 0.0) -> None:
         self.sequence += 1
@@ -348,9 +347,7 @@ class _EventLoop:
         service = servers.work_of(number) * self.means[epoch][server]
         servers.busy[server] += 1
         servers.ends[server].append(now + service)
-        self.begun[number] = service
-        if number < self.n:
-            self.started[number] = now
+        self.begun[number] = now, service
         self.push(now + service, _DONE, number)
 
     def done(self, now: float, number: int, _: float) -> None:
@@ -369,7 +366,7 @@ class _EventLoop:
 
     def answer(self, now: float, number: int, waiting: float) -> None:
         server = self.placed.pop(number)
-        service = self.begun.pop(number)
+        start, service = self.begun.pop(number)
         sent = self.servers.sent.pop(number)
         del self.servers.reach[number]
         read = self.operation(number)
@@ -381,6 +378,7 @@ class _EventLoop:
         if not (number < self.n or update or read in self.hedged):
             return
         if math.isnan(self.latency[read]):
+            self.started[read] = start
             self.first_answer(read, client, server, now)
 
     def first_answer(self, read: int, client: int, server: int, now: float) -> None:

@@ -124,8 +124,7 @@ static void begin(run *r, int64_t server, double now)
     double service = work_of(r, number) * mean_at(r, server, now);
     r->ends[server * r->slots + r->busy[server]++] = now + service;
     r->service[number] = service;
-    if (number < r->n)
-        r->start[number] = now;
+    r->begun[number] = now;
     push(r, now + service, DONE, number, 0.0);
 }
 
@@ -300,8 +299,10 @@ static void answer(run *r, int64_t number, double waiting, double now)
         if (r->limited)
             limiter_answered(r, pair, now);
     }
-    if ((number < r->n || r->update[read] || r->duplicated[read]) && isnan(r->latency[read]))
+    if ((number < r->n || r->update[read] || r->duplicated[read]) && isnan(r->latency[read])) {
+        r->start[read] = r->begun[number];
         first_answer(r, read, server, now);
+    }
 }
 
 static int prepare_lines(line **lines, size_t servers)
@@ -338,6 +339,7 @@ static int prepare(run *r)
     r->service = malloc((numbers + 1) * sizeof(double));
     r->sent = malloc((numbers + 1) * sizeof(double));
     r->reach = malloc((numbers + 1) * sizeof(double));
+    r->begun = malloc((numbers + 1) * sizeof(double));
     r->waits = malloc((size_t)r->clients * sizeof(double));
     r->duplicated = calloc((size_t)r->n + 1, 1);
     r->kind_of = calloc((size_t)r->n + 1, sizeof(int32_t));
@@ -346,7 +348,7 @@ static int prepare(run *r)
         return 0;
     if (!r->buckets || !r->known || !r->turn || !r->backlog_head || !r->backlog_tail || !r->next ||
         !r->busy || !r->ends || !r->free_at || !r->scratch ||
-        !r->order || !r->key || !r->placed || !r->service || !r->sent || !r->reach ||
+        !r->order || !r->key || !r->placed || !r->service || !r->sent || !r->reach || !r->begun ||
         !r->waits || !r->duplicated || !r->kind_of || !r->heap)
         return 0;
     for (size_t k = 0; k < queues; k++)
@@ -418,6 +420,7 @@ void run_free(run *r)
         free(r->coming[k].item);
     free(r->coming);
     free(r->reach);
+    free(r->begun);
     free(r->waits);
     free(r->duplicated);
     free(r->kind_of);

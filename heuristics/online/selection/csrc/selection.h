@@ -78,7 +78,7 @@ typedef struct run {
     int64_t *order;    /* replication */
     double *key;       /* replication */
     int32_t *placed;
-    double *service, *sent, *reach;
+    double *service, *sent, *reach, *begun;
     double *waits;             /* clients: estimated percentile of the latency */
     unsigned char *duplicated; /* reads that were sent to a second replica */
     int32_t *kind_of;          /* generators that issued an operation */
