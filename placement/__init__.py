@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from placement import testing as testing
     from placement import workloads as workloads
     from placement.analysis.compare_methods import compare as compare
+    from placement.analysis.next_replica import next_replicas as next_replicas
     from placement.analysis.pareto_frontier import pareto as pareto
     from placement.analysis.sweep import sweep as sweep
     from placement.api import evaluate as evaluate
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from placement.methods import Setting as Setting
     from placement.methods import available as available
     from placement.methods import solve as solve
+    from placement.model.changed_instance import scale_demand as scale_demand
+    from placement.model.changed_instance import without_sites as without_sites
     from placement.model.configuration import Configuration as Configuration
     from placement.model.constraints import Diversity as Diversity
     from placement.model.instance import Instance as Instance
@@ -98,7 +101,10 @@ _HOME = {
     "Problem": "placement.problem",
     "Status": "placement.status",
     "Termination": "placement.status",
+    "next_replicas": "placement.analysis.next_replica",
     "pareto": "placement.analysis.pareto_frontier",
+    "scale_demand": "placement.model.changed_instance",
+    "without_sites": "placement.model.changed_instance",
     "sweep": "placement.analysis.sweep",
 }
 

@@ -71,6 +71,14 @@ def add_instance(parser: argparse.ArgumentParser, *, option: bool = False) -> No
         metavar="N",
         help="seed of a data set's workload (default 0)",
     )
+    group.add_argument(
+        "--scale-demand",
+        action="append",
+        default=[],
+        metavar="CLIENT=F",
+        help="multiply the demand of a client by F; may be repeated",
+    )
+    add_sites(group, "--without", "sites that are gone; the clients there stay")
 
 
 def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = False) -> None:
@@ -234,17 +242,45 @@ def add_output(parser: argparse.ArgumentParser, *, plan: bool) -> None:
 
 
 def instance_from(args: argparse.Namespace) -> Instance:
-    """Load the instance of :func:`add_instance`."""
+    """Load the instance of :func:`add_instance`, with its demand scaled and without lost sites."""
     from placement.api import load
 
     source: str = args.instance
-    return load(source, mix=args.mix, seed=args.workload_seed)
+    instance = load(source, mix=args.mix, seed=args.workload_seed)
+    if not _changed(args):
+        return instance
+    from placement.model.changed_instance import scale_demand, without_sites
+
+    factors: dict[str, float] = {}
+    for text in args.scale_demand:
+        client, equals, factor = text.rpartition("=")
+        if not equals or client in factors:
+            raise InputError(
+                "given twice" if equals else "not a factor",
+                field="--scale-demand",
+                value=text,
+                expected="CLIENT=F, once for each client",
+            )
+        factors[client] = types.read_number(factor, "--scale-demand", 0, types.LARGEST_NUMBER)
+    gone = names(args.without, instance.sites)
+    try:
+        if factors:
+            instance = scale_demand(instance, factors)
+        return without_sites(instance, gone) if gone else instance
+    except InputError as error:
+        raise error.at("--without" if error.field == "sites" else "--scale-demand") from None
 
 
-def reference_from(args: argparse.Namespace) -> Reference:
-    """Say where the instance came from."""
+def _changed(args: argparse.Namespace) -> bool:
+    return bool(args.scale_demand or args.without)
+
+
+def reference_from(args: argparse.Namespace) -> Reference | None:
+    """Return where the instance came from; None for one that the options changed."""
     from placement.io.plan_file import Reference
 
+    if _changed(args):
+        return None
     return Reference(args.instance, args.mix, args.workload_seed)
 
 

@@ -62,7 +62,8 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
         from placement.cli.options import reference_from
         from placement.io.plan_file import plan_document
 
-        print_json(plan_document(plan, reference=reference_from(args)))
+        reference = reference_from(args)
+        print_json(plan_document(plan, reference=reference, embed=reference is None))
     else:
         print(plan)
         if written:

@@ -214,7 +214,7 @@ def _show(plan: Plan, report: Failures | None, first: Plan | None, args: argpars
     if args.output is not None and plan.found:
         save_plan(plan, args.output, reference=None if args.embed else reference, force=args.force)
     if args.json:
-        document = plan_document(plan, reference=reference)
+        document = plan_document(plan, reference=reference, embed=reference is None)
         document["contingency"] = None if report is None else failures_document(report)
         if first is not None and first.found:
             document["best_worst_case_ms"] = first.objective / first.problem.demand.operations

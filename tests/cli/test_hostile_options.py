@@ -123,6 +123,7 @@ def base(
         ("evaluate",): ["world", "--leader", "Oslo", "--voters", "Oslo", "--replicas", "Oslo,Rome"],
         ("compare",): ["world", *QUESTION, "--methods", "exhaustive"],
         ("sweep",): plan,
+        ("next",): ["world", "--from", "plan.json"],
         ("contingency", "leader"): ["world", "--replicas", "3", "--voters", "3", "--method",
                                     "exhaustive"],
         ("contingency", "quorum"): ["rtt.csv", "--reads", "a=5", "--writes", "b=1"],

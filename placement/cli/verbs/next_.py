@@ -1,0 +1,91 @@
+"""``placement next``: which site to add or to give up next, and what it brings."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from placement.cli.argument_parser import Subparsers
+from placement.cli.options import add_instance, instance_from
+from placement.cli.table_output import (
+    add_table_output,
+    cell,
+    check_table_targets,
+    exit_code_of,
+    records,
+    show_table,
+)
+from placement.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "next",
+        help="which site to add or to give up next",
+        description="From a plan that runs today: what each site would bring as the next replica, "
+        "and what each present replica is worth, each with the proven best leader and voters. The "
+        "constraints of the plan hold for every row.",
+    )
+    add_instance(parser)
+    parser.add_argument(
+        "--from",
+        dest="present",
+        required=True,
+        metavar="PLAN",
+        help="the plan file of what runs today",
+    )
+    add_table_output(parser, plot=False)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Load, solve every row, print."""
+    from placement.analysis.next_replica import next_replicas
+    from placement.io.plan_file import load_plan
+
+    check_table_targets(args)
+    plan = load_plan(args.present)
+    try:
+        table = next_replicas(plan, instance_from(args))
+    except InputError as error:
+        raise error if error.source else error.at(args.present) from None
+    attrs = {str(name): value for name, value in table.attrs.items()}
+    show_table(table, args, document={**attrs, "rows": records(table)}, text=_text(table))
+    return exit_code_of(table["status"])
+
+
+def _text(table: pd.DataFrame) -> str:
+    from placement.text import escape, wrap
+    from placement.text import table as text_table
+
+    currency = table.attrs["currency"]
+    value = str(table.attrs["objective"])
+    rows = []
+    for row in table.to_dict("records"):
+        change = {"present": "as it is", "roles": "new roles"}.get(row["change"], row["change"])
+        rows.append(
+            [
+                f"{change} {row['site']}".strip(),
+                cell(row["replicas"], 0),
+                cell(row["value"], 3),
+                cell(row["gain"], 3),
+                cell(row["gain_percent"], 1),
+                *([cell(row["cost_change"], 2)] if currency else []),
+                str(row["status"]),
+                str(row["leader"] or "–"),
+            ]
+        )
+    head = ["change", "replicas", "value ms" if value else "mean ms", "gain ms", "gain %"]
+    head += [*([f"cost {currency}"] if currency else []), "status", "leader"]
+    notes = [wrap("gain: against what runs today; every row has its best leader and voters")]
+    if value:
+        notes.insert(0, wrap(f"value: {escape(value)}, which is minimised"))
+    if currency:
+        notes.append(wrap("cost: change of the cost, per interval of demand"))
+    return "\n".join([text_table(head, rows), "", *notes])

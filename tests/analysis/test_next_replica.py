@@ -1,0 +1,166 @@
+"""The next replica, a scaled demand and lost sites, against questions put by hand."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import placement
+from placement.analysis.next_replica import next_replicas
+from placement.errors import InputError
+from placement.io import save_instance
+from placement.testing.small_worlds import optimum, random_instance
+from tests.cli.command import runner
+
+
+@pytest.fixture
+def run(capsys):
+    return runner(capsys)
+
+
+def priced(seed):
+    return random_instance(seed, clients=5, prices=True)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_row_is_the_best_of_its_sites(seed):
+    instance = priced(seed)
+    problem = placement.Problem(instance, replicas=3, voters=2)
+    plan = placement.solve(problem, "most-writes" if seed % 2 else "exact")
+    table = next_replicas(plan)
+    operations = problem.demand.operations
+    now = plan.mean_latency
+    added = {row.site for row in table.itertuples() if row.change == "add"}
+    assert added == set(instance.sites) - set(plan.replicas)
+    assert {row.site for row in table.itertuples() if row.change == "drop"} == set(plan.replicas)
+    for row in table.itertuples():
+        if row.change == "present":
+            assert (row.leader, row.replica_sites) == (plan.leader, plan.replicas)
+            assert row.gain == 0
+            continue
+        held = set(plan.replicas)
+        asked = {
+            "roles": plan.replicas, "add": (*plan.replicas, row.site),
+            "drop": tuple(held - {row.site}), "best": 3, "best with one more": 4,
+        }[row.change]  # fmt: skip
+        assert row.status == "optimal"
+        assert math.isclose(
+            row.mean_latency, optimum(problem.replace(replicas=asked)) / operations, abs_tol=1e-9
+        )
+        assert math.isclose(row.gain, now - row.mean_latency, abs_tol=1e-9)
+        cost = sum(
+            instance.prices.storage[s] + 2.0 * instance.prices.transfer[
+                instance.sites.index(row.leader), s]
+            for s in map(instance.sites.index, row.replica_sites)
+        )  # fmt: skip
+        assert math.isclose(row.cost_change, cost - plan.cost, abs_tol=1e-9)
+    for _, rows in itertools.groupby(table.itertuples(), key=lambda row: row.change):
+        gains = [row.gain for row in rows]
+        assert gains == sorted(gains, reverse=True)
+
+
+def test_the_constraints_of_the_plan_hold_for_every_row():
+    instance = priced(11)
+    first, second = instance.sites[:2]
+    problem = placement.Problem(
+        instance, replicas=3, voters=3, pinned=[first], forbidden=[second], budget=1e6
+    )
+    table = next_replicas(placement.solve(problem, "exhaustive"))
+    assert second not in set(table[table.change == "add"].site)
+    assert first not in set(table[table.change == "drop"].site)
+    assert "drop" not in set(table.change)  # two replicas have no place for three voters
+
+
+def test_a_replica_at_a_lost_site_is_gone():
+    instance = priced(3)
+    plan = placement.solve(placement.Problem(instance, replicas=4, voters=2))
+    lost = plan.replicas[0]
+    table = next_replicas(plan, placement.without_sites(instance, [lost]))
+    assert set(table.change) == {"roles", "add", "drop", "best", "best with one more"}
+    assert lost not in {site for row in table.replica_sites for site in row}
+    assert table.gain.isna().all()
+    other = next(site for site in instance.sites if site not in plan.replicas)
+    table = next_replicas(plan, placement.without_sites(instance, [other]))
+    now = table[table.change == "present"].iloc[0]
+    assert math.isclose(now.mean_latency, plan.mean_latency)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_without_sites_is_to_forbid_them(seed):
+    instance = priced(seed)
+    gone = [instance.sites[1], instance.sites[4]]
+    rest = placement.without_sites(instance, gone)
+    assert set(rest.sites) == set(instance.sites) - set(gone)
+    assert rest.clients == instance.clients
+    for more in ({}, {"cost_weight": 3.0}):
+        one = placement.solve(placement.Problem(rest, replicas=3, voters=2, **more))
+        other = placement.solve(
+            placement.Problem(instance, replicas=3, voters=2, forbidden=gone, **more)
+        )
+        assert math.isclose(one.objective, other.objective, rel_tol=1e-12)
+        assert (one.leader, one.replicas) == (other.leader, other.replicas)
+
+
+def test_scaled_demand_counts_a_client_as_often():
+    instance = priced(2)
+    client = instance.clients[1]
+    grown = placement.scale_demand(instance, {client: 2.5, instance.clients[0]: 0})
+    assert np.array_equal(grown.counts[:, 1], 2.5 * instance.counts[:, 1])
+    assert not grown.counts[:, 0].any()
+    assert np.array_equal(grown.counts[:, 2:], instance.counts[:, 2:])
+    assert f"{client} × 2.5" in grown.provenance[-1]
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (lambda i: placement.scale_demand(i, {"nobody": 2}), "clients"),
+        (lambda i: placement.scale_demand(i, {i.clients[0]: -1}), "factors"),
+        (lambda i: placement.scale_demand(i, {i.clients[0]: math.nan}), "factors"),
+        (lambda i: placement.without_sites(i, ["nowhere"]), "sites"),
+        (lambda i: placement.without_sites(i, i.sites), "sites"),
+        (lambda i: next_replicas(placement.Plan.infeasible(
+            placement.Problem(i, replicas=3, voters=2), method="x", reasons=())), "plan"),
+    ],
+)  # fmt: skip
+def test_bad_input_names_the_field(call, field):
+    with pytest.raises(InputError) as error:
+        call(priced(1))
+    assert field in str(error.value)
+
+
+def test_the_command(run, tmp_path):
+    instance = priced(4)
+    save_instance(instance, tmp_path / "mine")
+    folder, plan = tmp_path / "mine", tmp_path / "plan.json"
+    assert run("solve", folder, "--replicas", 3, "--voters", 2, "-o", plan).code == 0
+    text = run("next", folder, "--from", plan)
+    assert text.code == 0
+    assert "as it is" in text.out
+    assert "cost USD" in text.out
+    rows = run("next", folder, "--from", plan, "--json").document["rows"]
+    assert rows[0]["change"] == "present"
+    client = instance.clients[0]
+    grown = run("next", folder, "--from", plan, "--scale-demand", f"{client}=9", "--json").document
+    assert grown["rows"][0]["mean_latency"] != rows[0]["mean_latency"]
+    for options, words in (
+        (("--scale-demand", "x"), "--scale-demand"),
+        (("--scale-demand", "nobody=2"), "nobody"),
+        (("--scale-demand", f"{client}=2", "--scale-demand", f"{client}=3"), "twice"),
+        (("--without", "nowhere"), "--without"),
+    ):
+        bad = run("next", folder, "--from", plan, *options)
+        assert bad.code == 1
+        assert words in bad.err
+
+
+def test_a_plan_of_a_changed_instance_carries_it(run, tmp_path):
+    save_instance(priced(4), tmp_path / "mine")
+    plan = tmp_path / "plan.json"
+    gone = priced(4).sites[0]
+    outcome = run("solve", tmp_path / "mine", "--replicas", 3, "--voters", 2,
+                  "--without", gone, "-o", plan)  # fmt: skip
+    assert outcome.code == 0
+    assert gone not in placement.io.load_plan(plan).problem.instance.sites
+    assert run("check", plan).code == 0
