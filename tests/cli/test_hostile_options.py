@@ -133,6 +133,7 @@ def base(
         ("online", "selection"): ["world", "--replicas", "Oslo,Rome", "--requests", "40"],
         ("online", "dynamic"): ["world", "--replicas", "Oslo", "--objects", "9", "--copies", "2"],
         ("check",): ["plan.json"],
+        ("migrate",): ["plan.json"],
         ("sensitivity",): ["plan.json", "--runner-ups", "1", "--clients", "1"],
         ("report",): ["plan.json", "-o", "page.html"],
         ("show",): ["world"],
