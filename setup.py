@@ -59,6 +59,7 @@ SCENARIOS = [
     "scenarios/loss_descent",
     "scenarios/loss_terms",
     "scenarios/loss_value",
+    "scenarios/moved_clients",
     "scenarios/multiplier_block",
     "scenarios/python/bind_late",
     "scenarios/python/bind_losses",

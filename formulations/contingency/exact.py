@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from formulations.contingency.loss_certificate import FORMAT, LossCertificate, LossClaimRecord
-from formulations.contingency.loss_kernel import MOST_REPLICAS
+from formulations.contingency.loss_kernel import MOST_HITS, MOST_REPLICAS
 from formulations.contingency.threshold_stage import TIE, ThresholdStage
 from formulations.exact import method
 from formulations.exact.reduced_problem import ReducedProblem
@@ -51,7 +51,9 @@ def refuses(problem: Problem) -> str | None:
     if goal.together > 1:
         return "several domains are lost at once"
     if goal.clients_move:
-        return "clients of a lost site move"
+        moving = sum(goal.moves_clients(problem, loss) for loss in goal.losses(problem))
+        if moving + rules.replicas_max > MOST_HITS:
+            return f"clients of more than {MOST_HITS - rules.replicas_max} lost sites move"
     if goal.goal == "weighted" and goal.leader_may_move:
         return "a leader that survives may move, and losses are weighted"
     if rules.replicas_max > MOST_REPLICAS:
@@ -98,7 +100,8 @@ class LossSearch:
         self.best: Configuration | None = None
         self.value = math.inf
         self.bound = -math.inf
-        self.certify = bool(options.settings.get("certificate"))
+        # certificates are about clients that stay
+        self.certify = bool(options.settings.get("certificate")) and not self.goal.clients_move
         self.claim: LossClaimRecord | None = None
         self.ties: Callable[[], Mapping[str, object]] | None = None
         self.notes: list[str] = []

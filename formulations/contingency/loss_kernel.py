@@ -12,12 +12,15 @@ from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.scenario_kernel import TreeOutcome, levels
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.contingency.objective import Contingency, Goal
+from placement.evaluation.losses import demand_after, moving_clients
 from placement.model.configuration import Configuration
 from placement.problem import Problem
 
 __all__ = [
+    "MOST_HITS",
     "MOST_REPLICAS",
     "LossKernel",
+    "MovedClients",
     "TreeCounters",
     "loss_of_sites",
 ]
@@ -27,6 +30,8 @@ _BIG = 1e299
 _PAD = 8
 MOST_REPLICAS = 64
 """Largest number of replicas: bits of a mask (MOST_REPLICAS of losses.h)."""
+MOST_HITS = 192
+"""Most replicas and losses that move clients together (MOST_HITS of losses.h)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,68 @@ def loss_of_sites(problem: Problem, contingency: Contingency) -> IntArray:
     return loss_of
 
 
+@dataclass(frozen=True, eq=False)
+class MovedClients:
+    """What differs after each loss where clients of lost sites move; see losses.h.
+
+    Attributes
+    ----------
+    moves
+        Whether a loss moves clients, shape (losses,).
+    start
+        First row of each loss and the number of rows, shape (losses + 1,).
+    clients
+        Client of each row, as an index into the active ones.
+    rtt
+        To every site afterwards, shape (rows, sites).
+    direct
+        Σ G d(c, leader) afterwards, shape (losses, sites).
+    """
+
+    moves: BoolArray
+    start: IntArray
+    clients: IntArray
+    rtt: FloatArray
+    direct: FloatArray
+
+    @classmethod
+    def of(cls, problem: Problem, core: ReducedProblem) -> MovedClients | None:
+        """Collect it; None where no client moves. O(losses · clients · sites)."""
+        contingency = problem.objective
+        assert isinstance(contingency, Contingency)
+        losses = contingency.losses(problem)
+        moves = np.array([contingency.moves_clients(problem, loss) for loss in losses], dtype=bool)
+        if not moves.any():
+            return None
+        place = {int(client): row for row, client in enumerate(core.active)}
+        start, clients, rows = [0], [], []
+        direct = np.tile(core.direct, (len(losses), 1))
+        for number, loss in enumerate(losses):
+            moved = moving_clients(problem, loss.sites) if moves[number] else ()
+            if moved:
+                after = demand_after(problem, loss.sites).client_rtt[0]
+                for client in moved:
+                    change = after[client] - core.client_rtt[client]
+                    direct[number] += core.demand.direct[0][client] * change
+                    if client in place:
+                        clients.append(place[client])
+                        rows.append(after[client])
+            start.append(len(clients))
+        return cls(
+            moves,
+            np.array(start, dtype=np.int32),
+            np.array(clients, dtype=np.int32),
+            np.array(rows, dtype=np.float64).reshape(len(rows), core.sites),
+            direct,
+        )
+
+    @property
+    def handle(self) -> tuple[BoolArray, IntArray, IntArray, FloatArray, IntArray, FloatArray]:
+        """The same as the compiled search takes it."""
+        order: IntArray = np.argsort(self.rtt, axis=1, kind="stable").astype(np.int32)
+        return self.moves, self.start, self.clients, self.rtt, order, self.direct
+
+
 def _finite(value: float) -> float:
     return value if abs(value) < _BIG else math.copysign(math.inf, value)
 
@@ -73,13 +140,20 @@ class LossKernel:
     Parameters
     ----------
     problem
-        A question about losses of single sites or domains; its clients stay where they are.
+        A question about losses of single sites or domains.
     core
         The same without its objective.
     goal
         "worst", "bounded" or "weighted".
     ceiling
         Largest score after a loss that the goal "bounded" allows; else +∞.
+
+    Attributes
+    ----------
+    sites, padded
+        Number of sites, and length of a row of multipliers.
+    step
+        Every score is a multiple of it; 0: not known.
     """
 
     def __init__(
@@ -94,7 +168,9 @@ class LossKernel:
         order = np.argsort(rtt, axis=1, kind="stable").astype(np.int32)
         probability = np.array(contingency.probabilities(problem))
         flags = (rules.may_hold, rules.must_hold, rules.may_vote, rules.must_vote, rules.may_lead)
+        moved = MovedClients.of(problem, core)
         self._compiled = compiled
+        self.step = 0.0 if goal == "weighted" or moved is not None else core.granularity
         self.sites = rtt.shape[1]
         self.padded = -(-len(active) // _PAD) * _PAD
         self.goal = goal
@@ -107,6 +183,7 @@ class LossKernel:
             np.ascontiguousarray(core.direct),
             loss_of_sites(problem, contingency),
             probability,
+            None if moved is None else moved.handle,
             np.ascontiguousarray(np.stack(flags)),
             levels(rules, "replicas"),
             levels(rules, "voters"),
@@ -123,7 +200,7 @@ class LossKernel:
             ),
             (
                 core.quorum_weight,
-                0.0 if goal == "weighted" else core.granularity,
+                self.step,
                 min(ceiling, 1e300),
             ),
         )

@@ -109,7 +109,7 @@ class ThresholdStage:
         core = search.core
         self.kernel = LossKernel(search.problem, core, goal, ceiling)
         self.rules = core.rules
-        self.step = 0.0 if goal == "weighted" else core.granularity
+        self.step = self.kernel.step
         self.loss_of = loss_of_sites(search.problem, search.goal)
         self.u = np.zeros((core.sites, self.kernel.padded))
         self.floors = np.full(core.sites, -math.inf)
@@ -220,8 +220,8 @@ class ThresholdStage:
         return value - 0.5 * self.step if self.step else value - 5e-10 * abs(value)
 
     def _out_as_heir(self, site: int) -> bool:
-        if self.goal == "weighted":
-            return False
+        if self.goal == "weighted" or self.search.goal.clients_move:
+            return False  # clients that turn to another site may come closer to what is left
         most = self._below(self.kernel.best()[0])
         if self.goal == "bounded":
             most = self._most_after

@@ -26,6 +26,7 @@ def losses(
     direct: _Floats,
     loss_of: _Ints,
     probability: _Floats,
+    moved: tuple[npt.NDArray[np.bool_], _Ints, _Ints, _Floats, _Ints, _Floats] | None,
     flags: npt.NDArray[np.generic],
     caps: tuple[_Cap, ...],
     voter_caps: tuple[_Cap, ...],

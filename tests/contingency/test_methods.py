@@ -275,9 +275,9 @@ def test_exact_branches_where_there_are_too_many_sets():
         random_instance(3, sites=27),
         replicas=7,
         voters=5,
-        objective=Contingency(clients_move=True),
+        objective=Contingency(together=2),
     )
     plan = placement.solve(problem, time_limit=0.5)
-    assert "clients of a lost site move" in plan.notes[0]
+    assert "several domains are lost at once" in plan.notes[0]
     assert "solved by 'cp-sat'" in plan.notes[1]
     assert plan.bound <= plan.objective

@@ -23,15 +23,22 @@ from tests.effort import seeds
 GOALS = ("worst", "weighted", "bounded")
 
 
-def question(seed, goal):
-    """A question with its truth by enumeration, drawn from a seed; None where there is no plan."""
+def question(seed, goal, clients_move=False):
+    """A question with its truth by enumeration, drawn from a seed.
+
+    Where clients move, most of them are at a site; the replica sets are fewer, as enumeration
+    takes them one by one.
+    """
     rng = np.random.default_rng(seed)
-    sites = int(rng.integers(5, 9))
+    sites = int(rng.integers(5, 7 if clients_move else 9))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnitsWarning)
         instance = random_instance(
             seed, sites=sites, clients=int(rng.integers(1, 8)), ties=bool(rng.random() < 0.5)
         )
+    if clients_move:
+        names = [*rng.permutation(instance.sites).tolist(), "elsewhere", "nowhere"]
+        instance = instance.replace(clients=tuple(names[: len(instance.clients)]))
     replicas = int(rng.integers(3, min(sites, 6) + 1))
     voters = 5 if replicas >= 5 and rng.random() < 0.4 else 3
     if rng.random() < 0.15:
@@ -50,31 +57,30 @@ def question(seed, goal):
     if rng.random() < 0.2:
         extra["leaders"] = tuple(instance.sites[i] for i in (1, 2))
     moves = bool(goal != "weighted" and rng.random() < 0.2)
+    rules = {"leader_may_move": moves, "clients_move": clients_move}
     problem = placement.Problem(
         instance,
         replicas=replicas,
         voters=voters,
-        objective=Contingency(level, leader_may_move=moves),
+        objective=Contingency(level, **rules),
         **extra,
     )
     truth = run(load_method("exhaustive"), problem, Options())
     if goal == "weighted":
         names = [loss.name for loss in problem.objective.losses(problem)]
         p = dict(zip(names, (rng.random(len(names)) * 0.5 / len(names)).tolist(), strict=True))
-        problem = problem.replace(objective=Contingency(level, "weighted", probability=p))
+        problem = problem.replace(objective=Contingency(level, "weighted", probability=p, **rules))
     elif goal == "bounded" and truth.found:
         factor = float(rng.choice([0.95, 1.0, 1.0, 1.1, 1.3]))
         limit = factor * truth.objective / problem.demand.operations
-        problem = problem.replace(
-            objective=Contingency(level, "bounded", limit=limit, leader_may_move=moves)
-        )
+        problem = problem.replace(objective=Contingency(level, "bounded", limit=limit, **rules))
     if goal != "worst":
         truth = run(load_method("exhaustive"), problem, Options())
     return problem, truth
 
 
-def check(seed, goal):
-    problem, truth = question(seed, goal)
+def check(seed, goal, clients_move=False):
+    problem, truth = question(seed, goal, clients_move)
     plan = run(load_method("exact"), problem, Options())
     assert not any("not used" in note for note in plan.notes)
     assert plan.status == truth.status, (seed, goal)
@@ -97,6 +103,14 @@ def check(seed, goal):
     assert found is not None
     assert value == pytest.approx(truth.objective, rel=2e-9, abs=1e-9)
     assert value * (1 - 1e-9) - 1e-12 <= proven <= truth.objective * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("block", seeds(1, 35))
+def test_clients_that_move(goal, block):
+    """Of each goal, 5 questions in every run and some 170 in the long form."""
+    for seed in range(5 * block, 5 * block + 5):
+        check(seed, goal, clients_move=True)
 
 
 @pytest.mark.parametrize("goal", GOALS)

@@ -22,7 +22,7 @@ void losses_thresholds(loss_problem *x)
     double least = losses_below(x, x->value);
     double kept = x->ceiling >= BIG ? BIG : x->ceiling * (1.0 + 2e-12); /* a score of exactly the ceiling is good enough */
     x->question.total = least;
-    for (int s = 0; s <= x->losses; s++)
+    for (int s = 0; s < x->question.scenarios; s++)
         x->scenario[s].threshold = x->goal == GOAL_BOUNDED && s > 0 ? kept : least;
 }
 
@@ -53,33 +53,41 @@ static double least_wait(const loss_problem *x, int leader, const unsigned char 
     return BIG;
 }
 
-static double least_of_group(const loss_problem *x, const int *list, int count, const unsigned char *lost,
-                             const unsigned char *state, int most)
+static double least_of_group(const loss_problem *x, const int *list, int count, const double *direct,
+                             const unsigned char *lost, const unsigned char *state, int most)
 {
     double best = BIG;
     for (int i = 0; i < count; i++) {
         int a = list[i];
-        if (x->direct[a] >= best)
+        if (direct[a] >= best && direct == x->direct)
             break; /* the list is sorted by it */
-        if (state[a] == OUT || (lost && lost[a]))
+        if (direct[a] >= best || state[a] == OUT || (lost && lost[a]))
             continue;
         double wait = least_wait(x, a, lost, state, most);
-        if (wait < BIG && x->direct[a] + x->quorum_weight * wait < best)
-            best = x->direct[a] + x->quorum_weight * wait;
+        if (wait < BIG && direct[a] + x->quorum_weight * wait < best)
+            best = direct[a] + x->quorum_weight * wait;
     }
     return best;
+}
+
+/* The loss of a scenario; -1: the normal one. */
+static int loss_of_scenario(const loss_problem *x, int s)
+{
+    return s > x->losses ? s - 1 - x->losses : s - 1;
 }
 
 static double rest(void *self, int s, const unsigned char *state, int most)
 {
     const loss_problem *x = self;
-    const unsigned char *lost = s > 0 ? x->lost + (size_t)(s - 1) * (size_t)x->sites : NULL;
-    if (s > 0 && x->leader_may_move)
-        return least_of_group(x, x->mover_list, x->movers, lost, state, most);
-    if (s > 0 && lost[x->tree_leader])
-        return least_of_group(x, x->heir_list, x->heirs, lost, state, most);
+    int loss = loss_of_scenario(x, s);
+    const unsigned char *lost = loss >= 0 ? x->lost + (size_t)loss * (size_t)x->sites : NULL;
+    const double *direct = loss >= 0 && x->moved.count ? x->moved.direct + (size_t)loss * (size_t)x->sites : x->direct;
+    if (loss >= 0 && x->leader_may_move)
+        return least_of_group(x, x->mover_list, x->movers, direct, lost, state, most);
+    if (loss >= 0 && lost[x->tree_leader])
+        return least_of_group(x, x->heir_list, x->heirs, direct, lost, state, most);
     double wait = least_wait(x, x->tree_leader, lost, state, most);
-    return wait >= BIG ? BIG : x->direct[x->tree_leader] + x->quorum_weight * wait;
+    return wait >= BIG ? BIG : direct[x->tree_leader] + x->quorum_weight * wait;
 }
 
 static int in_force(void *self, const unsigned char *state, int *which, double *weight)
@@ -97,6 +105,18 @@ static int in_force(void *self, const unsigned char *state, int *which, double *
         weight[count] = x->probability[loss];
         left -= x->probability[loss];
         which[count++] = 1 + loss;
+    }
+    for (int loss = 0; loss < x->losses && x->moved.count; loss++) {
+        if (x->moved.slot[loss] < 0)
+            continue;
+        if (x->goal != GOAL_WEIGHTED)
+            which[count++] = 1 + x->losses + loss;
+        else if (!x->hits[loss]) {
+            x->hits[loss] = 1;
+            weight[count] = x->probability[loss];
+            left -= x->probability[loss];
+            which[count++] = 1 + loss;
+        }
     }
     weight[0] = left > 0.0 ? left : 0.0;
     /* The other losses cost at least what is normal, without the sites that they take. */
@@ -147,7 +167,7 @@ static void group_costs(const loss_problem *x, const int *list, int count, doubl
 
 int losses_prepare(loss_problem *x)
 {
-    size_t S = (size_t)x->sites, P = (size_t)x->padded, L = (size_t)x->losses, n = MOST_REPLICAS + 1;
+    size_t S = (size_t)x->sites, P = (size_t)x->padded, L = (size_t)x->losses, n = MOST_HITS + 1;
     x->near_order = malloc((S * S + 1) * sizeof(int));
     x->lost = calloc(L * S + 1, 1);
     x->heir = calloc(S + 1, 1);
@@ -156,19 +176,18 @@ int losses_prepare(loss_problem *x)
     x->cost_leader = malloc((S * P + 1) * sizeof(double));
     x->cost_heirs = malloc((S * P + 1) * sizeof(double));
     x->cost_movers = malloc((S * P + 1) * sizeof(double));
-    x->scenario = calloc(L + 1, sizeof(scenario));
+    x->scenario = calloc(2 * L + 1, sizeof(scenario));
     x->discount = calloc(S + 1, sizeof(double));
     x->hits = malloc((L + 1) * sizeof(int));
     x->replicas = malloc((S + 1) * sizeof(int));
     x->voter = malloc((S + 1) * sizeof(int));
     x->read = malloc(n * sizeof(double));
-    x->relay = malloc(n * n * sizeof(double));
-    x->wait = malloc(n * n * sizeof(double));
+    x->relay = malloc(n * MOST_REPLICAS * sizeof(double));
     x->set = malloc(3 * (S + 1) * sizeof(int));
     x->voter_counts = malloc((MAX_LEVELS * S + 1) * sizeof(int));
     if (!x->near_order || !x->lost || !x->heir || !x->heir_list || !x->mover_list || !x->cost_leader || !x->cost_heirs ||
-        !x->cost_movers || !x->scenario || !x->discount || !x->hits || !x->replicas || !x->voter || !x->read || !x->relay || !x->wait ||
-        !x->set || !x->voter_counts)
+        !x->cost_movers || !x->scenario || !x->discount || !x->hits || !x->replicas || !x->voter || !x->read || !x->relay ||
+        !x->set || !x->voter_counts || !moved_prepare(x))
         return 0;
     for (int i = 0; i < x->sites; i++) {
         int *order = x->near_order + (size_t)i * S;
@@ -195,7 +214,7 @@ int losses_prepare(loss_problem *x)
     q->replicas_min = x->replicas_min;
     q->replicas_max = x->replicas_max;
     q->caps = &x->replica_caps;
-    q->scenarios = 1 + x->losses;
+    q->scenarios = 1 + x->losses * (x->moved.count ? 2 : 1);
     q->scenario = x->scenario;
     q->fixed_weights = x->goal == GOAL_WEIGHTED;
     q->self = x;
@@ -210,9 +229,10 @@ void losses_free(loss_problem *x)
     void *all[] = {x->rtt, x->rank, x->near_weight, x->relay_weight, x->site_rtt, x->near_order, x->direct, x->loss_of,
                    x->lost, x->probability, x->may_hold, x->heir, x->heir_list, x->mover_list, x->cost_leader,
                    x->cost_heirs, x->cost_movers, x->scenario, x->discount, x->hits, x->replicas, x->voter, x->read, x->relay,
-                   x->wait, x->set, x->voter_counts};
+                   x->set, x->voter_counts};
     if (x->opened)
         tree_close(&x->tree);
+    moved_free(&x->moved);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         free(all[i]);
     for (int k = 0; k < MAX_LEVELS; k++) {
@@ -231,13 +251,22 @@ static void set_leader(loss_problem *x, int leader)
     sort_group(x, x->heir, x->heir_list, &x->heirs);
     if (own >= 0 && !x->leader_may_move)
         group_costs(x, x->heir_list, x->heirs, x->cost_heirs);
-    for (int s = 0; s <= x->losses; s++) {
+    for (int s = 0; s < x->question.scenarios; s++) {
         scenario *one = &x->scenario[s];
+        int loss = loss_of_scenario(x, s), led = loss < 0 || (loss != own && !x->leader_may_move);
         one->rank = x->rank;
         one->scale = 1.0;
-        one->lost = s > 0 ? x->lost + (size_t)(s - 1) * (size_t)x->sites : NULL;
-        one->cost = s > 0 && x->leader_may_move ? x->cost_movers : s > 0 && s - 1 == own ? x->cost_heirs : x->cost_leader;
+        one->lost = loss >= 0 ? x->lost + (size_t)loss * (size_t)x->sites : NULL;
+        one->cost = led ? x->cost_leader : x->leader_may_move ? x->cost_movers : x->cost_heirs;
         one->discount = s == 0 && x->goal == GOAL_WEIGHTED ? x->discount : NULL;
+        if (loss < 0 || x->moved.slot[loss] < 0)
+            continue;
+        if (s > x->losses) {
+            one->cost = x->scenario[1 + loss].cost;
+            one->rank = x->scenario[1 + loss].rank;
+        } else
+            moved_scenario(x, loss, one->cost, led ? &leader : x->leader_may_move ? x->mover_list : x->heir_list,
+                           led ? 1 : x->leader_may_move ? x->movers : x->heirs, one);
     }
     losses_thresholds(x);
 }

@@ -19,12 +19,12 @@ static int bits_of(replica_mask mask)
 typedef struct {
     loss_problem *x;
     const int *site;                      /* the replicas */
-    int count, hit;                       /* how many, and how many losses hit them */
-    int loss[MOST_REPLICAS];              /* by hit: the loss */
-    replica_mask members[MOST_REPLICAS];  /* by hit: the replicas it takes */
+    int count, hit;                       /* how many, and how many losses hit them or move clients */
+    int loss[MOST_HITS];                  /* by hit: the loss */
+    replica_mask members[MOST_HITS];      /* by hit: the replicas it takes */
     int hit_of[MOST_REPLICAS];            /* by replica: the hit, -1: none */
     int order[MOST_REPLICAS][MOST_REPLICAS]; /* by replica: all of them by distance from it */
-    double base[MOST_REPLICAS][MOST_REPLICAS + 1]; /* by replica as a leader: score without the quorum; 0: normal, 1 + hit */
+    double base[MOST_REPLICAS][MOST_HITS + 1]; /* by replica as a leader: score without the quorum; 0: normal, 1 + hit */
     int based[MOST_REPLICAS];
     replica_mask may_vote, must_vote, may_lead;
     double best, best_normal;             /* what must be undercut, then what was found */
@@ -68,6 +68,9 @@ static void read_part(evaluation_of_set *e)
             x->relay[(size_t)(1 + h) * n + (size_t)second] += relay;
         }
     }
+    for (int h = 0; h < e->hit && x->moved.count; h++)
+        if (x->moved.slot[e->loss[h]] >= 0)
+            moved_reads(x, e->loss[h], e->site, e->count, e->members[h], &x->read[1 + h], x->relay + (size_t)(1 + h) * n);
     x->effort += 2.0 * x->clients * e->count;
 }
 
@@ -82,6 +85,8 @@ static void base_of(evaluation_of_set *e, int a)
     e->based[a] = 1;
     for (int h = 0; h <= e->hit; h++) {
         double sum = h == 0 ? x->direct[leader] : e->base[a][0];
+        if (h > 0 && x->moved.count)
+            sum += x->moved.direct[(size_t)e->loss[h - 1] * S + (size_t)leader] - x->direct[leader];
         for (int i = 0; i < e->count; i++)
             sum += x->relay[(size_t)h * n + (size_t)i] * x->site_rtt[(size_t)e->site[i] * S + (size_t)leader];
         e->base[a][h] = sum + x->read[h];
@@ -250,6 +255,15 @@ double losses_evaluate(loss_problem *x, const int *replicas, int count, int lead
             for (; at > 0 && from[replicas[e.order[i][at - 1]]] > from[replicas[k]]; at--)
                 e.order[i][at] = e.order[i][at - 1];
             e.order[i][at] = k;
+        }
+    }
+    for (int loss = 0; loss < x->losses && x->moved.count; loss++) {
+        int h = 0;
+        while (h < e.hit && e.loss[h] != loss)
+            h++;
+        if (h == e.hit && x->moved.slot[loss] >= 0) {
+            e.loss[e.hit] = loss;
+            e.members[e.hit++] = 0;
         }
     }
     if (bits_of(e.may_vote) < x->voters || !leaders)

@@ -3,7 +3,11 @@
  * Scenario 0 is the normal one, 1 + L the loss L. A site belongs to one loss at most. Under the leader l, a loss that spares
  * l is led by l; the loss L(l) that takes it is led by the best surviving voter, one of the group of heirs of the tree:
  * min over a group costs A d(c, j) + B min_{a in group} d(j, a), and rest min_a [K_a + D q_a], which no heir undercuts.
- * Only losses that meet a fixed replica are in force. */
+ * Only losses that meet a fixed replica are in force.
+ *
+ * Where clients of lost sites move, the loss L has costs and orders of its own. It then counts without a replica at L as well:
+ * its scenario holds for every set. So that it may be left out where no site of it is fixed, and come back where one is, it has
+ * a second number there, 1 + losses + L. */
 #ifndef EXACT_LOSSES_H
 #define EXACT_LOSSES_H
 
@@ -12,10 +16,25 @@
 #include "scenario.h"
 
 #define MOST_REPLICAS 64 /* bits of a mask of replicas */
+#define MOST_HITS 192    /* losses that count for one set: each takes a replica, or moves clients */
 
 enum { GOAL_WORST, GOAL_BOUNDED, GOAL_WEIGHTED };
 
 typedef uint64_t replica_mask;
+
+/* Clients that move after a loss, one row for each. */
+typedef struct {
+    int count;                 /* losses that move clients; 0: clients stay */
+    unsigned char *moves;      /* losses; NULL: clients stay */
+    int *start;                /* losses + 1: the first row of each */
+    int *client;               /* rows: who moves */
+    double *rtt;               /* rows x sites: afterwards */
+    int *order;                /* rows x sites: sites as the client prefers them afterwards */
+    double *direct;            /* losses x sites: sum of G d(c, leader) afterwards */
+    int *slot;                 /* losses: number among those that move clients, -1 */
+    int *rank;                 /* count x sites x padded */
+    double *cost;              /* the same, under the leader of the tree */
+} moved_clients;
 
 typedef struct {
     int sites, clients, padded, losses;
@@ -33,6 +52,7 @@ typedef struct {
     int replicas_min, replicas_max, voters, quorum, leader_may_move;
     unsigned char *may_hold, *must_hold, *may_vote, *must_vote, *may_lead;
     cap_levels replica_caps, voter_caps;
+    moved_clients moved;
     double step;               /* every score is a multiple of it; 0: unknown */
 
     /* the goal and what is known */
@@ -56,9 +76,8 @@ typedef struct {
     double *discount;          /* sites: probability of the loss that takes it, where that is not in force */
 
     /* scratch of loss_value.c */
-    double *read;              /* (MOST_REPLICAS + 1): by loss that is hit, 0: none */
+    double *read;              /* (MOST_HITS + 1): by loss that counts, 0: none */
     double *relay;             /* the same x MOST_REPLICAS: weight of relayed reads by replica */
-    double *wait;              /* MOST_REPLICAS^2 */
     int *set;                  /* descents */
     int *voter_counts;         /* caps of voters, MAX_LEVELS x sites */
     long evaluations;
@@ -77,6 +96,14 @@ int losses_open(loss_problem *x, int leader, const unsigned char *heir, int fixe
  * With `rules` 0, pins are left out, so that it also bounds what the leader costs after any loss. */
 double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u, int *memory);
 void losses_thresholds(loss_problem *x);
+
+/* moved_clients.c */
+int moved_prepare(loss_problem *x);                  /* 0: no memory */
+void moved_free(moved_clients *m);
+/* Costs and ranks of a loss that moves clients, from the costs under the best of some leaders for clients that stay. */
+void moved_scenario(loss_problem *x, int loss, const double *cost, const int *leaders, int count, scenario *one);
+/* Change the reads of a set after a loss, by its places: `gone` of its `count` sites are lost. */
+void moved_reads(loss_problem *x, int loss, const int *site, int count, replica_mask gone, double *read, double *relay);
 
 /* loss_value.c */
 /* Take the best configurations of a set of replicas under a leader (-1: any) if they beat the best so far; returns the

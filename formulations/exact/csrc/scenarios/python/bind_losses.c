@@ -36,20 +36,53 @@ static void capsule_free(PyObject *capsule)
         losses_free(x);
 }
 
+/* Clients that move: None, or (losses that move some, first row of each, client of each row, RTTs, orders, direct). */
+static int read_moved(PyObject *given, loss_problem *x)
+{
+    PyObject *moves, *start, *client, *rtt, *order, *direct;
+    moved_clients *m = &x->moved;
+    size_t L = (size_t)x->losses, S = (size_t)x->sites;
+    int hits = x->replicas_max;
+    if (given == Py_None)
+        return 1;
+    if (!PyArg_ParseTuple(given, "OOOOOO", &moves, &start, &client, &rtt, &order, &direct) ||
+        !(m->moves = copy_buffer(moves, L)) || !(m->start = copy_buffer(start, (L + 1) * sizeof(int))))
+        return 0;
+    for (size_t l = 0; l < L; l++) {
+        hits += m->moves[l] != 0;
+        if (m->start[0] != 0 || m->start[l + 1] < m->start[l] || m->start[l + 1] > x->clients)
+            hits = INT_MAX / 2;
+    }
+    if (hits > MOST_HITS) {
+        PyErr_SetString(PyExc_ValueError, "losses that move too many clients");
+        return 0;
+    }
+    size_t rows = (size_t)m->start[L];
+    if (!(m->client = copy_buffer(client, rows * sizeof(int))) || !(m->rtt = copy_buffer(rtt, rows * S * 8)) ||
+        !(m->order = copy_buffer(order, rows * S * sizeof(int))) || !(m->direct = copy_buffer(direct, L * S * 8)))
+        return 0;
+    for (size_t i = 0; i < rows * S; i++)
+        if (m->order[i] < 0 || m->order[i] >= x->sites || m->client[i / S] < 0 || m->client[i / S] >= x->clients) {
+            PyErr_SetString(PyExc_ValueError, "no such site, or client, among those that move");
+            return 0;
+        }
+    return 1;
+}
+
 PyDoc_STRVAR(losses_doc,
-             "losses(rtt, order, near, relay, site_rtt, direct, loss_of, probability, flags, caps, voter_caps,\n"
+             "losses(rtt, order, near, relay, site_rtt, direct, loss_of, probability, moved, flags, caps, voter_caps,\n"
              "       (clients, sites, losses, least, most, voters, quorum, leader_may_move, goal),\n"
              "       (quorum_weight, step, ceiling)) -> context");
 
 static PyObject *py_losses(PyObject *self, PyObject *args)
 {
-    PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *loss_of, *probability, *flags, *rcaps, *vcaps;
+    PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *loss_of, *probability, *moved, *flags, *rcaps, *vcaps;
     (void)self;
     loss_problem *x = calloc(1, sizeof(loss_problem));
     if (!x)
         return PyErr_NoMemory();
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOO!O!(iiiiiiiii)(ddd)", &rtt, &order, &near, &relay, &site_rtt, &direct,
-                          &loss_of, &probability, &flags, &PyTuple_Type, &rcaps, &PyTuple_Type, &vcaps, &x->clients,
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOO!O!(iiiiiiiii)(ddd)", &rtt, &order, &near, &relay, &site_rtt, &direct,
+                          &loss_of, &probability, &moved, &flags, &PyTuple_Type, &rcaps, &PyTuple_Type, &vcaps, &x->clients,
                           &x->sites, &x->losses, &x->replicas_min, &x->replicas_max, &x->voters, &x->quorum,
                           &x->leader_may_move, &x->goal, &x->quorum_weight, &x->step, &x->ceiling))
         goto failed;
@@ -65,7 +98,7 @@ static PyObject *py_losses(PyObject *self, PyObject *args)
         !(x->site_rtt = copy_buffer(site_rtt, S * S * 8)) || !(x->direct = copy_buffer(direct, S * 8)) ||
         !(x->loss_of = copy_buffer(loss_of, S * sizeof(int))) ||
         !(x->probability = copy_buffer(probability, (size_t)x->losses * 8)) ||
-        !(x->may_hold = copy_buffer(flags, S * 5)) || !read_levels(rcaps, &x->replica_caps, x->sites) ||
+        !read_moved(moved, x) || !(x->may_hold = copy_buffer(flags, S * 5)) || !read_levels(rcaps, &x->replica_caps, x->sites) ||
         !read_levels(vcaps, &x->voter_caps, x->sites))
         goto failed;
     x->must_hold = x->may_hold + S;
