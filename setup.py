@@ -28,6 +28,7 @@ SOURCES = [
     "inner_minimum",
     "lagrangean_bound",
     "leader_costs",
+    "many_clients/client_groups",
     "many_clients/streamed_root",
     "many_clients/sweep_threads",
     "multi_size/multi_size_bound",
@@ -95,6 +96,7 @@ kernels = [
             f"formulations/exact/csrc/{name}.h"
             for name in (
                 "kernel",
+                "many_clients/client_groups",
                 "many_clients/streamed_root",
                 "many_clients/sweep_threads",
                 "python/buffers",

@@ -140,7 +140,8 @@ def _strewn(
 
     def places(count: int) -> FloatArray:
         near = cities[rng.integers(len(cities), size=count)] + rng.normal(0, 2, (count, 2))
-        return np.asarray(np.column_stack([near[:, 0].clip(-80, 80), near[:, 1]]))
+        longitude = (near[:, 1] + 180) % 360 - 180
+        return np.asarray(np.column_stack([near[:, 0].clip(-80, 80), longitude]))
 
     return *modelled_rtt(places(sites), places(clients), rng), rng
 

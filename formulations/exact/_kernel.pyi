@@ -114,3 +114,28 @@ def stream_fix(
     seconds: float,
     /,
 ) -> tuple[float, bytes, float, int]: ...
+
+class _Groups: ...
+
+def stream_groups(
+    context: _Context,
+    clients: tuple[_Floats, _Floats, _Floats, _Floats, npt.NDArray[np.int64] | None],
+    leader: int,
+    states: bytes,
+    /,
+) -> _Groups: ...
+def regroup(context: _Context, groups: _Groups, leader: int, states: bytes, /) -> _Groups: ...
+def bound_groups(
+    context: _Context,
+    groups: _Groups,
+    leader: int,
+    states: bytes,
+    decision: tuple[int, int, float],
+    steps: int,
+    threads: int,
+    seconds: float,
+    /,
+) -> tuple[float, bytes, float, int, int, tuple[int, ...]]: ...
+def groups_size(groups: _Groups, /) -> tuple[int, int]: ...
+def groups_cost(context: _Context, groups: _Groups, leader: int, chosen: bytes, /) -> float: ...
+def groups_arrays(groups: _Groups, /) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes]: ...

@@ -239,7 +239,7 @@ class CompiledKernel:
     def __init__(self, core: ReducedProblem, order: npt.NDArray[np.int32] | None = None) -> None:
         import formulations.exact._kernel as compiled
 
-        self._kernel = compiled
+        self.compiled = compiled
         rules, demand = core.rules, core.demand
         active = core.active
         whole = len(active) == core.clients  # then nothing need be copied here
@@ -266,7 +266,7 @@ class CompiledKernel:
             )
             for role, families_of in core.families.items()
         }
-        self._context = compiled.create(
+        self.context = compiled.create(
             np.ascontiguousarray(rtt),
             np.ascontiguousarray(_order(rtt) if order is None else order, dtype=np.int32),
             demand.near[0][active],
@@ -294,15 +294,15 @@ class CompiledKernel:
         self, leader: int, u: FloatArray, iterations: int, swaps: int, warm: bool, seconds: float
     ) -> float:
         """Bound one leader without branching, at most `seconds` long."""
-        bound = self._kernel.bound_root(self._context, leader, u, iterations, swaps, warm, seconds)
+        bound = self.compiled.bound_root(self.context, leader, u, iterations, swaps, warm, seconds)
         return float(bound) if bound < _BIG else math.inf
 
     def bound_roots(self, asked: RootBounds, at: int, work: float, seconds: float) -> int:
         """Bound leaders one after another, as `bound_root` does, and return how many."""
         bounds = asked.bounds[at:]
         try:
-            return self._kernel.bound_roots(
-                self._context,
+            return self.compiled.bound_roots(
+                self.context,
                 asked.leaders[at:],
                 asked.u[at:],
                 asked.warm[at:],
@@ -321,8 +321,8 @@ class CompiledKernel:
         """Bound leaders, one evaluation each, and return how many; no tree is open afterwards."""
         bounds = asked.bounds[at:]
         try:
-            return self._kernel.quick_bounds(
-                self._context, asked.leaders[at:], asked.u[at:], bounds, work, seconds
+            return self.compiled.quick_bounds(
+                self.context, asked.leaders[at:], asked.u[at:], bounds, work, seconds
             )
         finally:
             bounds[bounds >= _BIG] = math.inf
@@ -340,11 +340,11 @@ class CompiledKernel:
         asked = np.array(leaders, dtype=np.int32)
         found = (sizes.scores, sizes.leaders, sizes.replicas, sizes.open)
         limits = (steps, swaps, work, seconds)
-        return bool(self._kernel.search_sizes(self._context, sizes.sizes, asked, *found, *limits))
+        return bool(self.compiled.search_sizes(self.context, sizes.sizes, asked, *found, *limits))
 
     def set_gap(self, gap: float) -> None:
         """Close nodes whose bound is within `gap`, relatively, of the incumbent; 0: prove."""
-        self._kernel.set_gap(self._context, max(gap, TOLERANCE))
+        self.compiled.set_gap(self.context, max(gap, TOLERANCE))
 
     def treat_as_large(self, *, sparse: bool) -> None:
         """Treat every problem as if it were large: only for tests.
@@ -353,7 +353,7 @@ class CompiledKernel:
         off from the start; nodes are `sparse`, or never.
         """
         cells = 0.0 if sparse else math.inf
-        self._kernel.set_size_limits(self._context, cells, 1.0, 4, 2, 0.0)
+        self.compiled.set_size_limits(self.context, cells, 1.0, 4, 2, 0.0)
 
     def stream_steps(
         self, clients: ClientStream, leader: int, u: FloatArray, steps: int, seconds: float
@@ -364,8 +364,8 @@ class CompiledKernel:
         multipliers, which replace `u`, and the sites that they select.
         """
         arrays = (clients.rtt, clients.near, clients.relay, u, clients.rows)
-        bound, selected = self._kernel.stream_steps(
-            self._context, arrays, leader, steps, clients.threads, seconds
+        bound, selected = self.compiled.stream_steps(
+            self.context, arrays, leader, steps, clients.threads, seconds
         )
         return (bound if bound < _BIG else math.inf), selected
 
@@ -378,8 +378,8 @@ class CompiledKernel:
         fixed, and whether anything is left.
         """
         arrays = (clients.rtt, clients.near, clients.relay, u, clients.rows)
-        _, states, closed, left = self._kernel.stream_fix(
-            self._context, arrays, leader, clients.threads, seconds
+        _, states, closed, left = self.compiled.stream_fix(
+            self.context, arrays, leader, clients.threads, seconds
         )
         found = np.frombuffer(states, dtype=np.uint8)
         return found, (closed if closed < _BIG else math.inf), bool(left)
@@ -388,50 +388,50 @@ class CompiledKernel:
         """Improve the incumbent, then bound leaders at the multipliers that they were left at."""
         asked = np.array(leaders, dtype=np.int32)
         bounds = np.full(len(asked), math.nan)
-        self._kernel.bounds_from_memory(self._context, asked, bounds, swaps, seconds)
+        self.compiled.bounds_from_memory(self.context, asked, bounds, swaps, seconds)
         bounds[bounds >= _BIG] = math.inf
         return bounds
 
     def with_sizes(self, core: ReducedProblem, seconds: float) -> CompiledKernel:
         """Return a kernel for a problem that differs in the number of replicas alone."""
         rules = core.rules
-        self._kernel.resize(self._context, rules.replicas_min, rules.replicas_max, seconds)
+        self.compiled.resize(self.context, rules.replicas_min, rules.replicas_max, seconds)
         return self
 
     def open_trees(self, leaders: Sequence[int], u: FloatArray, bounds: FloatArray) -> None:
         """Open the trees of leaders, in place of all others."""
         asked = np.array(leaders, dtype=np.int32)
-        self._kernel.open_trees(self._context, asked, np.ascontiguousarray(u), bounds)
+        self.compiled.open_trees(self.context, asked, np.ascontiguousarray(u), bounds)
 
     def run(self, work: float, seconds: float) -> bool:
         """Work on the open trees: True when they are finished."""
-        return self._kernel.run(self._context, work, seconds)
+        return self.compiled.run(self.context, work, seconds)
 
     def tree_bounds(self, leaders: Sequence[int]) -> FloatArray:
         """Return what the trees prove for leaders, finished parts included."""
         asked = np.array(leaders, dtype=np.int32)
         bounds = np.empty(len(asked))
-        self._kernel.tree_bounds(self._context, asked, bounds)
+        self.compiled.tree_bounds(self.context, asked, bounds)
         bounds[bounds >= _BIG] = math.inf
         return bounds
 
     def propose(self, proposal: Incumbent) -> None:
         """Offer an incumbent from outside; only its score is compared."""
-        self._kernel.propose(self._context, proposal.score, proposal.leader, proposal.replicas)
+        self.compiled.propose(self.context, proposal.score, proposal.leader, proposal.replicas)
 
     def incumbent(self) -> Incumbent | None:
         """Return the best so far."""
-        score, leader, replicas = self._kernel.incumbent(self._context)
+        score, leader, replicas = self.compiled.incumbent(self.context)
         return Incumbent(score, leader, replicas) if score < _BIG else None
 
     def counters(self) -> Counters:
         """Return what was done so far."""
-        nodes, leaves, evaluations, work, cutoff = self._kernel.counters(self._context)
+        nodes, leaves, evaluations, work, cutoff = self.compiled.counters(self.context)
         return Counters(nodes, leaves, evaluations, cutoff if cutoff < _BIG else math.inf, work)
 
     def record(self, on: bool) -> FloatArray:
         """Return the events recorded since the last call, and switch recording."""
-        return np.frombuffer(self._kernel.record(self._context, on), dtype=np.float64)
+        return np.frombuffer(self.compiled.record(self.context, on), dtype=np.float64)
 
 
 def compiled_available() -> bool:

@@ -44,6 +44,14 @@ STREAM_SCAN_STEPS = 10
 STREAM_STEPS = 15
 """Sweeps at the root of a tree: where clients are added up, further steps are quicker
 [32 x 100000]."""
+GROUPED_CELLS = 300_000
+"""Groups x free sites up to which a compiled kernel gets a part of a tree [32 x 500000]."""
+GROUPED_ROOT_STEPS = 20
+"""Subgradient steps over groups at the root of a tree [32 x 500000]."""
+GROUPED_STEPS = 8
+"""The same below a root [32 x 500000]."""
+GROUPED_ROUNDS = 3
+"""Times that sites are fixed at a node, as long as some are [32 x 500000]."""
 
 # multi_size: several numbers of replicas at once
 SIZES_STEPS = 30

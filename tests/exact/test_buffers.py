@@ -24,7 +24,7 @@ def call(verb: str, arrays: list[bytearray]) -> int:
     import formulations.exact._kernel as compiled
 
     core = spread_out(SITES, CLIENTS, seed=1, size=3, voters=2)
-    context = open_kernel(core, "compiled")._context
+    context = open_kernel(core, "compiled").context
     if verb == "quick_bounds":
         return compiled.quick_bounds(context, *arrays, 1e12, 60.0)
     return compiled.bound_roots(context, *arrays, 5, 1, len(arrays[0]) // 4, 1e12, 60.0)

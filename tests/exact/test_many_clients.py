@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placement
+from formulations.exact import tuning
 from formulations.exact.branch_and_bound import SearchLimits, search
 from formulations.exact.kernel import CompiledKernel, compiled_available, open_kernel
 from formulations.exact.kernel_types import ClientStream
-from formulations.exact.many_clients.client_groups import group_clients
+from formulations.exact.many_clients.client_groups import FREE, IN, OUT, ClientGroups
 from formulations.exact.many_clients.site_events import events_on_sites
 from formulations.exact.many_clients.streamed_kernel import ManyClientsKernel
 from formulations.exact.reduced_problem import ReducedProblem
@@ -49,6 +50,15 @@ def crowd(seed: int, clients: int, sites: int) -> ReducedProblem:
         must_hold=np.arange(sites) == 0 if rng.random() < 0.3 else None,
         caps=[("replicas", np.arange(sites) % 3, 2)] if rng.random() < 0.3 else (),
     )
+
+
+def rooted(core: ReducedProblem) -> tuple[CompiledKernel, ClientStream]:
+    """The kernel of a problem without its clients, and these."""
+    nobody = np.zeros((0, core.sites))
+    empty = core.with_clients(nobody, (np.zeros(0), np.zeros(0)), np.arange(core.sites), core.rules)
+    near, relay = core.demand.near[0][core.active], core.demand.relay[0][core.active]
+    rows = core.active.astype(np.int64)
+    return CompiledKernel(empty), ClientStream(core.client_rtt, near, relay, rows, 1)
 
 
 @settings(max_examples=examples(8), deadline=None)
@@ -95,26 +105,81 @@ def test_no_result_depends_on_the_number_of_threads():
     assert len(found) == 1
 
 
+def states_of(core: ReducedProblem, leader: int, rng: np.random.Generator) -> np.ndarray:
+    """A state below the root of a leader: each other site is free, in or out."""
+    states = rng.choice([FREE, FREE, IN, OUT], core.sites).astype(np.uint8)
+    states[leader] = IN
+    return states
+
+
+def cost_by_client(core: ReducedProblem, leader: int, replicas: np.ndarray) -> float:
+    """What clients pay for reads and relays, client by client: nearest by RTT, then by site."""
+    rtt = core.client_rtt[:, replicas]
+    nearest = replicas[rtt.argmin(axis=1)]
+    relay = np.where(nearest == leader, 0.0, core.site_rtt[nearest, leader])
+    return float((core.demand.near[0] * rtt.min(axis=1) + core.demand.relay[0] * relay).sum())
+
+
 @settings(max_examples=examples(20), deadline=None)
-@given(st.integers(0, 10**6), st.integers(1, 7), st.booleans())
-def test_groups_are_of_clients_that_use_the_same_site(seed, sites, some):
+@given(st.integers(0, 10**6), st.integers(2, 8))
+def test_groups_cost_what_their_clients_cost(seed, sites):
     rng = np.random.default_rng(seed)
-    rtt = rng.integers(0, 4, (60, sites + 2)).astype(float)
-    keep = np.sort(rng.choice(sites + 2, sites, replace=False))
-    certain = rng.random(sites) < 0.3
-    rows = np.flatnonzero(rng.random(60) < 0.7) if some else None
-    group, order = group_clients(rtt, keep, certain, rows)
-    near = (rtt if rows is None else rtt[rows])[:, keep]
-    ranked = np.argsort(near, axis=1, kind="stable")
-    for client, of in enumerate(group.tolist()):
-        known = []
-        for site in ranked[client].tolist():
-            known.append(site)
-            if certain[site]:
-                break
-        assert order[of, : len(known)].tolist() == known
-        assert sorted(order[of].tolist()) == list(range(sites))
-    assert sorted(set(group.tolist())) == list(range(len(order)))
+    core = crowd(seed, clients=80, sites=max(sites, 4))
+    sites, leader = core.sites, int(rng.integers(core.sites))
+    kernel, clients = rooted(core)
+    u = rng.random(len(core.active)) * 50
+    upper = states_of(core, leader, rng)
+    below = np.where((upper == FREE) & (rng.random(sites) < 0.5), IN, upper).astype(np.uint8)
+    groups = ClientGroups.of(kernel, clients, leader, u, upper)
+    assert groups.count <= len(core.active)
+    lower = groups.below(below)
+    assert lower.count <= groups.count
+    for states, found in ((upper, groups), (below, lower)):
+        free = np.flatnonzero(states == FREE)
+        chosen = free[rng.random(len(free)) < 0.5]
+        replicas = np.sort([*chosen, *np.flatnonzero(states == IN)])
+        paid = cost_by_client(core, leader, replicas)
+        assert found.cost(chosen.tolist(), sites) == pytest.approx(paid, rel=1e-12, abs=1e-9)
+        assert found.cost(chosen.tolist(), sites) <= paid * (1 + 1e-15) + 1e-12
+    direct = ClientGroups.of(kernel, clients, leader, u, below)
+    assert (direct.count, direct.cells) == (lower.count, lower.cells)
+
+
+@settings(max_examples=examples(8), deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([0, 40]))
+def test_same_optimum_when_all_nodes_are_grouped(seed, cells):
+    core = crowd(seed, clients=400, sites=7)
+    usual = search(core, kernel="compiled", certify=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "GROUPED_CELLS", cells)
+        patch.setattr(tuning, "SAMPLE_CLIENTS", 5)
+        patch.setattr(tuning, "STREAM_SCAN_STEPS", 1)
+        patch.setattr(tuning, "GROUPED_ROOT_STEPS", 2)
+        patch.setattr(tuning, "GROUPED_STEPS", 2)
+        grouped = search(core, kernel="streamed", certify=False)
+    assert grouped.status is usual.status
+    if usual.status is Status.OPTIMAL:
+        assert grouped.score == pytest.approx(usual.score, rel=1e-9)
+        assert grouped.proven <= usual.score * (1 + 1e-12)
+        assert all(report.bound <= usual.score * (1 + 1e-12) for report in grouped.reports)
+
+
+def test_groups_of_another_problem_are_refused():
+    core, other = crowd(4, clients=30, sites=5), crowd(4, clients=30, sites=8)
+    kernel, clients = rooted(core)
+    wide, crowded = rooted(other)
+    states = np.full(5, FREE, dtype=np.uint8)
+    with pytest.raises(ValueError, match="states do not fit"):
+        ClientGroups.of(kernel, clients, 0, np.zeros(len(core.active)), states[:4])
+    with pytest.raises(ValueError, match="states do not fit"):
+        ClientGroups.of(kernel, clients, 0, np.zeros(len(core.active)), states + 3)
+    with pytest.raises(ValueError, match="arrays of the clients do not fit"):
+        ClientGroups.of(kernel, clients, 0, np.zeros(3), states)
+    everywhere = np.full(8, FREE, dtype=np.uint8)
+    of_more = ClientGroups.of(wide, crowded, 0, np.zeros(len(other.active)), everywhere)
+    groups = wide.compiled.regroup(wide.context, of_more._groups, 0, everywhere.tobytes())
+    with pytest.raises(ValueError, match="another problem"):
+        kernel.compiled.regroup(kernel.context, groups, 0, states.tobytes())
 
 
 def test_events_name_the_sites_of_the_whole_problem():

@@ -87,6 +87,6 @@ def test_bounds_under_one_leader_never_pass_the_optimum():
 def test_a_wrong_threshold_is_refused(cells, share):
     import formulations.exact._kernel as compiled
 
-    context = open_kernel(relayed(1, 5, 5, 3, 0.0), "compiled")._context
+    context = open_kernel(relayed(1, 5, 5, 3, 0.0), "compiled").context
     with pytest.raises(ValueError, match="not a number of cells"):
         compiled.set_size_limits(context, cells, share, 1, 1, 0.0)

@@ -91,7 +91,7 @@ def test_a_tree_that_begins_anew_keeps_its_bound():
     optimum = search(core, certify=False)
     assert optimum.configuration is not None
     kernel = open_kernel(core, "compiled")
-    kernel._kernel.set_size_limits(kernel._context, 1e9, 1.0, 60, 50, 0.0)
+    kernel.compiled.set_size_limits(kernel.context, 1e9, 1.0, 60, 50, 0.0)
     kernel.propose(Incumbent(optimum.score * 1.01, -2, ()))
     leader = optimum.configuration.leader
     kernel.open_trees([leader], np.zeros((1, len(core.active))), np.zeros(1))

@@ -1,50 +1,169 @@
-"""Clients that use the same replica whatever is decided, and can be added up."""
+"""Clients that use the same replica whatever is decided below a state of the tree, added up."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from placement.checks import BoolArray, FloatArray, IntArray
+from formulations.exact.kernel import CompiledKernel
+from formulations.exact.kernel_types import ClientStream
+from formulations.exact.reduced_problem import ReducedProblem
+from placement.checks import FloatArray, IntArray
 
-__all__ = ["group_clients"]
+__all__ = ["FREE", "IN", "OUT", "ClientGroups", "Decision", "GroupBound"]
 
-_BLOCK = 8192
-"""Clients that are sorted at a time."""
+FREE, IN, OUT = range(3)
+"""States of a site, as in csrc/kernel.h."""
+
+_BIG = 1e299
+
+States = npt.NDArray[np.uint8]
 
 
-def group_clients(
-    rtt: FloatArray, keep: IntArray, certain: BoolArray, rows: IntArray | None = None
-) -> tuple[IntArray, npt.NDArray[np.int32]]:
-    """Group clients that rank some sites alike, up to the first one that is certain.
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What made a state: "a replica at the site" (IN) or none (OUT), and the bound before it."""
+
+    site: int = -1
+    side: int = IN
+    bound: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupBound:
+    """What is found about a state.
+
+    Attributes
+    ----------
+    bound
+        Of everything below the state.
+    states
+        The state with the sites that reduced costs have fixed.
+    closed
+        Least bound at which one was; +∞: none was.
+    open
+        Whether anything is left.
+    branching_site
+        Where to branch; −1: no site is free.
+    selected
+        Sites that the best multipliers select.
+    """
+
+    bound: float
+    states: States
+    closed: float
+    open: bool
+    branching_site: int
+    selected: tuple[int, ...]
+
+
+class ClientGroups:
+    """Clients that rank the free sites before their nearest certain one alike, by their cells.
+
+    A *cell* is a pair of a group and such a site. Whatever is decided, all clients of a group use
+    the same cell, or each its own certain site; so their costs are added up, and the bound of the
+    sum is never below the sum of the bounds. Sums are rounded down.
 
     Parameters
     ----------
-    rtt
-        ms, shape (all clients, all sites).
-    keep
-        The sites, ascending, shape (sites,).
-    certain
-        Which of them hold a replica for certain, shape (sites,).
-    rows
-        The clients; None: all.
-
-    Returns
-    -------
-    tuple
-        The group of each client, shape (clients,), and the sites in the order of each group, as
-        places in `keep`, shape (groups, sites): behind the first certain one as one of its clients
-        has them. O(clients · sites · log) time, two bytes per client and site.
+    kernel
+        The kernel of the same problem without clients.
+    leader
+        Site index, or −1.
+    groups
+        Those that the compiled kernel has made.
     """
-    clients, sites = len(rtt) if rows is None else len(rows), len(keep)
-    order = np.empty((clients, sites), dtype=np.uint8)
-    known = np.empty_like(order)
-    for first in range(0, clients, _BLOCK):
-        block = slice(first, first + _BLOCK)
-        near = rtt[block if rows is None else rows[block]][:, keep]
-        order[block] = np.argsort(near, axis=1, kind="stable")
-        fixed = certain[order[block]]
-        known[block] = np.where(np.cumsum(fixed, axis=1) > fixed, sites, order[block])
-    keys = known.view(np.dtype((np.void, sites))).ravel()
-    _, chosen, group = np.unique(keys, return_index=True, return_inverse=True)
-    return group.ravel(), order[chosen].astype(np.int32)
+
+    def __init__(self, kernel: CompiledKernel, leader: int, groups: object) -> None:
+        self._kernel = kernel
+        self._leader = leader
+        self._groups = groups
+        self.count, self.cells = kernel.compiled.groups_size(groups)
+
+    @classmethod
+    def of(
+        cls,
+        kernel: CompiledKernel,
+        clients: ClientStream,
+        leader: int,
+        u: FloatArray,
+        states: States,
+    ) -> ClientGroups:
+        """Group clients, with their multipliers. O(clients · sites) time, nine bytes per cell."""
+        arrays = (clients.rtt, clients.near, clients.relay, u, clients.rows)
+        made = kernel.compiled.stream_groups(kernel.context, arrays, leader, states.tobytes())
+        return cls(kernel, leader, made)
+
+    def below(self, states: States) -> ClientGroups:
+        """Return the groups of a state below this one; fewer, and with fewer cells."""
+        compiled, context = self._kernel.compiled, self._kernel.context
+        made = compiled.regroup(context, self._groups, self._leader, states.tobytes())
+        return ClientGroups(self._kernel, self._leader, made)
+
+    def improve_bound(
+        self, states: States, decision: Decision, steps: int, threads: int, seconds: float
+    ) -> GroupBound:
+        """Take subgradient steps, which improve the multipliers, and fix sites by reduced cost."""
+        made_by = (decision.site, decision.side, decision.bound)
+        bound, after, closed, is_open, site, selected = self._kernel.compiled.bound_groups(
+            self._kernel.context,
+            self._groups,
+            self._leader,
+            states.tobytes(),
+            made_by,
+            steps,
+            threads,
+            seconds,
+        )
+        return GroupBound(
+            bound if bound < _BIG else math.inf,
+            np.frombuffer(after, dtype=np.uint8),
+            closed if closed < _BIG else math.inf,
+            bool(is_open),
+            site,
+            selected,
+        )
+
+    def cost(self, replicas: Sequence[int], sites: int) -> float:
+        """Return what the clients cost with these replicas and the certain ones; rounded down."""
+        chosen = np.full(sites, FREE, dtype=np.uint8)
+        chosen[list(replicas)] = IN
+        compiled, context = self._kernel.compiled, self._kernel.context
+        return float(compiled.groups_cost(context, self._groups, self._leader, chosen.tobytes()))
+
+    def open_kernel(self, core: ReducedProblem, states: States) -> tuple[CompiledKernel, IntArray]:
+        """Return a kernel for what is left below a state, its tree open, and its sites.
+
+        In it a group is one client, with A = 1 and the sum of A·d for an RTT. What it pays at its
+        certain sites stands at one of them, the leader where there is one.
+        """
+        start, site, near, relay, most, u = self._kernel.compiled.groups_arrays(self._groups)
+        first = np.frombuffer(start, dtype=np.uintp).astype(np.intp)
+        cells: IntArray = first[1:] - first[:-1]
+        keep = np.flatnonzero(states != OUT)
+        group = np.repeat(np.arange(self.count), cells)
+        column = np.searchsorted(keep, np.frombuffer(site, dtype=np.uint8))
+        certain = states[keep] == IN
+        rtt = np.repeat(np.frombuffer(most)[:, np.newaxis], len(keep), axis=1)
+        rtt[group, column] = np.frombuffer(near)
+        place = np.full((self.count, len(keep)), len(keep) + 1)
+        leader = self._leader
+        if certain.any():
+            last = int(np.searchsorted(keep, leader)) if leader >= 0 else int(certain.argmax())
+            place[:, last] = len(keep)
+        place[group, column] = np.arange(len(group)) - np.repeat(first[:-1], cells)
+        order = np.argsort(place, axis=1, kind="stable").astype(np.int32)
+        rules, lead = core.rules, core.rules.may_lead
+        if leader >= 0:
+            lead = np.arange(core.sites) == leader
+        rules = rules.with_size(rules.replicas_min, rules.replicas_max, states == IN, lead)
+        weights = (np.ones(self.count), np.frombuffer(relay))
+        kernel = CompiledKernel(core.with_clients(rtt, weights, keep, rules), order)
+        own = leader if leader < 0 else int(np.searchsorted(keep, leader))
+        start_u = np.frombuffer(u)[np.newaxis]
+        kernel.open_trees([own], start_u, np.array([-math.inf]))
+        return kernel, keep

@@ -6,11 +6,11 @@ under each leader. This kernel reads the RTTs where the instance has them.
 * *Roots*: subgradient steps by sweeps over the rows of the clients, by several threads. The bound
   is that of the other kernels, so any multipliers are valid.
 * *First configuration*: that of a sample of some thousand clients, evaluated on all.
-* *Trees*: where a root does not close its leader, sites are fixed by reduced cost, and a compiled
-  kernel gets the problem of the sites that are left. Clients that rank these sites alike, up to the
-  first that is certain, use the same one whatever is decided: their costs are added up, and a
-  hundred thousand clients become some thousand. The bound of the sum is never below the sum of the
-  bounds. A certificate names multipliers client by client; when one is kept, nothing is added up.
+* *Trees*: where a root does not close its leader, clients that rank the sites before their nearest
+  certain one alike use the same one whatever is decided. Their costs are added up, anew at every
+  node (:mod:`formulations.exact.many_clients.grouped_tree`). The bound of the sum is never below
+  the sum of the bounds. A certificate names multipliers client by client; when one is kept, nothing
+  is added up: sites are fixed by reduced cost, and a compiled kernel gets all clients.
 """
 
 from __future__ import annotations
@@ -32,15 +32,14 @@ from formulations.exact.kernel_types import (
     RootBounds,
     SizeBatch,
 )
-from formulations.exact.many_clients.client_groups import group_clients
+from formulations.exact.many_clients.client_groups import FREE, IN, OUT, ClientGroups
+from formulations.exact.many_clients.grouped_tree import GroupedTree
 from formulations.exact.many_clients.site_events import events_on_sites
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.warm_start import adapt_multipliers
 from placement.checks import FloatArray, IntArray
 
 __all__ = ["ManyClientsKernel"]
-
-_ROUNDING = float(np.finfo(np.float64).eps)
 
 _FIX, _CLOSE, _PART, _EVENTS_OF = 1.0, 2.0, 6.0, 7.0  # as in certificate_events
 
@@ -64,6 +63,8 @@ class _Tree:
         The sites that are left and the kernel that branches on them; None: the root is not done.
     found
         The best score that was taken from that kernel.
+    grouped
+        In their place where no certificate is asked for: the tree over groups of clients.
     """
 
     leader: int
@@ -73,6 +74,7 @@ class _Tree:
     keep: IntArray | None = None
     kernel: CompiledKernel | None = None
     found: float = math.inf
+    grouped: GroupedTree | None = None
 
 
 class ManyClientsKernel:
@@ -113,6 +115,7 @@ class ManyClientsKernel:
         self._events: list[FloatArray] = []
         self._recorded = 0
         self._best: tuple[float, int, FloatArray] | None = None
+        self._proposed: set[tuple[int, ...]] = set()
 
     # --- roots -----------------------------------------------------------------------------
 
@@ -222,9 +225,12 @@ class ManyClientsKernel:
 
     def _propose_set(self, leader: int, replicas: Sequence[int]) -> None:
         """Evaluate a replica set on all clients and propose it, if it is feasible."""
-        rules = self._core.rules
-        if not rules.replicas_min <= len(replicas) <= rules.replicas_max:
+        rules, proposed = self._core.rules, (leader, *sorted(replicas))
+        if proposed in self._proposed or not (
+            rules.replicas_min <= len(replicas) <= rules.replicas_max
+        ):
             return
+        self._proposed.add(proposed)
         if not bool(rules.obeyed("replicas", np.array([sorted(replicas)]))[0]):
             return
         configuration = self._core.configuration(leader, replicas)
@@ -264,39 +270,46 @@ class ManyClientsKernel:
     def _run_tree(self, tree: _Tree, work: float, seconds: float) -> bool:
         """Work on one tree: its root first, then the kernel of the sites that are left."""
         end = time.perf_counter() + seconds
-        if tree.kernel is None:
-            steps = tuning.STREAM_STEPS
-            bound, selected = self._root.stream_steps(
-                self._clients, tree.leader, tree.u, steps, seconds
-            )
-            tree.bound = max(tree.bound, bound)
-            if bound < self.counters().cutoff:
-                self._propose_set(tree.leader, selected)
-            if bound >= self.counters().cutoff:
-                self._record(np.array([_CLOSE, 0.0]), tree.u)
+        if tree.grouped is None and tree.kernel is None:
+            if not self._recording:
+                self._open_grouped(tree)
+            elif self._close_root(tree, seconds):
                 return True
             if time.perf_counter() >= end:
                 return False
-            if not self._fix_and_open(tree):
-                return True
+        left_over = max(end - time.perf_counter(), 0.0)
+        if tree.grouped is not None:
+            return tree.grouped.run(work, left_over)
+        if tree.kernel is None:
+            self._fix_and_open(tree)
         assert tree.kernel is not None
-        finished = tree.kernel.run(work, max(end - time.perf_counter(), 0.0))
+        finished = tree.kernel.run(work, left_over)
         self._take_from(tree)
         return finished
 
-    def _fix_and_open(self, tree: _Tree) -> bool:
-        """Fix sites and open the kernel of what is left; False: nothing is."""
-        states, closed, left = self._root.stream_fix(self._clients, tree.leader, tree.u, math.inf)
-        if not left and not self._recording:
-            tree.bound = max(tree.bound, min(closed, self.counters().cutoff))
+    def _close_root(self, tree: _Tree, seconds: float) -> bool:
+        """Improve the multipliers of a root; return whether they close the leader."""
+        bound, selected = self._root.stream_steps(
+            self._clients, tree.leader, tree.u, tuning.STREAM_STEPS, seconds
+        )
+        tree.bound = max(tree.bound, bound)
+        if bound < self.counters().cutoff:
+            self._propose_set(tree.leader, selected)
+        if bound < self.counters().cutoff:
             return False
+        self._record(np.array([_CLOSE, 0.0]), tree.u)
+        return True
+
+    def _fix_and_open(self, tree: _Tree) -> None:
+        """Fix sites and open the kernel of what is left, with all clients: for a certificate."""
+        states, closed, left = self._root.stream_fix(self._clients, tree.leader, tree.u, math.inf)
         core, rules = self._core, self._core.rules
         certain = rules.must_hold.copy()
         if tree.leader >= 0:
             certain[tree.leader] = True
         if left:
-            free, fixed = states == 0, states == 1
-            out = rules.may_hold & ~certain & (states == 2)
+            free, fixed = states == FREE, states == IN
+            out = rules.may_hold & ~certain & (states == OUT)
             taken = fixed & ~certain
             tree.closed = closed
             if out.any() or taken.any():
@@ -312,20 +325,13 @@ class ManyClientsKernel:
         rules = rules.with_size(
             rules.replicas_min, rules.replicas_max, rules.must_hold | fixed, lead
         )
-        clients, order, u = self._clients, None, tree.u
-        if not self._recording and fixed.any():
-            group, order = group_clients(clients.rtt, keep, fixed[keep], clients.rows)
-            rtt, weights = self._added_up(keep, group, len(order))
-            u = np.bincount(group, u, len(order)).astype(np.float64)
-        else:
-            rtt = (
-                clients.rtt[:, keep] if clients.rows is None else clients.rtt[clients.rows][:, keep]
-            )
-            weights = (clients.near, clients.relay)
-        kernel = CompiledKernel(core.with_clients(rtt, weights, keep, rules), order)
-        del rtt, weights, order  # the kernel has its own, and the tree needs the room
+        clients = self._clients
+        rtt = clients.rtt[:, keep] if clients.rows is None else clients.rtt[clients.rows][:, keep]
+        weights = (clients.near, clients.relay)
+        kernel = CompiledKernel(core.with_clients(rtt, weights, keep, rules))
+        del rtt  # the kernel has its own, and the tree needs the room
         tree.keep, tree.kernel = keep, kernel
-        kernel.record(on=self._recording)
+        kernel.record(on=True)
         kernel.set_gap(self._gap)
         best = self._root.incumbent()
         if best is not None:
@@ -334,35 +340,33 @@ class ManyClientsKernel:
         self._opened += 1
         self._record(np.array([_PART, float(self._opened * _NUMBERS + leader)]))
         # No bound is known of it, so that the kernel looks at it and records how it is closed.
-        kernel.open_trees([leader], u[np.newaxis], np.array([-math.inf]))
-        return True
+        kernel.open_trees([leader], tree.u[np.newaxis], np.array([-math.inf]))
 
-    def _added_up(
-        self, keep: IntArray, group: IntArray, groups: int
-    ) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
-        """Return A·d of each group at each site, and its weights: A = 1, and B.
-
-        The sums are rounded down: bounds stay bounds, however many clients a group has.
-        """
-        clients = self._clients
-        near = np.empty((groups, len(keep)))
-        for column, site in zip(near.T, keep.tolist(), strict=True):
-            rtt = clients.rtt[:, site] if clients.rows is None else clients.rtt[clients.rows, site]
-            column[:] = np.bincount(group, clients.near * rtt, groups)
-        relay: FloatArray = np.bincount(group, clients.relay, groups).astype(np.float64)
-        if not self._core.granularity:  # whole numbers are exact
-            longest = int(np.bincount(group).max(initial=0))
-            down = 1.0 - _ROUNDING * (longest + 4)
-            near *= down
-            relay *= down
-        return near, (np.ones(groups), relay)
+    def _open_grouped(self, tree: _Tree) -> None:
+        """Open the tree over groups of clients, which has the multipliers from now on."""
+        rules, leader = self._core.rules, tree.leader
+        found = np.where(rules.must_hold, IN, np.where(rules.may_hold, FREE, OUT)).astype(np.uint8)
+        if leader >= 0:
+            found[leader] = IN
+        groups = ClientGroups.of(self._root, self._clients, leader, tree.u, found)
+        tree.u = np.zeros(0)
+        tree.grouped = GroupedTree(
+            self._core,
+            self._root,
+            groups,
+            tree.leader,
+            found,
+            bound=tree.bound,
+            threads=self._clients.threads,
+            gap=self._gap,
+            propose=self._propose_set,
+        )
 
     def _take_from(self, tree: _Tree) -> None:
         """Evaluate what the kernel of a tree has found, and take its events."""
         assert tree.kernel is not None
         assert tree.keep is not None
-        if self._recording:
-            self._record(self._events_of(tree.kernel, tree.keep))
+        self._record(self._events_of(tree.kernel, tree.keep))
         found = tree.kernel.incumbent()
         if found is not None and found.replicas and found.score < tree.found:
             tree.found = found.score
@@ -374,8 +378,11 @@ class ManyClientsKernel:
         return events_on_sites(kernel.record(on=True), keep, clients, first)
 
     def _leave_tree(self) -> None:
-        if self._tree is not None and self._tree.kernel is not None:
-            self._done = self._done.plus(self._tree.kernel.counters())
+        tree = self._tree
+        if tree is not None and tree.grouped is not None:
+            self._done = self._done.plus(tree.grouped.counters())
+        elif tree is not None and tree.kernel is not None:
+            self._done = self._done.plus(tree.kernel.counters())
         self._tree = None
 
     def tree_bounds(self, leaders: Sequence[int]) -> FloatArray:
@@ -386,6 +393,8 @@ class ManyClientsKernel:
         tree = self._tree
         if tree is None:
             return math.inf
+        if tree.grouped is not None:
+            return max(tree.bound, min(tree.closed, tree.grouped.bound()))
         if tree.kernel is None:
             return tree.bound
         leader = tree.leader
@@ -435,8 +444,11 @@ class ManyClientsKernel:
     def counters(self) -> Counters:
         """Return what was done so far, the sample and all trees included."""
         total = self._root.counters().plus(self._done)
-        if self._tree is not None and self._tree.kernel is not None:
-            total = total.plus(self._tree.kernel.counters())
+        tree = self._tree
+        if tree is not None and tree.grouped is not None:
+            total = total.plus(tree.grouped.counters())
+        elif tree is not None and tree.kernel is not None:
+            total = total.plus(tree.kernel.counters())
         return total
 
     def record(self, on: bool) -> FloatArray:

@@ -12,6 +12,8 @@
  * the reduced costs alone, in a context of the same problem without any clients. */
 #include "streamed_root.h"
 
+#include "client_groups.h"
+
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -23,12 +25,22 @@
 /* One sweep: what it reads, and what it adds up by block. */
 typedef struct {
     const client_stream *clients;
+    const client_groups *groups;       /* instead of the clients */
+    void (*block)(void *, size_t);     /* adds up one block of either */
+    int count, threads;                /* clients or groups */
+    double cells;
     int sites, certain_count;
     int certain[MOST_STREAMED_SITES], selected[MOST_STREAMED_SITES], selected_count;
     double relay[MOST_STREAMED_SITES]; /* d(site, leader) */
     double *u, *direction, step, largest;
     double *sums;                      /* per block: reduced costs by site, served, norm */
 } sweep;
+
+void relay_to_leader(const context *x, int leader, double *relay)
+{
+    for (int j = 0; j < x->p.sites; j++)
+        relay[j] = leader < 0 || j == leader ? 0.0 : x->p.site_rtt[(size_t)j * x->p.sites + leader];
+}
 
 /* Cost of a client at its nearest certain site: nearest by RTT, then by site. */
 static double certain_cost(const sweep *s, const double *d, double near, double weight)
@@ -50,8 +62,23 @@ VECTORISED void add_reduced_costs(const double *d, const double *relay, double n
     }
 }
 
-/* The clients of one block: step, then sums. The subgradient of a client is 1 less the selected sites that serve it, and is
- * taken at the multiplier before the step; its part of the norm too. */
+/* The multiplier of client c after its step, before it is clipped, and in *norm its part of the norm. Its subgradient is 1 less
+ * `cover`, the selected sites that serve it at the multiplier before the step. */
+static double step_multiplier(const sweep *s, size_t c, double cover, double weight, double most, double *norm)
+{
+    double u = s->u[c], g = 1.0 - cover, scale = weight / s->largest;
+    scale = scale > LEAST_SCALE ? scale : LEAST_SCALE;
+    g = g > 0.0 && u >= most ? 0.0 : g;
+    *norm += scale * g * g;
+    if (s->step > 0.0) {
+        double turned = g + PLAIN_MOMENTUM * s->direction[c];
+        s->direction[c] = turned;
+        u += s->step * scale * turned;
+    }
+    return u;
+}
+
+/* The clients of one block: step, then sums. */
 static void sweep_block(void *task, size_t block)
 {
     const sweep *s = task;
@@ -63,20 +90,12 @@ static void sweep_block(void *task, size_t block)
         double near = clients->near_weight[c], weight = clients->relay_weight[c], u = s->u[c];
         double most = certain_cost(s, d, near, weight);
         if (s->direction) {
-            double cover = 0.0, scale = (near + weight) / s->largest;
-            scale = scale > LEAST_SCALE ? scale : LEAST_SCALE;
+            double cover = 0.0;
             for (int i = 0; i < s->selected_count; i++) {
                 int j = s->selected[i];
                 cover += near * d[j] + weight * s->relay[j] < u ? 1.0 : 0.0;
             }
-            double g = 1.0 - cover;
-            g = g > 0.0 && u >= most ? 0.0 : g;
-            norm += scale * g * g;
-            double turned = g + PLAIN_MOMENTUM * s->direction[c];
-            if (s->step > 0.0) {
-                s->direction[c] = turned;
-                u += s->step * scale * turned;
-            }
+            u = step_multiplier(s, c, cover, near + weight, most, &norm);
         }
         u = u < 0.0 ? 0.0 : u;
         u = u < most ? u : most;
@@ -90,18 +109,52 @@ static void sweep_block(void *task, size_t block)
     out[s->sites + 1] = norm;
 }
 
-static size_t count_blocks(const client_stream *clients)
+/* The same for groups, whose cells are the sites that matter to them. */
+static void sweep_groups(void *task, size_t block)
 {
-    return ((size_t)clients->clients + STREAM_BLOCK - 1) / STREAM_BLOCK;
+    const sweep *s = task;
+    const client_groups *groups = s->groups;
+    double sum[MOST_STREAMED_SITES] = {0}, served = 0.0, norm = 0.0;
+    unsigned char chosen[MOST_STREAMED_SITES] = {0};
+    size_t first = block * STREAM_BLOCK, last = first + STREAM_BLOCK, all = (size_t)groups->count;
+    for (int i = 0; i < s->selected_count; i++)
+        chosen[s->selected[i]] = 1;
+    for (size_t c = first; c < last && c < all; c++) {
+        double weight = groups->relay[c], most = groups->most[c], u = s->u[c];
+        size_t begin = groups->start[c], end = groups->start[c + 1];
+        if (s->direction) {
+            double cover = 0.0;
+            for (size_t k = begin; k < end; k++)
+                cover += groups->near[k] + weight * s->relay[groups->site[k]] < u ? (double)chosen[groups->site[k]] : 0.0;
+            u = step_multiplier(s, c, cover, groups->weight[c], most, &norm);
+        }
+        u = u < 0.0 ? 0.0 : u;
+        u = u < most ? u : most;
+        s->u[c] = u;
+        served += u;
+        for (size_t k = begin; k < end; k++) {
+            double t = groups->near[k] + weight * s->relay[groups->site[k]] - u;
+            sum[groups->site[k]] += t < 0.0 ? t : 0.0;
+        }
+    }
+    double *out = s->sums + block * ((size_t)s->sites + 2);
+    memcpy(out, sum, (size_t)s->sites * sizeof(double));
+    out[s->sites] = served;
+    out[s->sites + 1] = norm;
+}
+
+static size_t count_blocks(int count)
+{
+    return ((size_t)count + STREAM_BLOCK - 1) / STREAM_BLOCK;
 }
 
 /* The bound at the multipliers after the step of the sweep; x->inner.rho, and in *norm that of the subgradient before. */
 static double evaluate_sweep(context *x, tree_node *f, sweep *s, int all_radii, double *norm, int *count, double *error)
 {
     const problem *p = &x->p;
-    size_t blocks = count_blocks(s->clients), width = (size_t)p->sites + 2;
+    size_t blocks = count_blocks(s->count), width = (size_t)p->sites + 2;
     double total[MOST_STREAMED_SITES + 2] = {0};
-    run_in_threads(sweep_block, s, blocks, s->clients->threads);
+    run_in_threads(s->block, s, blocks, s->threads);
     for (size_t b = 0; b < blocks; b++)
         for (size_t j = 0; j < width; j++)
             total[j] += s->sums[b * width + j];
@@ -115,7 +168,7 @@ static double evaluate_sweep(context *x, tree_node *f, sweep *s, int all_radii, 
     if (all_radii && x->best.cutoff < BIG)
         slack = x->best.cutoff * (1.0 + 1e-9) - served - f->constant;
     double least = inner_minimum(x, f, all_radii, slack, count);
-    x->effort.work += 0.5 * (double)p->sites * s->clients->clients + 200.0;
+    x->effort.work += 0.5 * s->cells + 200.0;
     x->effort.evaluations++;
     *error = 0.0;
     if (least >= BIG)
@@ -129,31 +182,37 @@ static double evaluate_sweep(context *x, tree_node *f, sweep *s, int all_radii, 
     return f->constant + served + least;
 }
 
-/* Open the root of a leader and prepare sweeps from `u`; NULL without memory. */
-static tree_node *prepare_sweeps(context *x, const client_stream *clients, int leader, double *u, sweep *s)
+/* Open the node of a state of a leader (NULL: its root) and prepare sweeps from `u` over what `s` names; NULL without memory. */
+static tree_node *prepare_sweeps(context *x, int leader, const unsigned char *state, double *u, sweep *s)
 {
     const problem *p = &x->p;
-    memset(s, 0, sizeof *s);
     costs_for_leader(x, leader);
-    open_root(x, NULL, 0);
-    s->sums = malloc(count_blocks(clients) * ((size_t)p->sites + 2) * sizeof(double) + 8);
+    open_root_at(x, state, 0);
+    s->sums = malloc(count_blocks(s->count) * ((size_t)p->sites + 2) * sizeof(double) + 8);
     if (!s->sums)
         x->control.out_of_memory = 1;
     if (x->control.out_of_memory)
         return NULL;
-    s->clients = clients;
     s->sites = p->sites;
     s->u = u;
-    for (int j = 0; j < p->sites; j++) {
-        s->relay[j] = leader < 0 || j == leader ? 0.0 : p->site_rtt[(size_t)j * p->sites + leader];
+    relay_to_leader(x, leader, s->relay);
+    for (int j = 0; j < p->sites; j++)
         if (x->tree.stack[0].state[j] == IN)
             s->certain[s->certain_count++] = j;
-    }
-    for (int c = 0; c < clients->clients; c++) {
-        double weight = clients->near_weight[c] + clients->relay_weight[c];
+    for (int c = 0; c < s->count; c++) {
+        double weight = s->groups ? s->groups->weight[c] : s->clients->near_weight[c] + s->clients->relay_weight[c];
         s->largest = weight > s->largest ? weight : s->largest;
     }
     return &x->tree.stack[0];
+}
+
+static sweep over_clients(const context *x, const client_stream *clients)
+{
+    return (sweep){.clients = clients,
+                   .block = sweep_block,
+                   .count = clients->clients,
+                   .threads = clients->threads,
+                   .cells = (double)x->p.sites * clients->clients};
 }
 
 /* The sites of the inner problem's answer and the certain ones. */
@@ -166,13 +225,12 @@ static int copy_set(const context *x, const tree_node *f, int count, int *set)
     return size;
 }
 
-double improve_streamed(context *x, const client_stream *clients, int leader, double *u, int iterations, int *set, int *size)
+/* Subgradient steps at the node `f`, which prepare_sweeps has opened; see improve_streamed. */
+static double take_steps(context *x, tree_node *f, sweep *s, double *u, int iterations, int *set, int *size)
 {
-    sweep s;
-    size_t bytes = (size_t)clients->clients * sizeof(double);
+    size_t bytes = (size_t)s->count * sizeof(double);
     double best = -BIG, lambda = PLAIN_STEP_ROOT, norm, error;
     int stall = 0, count, patience = iterations / 20 > PLAIN_PATIENCE ? iterations / 20 : PLAIN_PATIENCE;
-    tree_node *f = prepare_sweeps(x, clients, leader, u, &s);
     double *tried = malloc(bytes + 8), *direction = calloc(bytes + 8, 1);
     *size = 0;
     if (!f || !tried || !direction) {
@@ -180,9 +238,9 @@ double improve_streamed(context *x, const client_stream *clients, int leader, do
         iterations = 0;
     } else
         memcpy(tried, u, bytes);
-    s.u = tried;
+    s->u = tried;
     for (int it = 0; it < iterations; it++) {
-        double value = evaluate_sweep(x, f, &s, 0, &norm, &count, &error);
+        double value = evaluate_sweep(x, f, s, 0, &norm, &count, &error);
         if (value - error > best) {
             if (value - error > best + 1e-4 * fabs(best))
                 stall = 0;
@@ -193,12 +251,16 @@ double improve_streamed(context *x, const client_stream *clients, int leader, do
             stall++;
         if (best >= x->best.cutoff || value >= BIG || it + 1 == iterations || must_pause(x))
             break;
-        s.selected_count = count;
-        for (int i = 0; i < count; i++)
-            s.selected[i] = f->free_site[x->inner.selected[i]];
-        if (!s.direction) { /* the length of the first step takes the norm of its own direction */
-            s.direction = direction;
-            evaluate_sweep(x, f, &s, 0, &norm, &count, &error);
+        for (int i = 0; i < f->free_count; i++)
+            f->frequency[f->free_site[i]] *= 0.9;
+        s->selected_count = count;
+        for (int i = 0; i < count; i++) {
+            s->selected[i] = f->free_site[x->inner.selected[i]];
+            f->frequency[s->selected[i]] += 0.1;
+        }
+        if (!s->direction) { /* the length of the first step takes the norm of its own direction */
+            s->direction = direction;
+            evaluate_sweep(x, f, s, 0, &norm, &count, &error);
         }
         if (norm == 0.0)
             break;
@@ -209,32 +271,76 @@ double improve_streamed(context *x, const client_stream *clients, int leader, do
             lambda *= PLAIN_SHRINK;
             memcpy(tried, u, bytes);
         }
-        s.step = lambda * (target - value) / norm;
+        s->step = lambda * (target - value) / norm;
     }
-    x->tree.depth = 0;
     free(tried);
     free(direction);
-    free(s.sums);
+    s->u = u;
+    s->direction = NULL;
     return best > -BIG ? best : 0.0;
+}
+
+double improve_streamed(context *x, const client_stream *clients, int leader, double *u, int iterations, int *set, int *size)
+{
+    sweep s = over_clients(x, clients);
+    tree_node *f = prepare_sweeps(x, leader, NULL, u, &s);
+    double best = take_steps(x, f, &s, u, iterations, set, size);
+    x->tree.depth = 0;
+    free(s.sums);
+    return best;
+}
+
+/* Fix sites at the multipliers of `s`; see fix_streamed. */
+static double fix_sites(context *x, tree_node *f, sweep *s, unsigned char *states, double *closed, int *open)
+{
+    double norm, error, value;
+    int count;
+    value = evaluate_sweep(x, f, s, 1, &norm, &count, &error);
+    *open = value - error < x->best.cutoff && fix_by_reduced_cost(x, f, x->evaluated.served + f->constant, error) >= 0;
+    *closed = x->tree.closed;
+    memcpy(states, f->state, (size_t)x->p.sites);
+    return value - error;
 }
 
 double fix_streamed(context *x, const client_stream *clients, int leader, double *u, unsigned char *states, double *closed,
                     int *open)
 {
-    sweep s;
-    double value = 0.0, norm, error;
-    int count;
-    tree_node *f = prepare_sweeps(x, clients, leader, u, &s);
+    sweep s = over_clients(x, clients);
+    double value = 0.0;
+    tree_node *f = prepare_sweeps(x, leader, NULL, u, &s);
     *open = 1;
     *closed = BIG;
-    if (f) {
-        value = evaluate_sweep(x, f, &s, 1, &norm, &count, &error);
-        *open = value - error < x->best.cutoff && fix_by_reduced_cost(x, f, x->evaluated.served + f->constant, error) >= 0;
-        *closed = x->tree.closed;
-        memcpy(states, f->state, (size_t)x->p.sites);
-        value -= error;
-    }
+    if (f)
+        value = fix_sites(x, f, &s, states, closed, open);
     x->tree.depth = 0;
     free(s.sums);
     return value;
+}
+
+double bound_groups(context *x, client_groups *groups, int leader, int steps, int threads, group_node *node)
+{
+    sweep s = {.groups = groups,
+               .block = sweep_groups,
+               .count = groups->count,
+               .threads = threads,
+               .cells = 2.0 * (double)groups->start[groups->count] + 4.0 * groups->count};
+    tree_node *f = prepare_sweeps(x, leader, node->state, groups->u, &s);
+    double bound = take_steps(x, f, &s, groups->u, steps, node->set, &node->size);
+    node->open = 1;
+    node->closed = BIG;
+    node->branching_site = -1;
+    if (f && !current_tree(x)->pseudo.gain[IN]) /* the first node under this leader */
+        reset_pseudo_costs(x);
+    if (f && !x->control.out_of_memory && bound < x->best.cutoff) {
+        f->branched_site = node->branched_site;
+        f->branched_side = node->branched_side;
+        f->parent_bound = node->parent_bound;
+        learn_pseudo_cost(x, f, bound);
+        bound = fix_sites(x, f, &s, node->state, &node->closed, &node->open);
+        if (node->open && f->free_count > 0)
+            node->branching_site = f->free_site[choose_branching_site(x, f, bound)];
+    }
+    x->tree.depth = 0;
+    free(s.sums);
+    return bound;
 }

@@ -15,6 +15,9 @@ typedef struct {
     int threads;            /* most threads; the answer does not depend on it */
 } client_stream;
 
+/* RTTs from each site to the leader, 0 where none matters. */
+void relay_to_leader(const context *x, int leader, double *relay);
+
 /* Subgradient steps from `u`, as improve_bound takes them; `u` becomes the best multipliers, whose bound is returned. The
  * sites that the last evaluation selects go to `set`, those certain from the start among them. */
 double improve_streamed(context *x, const client_stream *clients, int leader, double *u, int iterations, int *set, int *size);

@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "many_clients/streamed_root.h"
+#include "many_clients/client_groups.h"
 
 enum { RTT, NEAR, RELAY, U, ROW, ARRAYS };
 
@@ -115,4 +115,188 @@ PyObject *py_stream_fix(PyObject *self, PyObject *args)
     int fine = end_call(x);
     release_stream(&a);
     return fine ? Py_BuildValue("(dy#di)", bound, (const char *)states, (Py_ssize_t)x->p.sites, closed, open) : NULL;
+}
+
+/* ---- groups of clients ---- */
+
+static const char GROUPS_NAME[] = "formulations.exact._kernel.groups";
+
+static void release_groups(PyObject *capsule)
+{
+    free_groups(PyCapsule_GetPointer(capsule, GROUPS_NAME));
+}
+
+static PyObject *wrap_groups(client_groups *g)
+{
+    PyObject *capsule = g ? PyCapsule_New(g, GROUPS_NAME, release_groups) : PyErr_NoMemory();
+    if (!capsule)
+        free_groups(g);
+    return capsule;
+}
+
+/* The states of the sites that a call names; 0 with the exception set. */
+static int check_states(const context *x, const unsigned char *states, Py_ssize_t length)
+{
+    int fits = length == x->p.sites && length <= MOST_STREAMED_SITES && x->p.clients == 0;
+    for (Py_ssize_t j = 0; fits && j < length; j++)
+        fits = states[j] == FREE || states[j] == IN || states[j] == OUT;
+    if (!fits)
+        PyErr_SetString(PyExc_ValueError, "the states do not fit the problem");
+    return fits;
+}
+
+/* The context and the groups of a call; NULL with the exception set. */
+static context *take_groups(PyObject *const *source, int leader, client_groups **groups)
+{
+    context *x = stream_context(source[0], leader);
+    *groups = x ? PyCapsule_GetPointer(source[1], GROUPS_NAME) : NULL;
+    if (!*groups)
+        return NULL;
+    for (size_t k = 0; k < (*groups)->start[(*groups)->count]; k++)
+        if ((*groups)->site[k] >= x->p.sites) {
+            PyErr_SetString(PyExc_ValueError, "the groups are of another problem");
+            return NULL;
+        }
+    return x;
+}
+
+const char stream_groups_doc[] =
+    "stream_groups(context, (rtt, near, relay, u, rows), leader, states) -> groups\n\n"
+    "Add up clients who use the same replica whatever is decided below a state: a byte per site, 0 free, 1 in, 2 out.";
+
+PyObject *py_stream_groups(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *source[ARRAYS];
+    int leader;
+    const unsigned char *states;
+    Py_ssize_t length;
+    double relay[MOST_STREAMED_SITES];
+    stream_arrays a;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "O(OOOOO)iy#", &capsule, &source[RTT], &source[NEAR], &source[RELAY], &source[U], &source[ROW],
+                          &leader, &states, &length))
+        return NULL;
+    context *x = stream_context(capsule, leader);
+    if (!x || !take_stream(x, source, 1, &a))
+        return NULL;
+    if (!check_states(x, states, length)) {
+        release_stream(&a);
+        return NULL;
+    }
+    relay_to_leader(x, leader, relay);
+    client_groups *g;
+    Py_BEGIN_ALLOW_THREADS
+    g = group_clients(&a.clients, a.view[U].buf, x->p.sites, states, relay, x->p.granularity > 0.0);
+    Py_END_ALLOW_THREADS
+    release_stream(&a);
+    return wrap_groups(g);
+}
+
+const char regroup_doc[] = "regroup(context, groups, leader, states) -> groups\n\nThe groups of a state below that of others.";
+
+PyObject *py_regroup(PyObject *self, PyObject *args)
+{
+    PyObject *source[2];
+    int leader;
+    const unsigned char *states;
+    Py_ssize_t length;
+    double relay[MOST_STREAMED_SITES];
+    client_groups *from, *g;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOiy#", &source[0], &source[1], &leader, &states, &length))
+        return NULL;
+    context *x = take_groups(source, leader, &from);
+    if (!x || !check_states(x, states, length))
+        return NULL;
+    relay_to_leader(x, leader, relay);
+    Py_BEGIN_ALLOW_THREADS
+    g = regroup_clients(from, states, relay, x->p.granularity > 0.0);
+    Py_END_ALLOW_THREADS
+    return wrap_groups(g);
+}
+
+const char bound_groups_doc[] =
+    "bound_groups(context, groups, leader, states, (site, side, bound), steps, threads, seconds)\n"
+    "-> (bound, states, closed, open, branching site, selected sites)\n\n"
+    "Bound a state over its groups, whose multipliers become the best of so many steps, and fix sites. The triple is the\n"
+    "decision that made the state (site -1: none), and the bound before it.";
+
+PyObject *py_bound_groups(PyObject *self, PyObject *args)
+{
+    PyObject *source[2];
+    int leader, steps, threads;
+    const unsigned char *states;
+    Py_ssize_t length;
+    double seconds;
+    unsigned char state[MOST_STREAMED_SITES];
+    group_node node = {.state = state};
+    client_groups *groups;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOiy#(iid)iid", &source[0], &source[1], &leader, &states, &length, &node.branched_site,
+                          &node.branched_side, &node.parent_bound, &steps, &threads, &seconds))
+        return NULL;
+    context *x = take_groups(source, leader, &groups);
+    if (!x || !check_states(x, states, length))
+        return NULL;
+    if (node.branched_site >= x->p.sites || (node.branched_side != IN && node.branched_side != OUT) || threads < 1) {
+        PyErr_SetString(PyExc_ValueError, "no such decision");
+        return NULL;
+    }
+    memcpy(state, states, (size_t)length);
+    begin_call(x, seconds);
+    double bound = bound_groups(x, groups, leader, steps, threads, &node);
+    int fine = end_call(x);
+    PyObject *sites = fine ? PyTuple_New(node.size) : NULL;
+    for (int i = 0; sites && i < node.size; i++)
+        PyTuple_SetItem(sites, i, PyLong_FromLong(node.set[i]));
+    return sites ? Py_BuildValue("(dy#diiN)", bound, (const char *)state, length, node.closed, node.open, node.branching_site,
+                                 sites)
+                 : NULL;
+}
+
+const char groups_size_doc[] = "groups_size(groups) -> (groups, cells)";
+
+PyObject *py_groups_size(PyObject *self, PyObject *capsule)
+{
+    client_groups *g = PyCapsule_GetPointer(capsule, GROUPS_NAME);
+    (void)self;
+    return g ? Py_BuildValue("(nn)", (Py_ssize_t)g->count, (Py_ssize_t)g->start[g->count]) : NULL;
+}
+
+const char groups_cost_doc[] = "groups_cost(context, groups, leader, chosen) -> float\n\n"
+                               "Cost of the clients when these sites, a byte each, are replicas beside the certain ones.";
+
+PyObject *py_groups_cost(PyObject *self, PyObject *args)
+{
+    PyObject *source[2];
+    int leader;
+    const unsigned char *chosen;
+    Py_ssize_t length;
+    double relay[MOST_STREAMED_SITES];
+    client_groups *groups;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOiy#", &source[0], &source[1], &leader, &chosen, &length))
+        return NULL;
+    context *x = take_groups(source, leader, &groups);
+    if (!x || !check_states(x, chosen, length))
+        return NULL;
+    relay_to_leader(x, leader, relay);
+    return PyFloat_FromDouble(cost_of_groups(groups, chosen, relay));
+}
+
+const char groups_arrays_doc[] =
+    "groups_arrays(groups) -> (start, site, near, relay, most, u)\n\n"
+    "The cells of group i are start[i] to start[i + 1] (int64): site (a byte) and near; relay, most and u are by group.";
+
+PyObject *py_groups_arrays(PyObject *self, PyObject *capsule)
+{
+    client_groups *g = PyCapsule_GetPointer(capsule, GROUPS_NAME);
+    (void)self;
+    if (!g)
+        return NULL;
+    Py_ssize_t n = g->count, cells = (Py_ssize_t)g->start[n], line = (Py_ssize_t)sizeof(double);
+    return Py_BuildValue("(y#y#y#y#y#y#)", (const char *)g->start,
+                         (n + 1) * (Py_ssize_t)sizeof(size_t), (const char *)g->site, cells,
+                         (const char *)g->near, cells * line, (const char *)g->relay, n * line, (const char *)g->most, n * line,
+                         (const char *)g->u, n * line);
 }

@@ -33,7 +33,19 @@ PyObject *py_tree_bounds(PyObject *self, PyObject *args);
 /* bind_streams.c */
 extern const char stream_steps_doc[];
 extern const char stream_fix_doc[];
+extern const char stream_groups_doc[];
+extern const char regroup_doc[];
+extern const char bound_groups_doc[];
+extern const char groups_size_doc[];
+extern const char groups_cost_doc[];
+extern const char groups_arrays_doc[];
 PyObject *py_stream_steps(PyObject *self, PyObject *args);
 PyObject *py_stream_fix(PyObject *self, PyObject *args);
+PyObject *py_stream_groups(PyObject *self, PyObject *args);
+PyObject *py_regroup(PyObject *self, PyObject *args);
+PyObject *py_bound_groups(PyObject *self, PyObject *args);
+PyObject *py_groups_size(PyObject *self, PyObject *capsule);
+PyObject *py_groups_cost(PyObject *self, PyObject *args);
+PyObject *py_groups_arrays(PyObject *self, PyObject *capsule);
 
 #endif

@@ -306,6 +306,12 @@ static PyMethodDef methods[] = {
     {"record", py_record, METH_VARARGS, record_doc},
     {"stream_steps", py_stream_steps, METH_VARARGS, stream_steps_doc},
     {"stream_fix", py_stream_fix, METH_VARARGS, stream_fix_doc},
+    {"stream_groups", py_stream_groups, METH_VARARGS, stream_groups_doc},
+    {"regroup", py_regroup, METH_VARARGS, regroup_doc},
+    {"bound_groups", py_bound_groups, METH_VARARGS, bound_groups_doc},
+    {"groups_size", py_groups_size, METH_O, groups_size_doc},
+    {"groups_cost", py_groups_cost, METH_VARARGS, groups_cost_doc},
+    {"groups_arrays", py_groups_arrays, METH_O, groups_arrays_doc},
     {NULL, NULL, 0, NULL},
 };
 
