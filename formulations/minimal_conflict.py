@@ -93,7 +93,7 @@ def explain_infeasible(problem: Problem) -> tuple[str, ...]:
     Raises
     ------
     SolverError
-        When there is a plan: whoever said "infeasible" was wrong.
+        When there is a plan, so that "infeasible" was wrong.
     """
     found, confirmed, plan = minimal_conflict(problem)
     if plan is not None:

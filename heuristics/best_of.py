@@ -18,7 +18,7 @@ __all__ = ["METHOD", "solve"]
 
 
 def solve(problem: Problem, options: Options) -> Plan:
-    """Run both algorithms and keep the better plan."""
+    """Run KQ and QK and keep the better plan."""
     termination = Termination.FINISHED
     found = []
     try:

@@ -19,7 +19,7 @@ __all__ = ["METHOD", "no_transactions", "solve"]
 
 
 def no_transactions(problem: Problem) -> str | None:
-    """Say that a rule about writes is undefined when nobody writes."""
+    """Say that a rule about writes is undefined when no client writes."""
     writes = problem.demand.counts.sum(axis=(0, 1)) @ writing(problem)
     if writes > 0:
         return None

@@ -114,7 +114,7 @@ def flag(value: object, field: str) -> bool:
 
 
 def function(value: _T, field: str) -> _T:
-    """Check that `value` is callable and return it."""
+    """Return `value` if it is callable, else raise InputError."""
     if not callable(value):
         raise InputError("not a function", field=field, value=value, expected="a callable object")
     return value

@@ -90,7 +90,7 @@ class Options:
         object.__setattr__(self, "settings", MappingProxyType(settings))
 
     def report(self, progress: Progress) -> None:
-        """Pass a report to whoever listens."""
+        """Pass a report to the listener, if there is one."""
         if self.progress is not None:
             self.progress(progress)
 

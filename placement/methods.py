@@ -1,4 +1,4 @@
-"""Methods and how they are found: the registry, and `solve`.
+"""Registry of methods, and `solve`.
 
 :mod:`placement.method_options` has what a method is told; its names can be imported from here too.
 
@@ -103,7 +103,7 @@ class Method:
     exact
         Whether it can prove optimality.
     refuses
-        Problem -> why this method cannot take it, or None. Nobody gets a silent approximation.
+        Problem -> why this method cannot take it, or None. There is no silent approximation.
     objectives
         Kinds of objective it can minimise; see :mod:`placement.evaluation.objective`.
     settings
@@ -218,7 +218,7 @@ def prepare_batch(method: Method, problems: Sequence[Problem], options: Options)
 
 
 def run(method: Method, problem: Problem, options: Options) -> Plan:
-    """Run one method and check what it returns.
+    """Run one method and check its plan.
 
     Raises
     ------

@@ -31,7 +31,7 @@ class Problem:
     Parameters
     ----------
     instance
-        The world.
+        Sites, clients, RTTs and demand.
     replicas
         |R|: a number, an inclusive range ``(3, 7)`` or ``range(3, 8)``, or the sites by name.
     voters

@@ -78,7 +78,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """One thing to prove; `answer` takes the seconds allowed."""
+    """Question to prove; `answer` takes the seconds allowed."""
 
     group: str
     name: str

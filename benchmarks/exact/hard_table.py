@@ -66,7 +66,7 @@ def _seconds(value: float) -> str:
 
 
 def _networks(rows: Iterable[Row]) -> list[Sequence[str]]:
-    """One line for each network and kind of demand."""
+    """Return a line for each network and kind of demand."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         network, kind, *_ = row["question"].split()

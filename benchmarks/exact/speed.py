@@ -1,4 +1,4 @@
-"""Times of the method ``exact`` to a proven optimum, on every kind of world it is made for.
+"""Times of the method ``exact`` to a proven optimum, on every kind of instance it is made for.
 
     python -m benchmarks run exact.speed                  all groups, three quarters of an hour
     python -m benchmarks run exact.speed --groups small   27 to 32 sites only
@@ -6,14 +6,14 @@
     python -m benchmarks run exact.speed --write-docs     table of docs/methods.md from the files
 
 Every question is one call of the method, as `solve` makes it: from the problem to the plan, with
-the proof, the certificate left out (``--certificate`` keeps it). Worlds up to 48 sites are those of
-:mod:`benchmarks.harness.tier3_worlds`, measured and modelled; larger ones are modelled around the
-bundled cities. All nine operation mixes, |R| and |V| as printed. A group's line gives the median
-and the worst over its questions of the least time of each, how many were left with a larger gap
-than asked for (0.1 % in the last group, none in the others) at the time limit, and what is aimed
-at. Times are CPU times of the process, which runs on one core: on an idle machine they are wall
-times, and on a busy one they still mean something; the file has both.
-`first` is a fresh interpreter: start, imports and the first plan, for 32 sites.
+the proof, the certificate left out (``--certificate`` keeps it). Networks up to 48 sites are those
+of :mod:`benchmarks.harness.tier3_worlds`, measured and modelled; larger ones are modelled around
+the bundled cities. All nine operation mixes, |R| and |V| as printed. A group's line gives the
+median and the worst over its questions of the least time of each, how many were left with a larger
+gap than asked for (0.1 % in the last group, none in the others) at the time limit, and what is
+aimed at. Times are CPU times of the process, which runs on one core: on an idle machine they are
+wall times, and on a busy one they still mean something; the file has both. `first` is a fresh
+interpreter: start, imports and the first plan, for 32 sites.
 
 Prints a table and writes results/exact_speed.csv, one row per question, and exact_speed.json, what
 each group ran on; what there is of groups that were not run stays. A file row has the most memory
@@ -61,7 +61,7 @@ RadiusMinimum = Callable[[float], tuple[str, float, int]]
 
 @dataclass(frozen=True)
 class Question:
-    """One thing to prove."""
+    """Question to prove."""
 
     group: str
     name: str
@@ -70,7 +70,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the file; `memory` in MB, NaN where the system does not tell."""
+    """Line of the file; `memory` in MB, NaN where the system does not tell."""
 
     group: str
     question: str

@@ -11,12 +11,12 @@ keeps its certificate, and a sweep keeps none). The sweep runs after every singl
 it `--repeat` times, so that everyone finds the caches as others have left them; the least CPU time
 of each counts, and that of the sweep is divided by that of the slowest single question. As in
 timeit, the collector of cyclic garbage rests meanwhile: a pass over the whole heap takes longer
-than any question here and falls on whoever comes last. Every cell must be proven and worth what the
+than any question here and falls on the last question. Every cell must be proven and worth what the
 single answer is worth, or the run stops with an error.
 
-Sets: ``modelled`` and ``aws-2025`` are the worlds of :mod:`benchmarks.harness.tier3_worlds` with 32
-sites (the measured matrix comes with ``--latency DIR``, else the set is left out), the others the
-bundled data sets.
+Sets: ``modelled`` and ``aws-2025`` are the networks of :mod:`benchmarks.harness.tier3_worlds` with
+32 sites (the measured matrix comes with ``--latency DIR``, else the set is left out), the others
+the bundled data sets.
 
 Writes results/exact_sweep.csv in the folder of the benchmarks, one row per set, mix and |V|, set by
 set; rows of sets that were not run stay. Exit code 1 when a sweep costs more than three times its
@@ -52,7 +52,7 @@ SETS = ("modelled", "aws-2025", "world27", "aws", "azure")
 SITES = 32
 SIZES = range(3, 14)
 MOST = 3.0
-"""How many times its slowest cell a sweep may cost."""
+"""Most that a sweep may cost, in times of its slowest cell."""
 
 HEADS = (
     "set",

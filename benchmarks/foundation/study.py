@@ -47,7 +47,7 @@ DATABASES, INTERVALS, SITES = 1000, 48, 60
 
 @dataclass(frozen=True, slots=True)
 class TimedCall:
-    """One line of the table: what was timed, its size, the times, and what they should be.
+    """Line of the table: the timed call, its size, its times, and their target.
 
     `target` is in seconds, None where none is set.
     """
@@ -130,7 +130,7 @@ def _verify(problem: Problem, plan: Plan) -> str:
 
 
 def _clients_at_sites(instance: Instance, seed: int) -> Instance:
-    """The same sites, one client in each, 1 ms away; log-normal demand of all five operations."""
+    """Return the sites with a client in each, 1 ms away; log-normal demand of five operations."""
     rng = np.random.default_rng(seed)
     size = len(instance.sites)
     volume = rng.lognormal(6, 1.2, (size, 1)) * rng.dirichlet(np.ones(5), size)

@@ -125,9 +125,9 @@ def _usage() -> dict[str, object]:
 
 
 def solve_cell(cell: SolveCell) -> dict[str, object]:
-    """Build the world, put the question, run the method, and return the numbers of its row.
+    """Build the instance, put the question, run the method, and return the numbers of its row.
 
-    The world is built and the method's module imported before the clock starts. The first run is
+    The instance is built and the method's module imported before the clock starts. The first run is
     timed apart (it pays for what the method imports when it runs); a quick method is run again.
 
     Raises

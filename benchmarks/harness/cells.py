@@ -74,7 +74,7 @@ class SolveCell:
 
     @property
     def group(self) -> str:
-        """The question, without who answers it."""
+        """The question, without the method."""
         return (
             f"{self.world.label} · |R|={self.replicas} |V|={self.voters} · {self.failures} · "
             f"seed {self.seed}"
@@ -82,7 +82,7 @@ class SolveCell:
 
     @property
     def label(self) -> str:
-        """The question and who answers it."""
+        """The question and the method."""
         return f"{self.group} · {self.method}"
 
     @property

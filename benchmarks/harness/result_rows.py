@@ -33,7 +33,7 @@ class ResultsFile:
     path
         Created when absent, with its folder. A regular file, or nothing.
     fresh
-        Begin anew: the rows that stand there are neither read nor kept. They stay on the disk
+        Begin again: the rows that stand there are neither read nor kept. They stay on the disk
         until the first new row is safe.
 
     Raises

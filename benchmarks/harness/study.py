@@ -123,7 +123,7 @@ class Study:
 
 
 def load_study(name: str) -> Study:
-    """Import a study and return what it declares.
+    """Import a study and return its declaration.
 
     Parameters
     ----------

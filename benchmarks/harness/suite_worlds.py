@@ -1,4 +1,4 @@
-"""Worlds for the suites, as data: what is loaded, drawn or cut, and from which seed."""
+"""Instances of the suites, as data: what is loaded, drawn or cut, and from which seed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from placement.workloads import MIXES, sample_mix
 __all__ = ["DRAWN", "World"]
 
 DRAWN = "drawn"
-"""Source of worlds with any number of sites, drawn around the bundled cities."""
+"""Source of instances with any number of sites, drawn around the bundled cities."""
 
 _SIGMA = 1.2
 _OPERATIONS = 1e6
@@ -27,18 +27,19 @@ _SPREAD_DEGREES = 2.0
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A world that can be built again anywhere from its few words.
+    """An instance that can be built again anywhere from its few words.
 
     Parameters
     ----------
     source
         A bundled data set, the path of an instance, or :data:`DRAWN`.
     mix
-        Operation mix; None: the data set's default, and ``social`` for drawn worlds.
+        Operation mix; None: the data set's default, and ``social`` for generated instances.
     sites
-        Sites of a drawn world; for a data set, how many of its sites are kept (a seeded choice).
+        Sites of a generated instance; for a data set, how many of its sites are kept (a seeded
+        choice).
     clients
-        Clients of a drawn world.
+        Clients of a generated instance.
     demand
         "all", or "reads" for a p-median problem: every operation becomes a weak read.
     """
@@ -51,7 +52,7 @@ class World:
 
     @property
     def label(self) -> str:
-        """A few words; different worlds have different ones."""
+        """A few words; different instances have different ones."""
         size = "" if self.sites is None else f" {self.sites}"
         size += "" if self.clients is None else f"×{self.clients}"
         mix = "" if self.mix is None else f" {self.mix}"
@@ -96,7 +97,7 @@ class World:
 
         if self.sites is None or self.clients is None:
             raise InputError(
-                "a drawn world needs its size", field="sites", expected="sites and clients"
+                "a generated instance needs its size", field="sites", expected="sites and clients"
             )
         mix = "social" if self.mix is None else self.mix
         rng = np.random.default_rng([seed, self.sites, self.clients, sorted(MIXES).index(mix)])

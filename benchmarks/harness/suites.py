@@ -1,4 +1,4 @@
-"""The suites, as data: which worlds are put to which methods, under which limits."""
+"""The suites, as data: which instances are given to which methods, under which limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.harness.suite_worlds import DRAWN, World
 __all__ = ["EXACT", "HEURISTICS", "SUITES", "Grid", "Suite"]
 
 EXACT = ("exact", "milp", "cp-sat")
-"""Methods that prove optimality on worlds of tens of sites."""
+"""Methods that prove optimality on instances of tens of sites."""
 
 HEURISTICS = ("local-search", "best-of", "kq", "qk")
 """Methods of the source paper, and the local search."""

@@ -1,13 +1,13 @@
-"""Worlds for the tier 3 benchmarks: 27 sites with measured or modelled RTTs, all nine mixes.
+"""Instances of the tier 3 benchmarks: 27 sites with measured or modelled RTTs, all nine mixes.
 
-A world has its sites as clients; those on ``world27`` have the 60 cities of that data set. Demand
-per client is log-normal. The default sigma of 1.2 gives about half of the operations to the
+An instance has its sites as clients; those on ``world27`` have the 60 cities of that data set.
+Demand per client is log-normal. The default sigma of 1.2 gives about half of the operations to the
 heaviest tenth of many clients; a larger sigma concentrates them more. The operation mix of each
 client is drawn around one of the nine mixes of :mod:`placement.workloads.mixes`. Everything follows
-from a seed. Worlds that differ in sigma alone have the same sites and the same order of clients.
+from a seed. Instances that differ in sigma alone have the same sites and the same order of clients.
 
 Measured matrices are read from the folder that ``--latency DIR`` names; without it the measured
-worlds are left out and the benchmarks say so.
+instances are left out and the benchmarks say so.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ OPERATIONS = 1e6
 
 @dataclass(frozen=True)
 class World:
-    """An instance and how it came about."""
+    """An instance with its network, mix and seed."""
 
     network: str
     mix: str
@@ -170,7 +170,7 @@ def modelled_network(
 
 
 def number_of(network: str) -> int:
-    """Return the number of a network, a part of the seeds of its worlds."""
+    """Return the number of a network, a part of the seeds of its instances."""
     return (*NETWORKS, *BUNDLED).index(network)
 
 
@@ -183,7 +183,7 @@ def demand(
     ----------
     shares
         Share of each standard operation, shape (5,), summing to 1. A client's own shares come from
-        Dirichlet(100 · shares); an operation without a share is issued by nobody.
+        Dirichlet(100 · shares); an operation without a share is issued by no client.
     clients
         How many.
     rng
@@ -270,7 +270,7 @@ def instance_on(
 def world(
     network: str, mix: str, seed: int, sites: int = SITES, sigma: float = SIGMA
 ) -> World | None:
-    """Build the world of a network, a mix (a key of ``MIXES``) and a seed; None: no matrix."""
+    """Build the instance of a network, a mix (a key of ``MIXES``) and a seed; None: no matrix."""
     numbers = [seed, sorted(MIXES).index(mix), number_of(network)]
     rng = np.random.default_rng(numbers)
     name = f"{network}, {mix}, seed {seed}"

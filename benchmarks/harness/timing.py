@@ -17,7 +17,7 @@ __all__ = ["Timing", "command", "repeat"]
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of several runs of the same thing.
+    """Seconds of several runs of one call.
 
     Attributes
     ----------

@@ -2,11 +2,11 @@
 
     python -m benchmarks run local_search.large [--patience 3 8]
 
-Worlds of :mod:`benchmarks.harness.tier3_worlds` with up to 48 sites, which are their own clients:
-modelled, and measured Azure and AWS regions (48, 48 and 32 sites); the three mixes in which reads
-go from the nearest replica to the leader, eleven and thirteen replicas, three and five voters. The
-optimum is that of method ``exact``; a problem not proven in `--time-limit` seconds is left out and
-counted.
+Instances of :mod:`benchmarks.harness.tier3_worlds` with up to 48 sites, which are their own
+clients: modelled, and measured Azure and AWS regions (48, 48 and 32 sites); the three mixes in
+which reads go from the nearest replica to the leader, eleven and thirteen replicas, three and five
+voters. The optimum is that of method ``exact``; a problem not proven in `--time-limit` seconds is
+left out and counted.
 
 Writes results/local_search_large.csv in the folder of the benchmarks, one row per problem and
 patience, and a summary with the machine as .json.
@@ -38,7 +38,7 @@ EQUAL = 1e-9
 
 
 def questions(seeds: int) -> Iterator[tuple[tuple[object, ...], placement.Problem]]:
-    """Yield the problems with what names them."""
+    """Yield the problems with their names."""
     for network, mix, seed in itertools.product(NETWORKS, MIXES, range(seeds)):
         drawn = world(network, mix, seed, SITES)
         if drawn is None:

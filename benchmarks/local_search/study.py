@@ -42,7 +42,7 @@ EQUAL = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class MethodGap:
-    """One method on one problem: gap to the proven optimum, least wall and CPU time in seconds."""
+    """Result of one method on one problem: gap to the optimum, least wall and CPU time in s."""
 
     problem: str
     mix: str
@@ -141,9 +141,9 @@ def summary(rows: Sequence[MethodGap]) -> list[dict[str, object]]:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser, "latency")
-    parser.add_argument("--seeds", type=int, default=3, help="worlds per network and mix")
+    parser.add_argument("--seeds", type=int, default=3, help="instances per network and mix")
     parser.add_argument("--runs", type=int, default=3, help="runs of which the least time counts")
-    parser.add_argument("--sites", type=int, default=SITES, help="sites of a generated world")
+    parser.add_argument("--sites", type=int, default=SITES, help="sites of a generated instance")
     parser.add_argument("--results", type=Path, default=RESULTS)
 
 

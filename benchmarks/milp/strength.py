@@ -1,12 +1,12 @@
 """Strength and size of the recipes of the mixed-integer program, and the effect on times.
 
-    python -m benchmarks run milp.strength                     the bundled worlds, about ten minutes
-    python -m benchmarks run milp.strength --sets aws --mixes ledger --replicas 5 --voters 3
-    python -m benchmarks run milp.strength --skip-solve        sizes and LP bounds only
-    python -m benchmarks run milp.strength --sets globe60 --mixes oltp --recipes per-client chain \
+    python -m benchmarks run milp.strength                     the bundled data sets, about ten
+    minutes python -m benchmarks run milp.strength --sets aws --mixes ledger --replicas 5 --voters 3
+    python -m benchmarks run milp.strength --skip-solve        sizes and LP bounds only python -m
+    benchmarks run milp.strength --sets globe60 --mixes oltp --recipes per-client chain \
         --time-limit 300 --output benchmarks/results --name milp_strength_globe60
 
-`globeN` is a generated world of N sites that are their own clients, seed 1.
+`globeN` is a generated instance of N sites that are their own clients, seed 1.
 
 For every data set, operation mix and recipe, once for the whole program and once reduced by the
 plan of `local-search`: variables, rows, non-zeros, LP bound as a share of the optimum, seconds to
@@ -70,7 +70,7 @@ LEFT_OUT = {
 
 @dataclass(frozen=True, slots=True)
 class RecipeSize:
-    """One line of the table, in the order of `HEADINGS`."""
+    """Line of the table, in the order of `HEADINGS`."""
 
     data_set: str
     mix: str

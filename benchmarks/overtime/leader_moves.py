@@ -3,7 +3,7 @@
     python -m benchmarks run overtime.leader_moves            # results, and the tables on stdout
 
 A fleet of all tenant classes, two weeks of half hours. Every database has 7 replicas, the best for
-its first week, and 5 voters that go with whoever leads (tier 2). Replicas and
+its first week, and 5 voters that are best for each leader (tier 2). Replicas and
 voters are chosen on the first week. The second week measures each rule: its scores and moves,
 above those of the best sequence of leaders in hindsight
 (:mod:`formulations.overtime.leader_sequence`).

@@ -4,8 +4,7 @@
     python -m benchmarks run overtime.replay --quick         fewer databases; writes nothing
     python -m benchmarks run overtime.replay --only fleets   a part; the others keep what they had
 
-Writes ``benchmarks/results/replay.json``, the pictures ``docs/figures/replay-*.png`` and the page
-``docs/benchmarks/replay.md``.
+Writes ``benchmarks/results/replay.json`` and the pictures ``docs/figures/replay-*.png``.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ CLASSES = (
 
 @dataclass(frozen=True)
 class Tenant:
-    """A database and the class it stands for."""
+    """A database and its class."""
 
     kind: str
     database: Database

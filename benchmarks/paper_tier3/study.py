@@ -1,10 +1,10 @@
-"""Figures 8 to 11 of Sharov et al., PVLDB 8(12), 2015, section 6.4, on worlds anyone can build.
+"""Figures 8 to 11 of Sharov et al., PVLDB 8(12), 2015, section 6.4, on public instances.
 
     python -m benchmarks run paper_tier3 [--seeds 4] [--sigma 1.2 2 3] [--only 8 9 10 11]
 
 The paper's databases are private, so that only shapes can be compared: how close KQ, QK and the
 better of them come to the optimum, which of the two wins where, and how fast more replicas stop
-helping. Ours are 27-site worlds with measured and modelled RTTs
+helping. Ours are 27-site networks with measured and modelled RTTs
 (:mod:`benchmarks.harness.tier3_worlds`); the optimum is that of method ``exact``, proven for every
 problem (a problem without proof would be counted).
 
@@ -15,8 +15,8 @@ several. Each combination of clients and sigma has its own lines in every table.
 The study also shows what each further replica brings on ``world27`` and ``azure``
 (:mod:`benchmarks.paper_tier3.each_replica`).
 
-Written: one CSV row per problem and method, a JSON summary with the machine, one picture per
-figure, and the page docs/benchmarks/paper_tier3.md. Ratios are means over problems, as in the
+Written: one CSV row per problem and method, a JSON summary with the machine, and one picture
+per figure. Ratios are means over problems, as in the
 paper.
 """
 
@@ -70,7 +70,7 @@ BUCKETS = tuple(range(5, 100, 10))
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One method on one problem.
+    """Result of one method on one problem.
 
     `x` is what the figure has on its axis: |R| (8, 11), the share of transactions (9) or of weak
     reads (10) in per cent. `optimum` is what `objective` is held against: that of the problem, or
@@ -351,7 +351,7 @@ def _draw_panel(axes: Axes, figure: int, lines: Sequence[dict[str, object]]) -> 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser, "latency")
-    parser.add_argument("--seeds", type=int, default=4, help="worlds per network and workload")
+    parser.add_argument("--seeds", type=int, default=4, help="instances per network and workload")
     parser.add_argument(
         "--sigma",
         type=float,

@@ -44,7 +44,7 @@ CAPTIONS = MappingProxyType(
         "passes an incumbent on as optimal, because PuLP says so: then we count it as unproven.",
     }
 )
-"""What stands beside a peer's numbers wherever they are shown."""
+"""Captions beside the numbers of a peer."""
 
 
 def find_method(name: str) -> Method:

@@ -113,7 +113,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_study(asked: argparse.Namespace) -> int:
-    """Print the table and write it."""
+    """Print and write the table."""
     lines = table(asked.draws)
     for line in lines:
         print("  ".join(f"{'–' if value is None else value}" for value in line.values()))

@@ -90,7 +90,7 @@ def speed(runs: int) -> Iterator[Row]:
 
 
 def _answer(problem: Problem, method: str | None) -> float:
-    """Evaluate or solve a question that nobody has asked yet: objectives remember their values."""
+    """Evaluate or solve a question that was not asked yet: objectives remember their values."""
     goal = problem.objective
     assert isinstance(goal, Percentile)
     fresh = problem.replace(objective=Percentile(goal.percent, goal.distributions))
@@ -264,7 +264,7 @@ def _collect(rows: Iterator[Row], name: str) -> list[Row]:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_folder(parser, "latency")
-    parser.add_argument("--seeds", type=int, default=1, help="worlds per network and mix (1)")
+    parser.add_argument("--seeds", type=int, default=1, help="instances per network and mix (1)")
     parser.add_argument("--runs", type=int, default=7, help="timed runs per row (default 7)")
     parser.add_argument("--part", action="append", choices=PARTS, help="only this part")
 

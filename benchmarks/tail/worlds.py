@@ -1,10 +1,10 @@
-"""Worlds with distributions of RTTs: measured percentiles of AWS, and generated spreads.
+"""Instances with distributions of RTTs: measured percentiles of AWS, and generated spreads.
 
 Sites are clients too, demand and operation mixes are those of
 :mod:`benchmarks.harness.tier3_worlds`.
 
 * ``aws-2024``: percentiles 10 to 99 that cloudping.co measured between 21 regions (April 2024),
-  read from the folder that ``--latency DIR`` names. Without it these worlds are left out.
+  read from the folder that ``--latency DIR`` names. Without it these instances are left out.
 * ``equal spread``: modelled RTTs, log-normal, the standard deviation 0.2 times the mean everywhere.
 * ``unequal spread``: the same, but each pair's standard deviation drawn log-normally, median 0.15
   and sigma 0.8, so that some links are steady and others are not.

@@ -196,7 +196,7 @@ def _solve_leader(search: _CpSatLossSearch, costs: LeaderCosts) -> None:
             parts[heir] = part.bound
         search.bounds[leader] = max(search.bounds[leader], least_bound(*parts.values()))
         search.report()
-    if not parts:  # nobody can take over, so the leader is of no use
+    if not parts:  # no failover leader is possible, so this leader has no feasible plan
         search.bounds[leader] = math.inf
 
 

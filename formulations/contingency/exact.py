@@ -230,7 +230,7 @@ class LossSearch:
         return plan
 
     def _break_ties(self, best: Plan) -> None:
-        """Of the plans of the proven worst case, take the one with the least normal score."""
+        """From the plans of the proven worst case, take the one with the least normal score."""
         assert self.best is not None
         first, bound = self.best, self.bound
         normal = objective_value(self.problem.replace(objective=MEAN_LATENCY), first)

@@ -47,7 +47,7 @@ class TreeRecords:
 
     @property
     def complete(self) -> bool:
-        """Whether every tree that was closed is kept."""
+        """Return whether every tree that was closed is kept."""
         return self.left > 0
 
     def keep(self, leader: int, heir: int, record: FloatArray | None) -> None:
@@ -62,7 +62,7 @@ class TreeRecords:
 
 @dataclass(frozen=True, eq=False)
 class LossClaimRecord:
-    """What one search proved, and how.
+    """Proven result of one search, with its trees.
 
     Attributes
     ----------

@@ -208,7 +208,7 @@ class _MilpLossSearch:
         return self._prove(built, program)
 
     def _build(self) -> LossProgram:
-        """Build anew, reduced by the best value so far."""
+        """Build the program again, reduced by the best value so far."""
         self.step()
         problem, contingency = self.problem, self.contingency
         weights = dict(

@@ -93,7 +93,7 @@ class LeaderCosts:
 
 @dataclass(frozen=True, eq=False)
 class Integers:
-    """The same terms as whole multiples of 1/scale.
+    """Return the terms as whole multiples of 1/scale.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ def _waits(problem: Problem, rtt: FloatArray, weight: float) -> Waits:
             continue
         radii.append(radius)
         if len(voters) - len(ball) <= spare:
-            break  # whoever else votes, m of the voters lie within
+            break  # for any other voters, m of the voters lie within
         balls.append(ball)
     return Waits(tuple(balls[: len(radii) - 1]), weight * np.array(radii))
 

@@ -254,7 +254,7 @@ def _read(model: LeaderModel, values: list[int] | None) -> Configuration | None:
 
 
 def _breaks_budget(problem: Problem, configuration: Configuration) -> bool:
-    """Whether a solver's configuration breaks the budget; breaking anything else is an error."""
+    """Return whether a configuration breaks the budget; another violation is an error."""
     broken = violations(problem, configuration)
     if not broken:
         return False
@@ -350,7 +350,7 @@ def _plan(search: _LeaderByLeader) -> Plan:
 
 
 def _confirm_infeasible(search: _LeaderByLeader) -> None:
-    """Let the complete search confirm it: a single solver's word ends nothing."""
+    """Let the complete search confirm infeasibility: a single solver's word ends nothing."""
     try:
         found = find_feasible(search.problem)
     except LimitError as error:

@@ -31,7 +31,7 @@ Found = tuple[float, float, Configuration]
 
 
 def is_better(one: Found, other: Found) -> bool:
-    """Whether `one` has the smaller value or, of values that tie, the smaller second criterion."""
+    """Return whether `one` has the smaller value or, in a tie, the smaller second criterion."""
     if one[0] < other[0] * (1 - TIE):
         return True
     return one[0] <= other[0] * (1 + TIE) and one[1] < other[1] * (1 - TIE)

@@ -74,7 +74,7 @@ def _first(problem: Problem, tied: list[Configuration]) -> Configuration:
     """Return the first of tied configurations: lowest leader, shortest wait, closest voters.
 
     The wait decides although the score ties because no operation may need votes. It is the wait of
-    the operations, D-weighted over the scenarios, and the plain sum when nobody votes.
+    the operations, D-weighted over the scenarios, and the plain sum when no operation needs votes.
     """
     demand, quorum = problem.demand, problem.rules.quorum
     weight = demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)

@@ -70,7 +70,7 @@ _MOMENT = 0.01
 
 
 class _BranchAndBound:
-    """One search; :func:`search` is its only user.
+    """State and steps of a search; :func:`search` is its only user.
 
     Its methods raise :class:`Stop` at a limit and KeyboardInterrupt after Ctrl-C; what they have
     proven until then is in the state.
@@ -380,7 +380,7 @@ def search(
     kernel: str | Kernel = "auto",
     pretend: float | None = None,
 ) -> Result:
-    """Find the best configuration and prove it.
+    """Find the best configuration with its proof.
 
     Parameters
     ----------

@@ -289,7 +289,7 @@ class LeaderEvents:
         ----------
         log
             Numbers as recorded. A part that was put off stands in its place by its number, and
-            counts as it was recorded last: a tree may begin anew.
+            counts as it was recorded last: a tree may begin again.
         leaders
             All that may have a tree; the number of the whole of it is that of the leader.
         clients

@@ -46,7 +46,7 @@ class Counters:
     work: float = 0.0
 
     def plus(self, other: Counters) -> Counters:
-        """Return the sums of both; the cutoff is this one's."""
+        """Return the sums of two counters; the cutoff is this one's."""
         return Counters(
             self.nodes + other.nodes,
             self.leaves + other.leaves,

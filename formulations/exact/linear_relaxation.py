@@ -18,7 +18,7 @@ at the optimum, and its duals π give back multipliers,
 for which, because min(0, ·) is concave, the Lagrangean bound is at least that of the relaxation.
 
 Nothing here needs to be right for a proof to be right: any multipliers give a valid bound, which
-the kernel computes anew, and a set of sites is only a proposal for the evaluator. A failure of the
+the kernel recomputes, and a set of sites is only a proposal for the evaluator. A failure of the
 solver therefore costs time and nothing else.
 """
 

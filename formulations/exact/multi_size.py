@@ -1,4 +1,4 @@
-"""One search for several numbers of replicas, as a sweep asks for them.
+"""Search for several numbers of replicas at once, as a sweep asks for them.
 
 At given multipliers the reduced costs of a leader are the same for every |R|, and only how many of
 them are added up differs. So each evaluation bounds every |R|, and one tree per leader can prove

@@ -3,7 +3,7 @@
 The tree's own descent starts where the incumbent is, and on large p-median problems stays in the
 local optimum that it reaches there. How many sites the bound can rule out depends on the incumbent,
 so that a poor one costs more than anything else. Here the sites of least reduced cost, which are
-those that an optimum is made of, are the whole world: the neighbourhood of one swap is then a
+those that an optimum is made of, are all that there is: the neighbourhood of one swap is then a
 fraction of the matrix, and a descent from each of several drawn sets is affordable.
 
 One pass prices all swaps at once with the nearest and second nearest replica of each client

@@ -75,7 +75,7 @@ class LinearKernel(NumpyKernel):
     def _descend(
         self, view: LeaderView, replicas: list[int], limit: int, deadline: float
     ) -> list[int]:
-        """Return the set as it is: swaps in NumPy would cost more than bounds."""
+        """Return the set unchanged: swaps in NumPy would cost more than bounds."""
         return replicas
 
     def _branching_site(self, node: TreeNode) -> int:

@@ -34,7 +34,7 @@ REPORT_EVERY = 0.1
 MANY_CLIENTS = 4_000
 """Active clients from which sweeps over the instance's own RTTs pay [32 x 20000]."""
 CLIENTS_PER_SITE = 60
-"""The same for each site: with fewer, cells are sorted and copied soon [32 x 20000]."""
+"""Least number for each site: with fewer, cells are sorted and copied soon [32 x 20000]."""
 SAMPLE_CLIENTS = 4_000
 """Clients of the sample that the first configuration comes from [32 x 100000]."""
 SAMPLE_TREE_SHARE = 20.0
@@ -71,7 +71,7 @@ PASSES_PER_REPLICA = 5
 DESCENT_SITES = 200
 """Sites among which descents choose, at least [p-median large]."""
 SITES_PER_REPLICA = 4
-"""The same for each replica, when that is more [p-median large]."""
+"""Sites for each replica, when that is more [p-median large]."""
 TRIED_SWAPS = 32
 """Best swaps of which the first that obeys the caps is taken [drawn networks with caps]."""
 START_DRAWS = 20
@@ -96,7 +96,7 @@ SORT_CELLS = 50_000
 NUMPY_ROOT_STEPS = 80
 """Subgradient steps at a root of the NumPy kernel [exact.kernels]."""
 NUMPY_NODE_STEPS = 8
-"""The same below a root [exact.kernels]."""
+"""Subgradient steps below a root [exact.kernels]."""
 NUMPY_ENUMERATED = 40
 """Completions up to which the NumPy kernel enumerates a leaf [exact.kernels]."""
 NUMPY_CHUNK = 0.03

@@ -419,7 +419,7 @@ class CuttingRounds:
         return not violations(free, configuration)
 
     def _worth_another_round(self, milp: PlacementProgram) -> bool:
-        """Whether the scale came from a much worse plan, so that a new one tightens the bound."""
+        """Return whether a new scale, from a much better plan, tightens the bound."""
         if self.value == 0:
             return False
         finer = scale_for(self.value, milp.mass)

@@ -90,7 +90,7 @@ def solve(problem: Problem, options: Options) -> Plan:
 
 
 def _apart(search: CuttingRounds, leaders: str) -> bool:
-    """Whether to solve leader by leader: without a plan to beat, every leader would cost a tree."""
+    """Return whether to solve leader by leader; without a plan every leader costs a tree."""
     if search.best is None:
         return False
     return leaders == "apart" or (leaders == "auto" and search.reduce)

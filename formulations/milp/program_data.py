@@ -49,7 +49,8 @@ class Client:
     serving
         Those of `order` that may serve it in a plan worth finding, in the same order.
     guarded
-        Sites r of `order` for which "nobody farther than r serves while r is open" must be said.
+        Sites r of `order` for which the constraint "no site farther than r serves while r is open"
+        is needed.
     """
 
     scenario: int
@@ -262,7 +263,7 @@ def guarded_sites(
     """Sites whose closest-assignment row is not implied by the objective.
 
     The row of r says that nothing farther than r serves c while r is open. It is implied when being
-    served by r costs no more than by any farther s, whoever leads:
+    served by r costs no more than by any farther s, under any leader:
 
         A d(c,r) + B d(r,ℓ) ≤ A d(c,s) + B d(s,ℓ)      for all s ≻_c r that may serve, all ℓ.
 

@@ -69,7 +69,7 @@ class Affine:
         return Affine.total((self, other.times(-1.0)))
 
     def expression(self) -> Any:
-        """Return it as a Pyomo expression."""
+        """Return the terms as a Pyomo expression."""
         from pyomo.core.expr import LinearExpression
 
         return LinearExpression(

@@ -198,7 +198,7 @@ def interval_scores(problem: Problem, chosen: list[Configuration]) -> FloatArray
         shapes.setdefault((len(one.voters), len(one.replicas)), []).append(row)
     for interval, counts in enumerate(instance.counts):
         if not counts.any():
-            continue  # nobody waited
+            continue  # no operation waited
         demand: Demand = aggregate(instance.at_interval(interval, counts))
         for rows in shapes.values():
             among = [chosen[row] for row in rows]

@@ -57,7 +57,7 @@ def add_parser(parts: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Solve one key or a table of them."""
+    """Solve one key or a table of keys."""
     problem = problem_from(args)
     if args.keys is not None:
         return _table(problem, args)

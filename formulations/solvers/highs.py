@@ -295,7 +295,7 @@ class Relaxation:
 
     @property
     def objective(self) -> float:
-        """Objective of the values, as HiGHS reports it."""
+        """Objective of the values that HiGHS reports."""
         return float(self._solver.getInfo().objective_function_value)
 
     @property
@@ -340,7 +340,7 @@ def _offer(solver: Any, start: FloatArray) -> None:
 
 
 def _listen(solver: Any, shared: _Shared) -> None:
-    """Subscribe to what HiGHS tells while it runs; the same calls carry the request to halt."""
+    """Subscribe to the messages of a running HiGHS; the same calls carry the request to halt."""
 
     def note(event: Any) -> None:
         data = event.data_out

@@ -39,7 +39,7 @@ class InsertionCosts(Protocol):
         """J for nearest replicas at these places, shape (B, rows), as (B, rows, sites + 1).
 
         The last column, the newcomer "none", holds what the clients cost as it is. A client
-        without a replica has its nearest at place S; it costs nothing until somebody joins.
+        without a replica has its nearest at place S; the place costs nothing until a site joins.
         """
         ...
 
@@ -67,7 +67,7 @@ class DirectInsertionCosts:
     summands: FloatArray
 
     def costs_after(self, near: Ranks) -> FloatArray:
-        """As :meth:`InsertionCosts.costs_after`."""
+        """Return costs as :meth:`InsertionCosts.costs_after`."""
         pairs = np.arange(len(near))[:, np.newaxis]
         rows = np.arange(near.shape[1])
         kept = self.summands[pairs, rows, self.order[rows, near]]
@@ -75,7 +75,7 @@ class DirectInsertionCosts:
         return np.where(joins, self.summands, kept[:, :, np.newaxis])
 
     def take(self, some: IntArray | BoolArray) -> DirectInsertionCosts:
-        """As :meth:`InsertionCosts.take`."""
+        """Add a replica as :meth:`InsertionCosts.take`."""
         return DirectInsertionCosts(self.ranks, self.order, self.summands[some])
 
 
@@ -95,11 +95,11 @@ class _TabledInsertionCosts:
     start: IntArray
 
     def costs_after(self, near: Ranks) -> FloatArray:
-        """As :meth:`InsertionCosts.costs_after`; O(C·S) to copy."""
+        """Return costs as :meth:`InsertionCosts.costs_after`; O(C·S) to copy."""
         return self.table.take(self.start + near, axis=0)
 
     def take(self, some: IntArray | BoolArray) -> _TabledInsertionCosts:
-        """As :meth:`InsertionCosts.take`."""
+        """Add a replica as :meth:`InsertionCosts.take`."""
         return _TabledInsertionCosts(self.table, self.start[some])
 
 
@@ -156,7 +156,7 @@ class InsertionTables:
         return np.asarray(self._near_cost + relayed * self.terms.relay[:, np.newaxis])
 
     def of(self, leaders: IntArray) -> InsertionCosts:
-        """J of pairs with these leaders, shape (B,).
+        """J of pairs with the given leaders, shape (B,).
 
         Tables are filled in, O(C·S²) for each, for batches with several pairs of a leader.
         """

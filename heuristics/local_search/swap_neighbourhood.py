@@ -95,7 +95,7 @@ class SwapNeighbourhood:
 
     @cached_property
     def exact(self) -> bool:
-        """Whether the waits in the table are those of the best voters, not merely a lower bound."""
+        """Return whether the table has the waits of the best voters, not only lower bounds."""
         rules = self.rules
         pins = int(rules.must_vote.sum())
         only_leader = pins == 1 and bool((rules.may_lead == rules.must_vote).all())

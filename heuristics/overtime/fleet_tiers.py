@@ -371,7 +371,7 @@ def _quorums(voters: IntArray, quorum: npt.ArrayLike | None) -> IntArray:
 
 
 def _allowed(waits: FloatArray, may_lead: npt.ArrayLike | None) -> FloatArray:
-    """Waits, infinite for those that may not lead."""
+    """Waits, infinite for sites that may not lead."""
     if may_lead is None:
         return waits
     return np.where(_mask(may_lead, "may_lead", waits.shape), waits, np.inf)

@@ -34,7 +34,7 @@ class Best:
     def offer(
         self, problem: QuorumProblem, sets: IntArray, read: int, write: int
     ) -> tuple[int, tuple[float, ...]] | None:
-        """Rank `sets` and remember the best of them; return (its row, its rank).
+        """Rank `sets` and remember the best sets; return (its row, its rank).
 
         Sets that break a regional rule are ignored; None when all do.
         """

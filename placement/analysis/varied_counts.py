@@ -98,7 +98,7 @@ def objective_words(question: Instance | Problem) -> str:
 
 
 def plan_columns(plan: Plan) -> dict[str, object]:
-    """Columns that both tables share."""
+    """Shared columns of the two tables."""
     priced = plan.problem.instance.prices is not None and plan.found
     return {
         "status": plan.status.value,

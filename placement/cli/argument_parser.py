@@ -42,4 +42,4 @@ class Verb(Protocol):
         """Add the verb's options; the parser's default ``run`` is the function below."""
 
     def run(self, args: argparse.Namespace) -> int:
-        """Do it and return an exit code."""
+        """Run the verb and return an exit code."""

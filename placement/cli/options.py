@@ -335,7 +335,7 @@ def problem_from(
     args
         Parsed.
     instance
-        The world.
+        Sites, clients, RTTs and demand.
     configuration
         Whether leader, voters and replicas are a configuration to hold against the question: then
         only their numbers are part of it.

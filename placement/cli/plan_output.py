@@ -54,8 +54,8 @@ def check_target(args: argparse.Namespace) -> None:
 def show_plan(plan: Plan, args: argparse.Namespace) -> int:
     """Write the plan where it was asked for, print it, and return the exit code.
 
-    A plan without a configuration is printed but not written: nobody should find a file where a
-    decision was expected.
+    A plan without a configuration is printed but not written: the user should not find a file where
+    a decision was expected.
     """
     written = _save(plan, args)
     if args.json:

@@ -73,7 +73,7 @@ class ServerMove:
 
 @dataclass(frozen=True, slots=True)
 class MovePath:
-    """The present deployment, and the steps from it.
+    """The present deployment, and the steps from there.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Systems and how they are found: what reads and writes the configuration of one database.
+"""Registry of database systems: readers and writers of the configuration of one database.
 
 A system is an entry point of the group ``placement.databases``::
 

@@ -1,4 +1,4 @@
-"""Distances on the globe, and round-trip times modelled from them where nobody has measured.
+"""Distances on the globe, and round-trip times modelled from them where no measurement exists.
 
 A modelled RTT between two points x thousand km apart is built in four steps:
 

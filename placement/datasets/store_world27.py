@@ -1,7 +1,7 @@
 """Writer of the arrays beside this module: the RTTs and the default day of demand of ``world27``.
 
 Making them takes longer than answering most questions about them, so they are stored. The command
-``python -m placement.datasets.store_world27`` makes and writes them anew, after a change of the
+``python -m placement.datasets.store_world27`` makes and writes them again after a change of the
 models or tables that they come from.
 """
 

@@ -73,7 +73,7 @@ class OperationLatency:
 
 @dataclass(frozen=True, slots=True)
 class LeaderValue:
-    """A voter as leader, everything else unchanged: score, mean latency in ms, overhead in %."""
+    """A voter as leader, other roles unchanged: score, mean latency in ms, overhead in %."""
 
     leader: str
     score: float

@@ -2,7 +2,7 @@
 
 An :class:`Objective` gives a configuration its value. Values are built from Eq. 1 (see
 :mod:`placement.evaluation.score`), never from a solver's number. A method declares the kinds of
-objective it can take; :func:`placement.methods.run` refuses the others, so that nobody gets a
+objective it can take; :func:`placement.methods.run` refuses the others, so that no user gets a
 silent approximation.
 """
 

@@ -135,7 +135,7 @@ def by_answer_time(demand: Demand, leader: int, sites: npt.ArrayLike) -> tuple[i
     """Order sites by how soon they answer a leader, ties by site order.
 
     With RTTs that vary by interval, by the mean over the scenarios weighted with D, the rounds of
-    votes in each (evenly when nobody votes).
+    votes in each (evenly when no operation needs votes).
     """
     ordered = np.sort(np.asarray(sites, dtype=np.intp))
     waits = demand.site_rtt[0, leader]
@@ -265,7 +265,7 @@ def _ranks(waits: FloatArray) -> npt.NDArray[np.int32]:
 
 
 def _scenario_weights(demand: Demand) -> FloatArray:
-    """D of each scenario, or ones when nobody votes: what a wait in each is worth."""
+    """D of each scenario, or ones when no operation needs votes: what a wait in each is worth."""
     return demand.quorum if demand.quorum.any() else np.ones(demand.scenarios)
 
 

@@ -40,7 +40,7 @@ def explain_infeasible(problem: Problem) -> tuple[str, ...]:
     Raises
     ------
     SolverError
-        When an explainer finds a plan: then whoever said "infeasible" was wrong.
+        When an explainer finds a plan, so that "infeasible" was wrong.
     UnsupportedError
         When a registered object cannot be imported or called.
     """

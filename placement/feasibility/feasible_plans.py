@@ -1,4 +1,4 @@
-"""Whether a plan exists, one to start from, what a configuration violates, and why none exists."""
+"""Existence of plans, a first plan, violations of a configuration, reasons of infeasibility."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def complete_configuration(
     -------
     Configuration or None
         None only when no configuration with this leader (and size) obeys all rules: the search is
-        complete. Voters are then chosen anew by
+        complete. Voters are then chosen again by
         :func:`placement.evaluation.voter_choice.best_voters`.
 
     Raises

@@ -117,7 +117,7 @@ def assemble(
     fill
         What is done about missing pairs.
     intra_site
-        RTT in ms of a client to the site it sits in, where nobody measured it.
+        RTT in ms of a client to the site it sits in, where the table has no value.
     name, provenance
         Of the instance.
 
@@ -233,7 +233,7 @@ def _clients_in_sites(
         sentence += f"; within a site, {intra_site:g} ms is assumed"
     elif missing.any():
         sites = int(missing.reshape(-1, len(names)).any(axis=0).sum())
-        sentence += f"; within {sites} sites nobody measured, and {intra_site:g} ms is assumed"
+        sentence += f"; within {sites} sites no value was given, and {intra_site:g} ms is assumed"
     else:
         sentence += "; within a site, what was measured there"
     sentences.append(sentence + ".")

@@ -2,7 +2,7 @@
 
 The instance stands in the file, or the file says where it came from; either way its fingerprint is
 there, and a plan is never read together with another instance than its own. What a method claimed
-is not believed on reading: score, status and constraints are computed anew.
+is not believed on reading: score, status and constraints are recomputed.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def save_plan(
             where = f"./{where}"  # never to be mistaken for the name of a data set
         reference = dataclasses.replace(reference, source=where)
     document = plan_document(plan, reference=reference, embed=reference is None)
-    del document["claim"]  # of whoever reads the file, which proves nothing by itself
+    del document["claim"]  # of the reader of the file, which proves nothing by itself
     return write_file(path, encode_json(document), force=force)
 
 
@@ -402,7 +402,7 @@ def _configuration(document: Document, instance: Instance) -> Configuration | No
 
 
 def _check(document: Document, plan: Plan) -> None:
-    """Compute anew what the file claims."""
+    """Recompute what the file claims."""
     claimed, found = plan.status, plan.configuration is not None
     if plan.configuration is not None:
         value = {"score": _finite(plan.score), "objective": _finite(plan.objective)}

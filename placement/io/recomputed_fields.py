@@ -103,7 +103,7 @@ def _of_lists(found: object, expected: Sequence[object], defaults: bool) -> _Dif
 
 
 def _swapped(found: Sequence[object], expected: Sequence[object]) -> bool:
-    """Whether two rankings hold the same rows, and only rows of equal numbers changed places."""
+    """Return whether two rankings have the same rows, and differ only in the order of ties."""
     rows = [*found, *expected]
     if not all(isinstance(row, dict) and isinstance(row.get("leader"), str) for row in rows):
         return False

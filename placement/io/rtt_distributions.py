@@ -1,4 +1,4 @@
-"""Measured distributions of RTTs, as people have them: percentiles, histograms, samples per pair.
+"""Measured distributions of RTTs in their usual formats: percentiles, histograms, samples per pair.
 
 A long table with the columns ``src`` and ``dst`` and
 

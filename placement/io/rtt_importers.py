@@ -1,4 +1,4 @@
-"""Measured RTTs as people have them: square tables, long tables, cloudping's JSON.
+"""Measured RTTs in their usual formats: square tables, long tables, cloudping's JSON.
 
 Every reader gives an :class:`RttTable`; :mod:`placement.io.assemble_instance` makes an instance of
 it.

@@ -312,7 +312,7 @@ class Rules:
 
     @cached_property
     def nested_voter_caps(self) -> bool:
-        """Whether the voters' rules are caps on nested levels only, so that greedy is exact."""
+        """Return whether all rules of voters are caps on nested levels: greedy is exact."""
         return self._nested("voters")
 
     @cached_property
@@ -336,7 +336,7 @@ class Rules:
         return copy
 
     def shares_all_but_size(self, other: Rules) -> bool:
-        """Whether these are the rules of another but for |R|, as :meth:`with_size` leaves them."""
+        """Return whether the rules differ from others in |R| alone, as after :meth:`with_size`."""
         return (
             self.may_hold is other.may_hold
             and self.must_hold is other.must_hold
@@ -357,7 +357,7 @@ class Rules:
 
 
 def laminar(labels: Sequence[IntArray], allowed: BoolArray) -> bool:
-    """Whether the domains of all levels, restricted to `allowed` sites, are nested or disjoint."""
+    """Return whether the domains of all levels, on `allowed` sites, are nested or disjoint."""
     if len(labels) < 2:
         return True
     blocks = {

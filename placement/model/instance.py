@@ -1,4 +1,4 @@
-"""The world as it was measured: sites, clients, round-trip times, demand, failure domains.
+"""Measured instance: sites, clients, round-trip times, demand, failure domains.
 
 An :class:`Instance` holds data only; what is asked of it is a :class:`placement.problem.Problem`.
 """

@@ -113,7 +113,7 @@ class Operation:
 
 
 def kind_of(name: str, quorum: float) -> Kind:
-    """Return what an operation is where nobody says so.
+    """Return the kind of an operation that the input does not name.
 
     A read when it needs no votes, or when its name has the word "read" and none of "write",
     "modify" and "update"; else a write.

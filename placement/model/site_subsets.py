@@ -1,8 +1,8 @@
 """Complete search for sets of sites under counts, pins, caps, minimums and a budget.
 
-One generator serves whoever must choose sites under rules that no greedy can handle: voters under
-crossing levels, completions of a heuristic's set, feasibility proofs. It is exact; its worst case
-is exponential; with nested levels the pruning leaves next to no dead ends.
+One generator serves all modules that choose sites under rules that no greedy can handle: voters
+under crossing levels, completions of a heuristic's set, feasibility proofs. It is exact; its worst
+case is exponential; with nested levels the pruning leaves next to no dead ends.
 """
 
 from __future__ import annotations

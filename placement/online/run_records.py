@@ -68,7 +68,7 @@ def summarise(latency_ms: npt.ArrayLike) -> Latencies:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run of one policy of one system.
+    """Run of one policy of one system.
 
     Attributes
     ----------

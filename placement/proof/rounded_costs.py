@@ -70,7 +70,7 @@ class TableCosts:
         self._last: tuple[Betas, _RoundedBetas] | None = None
 
     def fits(self, u: FloatArray, beta: Betas) -> bool:
-        """Whether multipliers have a rounded form: whether Σ |u| + Σ β is at most 2 T."""
+        """Return whether multipliers have a rounded form: Σ |u| + Σ β is at most 2 T."""
         with np.errstate(over="ignore"):
             size = self.grid.scaled(np.abs(u)).sum() + self.grid.scaled(beta.values).sum()
         return bool(size <= 2 * self.grid.total)

@@ -264,7 +264,7 @@ class SiteChoice:
     def _voters(
         self, members: Collection[int], wanted: int, family: SiteFamily
     ) -> tuple[int, FamilyCount] | None:
-        """How many of `wanted` voters `members` give, pins among them first; None: forbidden."""
+        """Return how many of `wanted` voters `members` give, pins first; None: forbidden."""
         load = FamilyCount(family, self.rules.voters, self.rules.voters)
         spare = self.rules.voters - len(self._pinned)
         found = len(self._pinned.intersection(members))

@@ -187,7 +187,7 @@ class Goal:
         return (self.normal_weight, self.worst_weight) if contingency else (1.0, 0.0)
 
     def monotone(self, contingency: bool) -> bool:
-        """Whether "value <= t" is the same as limits t on thresholds, so that t can be bisected."""
+        """Return whether "value <= t" means limits t on thresholds, so that t can be bisected."""
         single = self.target in (Target.THRESHOLD, Target.READS, Target.WRITES)
         return single and sorted(self.weights(contingency)) == [0.0, 1.0]
 

@@ -264,7 +264,7 @@ class QuorumPlan:
 
 
 def evaluate(problem: QuorumProblem, replicas: Sequence[str], read: int, write: int) -> QuorumPlan:
-    """Score a configuration somebody else chose.
+    """Score a configuration that was chosen elsewhere.
 
     Its bound is unknown; the status is ``violating`` with the reasons where it breaks the rules
     of the problem, else ``feasible``.

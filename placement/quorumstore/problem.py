@@ -148,7 +148,7 @@ class QuorumProblem:
         return tuple(map(str, regions))
 
     def with_demand(self, reads: object, writes: object, name: str = "key") -> QuorumProblem:
-        """Return the same question for another key."""
+        """Return this question for another key."""
         return dataclasses.replace(
             self,
             reads=whole_counts(reads, "reads", self.sites),
@@ -157,7 +157,7 @@ class QuorumProblem:
         )
 
     def with_goal(self, goal: Goal) -> QuorumProblem:
-        """Return the same key with another goal."""
+        """Return this key with another goal."""
         return dataclasses.replace(self, goal=goal)
 
     @cached_property
@@ -197,7 +197,7 @@ class QuorumProblem:
     def losses(self) -> tuple[tuple[int, ...], ...]:
         """Return the possible losses as increasing site indices: F-subsets of sites, or regions.
 
-        A loss that takes every site leaves nobody to serve and is left out.
+        A loss that takes every site leaves no site and is left out.
         """
         count = len(self.sites)
         if self.rules.loss is LossScope.REGION:

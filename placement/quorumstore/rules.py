@@ -33,7 +33,7 @@ class Redirect(Enum):
     - ``HOP``: the application stays in f and asks the store in c(f):
       E[f, j] = d[f, c(f)] + d[c(f), j]. This is the EC2 experiment of the paper.
 
-    In every mode the replica at f answers nobody.
+    In every mode the replica at f answers no request.
     """
 
     KEEP = "keep"

@@ -178,7 +178,7 @@ def best_known(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, floa
 def row_gap(row: Mapping[str, Any], known: Mapping[str, tuple[float, float]]) -> float | None:
     """Return a row's relative gap to the best bound that any method proved for its question.
 
-    (value − bound)/value, at least 0; None when the row has no value or nobody proved a bound.
+    (value − bound)/value, at least 0; None when the row has no value or no method proved a bound.
     """
     value = row.get("objective")
     bound, _ = known.get(row.get("group", ""), (-math.inf, math.inf))
@@ -255,7 +255,7 @@ def looks_like_results(path: str | os.PathLike[str]) -> bool:
     if Path(path).suffix.lower() in SUFFIXES:
         return True
     try:
-        check_input(path)  # opening a pipe would wait for somebody who writes
+        check_input(path)  # opening a pipe would wait for a writer
         with Path(path).open("rb") as file:
             value = parse_json(file.readline(1 << 20).decode(), os.fspath(path))
     except (OSError, UnicodeDecodeError, InputError):

@@ -40,7 +40,7 @@ class PercentileValue:
 
 @dataclass(frozen=True, slots=True)
 class TailAlternative:
-    """A voter as leader, everything else unchanged: its percentile and mean latency in ms."""
+    """A voter as leader, with all other roles unchanged: its percentile and mean latency in ms."""
 
     leader: str
     percentile: float

@@ -43,7 +43,7 @@ class RoleChoice(NamedTuple):
 
 
 def stochastically_ordered(percentile: Percentile, leader: int, order: IntArray) -> bool:
-    """Whether each site of `order` answers `leader` stochastically no later than the next."""
+    """Return whether the RTTs from `leader` to the sites of `order` rise stochastically."""
     answered = np.cumsum(percentile.distributions.site_site[leader, order], axis=-1)
     return bool((np.diff(answered, axis=0) <= 1e-12).all())
 

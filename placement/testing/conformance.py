@@ -30,7 +30,7 @@ _GRACE = 3.0
 
 
 class ConformanceError(AssertionError):
-    """A method breaks the contract; the message names the check and the world."""
+    """A method breaks the contract; the message names the check and the test network."""
 
 
 @lru_cache(maxsize=512)
@@ -40,7 +40,7 @@ def _optimum(world: World) -> float:
 
 @lru_cache(maxsize=64)
 def _lowered(method: Method, seed: int) -> tuple[World, ...]:
-    """The worlds a method takes: as they are, or with replicas (and voters) given."""
+    """Test networks that a method takes: as they are, or with replicas (and voters) given."""
     taken = []
     for world in worlds(seed):
         for form in _forms(world):
@@ -52,7 +52,7 @@ def _lowered(method: Method, seed: int) -> tuple[World, ...]:
 
 @lru_cache(maxsize=512)
 def _forms(world: World) -> tuple[World, ...]:
-    """The world as it is, with replicas given, and with voters given too."""
+    """A test network as it is, with replicas given, and with voters given too."""
     problem = world.problem
     found = _first(world)
     forms = [problem]
@@ -75,7 +75,8 @@ def _ask(method: Method, world: World, options: Options | None = None) -> Plan:
         return run(method, world.problem, options or Options())
     except PlacementError as error:
         raise ConformanceError(
-            f"{method.name!r} on the world {world.name!r} raised {type(error).__name__}: {error}"
+            f"{method.name!r} on the test network {world.name!r} raised {type(error).__name__}: "
+            f"{error}"
         ) from error
 
 
@@ -93,7 +94,7 @@ def _plain_answer(method: Method, world: World) -> tuple[Plan, bool]:
 
 def _demand(condition: bool, method: Method, world: World, message: str) -> None:
     if not condition:
-        raise ConformanceError(f"{method.name!r} on the world {world.name!r}: {message}")
+        raise ConformanceError(f"{method.name!r} on the test network {world.name!r}: {message}")
 
 
 def _close(one: float, other: float) -> bool:
@@ -130,9 +131,9 @@ def _check_honest(method: Method, world: World, plan: Plan) -> None:
 
 
 def check_takes_something(method: Method, seed: int = 0) -> None:
-    """A method that refuses every world is of no use."""
+    """A method that refuses every test network is of no use."""
     if not _lowered(method, seed):
-        raise ConformanceError(f"{method.name!r} refuses every world")
+        raise ConformanceError(f"{method.name!r} refuses every test network")
 
 
 def check_refusals_have_reasons(method: Method, seed: int = 0) -> None:
@@ -184,7 +185,7 @@ def check_no_time(method: Method, seed: int = 0) -> None:
 
 
 def check_time_limits(method: Method, seed: int = 0) -> None:
-    """Limits of 0, 0.05 and 0.5 s on large worlds cost little more processor time than that."""
+    """Limits of 0, 0.05 and 0.5 s on large test networks bound the processor time."""
     run(method, _lowered(method, seed)[0].problem, Options())  # imports are not counted
     for world in large_worlds(seed):
         if refusal(method, world.problem) is not None:
@@ -220,7 +221,7 @@ def check_start(method: Method, seed: int = 0) -> None:
 def check_start_of_a_similar_problem(method: Method, seed: int = 0) -> None:
     """A start that breaks constraints is repaired or ignored, and the plan says so.
 
-    The start of one world has too few sites, that of the next too many.
+    The start on one test network has too few sites, on the next too many.
     """
     for number, world in enumerate(_lowered(method, seed)):
         problem = world.problem
@@ -397,12 +398,12 @@ def check_method(method: Method | str, *, seed: int = 0) -> None:
     method
         The method, or the name it is registered under.
     seed
-        Of the worlds; another seed gives other worlds.
+        Seed of the test networks; another seed gives others.
 
     Raises
     ------
     ConformanceError
-        With the first check that fails: method, world, and what was wrong.
+        With the first check that fails: method, test network, and what was wrong.
     """
     chosen = load_method(method) if isinstance(method, str) else method
     for check in CHECKS:

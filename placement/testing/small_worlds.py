@@ -1,4 +1,4 @@
-"""Small worlds of every kind, and all configurations there are in them."""
+"""Small test networks of every kind, and all their configurations."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def instance_text(instance: Instance, *, most: int = 20) -> str:
     Parameters
     ----------
     instance
-        The world.
+        The instance to describe.
     most
         Most clients to list, by demand; sites are all listed.
     """

@@ -172,7 +172,7 @@ def _split(clients: Clients, inside: BoolArray, share: float) -> FloatArray:
         if mask.any():
             base = clients.users[mask] ** USER_EXPONENT
             total = base.sum()
-            # a part where nobody is counted online still gets its share, evenly
+            # a part where no user is counted online still gets its share, evenly
             weights[mask] = part * (base / total if total > 0 else 1.0 / mask.sum())
     weights /= weights.sum()  # where there is no outside, the inside is everything
     return weights

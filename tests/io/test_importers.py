@@ -183,7 +183,7 @@ def test_the_diagonal_goes_to_the_client_side(tmp_path: Path) -> None:
     world = assemble(read_rtt(tmp_path / "r.csv"), mix="cache", intra_site=0.9)
     assert np.diagonal(world.client_rtt).tolist() == [0.9, 0.4, 0.9]
     assert not np.diagonal(world.site_rtt).any()
-    assert "within 2 sites nobody measured, and 0.9 ms is assumed" in world.provenance[1]
+    assert "within 2 sites no value was given, and 0.9 ms is assumed" in world.provenance[1]
 
 
 def test_a_table_of_sites_picks_orders_and_labels(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ _GEOGRAPHIES = {"paper": six_sites, "clustered": clustered_sites}
 
 
 def world_of(geography: Geography, objects: int, correlation: float, seed: int) -> HotSetWorld:
-    """Return the world of a case: 96 nodes, 12 generators, 3 static copies, Zipf 0.99."""
+    """Return the instance of a case: 96 nodes, 12 generators, 3 static copies, Zipf 0.99."""
     return hot_set_world(geography, objects, spawn_streams(seed, CAUSES), correlation=correlation)
 
 
@@ -219,7 +219,7 @@ def turnover(seed: int) -> Iterator[dict[str, Any]]:
 
 
 def gap_factors(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """Yield what the gap between votes and clairvoyance is made of, on a small world that drifts.
+    """Yield the parts of the gap between votes and clairvoyance, on a small instance that drifts.
 
     Eight rounds; in each one generator restarts. Copies in force in a round are, in turn: the list
     of two rounds before (delayed votes), votes run to their end on the rates of the round (instant

@@ -97,7 +97,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run to be made."""
+    """Run to be made."""
 
     suite: str
     rule: ReadRule

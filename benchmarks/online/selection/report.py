@@ -146,7 +146,7 @@ def _settings(rows: Sequence[Row]) -> str:
 
 
 def _variants(rows: Sequence[Row], suite: str, columns: Mapping[str, str], **wanted: float) -> str:
-    """One line per setting and variant, with what `columns` name; of rows with wanted values."""
+    """Return a line per setting and variant, with `columns`; of rows with wanted values."""
     found: dict[tuple[str, ...], list[Row]] = {}
     for row in rows_of(rows, suite, **wanted):
         found.setdefault((*(row[name] for name in columns), row["policy"]), []).append(row)

@@ -51,7 +51,7 @@ HALF = ServerCluster(arrivals="grid", requests=300_000)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run to be made: a policy on the path of a cluster and seed; `label` names variants."""
+    """Run to be made: a policy on the path of a cluster and seed; `label` names variants."""
 
     suite: str
     cluster: ServerCluster

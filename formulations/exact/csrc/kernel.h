@@ -87,13 +87,13 @@ typedef struct {
 typedef struct {
     int leader;
     double *costs;             /* sites x padded: A d(c, j) + B d(j, leader) */
-    int costed_leader;         /* leader whose costs are all there, -2: of nobody */
+    int costed_leader;         /* leader whose costs are all there, -2: none */
     int *near_order;           /* sites by distance from the leader */
     double *ordered;           /* clients x sites: the costs in each client's order ... */
     int ordered_is_current;    /* ... 1: of this leader */
 } leader_view;
 
-/* How much has been done: the counters that a plan shows, and the work by which searches take turns. Every loop that
+/* Work done so far: the counters that a plan shows, and the work by which searches take turns. Every loop that
  * is worth counting adds to `work`. */
 typedef struct {
     double work;               /* elementary operations, about a nanosecond each */
@@ -101,7 +101,7 @@ typedef struct {
 } effort;
 
 /* The limits of the call from Python. Written by python/context_capsule.c; `paused` and `next_pause` by
- * lagrangean_bound.c; `out_of_memory` by whoever finds none left. */
+ * lagrangean_bound.c; `out_of_memory` by the function that finds none left. */
 typedef struct {
     int paused;                /* 1: the limit was reached in the middle of something */
     double next_pause;         /* ask `pause` when the work passes this */
@@ -112,7 +112,7 @@ typedef struct {
     int out_of_memory;
 } control;
 
-/* One answer of the inner problem for one quorum radius (or for all of them when D = 0). */
+/* Answer of the inner problem for one quorum radius (or for all of them when D = 0). */
 typedef struct {
     double value;              /* D * radius + sum of the selected reduced costs */
     double top[3];             /* largest selected reduced cost, per relaxation */
@@ -121,7 +121,7 @@ typedef struct {
     int size[3];               /* how many free sites it selects */
 } radius_minimum;
 
-/* The inner problem. `rho` is written by whoever computes reduced costs (lagrangean_bound.c, sparse_node.c,
+/* The inner problem. `rho` is written by the functions that compute reduced costs (lagrangean_bound.c, sparse_node.c,
  * closest_assignment.c, warm_start.c), the rest by inner_minimum.c and multi_size/multi_size_bound.c. */
 typedef struct {
     double *rho;               /* reduced cost, by position of the free site */
@@ -162,7 +162,7 @@ typedef struct {
     signed char *step;
 } assignment_rows;
 
-/* What decisions have raised bounds by in the tree of a leader. Written by trees/pseudo_costs.c. */
+/* Rise of bounds by past decisions in the tree of a leader. Written by trees/pseudo_costs.c. */
 typedef struct {
     double *gain[3], *tries[3]; /* per side and site; NULL: nothing was decided yet */
     double gain_sum[3], tries_sum[3];
@@ -194,7 +194,7 @@ typedef struct {
     size_set *open;            /* by leader (the last row: of leader -1): sizes that are not proven yet */
     size_set in_scope, focus;  /* sizes that are bounded now; sizes that the steps are for */
     double *beta, *u;          /* multipliers of the last root that had steps on (u, beta) ... */
-    int kept_leader;           /* ... under this leader, -2: nobody */
+    int kept_leader;           /* ... under this leader, -2: none */
     double largest;            /* of the shifts and the cutoff, for the allowance for rounding */
 } size_batch;
 
@@ -277,7 +277,7 @@ typedef struct {
     double began;              /* work when the trees were opened */
     double gap;                /* bounds are to come this near to the cutoff, relatively; < 0: not yet, 0: the end */
     int puts_off;              /* 1: parts that are so near are put off */
-    int last;                  /* the leader who was worked on last, -2: nobody */
+    int last;                  /* the leader who was worked on last, -2: none */
     long burst;                /* ... and the nodes since then */
 } open_parts;
 

@@ -1,7 +1,7 @@
 /* The record of the proof: a flat list of numbers, which ../certificate_events.py decodes.
  *
  * The events of a part that is put off come later: PART with its number stands in its place, EVENTS_OF with its number before
- * them. What is recorded last of a part counts: a tree may begin anew. */
+ * them. What is recorded last of a part counts: a tree may begin again. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* One evaluation of the bound for each of many leaders, without their cost matrices. */
+/* Evaluate the bound once for each of many leaders, without their cost matrices. */
 #include <string.h>
 
 #include "kernel.h"
@@ -49,7 +49,7 @@ static void quick_bound_block(context *x, const int *leader, int count, double *
         bounds[i] = x->control.out_of_memory ? 0.0 : bound_from_memory(x, leader[i]);
 }
 
-/* One leader alone; returns its bound. */
+/* Return the bound of one leader alone. */
 double quick_bound(context *x, int leader, double *u)
 {
     double bound = 0.0;

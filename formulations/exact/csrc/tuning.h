@@ -26,7 +26,7 @@
 #define ROOT_STEPS 120            /* steps on u at a root */
 #define WARM_ROOT_STEPS 40        /* the same where another tree has left multipliers (sizes) */
 #define NODE_STEPS 7              /* the same below a root */
-#define TIGHT_NODES 600           /* nodes (x sizes) after which a tree begins anew, with steps on (u, beta) */
+#define TIGHT_NODES 600           /* nodes (x sizes) after which a tree begins again, with steps on (u, beta) */
 #define TIGHT_ROOT_STEPS 200      /* steps on (u, beta) at a root */
 #define TIGHT_WARM_STEPS 25       /* the same where another tree has left multipliers (sizes) */
 #define TIGHT_NODE_STEPS 10       /* the same below a root */
@@ -45,7 +45,7 @@
 #define FEW_PARTS 64              /* ... and how many these are */
 #define MOST_KEPT 1e8             /* bytes of parts that are kept, whatever the gap */
 
-/* Where to branch (trees/pseudo_costs.c), 48 sites and more. */
+/* Branching (trees/pseudo_costs.c), 48 sites and more. */
 #define PRIOR 2.0                 /* decisions that the mean over all sites counts for */
 #define FLOOR 0.01                /* least gain of the side IN, as a share of the gap */
 #define EVEN 0.1                  /* share of the gap added to the side OUT, whose gains are small and alike */
@@ -54,7 +54,7 @@
 /* The next number of replicas (warm_start.c), sizes. */
 #define DESCENTS 1                /* leaders with a descent: as many as the root bounds of a problem have */
 
-/* One evaluation for each of many leaders (quick_bound.c), 200 x 400 and more. */
+/* Single evaluations for many leaders (quick_bound.c), 200 x 400 and more. */
 #define BLOCK_CLIENTS 1024        /* clients whose weights and multipliers stay in the nearest caches */
 #define LEADERS_PER_PASS 16       /* leaders that are bounded in one pass over the RTTs */
 

@@ -63,7 +63,7 @@ class RadiusMinimum:
 
     @property
     def value(self) -> float:
-        """Lower bound of everything with this radius."""
+        """Lower bound of all selections with this radius."""
         return self.price + max(part.value for part in self.parts)
 
     @property

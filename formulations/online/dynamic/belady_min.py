@@ -53,7 +53,7 @@ def most_hits(events: IntArray, room: int) -> int:
     hits = 0
     for now, (event, then) in enumerate(zip(events.tolist(), following.tolist(), strict=True)):
         if event < 0:
-            continue  # nobody keeps an object for a read after this write
+            continue  # no site keeps an object for a read after this write
         if event in held:
             hits += 1
             held.discard(event)

@@ -48,7 +48,7 @@ _SMALL = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Dual:
-    """Prices with what they prove.
+    """Prices and the bound that they prove.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ def _maximise(
     ceiling: FloatArray,
     evaluations: int,
 ) -> tuple[FloatArray, float, int]:
-    """Cutting planes within floor <= μ <= ceiling; above the ceiling nobody wants a copy."""
+    """Cutting planes within floor <= μ <= ceiling; above the ceiling no copy pays."""
     best = floor.copy()
     bound, slope = _value(problem, table, idle, best)
     cuts = [(bound - float(slope @ best), slope)]

@@ -197,7 +197,7 @@ def _program(
     settled: IntArray,
     room: IntArray,
 ) -> tuple[LinearProgram, IntArray, IntArray, float]:
-    """One binary per subset left, one choice per object, the capacities that remain.
+    """Program with a binary for each subset left, one choice per object and the free capacities.
 
     Returns the program, the subset and the object of each column, and the units per unit of cost.
     """

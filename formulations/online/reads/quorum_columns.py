@@ -1,4 +1,4 @@
-"""One column per gateway and quorum: all of them (Q1), or those that prices ask for (Q3).
+"""Program with a column for each gateway and quorum: all (Q1), or those that prices ask for (Q3).
 
 Variables p_iA: probability that gateway i asks the set A.
 

@@ -84,7 +84,7 @@ class Optimum:
         return float(np.sort(self.flow)[_needed(self.quantile, len(self.flow)) - 1])
 
     def record(self) -> RunRecord:
-        """Return it as the record of a run."""
+        """Return the choice as the record of a run."""
         params: dict[str, object] = {"first": self.window.first, "reads": self.window.size}
         return RunRecord(
             "selection",

@@ -1,4 +1,4 @@
-"""One-shot MILPs of the whole question: documented cross-checks, not for production.
+"""Single MILPs of the whole question: documented cross-checks, not for production.
 
 Both say in one model what bisection asks in about ten; their relaxations are weak (on a 27-site key
 with optimum 212 ms the assignment form bounds it by 9 ms, the radius form by 104 ms), so they

@@ -337,7 +337,7 @@ def solve(
 def _lexicographic(
     bisection: Bisection, goals: Sequence[Goal], start: QuorumConfiguration | None
 ) -> ThresholdStep:
-    """Minimise the goals one after the other; value and bound are those of the first."""
+    """Minimise the goals in turn; value and bound are those of the first."""
     contingency = bisection.problem.rules.contingency
     first = bisection.minimise(goals[0], start=start)
     step, caps = first, ThresholdLimits()

@@ -49,7 +49,7 @@ static void at_least(const search *x, int size, int k, word *levels)
     }
 }
 
-/* Whether clients of a lost site lack their quorum where they are redirected. */
+/* Return whether clients of a lost site lack their quorum where they are redirected. */
 static int misses_requests(const search *x, const int *set, int size, const int32_t *moved, int limit, int spare)
 {
     int outside = 0;
@@ -142,7 +142,7 @@ static int side_within(search *x, const int *set, int side, const limits *at)
     return 1;
 }
 
-/* Whether a set, of the size in force, obeys the limits in every scenario. */
+/* Return whether a set, of the size in force, obeys the limits in every scenario. */
 int set_within(search *x, const int *set, const limits *at)
 {
     int fine = 1;

@@ -46,7 +46,7 @@ INLINED int64_t sum_counted(const int64_t *table, const word *bits, const word *
     return sum;
 }
 
-/* Whether the sum of a condition stays within its budget; terms only add to it. */
+/* Return whether the sum of a condition stays within its budget; terms only add to it. */
 INLINED int affordable(const search *x, const condition *c, const word *levels, int length,
                        const int words)
 {
@@ -59,7 +59,7 @@ INLINED int affordable(const search *x, const condition *c, const word *levels, 
     return missed <= c->budget;
 }
 
-/* Whether a prefix of this length obeys the conditions. */
+/* Return whether a prefix of this length obeys the conditions. */
 INLINED int passes(const search *x, const word *levels, int length, const int words)
 {
     const size_t per_ball = (size_t)x->depth * (size_t)words;
@@ -84,7 +84,7 @@ INLINED int passes(const search *x, const word *levels, int length, const int wo
     return 1;
 }
 
-/* Work out O_k of a prefix anew, after the screen has changed. */
+/* Recompute O_k of a prefix after the screen has changed. */
 static void rebase(search *x, int length)
 {
     word *levels = x->base + (size_t)length * x->stride;
@@ -129,7 +129,7 @@ static void set_limit(search *x, int value)
     screen_build(x);
 }
 
-/* Whether the configuration at hand comes before the best one under the tie rule. */
+/* Return whether the configuration at hand comes before the best one under the tie rule. */
 static int comes_first(const search *x, const figures *one, const int *set)
 {
     const quorums *p = &x->pair[x->now];

@@ -26,7 +26,7 @@ typedef uint64_t word;
 
 enum { READ = 0, WRITE = 1 };
 
-/* What all keys of a store share. */
+/* Data that all keys of a store share. */
 typedef struct {
     int sites, values;        /* n; number of grid values */
     double *grid;             /* values */
@@ -44,7 +44,7 @@ typedef struct {
     int32_t *region;          /* sites */
 } store;
 
-/* One (N, R, W). */
+/* A triple (N, R, W). */
 typedef struct {
     int size, quorum[2];
     int region_cap;           /* most replicas that may share a region */

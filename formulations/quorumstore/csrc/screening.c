@@ -210,7 +210,7 @@ void screen_build(search *x)
         if (lost)
             add(x, side, x->limit.worst[side], 1);
     }
-    /* Those that look at fewer sites first. */
+    /* Order: conditions that read fewer sites first. */
     for (int i = 1; i < x->conditions; i++) {
         condition k = x->condition[i];
         int j = i;

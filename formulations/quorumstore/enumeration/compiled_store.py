@@ -113,7 +113,7 @@ class CompiledStore:
         return [float(value) for value in self.grid]
 
     def allowed(self, limits: ThresholdLimits) -> Allowed:
-        """Limits as numbers of grid values they allow."""
+        """Limits as numbers of allowed grid values."""
         return (
             bisect_right(self.values, limits.normal_read),
             bisect_right(self.values, limits.normal_write),

@@ -58,7 +58,7 @@ class KeyRow:
     cost: float | None = None
 
     def named(self, key: str) -> KeyRow:
-        """Return the same row for another key."""
+        """Return this row for another key."""
         return replace(self, key=key)
 
 

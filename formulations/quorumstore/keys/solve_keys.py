@@ -322,7 +322,7 @@ def _open_parts(parts: Path, fingerprint: str) -> None:
             raise InputError(
                 "the parts of a different run stand here (other keys, RTTs, rules or batch size)",
                 source=str(parts),
-                expected="the same run, to be continued; or delete this folder to start anew",
+                expected="the same run, to be continued; or delete this folder to start again",
             )
         return
     parts.mkdir(exist_ok=True)

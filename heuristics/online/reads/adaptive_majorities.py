@@ -210,7 +210,7 @@ class _C3(Learner):
 
 @dataclass(frozen=True, eq=False)
 class RepeatedMajority:
-    """Solves for a strategy anew every window, for the reads that gateways had in the last one.
+    """Solves for a new strategy in every window, for the reads that gateways had in the last one.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""C3 and the policies it is compared with."""
+"""C3 and the policies of its comparison."""

@@ -135,7 +135,7 @@ class C3Selector:
         return sorted(order, key=lambda server: self.score(client, server))
 
     def sent(self, number: int, read: int, client: int, server: int, now: float) -> None:
-        """Count it as outstanding, copies too."""
+        """Count the read as outstanding, copies too."""
         self._outstanding[client * self._count + server] += 1
 
     def answered(

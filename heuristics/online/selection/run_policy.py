@@ -39,7 +39,7 @@ _Rules = tuple[float, float, float, float, float, float, float, float, float, fl
 
 
 def described(policy: Policy, clients: int) -> _Described | None:
-    """Return a policy as the kernel knows it: (number, random ties, b, w, α); None: it does not.
+    """Return the kernel's form of a policy: (number, random ties, b, w, α); None: it does not.
 
     Subclasses and policies from elsewhere are not known, whatever they look like. A hedged policy
     is described by the policy that chooses its replicas.

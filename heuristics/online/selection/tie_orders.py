@@ -12,7 +12,7 @@ from placement.online.selection import LimiterRules, ServerSamplePath
 __all__ = ["Limited", "Tie", "Tied", "in_tie_order"]
 
 Tie = Literal["ring", "random"]
-"""Which replica comes first among equals: the first of the group, or one drawn per read."""
+"""Order of replicas that tie: the first of the group, or one drawn per read."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def add_parser(verbs: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check the certificate and say what it proves."""
+    """Check the certificate and print the proven statement."""
     from placement.io.plan_file import load_plan
     from placement.proof.certificate_check import WORK, check_certificate
     from placement.proof.event_tree import CertificateError

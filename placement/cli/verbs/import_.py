@@ -82,7 +82,7 @@ def add_parser(verbs: Subparsers) -> None:
         type=types.number(),
         default=1.0,
         metavar="MS",
-        help="RTT within a site where nobody measured it (default 1)",
+        help="RTT within a site in ms, used where the table has no value (default 1)",
     )
     more.add_argument(
         "--scale",

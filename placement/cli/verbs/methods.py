@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     for name in available():
         try:
             found.append(load_method(name))
-        except UnsupportedError as error:  # somebody else's method must not hide the others
+        except UnsupportedError as error:  # a broken method must not hide the others
             broken[name] = str(error)
     if args.json:
         print_json({"methods": [_document(method) for method in found], "broken": broken})

@@ -24,7 +24,7 @@ def add_parser(verbs: Subparsers) -> None:
         "show",
         help="show an instance, or a plan from its file",
         description="Show an instance (a data set or a path), or a plan that solve or evaluate "
-        "wrote; a plan is checked anew, and its exit code is that of the verb that made it.",
+        "wrote; a plan is checked again, with the exit code of the verb that made it.",
     )
     add_instance(parser)
     parser.add_argument(

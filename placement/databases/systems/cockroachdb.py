@@ -3,7 +3,7 @@
 The database keeps `num_replicas` replicas, `num_voters` of which vote. `constraints` place all
 replicas, `voter_constraints` those that vote, `lease_preferences` name the regions of the
 leaseholder in order. It moves replicas by itself after the statement: learners first, and votes
-by joint consensus. The checks of the server are stated anew in :mod:`.cockroachdb_zones`.
+by joint consensus. The checks of the server are rewritten in :mod:`.cockroachdb_zones`.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ SYSTEM = DatabaseSystem(
     write=_write,
     says="voters and non-voters per region, the order of leaseholders",
     cannot="flexible quorums; two voters; multi-region SQL (SURVIVE …) is not written",
-    validated="cockroachdb-parser v0.25.2 (grammar); server rules stated anew, no server was run",
+    validated="cockroachdb-parser v0.25.2 (grammar); server rules restated, no server was run",
     operations={
         "SELECT … AS OF SYSTEM TIME follower_read_timestamp()": "weak read",
         "SELECT … AS OF SYSTEM TIME with_max_staleness(…)": (

@@ -309,7 +309,7 @@ class _Runbook:
     """Commands for the steps of a move.
 
     etcd has few learners at once, so a learner is added just before its promotion; and no voter
-    becomes a learner: it is removed, and added anew where it should stay.
+    becomes a learner: it is removed, and added again where it should stay.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """PostgreSQL: synchronous standbys by quorum.
 
 A commit of the primary waits for k of the listed standbys: with the primary itself that is k + 1 of
-the voters. PostgreSQL elects nobody; the primary is where it was promoted. The setting names
+the voters. PostgreSQL has no elections; the primary is where it was promoted. The setting names
 neither the primary nor the asynchronous standbys, so the text holds both in a comment.
 """
 
@@ -76,7 +76,7 @@ def _standbys(value: str, source: str) -> _Standbys:
                     field=_FIELD,
                     value=token.value,
                     expected="a name, in double quotes where it has other signs than letters, "
-                    "digits and '_' (the wildcard * names nobody)",
+                    "digits and '_' (the wildcard * names no standby)",
                 )
             found.append(token.value)
             if not stream.accept(","):

@@ -360,7 +360,7 @@ class Document:
         )
 
     def only(self, known: Iterable[str]) -> None:
-        """Refuse keys that nobody knows, which are most often typing mistakes."""
+        """Refuse unknown keys, which are most often typing mistakes."""
         import difflib
 
         known = tuple(known)

@@ -265,7 +265,7 @@ def _renew_folder(
 
 
 def _free_name(folder: Path, plain: str, data: bytes) -> str:
-    """Return `plain` if nobody else holds that name, else one that also carries a digest."""
+    """Return `plain` if no other file has that name, else one that also carries a digest."""
     path = folder / plain
     if not path.exists() or (path.is_file() and path.read_bytes() == data):
         return plain

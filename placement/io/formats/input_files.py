@@ -1,7 +1,7 @@
 """Files that are read: their kind and size are checked first.
 
 A pipe or a device has no end that can be waited for: reading ``/dev/zero`` never stops, and opening
-a pipe that nobody writes to never starts.
+a pipe without a writer never starts.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def read_input(path: str | os.PathLike[str]) -> bytes:
     check_input(path)
     try:
         # Another kind of file may have taken the place of the one that was checked: without
-        # O_NONBLOCK the opening of a pipe would wait for somebody who writes.
+        # O_NONBLOCK the opening of a pipe would wait for a writer.
         descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BINARY)
         with os.fdopen(descriptor, "rb") as file:
             _check(os.fstat(descriptor), source)

@@ -1,6 +1,6 @@
 """Tables as CSV or Parquet: one reader for whatever people have, one exact writer for our own.
 
-Cells stay as they were read until somebody asks for a name or a number, so that each complaint can
+Cells stay as they were read until a reader asks for a name or a number, so that each complaint can
 name file, row, column, value, and what was expected. Floats are written by `repr` and therefore
 read back to the last bit.
 """

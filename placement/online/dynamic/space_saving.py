@@ -102,7 +102,8 @@ class SpaceSaving:
         if not bucket:
             del self._buckets[count]
             if count == self._least:
-                # Whoever left goes to count + 1, so that bucket is the least, or about to be.
+                # The key that left goes to count + 1, so that this bucket is the lowest, or will
+                # be.
                 self._least = count + 1
 
     def extend(self, keys: Iterable[int]) -> None:

@@ -89,7 +89,7 @@ class VoteSettings:
 
 
 class VoteCluster:
-    """State of the servers of one world.
+    """State of the servers of one instance.
 
     Parameters
     ----------

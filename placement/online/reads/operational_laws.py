@@ -24,7 +24,7 @@ class Bottleneck:
     demand
         Core-milliseconds that an operation costs each node on average, shape (n,).
     idle_ms
-        At most the mean latency of an operation that meets nobody else.
+        At most the mean latency of an operation that meets no other operation.
     throughput
         Operations per second: at most cores/max demand (utilisation law) and clients/idle latency.
     latency

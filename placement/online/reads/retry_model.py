@@ -15,7 +15,7 @@ chain of two states. With λ = w + 1/D and π = w/λ, the part of time with an i
 From the first j at which the back-off is capped, q_j is constant and the rest of both series is
 geometric, so that nothing is cut off. The back-off is that of the authors' branch of CockroachDB:
 b_0 = 50 ms, doubled up to 5 s, ±15 %, without limit on the number of retries. Each attempt tosses
-the coin x anew, and the leaseholder never fails it. The chain itself is derived here; the paper
+a new coin x, and the leaseholder never fails it. The chain itself is derived here; the paper
 reports only that hot spots cause many retries.
 """
 

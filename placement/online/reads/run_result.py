@@ -102,7 +102,7 @@ class ReadRun:
         bound_kind: str = "",
         wall_s: float = math.nan,
     ) -> RunRecord:
-        """One line for a file of results.
+        """Row of a file of results.
 
         Parameters
         ----------

@@ -104,7 +104,7 @@ def simulate(
 
 @dataclass(slots=True)
 class _Attempt:
-    """One attempt of a read: answers of an earlier one may still be on their way."""
+    """Attempt of a read: answers of an earlier one may still be on their way."""
 
     operation: int
     gateway: int
@@ -300,7 +300,7 @@ class _ReadSimulation:
         self.at(end + self.half[node][self.leader], self.acked, o)
 
     def acked(self, o: int) -> None:
-        """A follower has it; with m of them the entry is committed."""
+        """A follower has the entry; with m of them the entry is committed."""
         write = self.writes[o]
         write.acks += 1
         if write.acks == self.cluster.followers_needed:

@@ -37,7 +37,7 @@ class ServerCluster:
     Group g of keys is replicated on servers g, g + 1, …, g + replication − 1 (modulo `servers`),
     or where `group_servers` says. A server runs `slots` requests at a time and serves the others
     first come, first served. Its mean service time is slow_ms or slow_ms/fluctuation, each with
-    probability 1/2, drawn anew by every server at 0, T, 2T, … A request of work e (unit mean) that
+    probability 1/2, drawn again by every server at 0, T, 2T, … A request of work e (unit mean) that
     starts while the mean is m takes e·m ms.
 
     Parameters
@@ -156,7 +156,7 @@ class ServerCluster:
             number(getattr(self, name), name, maximum=1.0)
         if self.heavy_clients == 0 or (self.heavy_clients == 1) != (self.heavy_demand == 1):
             raise InputError(
-                "demand that nobody makes",
+                "demand without a client",
                 field="heavy_demand",
                 value=(self.heavy_clients, self.heavy_demand),
                 expected="heavy_clients > 0, and both 1 or neither",
@@ -197,7 +197,7 @@ class ServerCluster:
             demand = nonnegative(self.client_demand, "client_demand", [clients])
             if not demand.any():
                 raise InputError(
-                    "demand that nobody makes", field="client_demand", value=0.0,
+                    "demand without a client", field="client_demand", value=0.0,
                     expected="a share > 0",
                 )  # fmt: skip
             put(self, "client_demand", tuple(demand.tolist()))

@@ -83,7 +83,7 @@ class SelectionRun:
         return summarise(self.latency[(self.issued >= warm_up_ms) & self.update])
 
     def record(self, *, warm_up_ms: float = 0.0, wall_s: float = math.nan) -> RunRecord:
-        """Return it as the record of a run; `params` are the fields of the cluster."""
+        """Return the simulation as the record of a run; `params` are the fields of the cluster."""
         return RunRecord(
             "selection",
             self.policy,

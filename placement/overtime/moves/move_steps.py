@@ -222,7 +222,7 @@ def _alternating(before: Configuration, after: Configuration) -> tuple[VoterChan
     """Promote one, demote one; the leadership goes as soon as the new leader votes."""
     state = VoterState(frozenset(before.voters), before.leader)
     coming = sorted(set(after.voters) - state.voters, key=lambda site: (site != after.leader, site))
-    # the old leader goes last, when somebody else leads
+    # the old leader goes last, when another site leads
     going = sorted(state.voters - set(after.voters), key=lambda site: (site == before.leader, site))
     moves: list[VoterChange] = []
     while state != VoterState(frozenset(after.voters), after.leader):

@@ -43,7 +43,7 @@ class QuorumSizes(NamedTuple):
 
     @classmethod
     def majorities(cls, voters: int) -> QuorumSizes:
-        """Return majorities for both."""
+        """Return majorities for commits and for elections."""
         return cls(majority(voters), majority(voters))
 
 

@@ -66,7 +66,7 @@ def client_ground(instance: Instance) -> ClientGround:
         at = instance.client_coordinates
         if at is None or np.isnan(at).any():
             raise InputError(
-                "nobody knows where the clients are",
+                "the places of the clients are unknown",
                 field="clients",
                 value=instance.clients[0],
                 expected="bundled cities, or coordinates for every client",

@@ -84,7 +84,7 @@ class QuorumWaits:
         Raises
         ------
         InputError
-            Naming a database in which nobody may lead.
+            Naming a database in which no site may lead.
         """
         pool = self.deployments.voters if self.tier == 1 else self.deployments.replicas
         waits = np.full((self.bases, *pool.shape), np.inf)

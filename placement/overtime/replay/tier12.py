@@ -333,7 +333,7 @@ class _ScoreTable:
         return self._cut(strategy, leader, voters, score)
 
     def _voters(self, leader: IntArray, bases: IntArray) -> IntArray:
-        """Numbers of the voter sets, shape (N, T); −1 for nobody."""
+        """Numbers of the voter sets, shape (N, T); −1 for none."""
         # one number per (database, leader, basis): sorting rows of three takes ten times as long
         shape = (len(leader), len(self.quorums.problem.instance.sites) + 1, self.quorums.bases)
         rows = np.arange(len(leader))[:, np.newaxis]

@@ -1,4 +1,4 @@
-"""Recommendations from demand as it arrives: after every interval, keep or move.
+"""Recommendations from arriving demand: after every interval, keep or move.
 
 watch_settings.py   options, and the fingerprint that ties them to a state file
 interval_reader.py  files -> intervals, each whole or refused

@@ -7,7 +7,7 @@ all intervals are taken in order of time, whatever the files are called.
 
 A table. Rows are appended, oldest interval first; an interval is finished when a row of another one
 follows. The order of the rows is the order of arrival, so that what is late does not depend on when
-somebody looked.
+a reader looked.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class FileMark(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """An interval, and the file it came in."""
+    """An interval, and its file."""
 
     source: str
     reading: IntervalReading

@@ -1,7 +1,7 @@
 """Values of a state file as they were written, or an error that names table and column.
 
-A state file is a database that anybody may open and change. Every value that is read from it is
-checked here before it is used.
+A state file is a database that other programs may open and change. Every value that is read from it
+is checked here before it is used.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ ROLES_DARK = MappingProxyType(
         "lost": "#ff9a62",
     }
 )
-"""The same roles on a dark ground."""
+"""Colours of these roles on a dark ground."""
 
 LATENCY = ("#f2d48f", "#e3b04b", "#c98a1b", "#9c640c", "#6b4208")
 """Five steps from quick to slow, one hue, darker is slower."""

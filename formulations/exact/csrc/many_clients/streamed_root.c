@@ -4,7 +4,7 @@
  * nothing is copied here: a sweep reads each row of RTTs once, takes the last subgradient step of its client and adds to
  * the reduced costs of all sites. Beside the RTTs there are a few numbers per client.
  *
- * Clients are added up in blocks of STREAM_BLOCK, and the blocks in order, whoever has computed them: sums, and so all that
+ * Clients are added up in blocks of STREAM_BLOCK, and the blocks in order, by any thread: sums, and so all that
  * follows, are the same for any number of threads, and rounding errors grow with the length of a block and the number of
  * blocks, not with the number of clients.
  *
@@ -22,7 +22,7 @@
 
 #define STREAM_BLOCK 512
 
-/* One sweep: what it reads, and what it adds up by block. */
+/* Sweep: its inputs, and its sums by block. */
 typedef struct {
     const client_stream *clients;
     const client_groups *groups;       /* instead of the clients */

@@ -13,7 +13,7 @@ double *copy_padded(PyObject *source, size_t count, size_t padded);
 /* Of rows x columns doubles, transposed: columns x padded, zeros behind the rows. */
 double *copy_transposed(PyObject *source, size_t rows, size_t columns, size_t padded);
 
-/* One of several arrays with a row per leader, taken and released with each other. */
+/* Array with a row per leader; several are taken and released with each other. */
 typedef struct {
     size_t row; /* bytes per leader */
     int write;

@@ -1,4 +1,4 @@
-/* What the functions of the Python module share. Limited API (abi3). */
+/* Declarations that the functions of the Python module share. Limited API (abi3). */
 #ifndef EXACT_BINDING_H
 #define EXACT_BINDING_H
 

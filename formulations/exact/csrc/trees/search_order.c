@@ -26,14 +26,14 @@ void begin_order(context *x)
     x->open.last = -2;
 }
 
-/* What the bound of every part is to reach now. */
+/* Bound that every part has to reach now. */
 static double wanted(const context *x)
 {
     double cutoff = x->best.cutoff;
     return x->open.gap > 0.0 && cutoff < BIG ? cutoff - x->open.gap * cutoff : BIG;
 }
 
-/* What a node's bound must reach to be put off. */
+/* Bound from which a node is put off. */
 static double enough_to_put_off(const context *x)
 {
     const open_parts *o = &x->open;

@@ -1,4 +1,4 @@
-/* One run of one policy: the event loop of placement/online/selection/simulator.py and the policies
+/* Run of one policy: the event loop of placement/online/selection/simulator.py and the policies
    beside it, computing the same numbers in the same order of operations. Read the Python first. */
 #ifndef SELECTION_H
 #define SELECTION_H
@@ -32,7 +32,7 @@ typedef struct {
     int64_t head, count, room; /* room is a power of two */
 } line;
 
-/* What a policy knows about a pair of client and server. */
+/* State of a policy about a pair of client and server. */
 typedef struct {
     double queue, service, network, last;
     int64_t outstanding;
