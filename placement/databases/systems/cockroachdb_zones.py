@@ -31,7 +31,6 @@ __all__ = [
 ]
 
 _NUMBERS = ("num_replicas", "num_voters")
-_PLACES = ("constraints", "voter_constraints", "lease_preferences")
 _HEADER = re.compile(r"^\s*target\s*\|\s*raw_config_sql\s*$", re.MULTILINE)
 _DEFAULT_REPLICAS = 3
 

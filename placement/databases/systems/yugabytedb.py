@@ -19,7 +19,6 @@ from placement.io.formats.document import Document, parse_json
 
 __all__ = ["SYSTEM"]
 
-_OPTIONS = ("replica_placement", "read_replica_placement")
 _KEYS = ("cloud", "region", "zone", "min_num_replicas", "leader_preference")
 
 

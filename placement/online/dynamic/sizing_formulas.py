@@ -12,9 +12,7 @@ from placement.errors import InputError
 __all__ = [
     "bloom_bits",
     "bloom_error",
-    "gossip_rounds",
     "hit_share",
-    "largest_k",
     "replacement_ratio",
     "replicas_conservative",
     "replicas_exact",
@@ -88,16 +86,6 @@ def replacement_ratio(replicas: float, k: float, grace: int) -> float:
     0.02
     """
     return (replicas / k - 1) / grace
-
-
-def largest_k(capacity: float, turnover: float, grace: int) -> int:
-    """Largest k whose copies fit by Eq. 3 of Matri et al.: ⌊C/(λ·g + 1)⌋."""
-    return math.floor(capacity / (turnover * grace + 1))
-
-
-def gossip_rounds(nodes: int) -> float:
-    """Rounds until push gossip has reached all nodes, about log₂ N + ln N (Pittel 1987)."""
-    return math.log2(nodes) + math.log(nodes)
 
 
 def hit_share(popularity: FloatArray, counts: FloatArray, size: float, rule: str) -> float:
