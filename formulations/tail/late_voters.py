@@ -1,4 +1,4 @@
-"""How many operations are late that ask the leader, for the best voters among some sites.
+"""Number of late operations at the leader, for the best voters among some sites.
 
 With t the deadline, d_ℓ(V) = Σ P(γ H_{c,ℓ} + δ Q_ℓ(V) > t) falls when any voter x answers by any
 time τ <= t with a higher probability: "at least m − 1 of v − 1 have answered" rises in each of
