@@ -6,10 +6,16 @@ Each has a frozen problem, a simulator whose randomness is drawn beforehand, and
 ``formulations.online``.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from placement.lazy import lazy_names
-from placement.online.random_streams import CAUSES, spawn_streams
-from placement.online.request_trace import RequestTrace, read_trace
-from placement.online.run_records import Latencies, RunRecord, summarise
+
+if TYPE_CHECKING:
+    from placement.online.random_streams import CAUSES, spawn_streams
+    from placement.online.request_trace import RequestTrace, read_trace
+    from placement.online.run_records import Latencies, RunRecord, summarise
 
 __all__ = [
     "CAUSES",
@@ -21,4 +27,15 @@ __all__ = [
     "summarise",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__)
+# `placement --help` loads this package on the way to the verbs: nothing heavy is imported here
+_HOME = {
+    "CAUSES": "placement.online.random_streams",
+    "Latencies": "placement.online.run_records",
+    "RequestTrace": "placement.online.request_trace",
+    "RunRecord": "placement.online.run_records",
+    "read_trace": "placement.online.request_trace",
+    "spawn_streams": "placement.online.random_streams",
+    "summarise": "placement.online.run_records",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
-from placement.overtime.migration.simulate import LeaderMigration, migrate
+from typing import TYPE_CHECKING
+
+from placement.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from placement.overtime.migration.simulate import LeaderMigration, migrate
 
 __all__ = ["LeaderMigration", "migrate"]
+
+_HOME = {
+    "LeaderMigration": "placement.overtime.migration.simulate",
+    "migrate": "placement.overtime.migration.simulate",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

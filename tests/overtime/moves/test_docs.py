@@ -56,7 +56,7 @@ def test_the_tables_are_those_of_the_results() -> None:
 
     text = PAGE.read_text(encoding="utf-8")
     document = json.loads(stability.RESULTS.read_text(encoding="utf-8"))
-    for table in stability.tables(document).split("\n\n"):
+    for table in stability.tables(document).values():
         assert table in text
     rows = json.loads(stability_tier3.RESULTS.read_text(encoding="utf-8"))["rows"]
     assert stability_tier3.table(rows) in text
