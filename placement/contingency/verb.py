@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import math
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
+from placement.cli.loss_options import add_goals, add_losses, loss_goal, worst_case
 from placement.cli.options import (
     add_constraints,
     add_instance,
@@ -25,7 +25,6 @@ from placement.cli.verb_registry import add_parts
 from placement.errors import InputError
 
 if TYPE_CHECKING:
-    from placement.contingency.objective import Contingency
     from placement.evaluation.losses import Failures
     from placement.evaluation.objective import Objective
     from placement.plan import Plan
@@ -56,26 +55,9 @@ def _add_leader(parts: Subparsers) -> None:
     )
     add_instance(parser)
     add_constraints(parser)
-    group = parser.add_argument_group("objective (default --worst)")
-    goal = group.add_mutually_exclusive_group()
+    goal = add_goals(parser, "objective (default --worst)")
     goal.add_argument(
         "--normal", action="store_true", help="mean latency with nothing lost; losses are shown"
-    )
-    goal.add_argument(
-        "--worst", action="store_true", help="the worst mean latency over all losses, and none"
-    )
-    goal.add_argument(
-        "--weighted",
-        action="append",
-        type=types.text,
-        metavar="P|NAME=P",
-        help="the mean over outages: probability of every loss, or of each by name (repeatable)",
-    )
-    goal.add_argument(
-        "--limit",
-        type=types.number(),
-        metavar="MS",
-        help="normal latency, with at most MS after any loss",
     )
     goal.add_argument(
         "--within",
@@ -83,25 +65,7 @@ def _add_leader(parts: Subparsers) -> None:
         metavar="E",
         help="normal latency, with at most (1 + E) times the best worst case after any loss",
     )
-    group = parser.add_argument_group("losses")
-    group.add_argument(
-        "--level",
-        default="site",
-        metavar="LEVEL",
-        help="failure domains that are lost, one at a time (default site: N-1)",
-    )
-    group.add_argument("--pairs", action="store_true", help="lose two at once (site: N-2)")
-    group.add_argument(
-        "--leader-may-move",
-        action="store_true",
-        help="a leader that survives may hand over to a better one",
-    )
-    group.add_argument(
-        "--clients-move",
-        action="store_true",
-        help="clients with the name of a lost site are served from the closest surviving site, "
-        "and wait for the RTT to it as well (default: they stay)",
-    )
+    add_losses(parser)
     add_method(parser)
     add_output(parser, plan=True)
     parser.set_defaults(run=run)
@@ -116,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     check_target(args)
     problem = problem_from(args, instance_from(args))
     objective = _objective(args)
-    shown = objective if isinstance(objective, Contingency) else _worst(args)
+    shown = objective if isinstance(objective, Contingency) else worst_case(args)
     shown.check(problem)  # an unknown level is refused before any work
     problem = problem.replace(objective=objective)
     first: Plan | None = None
@@ -158,52 +122,10 @@ def run(args: argparse.Namespace) -> int:
     return _show(plan, report, first, args)
 
 
-def _worst(args: argparse.Namespace) -> Contingency:
-    from placement.contingency.objective import Contingency
-
-    return Contingency(
-        args.level,
-        together=2 if args.pairs else 1,
-        leader_may_move=args.leader_may_move,
-        clients_move=args.clients_move,
-    )
-
-
 def _objective(args: argparse.Namespace) -> Objective:
-    from dataclasses import replace
-
     from placement.evaluation.objective import MEAN_LATENCY
 
-    if args.normal:
-        return MEAN_LATENCY
-    worst = _worst(args)
-    if args.limit is not None:
-        return replace(worst, goal="bounded", limit=args.limit)
-    if args.weighted is not None:
-        return replace(worst, goal="weighted", probability=_probability(args.weighted))
-    return worst
-
-
-def _probability(values: list[str]) -> float | dict[str, float]:
-    """Read ``0.01``, or ``name=0.01`` any number of times."""
-    named: dict[str, float] = {}
-    for text in values:
-        name, equals, share = text.rpartition("=")
-        try:
-            probability = float(share)
-        except ValueError:
-            probability = math.nan
-        if not 0 <= probability <= 1 or (not equals and len(values) > 1) or name in named:
-            raise InputError(
-                "not an outage probability",
-                field="--weighted",
-                value=text,
-                expected="one number in [0, 1], or NAME=NUMBER once for each name",
-            )
-        if not equals:
-            return probability
-        named[name] = probability
-    return named
+    return MEAN_LATENCY if args.normal else loss_goal(args) or worst_case(args)
 
 
 def _show(plan: Plan, report: Failures | None, first: Plan | None, args: argparse.Namespace) -> int:

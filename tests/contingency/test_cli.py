@@ -23,6 +23,27 @@ def run_json(capsys, *arguments, code=0):
     return json.loads(capsys.readouterr().out)
 
 
+def test_sweep_and_compare_take_losses(capsys):
+    """The same value as the verb about losses, and nothing said in vain."""
+    worst = run_json(capsys, *LEADER, "--clients-move")
+    asked = ["world27", "--replicas", "3", "--voters", "3"]
+    swept = run_json(capsys, "sweep", *asked, "--worst", "--clients-move")
+    (row,) = swept["cells"]
+    assert row["value"] == pytest.approx(worst["headline"]["ms"])
+    compared = run_json(
+        capsys, "compare", *asked, "--weighted", "0.001", "--methods", "exact,local-search"
+    )
+    weighted = run_json(capsys, *LEADER, "--weighted", "0.001")
+    best = compared["methods"][0]
+    assert best["status"] == "optimal"
+    ms = best["objective"] / compared["operations"]
+    assert ms == pytest.approx(weighted["headline"]["ms"])
+    assert main(["sweep", *asked, "--pairs"]) == 1
+    assert "does nothing without --worst" in capsys.readouterr().err
+    assert main(["compare", *asked, "--worst", "--percentile", "99", "--spread", "0.2"]) == 1
+    assert "a percentile after losses" in capsys.readouterr().err
+
+
 def test_goals_order_as_they_must(capsys):
     normal = run_json(capsys, *LEADER, "--normal")
     worst = run_json(capsys, *LEADER)

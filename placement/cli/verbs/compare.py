@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
+from placement.cli.loss_options import add_goals, add_losses, apply_losses
 from placement.cli.options import (
     add_constraints,
     add_instance,
@@ -45,6 +46,8 @@ def add_parser(verbs: Subparsers) -> None:
     add_instance(parser)
     add_constraints(parser)
     add_percentile(parser)
+    add_goals(parser, "after losses (default: the mean with nothing lost)")
+    add_losses(parser)
     group = parser.add_argument_group("methods")
     group.add_argument(
         "--methods",
@@ -72,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
     check_table_targets(args)
     settings = _settings(args)
     problem = apply_percentile(problem_from(args, instance_from(args)), args)
+    problem = apply_losses(problem, args)
     names = None
     if args.methods:
         names = [part.strip() for text in args.methods for part in text.split(",") if part.strip()]

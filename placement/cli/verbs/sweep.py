@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
+from placement.cli.loss_options import add_goals, add_losses, apply_losses
 from placement.cli.options import (
     add_constraints,
     add_instance,
@@ -55,6 +56,8 @@ def add_parser(verbs: Subparsers) -> None:
     add_instance(parser)
     add_constraints(parser)
     add_percentile(parser)
+    add_goals(parser, "after losses (default: the mean with nothing lost)")
+    add_losses(parser)
     add_method(parser)
     group = parser.add_argument_group("frontier")
     group.add_argument(
@@ -171,7 +174,7 @@ def _question(
         asked = list(names(args.voters, instance.sites))
     largest = min(sizes[-1], len(instance.sites))
     base = argparse.Namespace(**{**vars(args), "replicas": [str(largest)], "voters": asked})
-    return apply_percentile(problem_from(base, instance), args), sizes, voters
+    return apply_losses(apply_percentile(problem_from(base, instance), args), args), sizes, voters
 
 
 def _sweep_text(table: pd.DataFrame) -> str:
