@@ -12,7 +12,7 @@ from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_file, add_json
-from placement.cli.plan_output import exit_code, print_json
+from placement.cli.plan_output import check_target, exit_code, print_json
 from placement.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def add_parser(parts: Subparsers) -> None:
         "--batch", type=types.whole(1), default=500, metavar="N", help="keys per unit of work"
     )
     add_json(group)
-    add_file(group, "table of configurations (--keys)")
+    add_file(group, "write the plan, or the table of configurations (--keys)")
     parser.set_defaults(run=run)
 
 
@@ -61,8 +61,13 @@ def run(args: argparse.Namespace) -> int:
     problem = problem_from(args)
     if args.keys is not None:
         return _table(problem, args)
-    if args.output is not None:
-        raise InputError("only tables are written", field="-o", expected="--keys as well")
+    if args.output is not None and (args.pareto or args.envelope):
+        raise InputError(
+            "a front and a range of optima are no plan", field="-o", expected="one key, or --keys"
+        )
+    if args.output is not None and args.output.lower().endswith((".csv", ".parquet")):
+        raise InputError("only tables are written as such", field="-o", expected="--keys, or .json")
+    check_target(args)
     if args.pareto:
         return _front(problem, args)
     if args.envelope:
@@ -70,10 +75,19 @@ def run(args: argparse.Namespace) -> int:
     from formulations.quorumstore.one_key import QuorumMethod, place
 
     plan = place(problem, QuorumMethod(args.method), time_limit=args.time_limit)
+    written = ""
+    if args.output is not None:
+        from placement.io.plan_file import save_plan
+
+        written = f"Nothing was written to {args.output}"
+        if plan.configuration is not None:
+            written = f"Written to {save_plan(plan, args.output, force=args.force)}"
     if args.json:
         print_json(_document(plan))
     else:
         print(_text(plan))
+        if written:
+            print(f"\n{written}")
     return exit_code(plan.status)
 
 
@@ -213,6 +227,7 @@ def _document(plan: QuorumPlan) -> dict[str, object]:
         "goal": plan.problem.goal.target.value,
         f"value{_unit(plan)}": _finite(plan.value),
         f"bound{_unit(plan)}": _finite(plan.bound),
+        "certificate": None,
         "reasons": list(plan.reasons),
     }
     if plan.configuration is not None:
@@ -251,13 +266,22 @@ def _value(plan: QuorumPlan) -> str:
     return text + (f", {normal:g} normal + {worst:g} worst loss" if worst else ", normal")
 
 
+def _known(plan: QuorumPlan) -> str:
+    """Return the status in words: what is proven has no certificate."""
+    from placement.status import Status
+
+    proven = plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    return f"{plan.status}, no certificate" if proven else str(plan.status)
+
+
 def _text(plan: QuorumPlan) -> str:
     from placement.text import escape, number_text, table, wrap
 
     model = "N-1C" if plan.problem.rules.contingency else "BA"
     if plan.configuration is None:
         reasons = [wrap(f"  {escape(reason)}", indent="    ") for reason in plan.reasons]
-        return "\n".join([f"{plan.status}: no configuration ({model}, {plan.method})", *reasons])
+        head = f"{_known(plan)}: no configuration ({model}, {plan.method})"
+        return "\n".join([head, *reasons])
     worst_first = sorted(plan.losses[1:], key=lambda effect: -effect.threshold)[:_MOST_LOSSES]
     rows = [
         [
@@ -269,7 +293,7 @@ def _text(plan: QuorumPlan) -> str:
     ]
     return "\n".join(
         [
-            f"{plan.status} ({model}, {plan.method}): {_value(plan)}",
+            f"{_known(plan)} ({model}, {plan.method}): {_value(plan)}",
             f"Replicas  {escape(', '.join(plan.replicas))}",
             f"N-R-W     {_quorums(plan)}",
             f"Mean      {plan.mean_latency:.2f} ms in normal operation",

@@ -31,8 +31,9 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "store",
         metavar="RTTS",
-        help="a CSV of RTTs in ms (a header, then a site and its RTT to each site per row), or a "
-        "bundled data set, whose site RTTs are taken",
+        help="a table of RTTs in ms (square with names in the first row and column, or long with "
+        "src, dst, rtt), the folder of an instance, or a bundled data set; of these the site RTTs "
+        "are taken",
     )
     parser.add_argument(
         "--local-rtt",
@@ -203,10 +204,10 @@ def _store(
 ) -> tuple[tuple[str, ...], FloatArray, tuple[str, ...]]:
     import numpy as np
 
-    from placement import datasets
+    from placement import datasets, load
 
-    if args.store in datasets.names():
-        instance = datasets.load(args.store)
+    if args.store in datasets.names() or Path(args.store).is_dir():
+        instance = load(args.store)
         if instance.site_rtt.ndim != 2:
             raise InputError("RTTs vary by interval", field="RTTS", value=args.store)
         regions: tuple[str, ...] = ()
@@ -218,10 +219,33 @@ def _store(
             "a table of RTTs has no levels",
             field="--regions",
             value=args.regions,
-            expected="a bundled data set",
+            expected="a bundled data set, or the folder of an instance",
         )
+    long = _long_table(args.store)
+    if long is not None:
+        return *long, ()
     sites, table = _matrix(args.store, "RTTS", "an RTT", "milliseconds")
     return sites, table, ()
+
+
+def _long_table(name: str) -> tuple[tuple[str, ...], FloatArray] | None:
+    """Read a long table of RTTs (src, dst, rtt); None where the file is none."""
+    import numpy as np
+
+    from placement.io.formats.tables import read_table
+    from placement.io.rtt_importers import LongColumns, read_long_rtt
+
+    if not Path(name).is_file():
+        return None
+    columns = LongColumns()
+    if not {columns.source, columns.destination, columns.rtt} <= set(read_table(name).columns):
+        return None
+    found = read_long_rtt(name)
+    sites = tuple(dict.fromkeys((*found.sources, *found.destinations)))
+    table, _ = found.between(sites, sites, diagonal=False)
+    own = np.arange(len(sites))
+    table[own, own] = np.nan_to_num(table[own, own])
+    return sites, table
 
 
 def _matrix(name: str, field: str, what: str, unit: str) -> tuple[tuple[str, ...], FloatArray]:

@@ -19,6 +19,7 @@ from placement.model.constraints import majority
 
 if TYPE_CHECKING:
     from placement.plan import Plan
+    from placement.quorumstore import QuorumPlan
 
 __all__ = [
     "FORMAT",
@@ -28,6 +29,7 @@ __all__ = [
     "deployment_document",
     "deployment_from",
     "deployment_of_plan",
+    "deployment_of_quorum_plan",
     "load_deployment",
 ]
 
@@ -263,6 +265,24 @@ def deployment_of_plan(plan: Plan) -> Deployment:
     )
 
 
+def deployment_of_quorum_plan(plan: QuorumPlan) -> Deployment:
+    """Return the deployment of a store without a leader: its sites, R and W.
+
+    Raises
+    ------
+    InputError
+        When the plan holds no configuration.
+    """
+    return Deployment.of(
+        "plan",
+        dict.fromkeys(plan.replicas, 1),
+        {},
+        leaders=(),
+        commit=plan.write_quorum,
+        read=plan.read_quorum,
+    )
+
+
 # --- files -----------------------------------------------------------------------------------
 
 
@@ -341,7 +361,9 @@ def _member(table: Document) -> Member:
     )
 
 
-def load_deployment(path: str | os.PathLike[str]) -> tuple[Deployment, Plan | None]:
+def load_deployment(
+    path: str | os.PathLike[str],
+) -> tuple[Deployment, Plan | QuorumPlan | None]:
     """Read a deployment, or a plan as a deployment.
 
     Returns
@@ -356,12 +378,15 @@ def load_deployment(path: str | os.PathLike[str]) -> tuple[Deployment, Plan | No
     """
     from placement.io.formats.document import read_document
     from placement.io.plan_file import FORMAT as PLAN
-    from placement.io.plan_file import load_plan
+    from placement.io.plan_file import load_any_plan
+    from placement.plan import Plan
 
     document = read_document(path)
     if document.values.get("format") == PLAN:
-        plan = load_plan(path)
+        plan = load_any_plan(path)
         try:
+            if not isinstance(plan, Plan):
+                return deployment_of_quorum_plan(plan), plan
             return deployment_of_plan(plan), plan
         except InputError as error:
             raise error.at(os.fspath(path)) from None

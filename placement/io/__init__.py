@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from placement.io.cloudping import read_cloudping as read_cloudping
     from placement.io.instance_folder import load_instance as load_instance
     from placement.io.instance_folder import save_instance as save_instance
+    from placement.io.plan_file import load_any_plan as load_any_plan
     from placement.io.plan_file import load_plan as load_plan
     from placement.io.plan_file import plan_document as plan_document
     from placement.io.plan_file import save_plan as save_plan
@@ -25,6 +26,7 @@ _HOME = {
     "LongColumns": "placement.io.rtt_importers",
     "RttTable": "placement.io.rtt_table",
     "assemble": "placement.io.assemble_instance",
+    "load_any_plan": "placement.io.plan_file",
     "load_instance": "placement.io.instance_folder",
     "load_plan": "placement.io.plan_file",
     "plan_document": "placement.io.plan_file",
@@ -41,6 +43,7 @@ __all__ = [
     "LongColumns",
     "RttTable",
     "assemble",
+    "load_any_plan",
     "load_instance",
     "load_plan",
     "plan_document",

@@ -1,5 +1,8 @@
 """Plans as one JSON file: question, answer, proof, and the numbers behind it, by name.
 
+Plans with a leader and plans of quorum stores have the same format; the key ``kind`` tells the
+latter (:mod:`placement.io.quorum_plan_document`).
+
 The instance stands in the file, or the file says where it came from; either way its fingerprint is
 there, and a plan is never read together with another instance than its own. What a method claimed
 is not believed on reading: score, status and constraints are recomputed.
@@ -25,10 +28,12 @@ from placement.io.formats.document import Document, encode_json, jsonable, read_
 from placement.io.formats.files import write_file
 from placement.io.instance_folder import load_instance
 from placement.io.problem_document import problem_document, problem_from
+from placement.io.quorum_plan_document import KIND, quorum_plan_document, quorum_plan_from
 from placement.io.recomputed_fields import check_recomputed
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.plan import Plan
+from placement.quorumstore.plan import QuorumPlan
 from placement.status import Status, Termination, status_of
 
 __all__ = [
@@ -36,6 +41,7 @@ __all__ = [
     "VERSION",
     "Reference",
     "failures_document",
+    "load_any_plan",
     "load_plan",
     "plan_document",
     "save_plan",
@@ -87,7 +93,7 @@ class Reference:
 
 
 def save_plan(
-    plan: Plan,
+    plan: Plan | QuorumPlan,
     path: str | os.PathLike[str],
     *,
     reference: Reference | None = None,
@@ -102,7 +108,8 @@ def save_plan(
     path
         Of the JSON file.
     reference
-        Where the instance comes from; None: the instance is written into the file.
+        Where the instance comes from; None: the instance is written into the file. A plan of a
+        quorum store always holds its RTTs and requests.
     force
         Replace an existing file.
 
@@ -126,9 +133,16 @@ def save_plan(
         if not where.startswith(".") and not Path(where).is_absolute():
             where = f"./{where}"  # never to be mistaken for the name of a data set
         reference = dataclasses.replace(reference, source=where)
-    document = plan_document(plan, reference=reference, embed=reference is None)
+    if isinstance(plan, QuorumPlan):
+        document = _quorum_document(plan)
+    else:
+        document = plan_document(plan, reference=reference, embed=reference is None)
     del document["claim"]  # of the reader of the file, which proves nothing by itself
     return write_file(path, encode_json(document), force=force)
+
+
+def _quorum_document(plan: QuorumPlan) -> dict[str, object]:
+    return {"format": FORMAT, "version": VERSION, **quorum_plan_document(plan)}
 
 
 def plan_document(
@@ -296,6 +310,8 @@ def load_plan(
     """
     document = read_document(path)
     document.check_format(FORMAT, VERSION)
+    if document.has("kind"):
+        raise document.refuse("kind", "not a plan with a leader", "a plan that solve wrote")
     if instance is None:
         instance = _find_instance(document, Path(path))
     about = document.table("instance")
@@ -333,6 +349,17 @@ def load_plan(
         check_certificate(plan)
         plan = plan.replace(checked=True)
     return plan
+
+
+def load_any_plan(path: str | os.PathLike[str]) -> Plan | QuorumPlan:
+    """Read a plan with a leader or of a quorum store; errors as of :func:`load_plan`."""
+    document = read_document(path)
+    document.check_format(FORMAT, VERSION)
+    if not document.has("kind"):
+        return load_plan(path)
+    if document.text("kind") != KIND:
+        raise document.refuse("kind", "unknown kind of plan", f"{KIND!r}, or none for a leader")
+    return quorum_plan_from(document)
 
 
 def _find_instance(document: Document, path: Path) -> Instance:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from placement.errors import InputError
 from placement.plan import Plan
+from placement.quorumstore.plan import QuorumPlan
 from placement.report.charts.markup import Child, Markup, json_script, tag
 from placement.report.charts.palette import LATENCY, LATENCY_DARK, METHODS, ROLES, ROLES_DARK
 from placement.report.result_file import Results, looks_like_results, read_results
@@ -35,7 +36,7 @@ class PlanTable:
     columns: Mapping[str, str] = field(default_factory=dict)
 
 
-Source: TypeAlias = Plan | Results | PlanTable
+Source: TypeAlias = Plan | QuorumPlan | Results | PlanTable
 """Content of a file that a report can show."""
 
 
@@ -43,6 +44,10 @@ def page_of(source: Source) -> str:
     """Return the page of a plan, of benchmark results, or of a comparison or sweep."""
     if isinstance(source, Plan):
         return plan_page(source)
+    if isinstance(source, QuorumPlan):
+        from placement.report.quorum_page import quorum_sections
+
+        return page(f"Quorum store: {source.problem.name}", quorum_sections(source))
     return results_page(source) if isinstance(source, Results) else table_page(source)
 
 
@@ -105,14 +110,15 @@ def load_source(path: str | os.PathLike[str]) -> Source:
         When the file is none of these, naming what was expected.
     """
     from placement.io.formats.document import read_json
-    from placement.io.plan_file import FORMAT, load_plan
+    from placement.io.plan_file import FORMAT, load_any_plan
 
     source = Path(path)
     if source.is_file() and (source.stat().st_size == 0 or looks_like_results(source)):
         return read_results(source)
     value = read_json(source)
     if isinstance(value, dict) and value.get("format") == FORMAT:
-        return _checked_if_quick(load_plan(source))
+        plan = load_any_plan(source)
+        return _checked_if_quick(plan) if isinstance(plan, Plan) else plan
     about, columns = "", {}
     rows: object = value
     if isinstance(value, dict):

@@ -15,6 +15,7 @@ from placement.errors import InputError
 if TYPE_CHECKING:
     from placement.plan import Plan
     from placement.proof.certificate_check import CheckResult
+    from placement.quorumstore import QuorumPlan
 
 __all__ = ["add_parser", "run"]
 
@@ -26,10 +27,11 @@ def add_parser(verbs: Subparsers) -> None:
         help="prove a plan's optimality again, from the certificate in its file",
         description="Prove from the certificate that solve wrote into a plan that no configuration "
         "is better, or that there is none, in exact integer arithmetic and apart from the search. "
+        "A plan of a quorum store is proved by the evaluation of all replica sets. "
         "All other numbers and names of the file are recomputed, and a file that says otherwise is "
         "bad input. Exit code 0: proved; 1: bad input; 2: refused, with the first flaw.",
     )
-    parser.add_argument("plan", help="a plan file that solve wrote (-o, --json)")
+    parser.add_argument("plan", help="a plan file that solve or contingency wrote (-o, --json)")
     parser.add_argument(
         "--work",
         type=types.whole(1, 10**15),
@@ -43,7 +45,8 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check the certificate and print the proven statement."""
-    from placement.io.plan_file import load_plan
+    from placement.io.plan_file import load_any_plan
+    from placement.plan import Plan
     from placement.proof.certificate_check import WORK, check_certificate
     from placement.proof.event_tree import CertificateError
 
@@ -51,7 +54,9 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             "out of range", field="--work", value=args.work, expected="a whole number >= 0"
         )
-    plan = load_plan(args.plan)
+    plan = load_any_plan(args.plan)
+    if not isinstance(plan, Plan):
+        return _quorum_plan(plan, args)
     evaluated = plan.problem.objective.unproven(plan)
     if evaluated is not None:
         return _not_proved(*evaluated, args)
@@ -122,6 +127,52 @@ def _none(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> int:
             "computed again in exact integers"
         )
     print(f"proved: no configuration obeys all constraints\n        ({how})")
+    return exits.FOUND
+
+
+def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
+    """Account for every replica set of a quorum store, by the evaluator."""
+    import math
+
+    from placement.errors import LimitError
+    from placement.quorumstore.enumerated_proof import prove_bound
+    from placement.status import OPTIMALITY_TOLERANCE, Status
+
+    held = "value, thresholds and losses of the file are those of the configuration"
+    if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+        return _not_proved(
+            held, f"the file claims no proof: its status is {plan.status.value}", args
+        )
+    bound = plan.bound if plan.status is Status.OPTIMAL else math.inf
+    try:
+        proof = prove_bound(plan.problem, bound)
+    except LimitError as error:
+        return _not_proved(held, f"no certificate, and {error}", args)
+    below = bound * (1 - OPTIMALITY_TOLERANCE) if math.isfinite(bound) else bound
+    if proof.least < below:
+        flaw = f"a configuration has the value {proof.least:.6f}, below the bound {bound:.6f}"
+        return _not_proved(held, flaw, args)
+    if args.json:
+        print_json(
+            {
+                "proved": True,
+                "status": plan.status.value,
+                "bound": bound if math.isfinite(bound) else None,
+                "sets": proof.sets,
+                "by_rules": proof.by_rules,
+                "by_normal": proof.by_normal,
+                "evaluated": proof.evaluated,
+            }
+        )
+        return exits.FOUND
+    what = "no configuration obeys all rules and limits"
+    if plan.status is Status.OPTIMAL:
+        what = f"no configuration has a value below {bound:.6f}; this plan has {plan.value:.6f}"
+    print(
+        f"proved: {what}\n        ({proof.sets:,} replica sets with quorums: {proof.by_rules:,} "
+        f"break the rules, {proof.by_normal:,} are beyond the limits in normal operation, "
+        f"{proof.evaluated:,} were evaluated with all losses)"
+    )
     return exits.FOUND
 
 

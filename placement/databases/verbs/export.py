@@ -15,8 +15,8 @@ from placement.errors import InputError
 
 if TYPE_CHECKING:
     from placement.databases.system import DatabaseSystem
-    from placement.model.instance import Instance
     from placement.plan import Plan
+    from placement.quorumstore import QuorumPlan
 
 __all__ = ["add_parser", "run"]
 
@@ -72,13 +72,13 @@ def run(args: argparse.Namespace) -> int:
     check_target(args)
     system = load_system(args.system)
     deployment, plan = load_deployment(args.plan)
-    instance = _instance(args, plan)
-    check_sites(deployment, instance.sites)
+    sites = _sites(args, plan)
+    check_sites(deployment, sites)
     present = None
     if args.present is not None:
         present, _ = load_deployment(args.present)
-        check_sites(present, instance.sites)
-    localities = load_localities(args.localities, instance.sites)
+        check_sites(present, sites)
+    localities = load_localities(args.localities, sites)
     request = system.request(localities, args.database or deployment.name, settings_from(args))
     script = write_deployment(system, deployment, request, present)
     if args.output is not None:
@@ -97,18 +97,20 @@ def run(args: argparse.Namespace) -> int:
     return exits.FOUND
 
 
-def _instance(args: argparse.Namespace, plan: Plan | None) -> Instance:
+def _sites(args: argparse.Namespace, plan: Plan | QuorumPlan | None) -> tuple[str, ...]:
+    """Return the sites that a deployment may name."""
     from placement.api import load
+    from placement.plan import Plan
 
     if args.instance is not None:
-        return load(args.instance)
+        return load(args.instance).sites
     if plan is None:
         raise InputError(
             "a deployment does not hold its instance",
             field="--instance",
             expected="the instance whose sites it names",
         )
-    return plan.problem.instance
+    return plan.problem.instance.sites if isinstance(plan, Plan) else plan.problem.sites
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -1,0 +1,279 @@
+"""Plans of quorum stores inside plan files: problem, configuration, value and bound, by name.
+
+All that can be recomputed is recomputed on reading: value, thresholds, losses and status. The bound
+cannot: ``placement check`` proves it again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from placement.errors import InputError, SolverError
+from placement.io.formats.document import Document
+from placement.io.recomputed_fields import check_recomputed
+from placement.quorumstore import (
+    Goal,
+    LossScope,
+    QuorumConfiguration,
+    QuorumPlan,
+    QuorumProblem,
+    Redirect,
+    StoreRules,
+    Target,
+    TrafficPrices,
+    evaluate,
+)
+from placement.status import Status, Termination
+
+if TYPE_CHECKING:
+    from enum import Enum
+
+    from placement.checks import FloatArray
+
+__all__ = ["KIND", "quorum_plan_document", "quorum_plan_from"]
+
+KIND = "quorum store"
+"""Key ``kind`` of a plan file with such a plan; leader plans have none."""
+
+_Choice = TypeVar("_Choice", bound="Enum")
+
+_CLAIMS = (
+    "format", "version", "kind", "status", "termination", "method", "seconds", "bound", "claim",
+    "certificate", "reasons", "notes", "problem",
+)  # fmt: skip
+"""Keys that are no values of the configuration."""
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def quorum_plan_document(plan: QuorumPlan) -> dict[str, object]:
+    """Return the part of a plan file that is about a quorum store, JSON-ready."""
+    return {
+        "kind": KIND,
+        "status": plan.status.value,
+        "termination": plan.termination.value,
+        "method": plan.method,
+        "seconds": plan.seconds,
+        "bound": _finite(plan.bound),
+        "claim": _claim(plan) or None,
+        "certificate": None,
+        "reasons": list(plan.reasons),
+        "notes": list(plan.notes),
+        **_values(plan),
+        "problem": _problem_document(plan.problem),
+    }
+
+
+def _claim(plan: QuorumPlan) -> str:
+    if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+        return ""
+    return f"{plan.status.value} (proved by {plan.method}; no certificate)"
+
+
+def _values(plan: QuorumPlan) -> dict[str, object]:
+    """Return the configuration and all that follows from it; nothing without one."""
+    if plan.configuration is None:
+        return {}
+    return {
+        "replicas": list(plan.replicas),
+        "read_quorum": plan.read_quorum,
+        "write_quorum": plan.write_quorum,
+        "value": _finite(plan.value),
+        "gap": _finite(plan.gap),
+        "mean_latency_ms": plan.mean_latency,
+        "cost": plan.cost if plan.problem.prices is not None else None,
+        "losses": [
+            {
+                "lost": list(effect.lost),
+                "read_ms": _finite(effect.read_threshold),
+                "write_ms": _finite(effect.write_threshold),
+            }
+            for effect in plan.losses
+        ],
+    }
+
+
+def _problem_document(problem: QuorumProblem) -> dict[str, object]:
+    rules, goal, prices = problem.rules, problem.goal, problem.prices
+    return {
+        "name": problem.name,
+        "sites": list(problem.sites),
+        "regions": list(problem.regions),
+        "rtt": problem.rtt.tolist(),
+        "reads": problem.reads.tolist(),
+        "writes": problem.writes.tolist(),
+        "rules": {
+            **{field.name: getattr(rules, field.name) for field in dataclasses.fields(rules)},
+            "redirect": rules.redirect.value,
+            "loss": rules.loss.value,
+        },
+        "goal": {
+            **{
+                field.name: _json(getattr(goal, field.name))
+                for field in dataclasses.fields(goal)
+                if field.name != "target"
+            },
+            "target": goal.target.value,
+        },
+        "prices": None
+        if prices is None
+        else {
+            "traffic": np.asarray(prices.traffic).tolist(),
+            "storage": None if prices.storage is None else np.asarray(prices.storage).tolist(),
+            "object_gb": prices.object_gb,
+            "digest_gb": prices.digest_gb,
+        },
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _json(value: float) -> float | str:
+    """Return a number, or "inf" for no bound."""
+    return "inf" if math.isinf(value) else float(value)
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def quorum_plan_from(document: Document) -> QuorumPlan:
+    """Return the plan that :func:`quorum_plan_document` wrote.
+
+    Raises
+    ------
+    InputError
+        For a value that is missing, wrong, or not what is recomputed; the message names file,
+        field, value and what was expected.
+    """
+    try:
+        problem = _problem(document.table("problem"))
+        configuration = _configuration(document, problem)
+    except InputError as error:
+        raise (error if error.source else error.at(document.source)) from None
+    status = _choice(document, "status", Status)
+    if configuration is not None:
+        names = [problem.sites[site] for site in configuration.replicas]
+        broken = evaluate(problem, names, configuration.read, configuration.write).reasons
+        if broken:
+            raise document.refuse(
+                "replicas", "the configuration breaks: " + "; ".join(broken), "one that obeys"
+            )
+    none = status is Status.INFEASIBLE
+    bound = math.inf if none else document.number("bound", -math.inf)
+    try:
+        plan = QuorumPlan.of(
+            problem,
+            configuration,
+            method=document.text("method"),
+            bound=bound,
+            termination=_choice(document, "termination", Termination),
+            seconds=document.number("seconds"),
+            reasons=document.names("reasons", ()),
+            notes=document.names("notes", ()),
+        )
+    except SolverError as error:
+        field = "bound" if "bound" in str(error) else "replicas"
+        raise document.refuse(field, str(error), "what the configuration has") from None
+    if plan.status is not status:
+        raise document.refuse("status", "not what value and bound say", repr(plan.status.value))
+    written = {key: value for key, value in document.values.items() if key not in _CLAIMS}
+    check_recomputed(
+        dataclasses.replace(document, values=written), _values(plan), "this configuration"
+    )
+    return plan
+
+
+def _problem(table: Document) -> QuorumProblem:
+    table.only(("name", "sites", "regions", "rtt", "reads", "writes", "rules", "goal", "prices"))
+    rules, goal = table.table("rules"), table.table("goal")
+    rules.only([field.name for field in dataclasses.fields(StoreRules)])
+    goal.only([field.name for field in dataclasses.fields(Goal)])
+    prices = None
+    if table.has("prices"):
+        given = table.table("prices")
+        given.only(("traffic", "storage", "object_gb", "digest_gb"))
+        prices = TrafficPrices(
+            _array(given, "traffic"),
+            _array(given, "storage") if given.has("storage") else None,
+            object_gb=given.number("object_gb"),
+            digest_gb=given.number("digest_gb"),
+        )
+    counts = {
+        key: rules.whole(key) if rules.has(key) else None
+        for key in ("replicas", "read_quorum", "write_quorum")
+    }
+    numbers = {
+        field.name: goal.number(field.name, infinite=True)
+        for field in dataclasses.fields(Goal)
+        if field.name != "target"
+    }
+    return QuorumProblem(
+        _array(table, "rtt"),
+        _array(table, "reads"),  # type: ignore[arg-type]  # the problem checks that they are whole
+        _array(table, "writes"),  # type: ignore[arg-type]  # as above
+        sites=table.names("sites"),
+        regions=table.names("regions"),
+        rules=StoreRules(
+            _flag(rules, "contingency"),
+            redirect=_choice(rules, "redirect", Redirect),
+            read_fraction=rules.number("read_fraction"),
+            write_fraction=rules.number("write_fraction"),
+            max_replicas=rules.whole("max_replicas"),
+            failures=rules.whole("failures"),
+            loss=_choice(rules, "loss", LossScope),
+            distinct_regions=_flag(rules, "distinct_regions"),
+            replicas=counts["replicas"],
+            read_quorum=counts["read_quorum"],
+            write_quorum=counts["write_quorum"],
+        ),
+        goal=Goal(_choice(goal, "target", Target), **numbers),
+        prices=prices,
+        name=table.text("name"),
+    )
+
+
+def _configuration(document: Document, problem: QuorumProblem) -> QuorumConfiguration | None:
+    if not document.has("replicas"):
+        return None
+    place = {name: index for index, name in enumerate(problem.sites)}
+    names = document.names("replicas")
+    for name in names:
+        if name not in place or names.count(name) > 1:
+            raise document.refuse("replicas", "not distinct sites", "sites of the problem")
+    sites = tuple(sorted(place[name] for name in names))
+    read, write = document.whole("read_quorum"), document.whole("write_quorum")
+    for key, quorum in (("read_quorum", read), ("write_quorum", write)):
+        if not 1 <= quorum <= len(sites):
+            raise document.refuse(key, "out of range", f"1 to {len(sites)}")
+    return QuorumConfiguration(sites, read, write)
+
+
+def _array(table: Document, key: str) -> FloatArray:
+    if not table.has(key):
+        raise table.refuse(key, "missing", "numbers")
+    try:
+        return np.array(table.values[key], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise table.refuse(key, "not an array of numbers", "numbers") from None
+
+
+def _flag(table: Document, key: str) -> bool:
+    value = table.values.get(key)
+    if not isinstance(value, bool):
+        raise table.refuse(key, "not a truth value", "true or false")
+    return value
+
+
+def _choice(table: Document, key: str, kind: type[_Choice]) -> _Choice:
+    try:
+        return kind(table.text(key))
+    except ValueError:
+        known = ", ".join(repr(one.value) for one in kind)
+        raise table.refuse(key, "unknown", known) from None

@@ -1,0 +1,113 @@
+"""Proof that no configuration of a quorum store is better, without any code of the searches.
+
+Every (N, R, W) that the rules leave and every replica set is accounted for: it breaks a rule about
+regions, its latency in normal operation is beyond the limits that the value implies, or the
+evaluator gives it a value that is no better. For a store whose sets are few enough this is quicker
+to trust than a certificate of the search, and takes seconds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.checks import IntArray
+from placement.errors import LimitError
+from placement.quorumstore.latency import metrics
+from placement.quorumstore.problem import QuorumProblem
+from placement.status import OPTIMALITY_TOLERANCE
+
+__all__ = ["EnumeratedProof", "prove_bound"]
+
+_BLOCK = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class EnumeratedProof:
+    """Account of all replica sets for one bound.
+
+    Attributes
+    ----------
+    least
+        Least value of all configurations, infinite where there is none.
+    sets
+        Pairs of a replica set and quorum sizes.
+    by_rules, by_normal, evaluated
+        How many of them break a rule about regions, are beyond the limits in normal operation, and
+        were given their value (losses included).
+    """
+
+    least: float
+    sets: int
+    by_rules: int
+    by_normal: int
+    evaluated: int
+
+
+def prove_bound(problem: QuorumProblem, bound: float, *, most: int = 5_000_000) -> EnumeratedProof:
+    """Account for every configuration of a problem.
+
+    Parameters
+    ----------
+    problem
+        The key, its rules and its goal.
+    bound
+        What no configuration may be below: sets are ruled out in normal operation only when their
+        value is above it. Infinite: every set is evaluated.
+    most
+        Most pairs of a set and quorum sizes.
+
+    Returns
+    -------
+    EnumeratedProof
+        The bound holds where `least` is not below it.
+
+    Raises
+    ------
+    LimitError
+        When there are more pairs than `most`.
+
+    Notes
+    -----
+    O(Σ C(n, N)·n·N) for normal operation, times the number of losses for the sets that are left.
+    """
+    pairs = problem.pairs
+    total = sum(math.comb(len(problem.sites), size) for size, _, _ in pairs)
+    if total > most:
+        raise LimitError(
+            f"{total:,} replica sets with quorums: at most {most:,} are enumerated",
+        )
+    # "Value at most this" implies these limits; a set beyond them is above the bound.
+    slack = bound * (1 + OPTIMALITY_TOLERANCE) if math.isfinite(bound) else bound
+    limits = problem.goal.limits(slack, problem.rules.contingency)
+    least, by_rules, by_normal, evaluated = math.inf, 0, 0, 0
+    for size, read, write in pairs:
+        for rows in _blocks(len(problem.sites), size):
+            admissible = rows[problem.admissible(rows, max(read, write))]
+            by_rules += len(rows) - len(admissible)
+            if not len(admissible):
+                continue
+            figures = metrics(problem, admissible, read, write, losses=False)
+            inside = np.asarray(
+                (figures.normal_read <= min(limits.normal_read, limits.worst_read))
+                & (figures.normal_write <= min(limits.normal_write, limits.worst_write))
+            )
+            left = admissible[inside]
+            by_normal += len(admissible) - len(left)
+            evaluated += len(left)
+            if len(left):
+                found = metrics(problem, left, read, write)
+                values = problem.goal.values(found, problem.rules.contingency)
+                least = min(least, float(values.min()))
+    return EnumeratedProof(least, total, by_rules, by_normal, evaluated)
+
+
+def _blocks(sites: int, size: int) -> Iterator[IntArray]:
+    """Yield all sets of a size in rows, some at a time."""
+    sets = itertools.combinations(range(sites), size)
+    while block := list(itertools.islice(sets, _BLOCK)):
+        yield np.array(block, dtype=np.intp)

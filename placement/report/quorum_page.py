@@ -1,0 +1,68 @@
+"""The sections of the page of a plan of a quorum store."""
+
+from __future__ import annotations
+
+import math
+
+from placement.quorumstore.plan import QuorumPlan
+from placement.report.charts.html_tables import Column, data_table
+from placement.report.charts.markup import Markup
+from placement.report.charts.parts import facts, reasons, section
+from placement.status import Status
+
+__all__ = ["quorum_sections"]
+
+
+def quorum_sections(plan: QuorumPlan) -> list[Markup]:
+    """Return the sections: the configuration, every loss, every site with requests."""
+    proven = plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    note = f"proved by {plan.method}; no certificate" if proven else plan.method
+    known = ("Status", plan.status.value, note)
+    if plan.configuration is None:
+        return [section("answer", "No configuration", facts([known]),
+                        reasons("Why", plan.reasons))]  # fmt: skip
+    unit = "" if plan.problem.goal.target.value == "cost" else " ms"
+    model = "worst loss" if plan.problem.rules.contingency else "normal operation"
+    quorums = f"{len(plan.replicas)}-{plan.read_quorum}-{plan.write_quorum}"
+    answer = section(
+        "answer",
+        "Configuration",
+        facts(
+            [
+                known,
+                ("N-R-W", quorums, "replicas, read quorum, write quorum"),
+                (plan.problem.goal.target.value, f"{plan.value:,.2f}{unit}", model),
+                ("Mean latency", f"{plan.mean_latency:,.2f} ms", "in normal operation"),
+                ("Worst loss", "+".join(plan.worst.lost) or "none",
+                 f"{plan.worst.threshold:,.2f} ms"),
+            ]
+        ),
+        data_table("Replicas", [Column("Site")], [[name] for name in plan.replicas]),
+    )  # fmt: skip
+    losses = data_table(
+        "Thresholds after every loss",
+        [Column("Lost"), Column("Reads, ms", True), Column("Writes, ms", True)],
+        [
+            ["+".join(effect.lost) or "(nothing)", _finite(effect.read_threshold),
+             _finite(effect.write_threshold)]
+            for effect in plan.losses
+        ],
+    )  # fmt: skip
+    sites = data_table(
+        "Latency of every site in normal operation",
+        [Column("Site"), Column("Reads", True), Column("Writes", True),
+         Column("Read, ms", True), Column("Write, ms", True)],
+        [
+            [row.site, row.reads, row.writes, row.read_latency, row.write_latency]
+            for row in plan.per_site
+        ],
+    )  # fmt: skip
+    return [
+        answer,
+        section("losses", "Losses", losses),
+        section("sites", "Sites with requests", sites),
+    ]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

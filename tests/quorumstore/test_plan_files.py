@@ -1,0 +1,198 @@
+"""Plans of quorum stores: saved, read back, corrupted, checked, exported and reported."""
+
+import json
+
+import numpy as np
+import pytest
+
+import placement
+from formulations.quorumstore.one_key import place
+from placement.errors import InputError, LimitError
+from placement.io import load_any_plan, load_plan, save_instance, save_plan
+from placement.quorumstore import Goal, QuorumProblem, StoreRules, Target, message_prices
+from placement.quorumstore.enumerated_proof import prove_bound
+from placement.quorumstore.rules import LossScope, Redirect
+from placement.status import Status
+from tests.cli.command import runner
+
+
+def key(seed=0, sites=7, **changes):
+    rng = np.random.default_rng(seed)
+    rtt = rng.integers(5, 200, (sites, sites)).astype(float)
+    np.fill_diagonal(rtt, 0.5)
+    asked = {
+        "sites": tuple(f"dc-{i}" for i in range(sites)),
+        "regions": tuple("abc"[i % 3] for i in range(sites)),
+        "rules": StoreRules(contingency=True, max_replicas=4),
+        **changes,
+    }
+    return QuorumProblem(rtt, rng.integers(0, 50, sites), rng.integers(0, 20, sites), **asked)
+
+
+PROBLEMS = [
+    key(0),
+    key(1, rules=StoreRules(contingency=False, max_replicas=5)),
+    key(2, rules=StoreRules(True, redirect=Redirect.CLOSEST, replicas=4, write_quorum=3)),
+    key(3, rules=StoreRules(True, max_replicas=5, loss=LossScope.REGION, distinct_regions=False)),
+    key(4, goal=Goal(Target.WEIGHTED, read_weight=2.0, normal_weight=1.0, worst_weight=0.5)),
+    key(5, goal=Goal(Target.READS, write_bound=150.0)),
+    key(6, goal=Goal(Target.COST, read_bound=190.0), prices=message_prices(7)),
+    key(7, goal=Goal(read_bound=1.0)),
+]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_a_plan_reads_back_and_is_proved_again(problem, tmp_path, capsys):
+    plan = place(problem)
+    assert plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    path = save_plan(plan, tmp_path / "plan.json")
+    again = load_any_plan(path)
+    assert again.configuration == plan.configuration
+    assert (again.value, again.bound, again.status) == (plan.value, plan.bound, plan.status)
+    assert again.reasons == plan.reasons
+    for field in ("sites", "regions", "name", "rules", "goal"):
+        assert getattr(again.problem, field) == getattr(problem, field)
+    for field in ("rtt", "reads", "writes"):
+        np.testing.assert_array_equal(getattr(again.problem, field), getattr(problem, field))
+    second = save_plan(again, tmp_path / "second.json")
+    assert second.read_text() == path.read_text()
+    outcome = runner(capsys)("check", path, "--json")
+    assert outcome.code == 0, outcome.out
+    assert outcome.document["proved"] is True
+
+
+@pytest.mark.parametrize("problem", PROBLEMS[:6])
+def test_the_account_is_of_every_set(problem):
+    """Counted apart, with no set ruled out before its value is known."""
+    plan = place(problem)
+    proof = prove_bound(problem, plan.bound)
+    assert proof.sets == proof.by_rules + proof.by_normal + proof.evaluated
+    everything = prove_bound(problem, float("inf"))
+    assert everything.least == pytest.approx(plan.value)
+    assert proof.least == everything.least
+    assert everything.sets == proof.sets
+    assert proof.evaluated <= everything.evaluated
+
+
+def test_a_claim_that_is_no_optimum_is_refused(tmp_path, capsys):
+    problem = key(0)
+    best = place(problem)
+    worse = next(
+        plan
+        for replicas in ((0, 1, 2), (3, 4, 5), (4, 5, 6))
+        for plan in [
+            placement.quorumstore.evaluate(problem, [problem.sites[i] for i in replicas], 2, 2)
+        ]
+        if plan.value > best.value * 1.01
+    )
+    path = save_plan(worse, tmp_path / "worse.json")
+    command = runner(capsys)
+    assert command("check", path).code == 2
+    document = json.loads(path.read_text())
+    document.update(status="optimal", bound=document["value"], gap=0.0)
+    path.write_text(json.dumps(document))
+    outcome = command("check", path)
+    assert outcome.code == 2
+    assert "below the bound" in outcome.out
+    with pytest.raises(LimitError, match="replica sets"):
+        prove_bound(problem, best.bound, most=10)
+
+
+@pytest.mark.parametrize(
+    ("place_of", "value", "message"),
+    [
+        (("value",), 1.0, "value"),
+        (("mean_latency_ms",), 1.0, "mean_latency_ms"),
+        (("losses", 0, "read_ms"), 999.0, "losses"),
+        (("replicas",), ["dc-0", "dc-0", "dc-1"], "replicas"),
+        (("replicas",), ["dc-0", "nowhere", "dc-1"], "replicas"),
+        (("read_quorum",), 9, "read_quorum"),
+        (("read_quorum",), 1, "replicas"),
+        (("bound",), 1e9, "bound"),
+        (("status",), "feasible", "status"),
+        (("status",), "great", "status"),
+        (("kind",), "cache", "kind"),
+        (("format",), "a plan", "format"),
+        (("problem", "rtt", 0, 1), -1.0, "rtt"),
+        (("problem", "rtt", 0, 1), "x", "rtt"),
+        (("problem", "reads", 0), 0.5, "reads"),
+        (("problem", "rules", "redirect"), "fly", "redirect"),
+        (("problem", "rules", "contingency"), 1, "contingency"),
+        (("problem", "rules", "max_replica"), 4, "max_replica"),
+        (("problem", "goal", "target"), "speed", "target"),
+        (("problem", "goal", "read_weight"), -1.0, "read_weight"),
+        (("extra",), 1, "extra"),
+    ],
+)
+def test_corrupted_files_are_refused_by_field(tmp_path, place_of, value, message):
+    path = save_plan(place(key(0)), tmp_path / "plan.json")
+    document = json.loads(path.read_text())
+    table = document
+    for step in place_of[:-1]:
+        table = table[step]
+    table[place_of[-1]] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=message) as caught:
+        load_any_plan(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_leader_plan_is_another_kind(tmp_path):
+    path = save_plan(place(key(0)), tmp_path / "quorum.json")
+    with pytest.raises(InputError, match="not a plan with a leader"):
+        load_plan(path)
+    leader = placement.solve(placement.Problem(placement.load("world27"), replicas=3, voters=3))
+    other = save_plan(leader, tmp_path / "leader.json")
+    assert load_any_plan(other).leader == leader.leader
+
+
+def test_the_command_saves_checks_exports_and_reports(capsys, tmp_path):
+    command = runner(capsys)
+    plan, page = tmp_path / "plan.json", tmp_path / "page.html"
+    asked = ("--reads", "us-east-1=80", "--reads", "eu-west-1=40", "--writes", "us-east-1=9",
+             "--n-max", 3)  # fmt: skip
+    outcome = command("contingency", "quorum", "aws", *asked, "-o", plan)
+    assert outcome.code == 0, outcome.err
+    assert "optimal, no certificate" in outcome.out
+    assert f"Written to {plan}" in outcome.out
+    assert command("check", plan).out.startswith("proved: no configuration has a value below")
+    for system in ("cassandra", "scylla"):
+        text = command("export", system, plan, "--database", "shop")
+        assert text.code == 0, text.err
+        assert "NetworkTopologyStrategy" in text.out
+    assert command("report", plan, "-o", page).code == 0
+    html = page.read_text()
+    assert "no certificate" in html
+    for name in load_any_plan(plan).replicas:
+        assert name in html
+    assert command("contingency", "quorum", "aws", *asked, "-o", plan).code == 1
+    front = command("contingency", "quorum", "aws", *asked, "--pareto", "-o", plan)
+    assert "a front and a range of optima are no plan" in front.err
+
+
+def test_folders_and_long_tables_are_taken(capsys, tmp_path):
+    command = runner(capsys)
+    instance = placement.testing.random_instance(3, sites=5, clients=4)
+    save_instance(instance, tmp_path / "world")
+    rows = [
+        f"{a},{b},{float(instance.site_rtt[i, j])!r}"
+        for i, a in enumerate(instance.sites)
+        for j, b in enumerate(instance.sites)
+        if i != j
+    ]
+    long = tmp_path / "long.csv"
+    long.write_text("src,dst,rtt\n" + "\n".join(rows) + "\n")
+    asked = ("--reads", "site-0=8", "--writes", "site-2=3", "--json")
+    folder = command("contingency", "quorum", tmp_path / "world", *asked).document
+    table = command("contingency", "quorum", long, *asked).document
+    assert folder["replicas"] == table["replicas"]
+    assert folder["value_ms"] == table["value_ms"]
+    level = command(
+        "contingency", "quorum", tmp_path / "world", *asked, "--regions", "region",
+        "--distinct-regions",
+    )  # fmt: skip
+    assert level.code in (0, 2), level.err
+    long.write_text("src,dst,rtt\n" + "\n".join(rows[1:]) + "\n")
+    missing = command("contingency", "quorum", long, *asked)
+    assert missing.code == 1
+    assert "have no RTT" in missing.err
