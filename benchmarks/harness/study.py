@@ -40,6 +40,7 @@ MODULES = MappingProxyType(
         "online.dynamic": "benchmarks.online.dynamic.study",
         "online.reads": "benchmarks.online.reads.study",
         "online.selection": "benchmarks.online.selection.study",
+        "online.selection.closed_loop": "benchmarks.online.selection.closed_loop",
         "online.selection.ladder": "benchmarks.online.selection.ladder",
         "overtime.configuration_moves": "benchmarks.overtime.configuration_moves",
         "overtime.leader_moves": "benchmarks.overtime.leader_moves",

@@ -124,6 +124,29 @@ def test_selection_from_a_trace_of_ones_own(plan, tmp_path, capsys):
     assert "trace.csv, row 6: client: no such client: got 'Atlantis'" in err
 
 
+def test_dynamic_copies_from_a_trace_of_ones_own(plan, tmp_path, capsys):
+    """Two keys far from the replicas: a copy of the one that is read most is the best choice."""
+    instance, held = load("world27"), json.loads(plan.read_text())
+    table = client_rtt(instance)
+    replicas = instance.site_indices(held["replicas"])
+    far = int(table[:, replicas].min(axis=1).argmax())
+    site = instance.sites[int(table[far].argmin())]
+    rows = [f"{i},{instance.clients[far]},{'hot' if i % 4 else 'cold'},read" for i in range(40)]
+    trace = tmp_path / "trace.csv"
+    trace.write_text("\n".join(["time,client,key,op", *rows]) + "\n", encoding="utf-8")
+    code, out, _ = answer(
+        capsys, "online", "dynamic", "world27", "--plan", plan, "--sites", site, "--copies", 1,
+        "--trace", trace, "--json",
+    )  # fmt: skip
+    rows = {row["method"]: row["mean_latency"] for row in json.loads(out)["rows"]}
+    assert code == 0
+    sites = instance.site_indices([site])
+    between = site_rtt(instance, np.array([*replicas, *sites]))[-1]
+    # The diagonal is 0: three reads in four are served on the spot, the fourth by a replica.
+    assert rows["static copies only"] == pytest.approx(between[:-1].min())
+    assert rows["optimum"] == pytest.approx(between[:-1].min() / 4)
+
+
 def test_table_csv_and_report(plan, tmp_path, capsys):
     question = ("online", "reads", "world27", "--plan", plan)
     table = tmp_path / "reads.csv"

@@ -26,6 +26,7 @@ from benchmarks.online.dynamic import runs as runs
 from benchmarks.online.dynamic import tables as tables
 from benchmarks.online.dynamic.page import page
 from benchmarks.online.dynamic.pictures import pictures
+from benchmarks.online.dynamic.protocol import protocol_runs
 from placement.online.dynamic.simulator import SimulationTrace
 
 __all__ = ["STUDY"]
@@ -131,6 +132,7 @@ PARTS: dict[str, Callable[[Sequence[int]], Any]] = {
     "memory": _each(lambda seeds: runs.memory_runs(seeds[0])),
     "latency": lambda seeds: _latency(seeds, runs.latency_runs, LATENCY),
     "other_keys": lambda seeds: _latency(seeds, runs.other_keys_runs, OTHER_KEYS),
+    "protocol": _each(lambda seeds: protocol_runs()),
 }
 
 

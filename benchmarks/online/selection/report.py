@@ -10,6 +10,8 @@ from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import Row, existing_rows, read_json, rows_of
+from benchmarks.online.selection.closed_loop import RESULTS as CLOSED
+from benchmarks.online.selection.closed_loop_tables import closed_loop_section
 from benchmarks.online.selection.ladder import RESULTS as LADDER
 from benchmarks.online.selection.pictures import draw_epochs
 from benchmarks.online.selection.reference import GRID, ORIGINAL, POISSON, RATIOS, SETTINGS
@@ -25,7 +27,9 @@ _LADDER = ("ECTF", "ECT", "ORA", "C3", "LOR", "RR")
 def page() -> str:
     """Return the page from the kept results."""
     head = read_json(RESULTS.with_suffix(".json"))
-    return _page(existing_rows(RESULTS), head, read_json(LADDER))
+    return _page(existing_rows(RESULTS), head, read_json(LADDER)) + (
+        "\n" + closed_loop_section(read_json(CLOSED) or {})
+    )
 
 
 def draw_figures() -> None:

@@ -35,7 +35,7 @@ class Visibility(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class RaftCluster:
-    """n equal machines with all data on each; one of them, L, holds the lease.
+    """n machines with all data on each; one of them, L, holds the lease.
 
     All work is exponential with the means given, in ms; every machine serves requests first come,
     first served on `cores` cores. The defaults are those of the reference shape and are not
@@ -72,6 +72,8 @@ class RaftCluster:
         resolution under load.
     backoff
         Waits between the attempts of a strongly consistent read.
+    speed
+        Speed of each machine, shape (n,), > 0: work of w ms takes w/speed there; empty: 1.
     """
 
     nodes: int = 5
@@ -86,6 +88,7 @@ class RaftCluster:
     apply_lag_ms: float = 1.0
     intent_ms: float = 0.0
     backoff: Backoff = field(default_factory=Backoff)
+    speed: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (("nodes", 3), ("cores", 1), ("leader", 0)):
@@ -105,6 +108,12 @@ class RaftCluster:
             np.fill_diagonal(matrix, 0.0)
         axis = ("node", names)
         object.__setattr__(self, "rtt", nonnegative(matrix, "rtt", [axis, axis]))
+        speeds = elements(self.speed, "speed", "a speed for each machine")
+        if speeds:
+            speeds = tuple(nonnegative(speeds, "speed", [axis]).tolist())
+            for node, speed in enumerate(speeds):
+                number(speed, f"speed[{node}]", above=True)
+        object.__setattr__(self, "speed", speeds)
         known = text(self.visibility, "visibility", choices=[each.value for each in Visibility])
         object.__setattr__(self, "visibility", Visibility(known))
         instance_of(self.backoff, Backoff, "backoff", "a Backoff of placement.online.reads")
@@ -114,6 +123,11 @@ class RaftCluster:
         """RTTs in ms, shape (n, n), zero on the diagonal."""
         assert isinstance(self.rtt, np.ndarray)
         return self.rtt
+
+    @property
+    def speeds(self) -> FloatArray:
+        """Speed of each machine, shape (n,)."""
+        return np.array(self.speed) if self.speed else np.ones(self.nodes)
 
     @property
     def followers_needed(self) -> int:

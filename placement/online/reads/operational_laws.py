@@ -64,22 +64,27 @@ def bottleneck(cluster: RaftCluster, workload: ReadWorkload, strategy: ReadStrat
         )
     shares, reads = workload.gateway_shares(n), workload.read_share
     rtt = cluster.rtts
-    demand = cluster.gateway_ms * shares
+    speed = cluster.speeds
+    demand = cluster.gateway_ms / speed * shares
     demand = demand + (1.0 - reads) * np.where(
-        np.arange(n) == leader, 4.0 * cluster.write_ms, cluster.append_ms
+        np.arange(n) == leader, 4.0 * cluster.write_ms / speed, cluster.append_ms / speed
     )
     way = sorted(float(rtt[leader, v]) for v in range(n) if v != leader)
     commit = way[cluster.followers_needed - 1]
-    idle = cluster.gateway_ms
+    idle = float(cluster.gateway_ms / speed @ shares)
     for gateway, mixture in enumerate(strategy.mixtures):
-        write = float(rtt[gateway, leader]) + 4.0 * cluster.write_ms + commit
+        write = float(rtt[gateway, leader]) + 4.0 * cluster.write_ms / speed[leader] + commit
         idle += shares[gateway] * (1.0 - reads) * write
         for quorum, probability in mixture:
             weight = float(shares[gateway]) * reads * probability
-            demand[list(quorum)] += weight * cluster.read_ms
+            members = list(quorum)
+            demand[members] += weight * cluster.read_ms / speed[members]
             needed = answers_needed(quorum, strategy.spare)
-            last = sorted(float(rtt[gateway, v]) for v in quorum)[needed - 1]
-            idle += weight * (last + (cluster.read_ms if needed == len(quorum) else 0.0))
+            if needed == len(quorum):
+                last = float((rtt[gateway, members] + cluster.read_ms / speed[members]).max())
+            else:
+                last = sorted(float(rtt[gateway, v]) for v in quorum)[needed - 1]
+            idle += weight * last
     most = workload.clients / idle if idle > 0 else np.inf
     busiest = float(demand.max())
     if busiest > 0:

@@ -135,6 +135,7 @@ class _ReadSimulation:
         self.machines = [Machine(cluster.cores) for _ in range(cluster.nodes)]
         self.replicas = Replicas(cluster.nodes, cluster.leader, cluster.visibility, strong)
         self.half: list[list[float]] = (cluster.rtts / 2.0).tolist()
+        self.speed: list[float] = cluster.speeds.tolist()
         self.leader = cluster.leader
         self.size = cluster.followers_needed + 1
         self.heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
@@ -174,7 +175,7 @@ class _ReadSimulation:
         self.next += 1
         self.starts[o] = self.last_issue = self.now
         gateway = int(self.path.gateway[o])
-        work = self.cluster.gateway_ms * float(self.path.work[o, 0])
+        work = self.cluster.gateway_ms * float(self.path.work[o, 0]) / self.speed[gateway]
         end = self.machines[gateway].visit(self.now, work)
         if self.path.reads[o]:
             self.attempts[o] = 0
@@ -225,6 +226,7 @@ class _ReadSimulation:
     def read_at(self, attempt: _Attempt, node: int) -> None:
         """The read arrives at a node; its answer is put on the way."""
         service = self.cluster.read_ms * float(self.path.work[attempt.operation, 1 + node])
+        service /= self.speed[node]
         machine = self.machines[node]
         queue = 0
         if self.learns:
@@ -274,7 +276,7 @@ class _ReadSimulation:
         self.at(self._visit_leader(o, 1 + self.leader), self.proposed, o)
 
     def _visit_leader(self, o: int, column: int) -> float:
-        work = self.cluster.write_ms * float(self.path.work[o, column])
+        work = self.cluster.write_ms * float(self.path.work[o, column]) / self.speed[self.leader]
         return self.machines[self.leader].visit(self.now, work)
 
     def proposed(self, o: int) -> None:
@@ -286,7 +288,7 @@ class _ReadSimulation:
 
     def append_at(self, o: int, node: int) -> None:
         """The entry arrives at a follower."""
-        work = self.cluster.append_ms * float(self.path.work[o, 1 + node])
+        work = self.cluster.append_ms * float(self.path.work[o, 1 + node]) / self.speed[node]
         end = self.machines[node].visit(self.now, work)
         entry = self.writes[o].entry
         assert entry is not None

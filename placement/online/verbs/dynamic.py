@@ -15,6 +15,7 @@ from placement.errors import InputError
 from placement.online.verbs.question import add_question, collect, installed, show_rows
 
 if TYPE_CHECKING:
+    from placement.checks import FloatArray
     from placement.online.dynamic import ReplicationProblem
 
 __all__ = ["add_parser", "run"]
@@ -61,6 +62,10 @@ def add_parser(parts: Subparsers) -> None:
     group.add_argument(
         "--common", type=types.fraction, default=0.5, metavar="F",
         help="part of the demand on objects that are hot at every site (default 0.5)",
+    )  # fmt: skip
+    group.add_argument(
+        "--trace", type=types.text, metavar="FILE",
+        help="requests of your own in place of Zipf's law, CSV or Parquet: time, client, key; op",
     )  # fmt: skip
     group.add_argument(
         "--prefer-within", type=types.number(), default=100.0, metavar="MS",
@@ -122,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
         args,
         rows,
         _COLUMNS,
-        question=f"Reads of {args.objects:,} objects of {name}, with at most {args.copies} "
+        question=f"Reads of {problem.objects:,} objects of {name}, with at most {args.copies} "
         f"dynamic copies at each of the sites {sites}",
         facts=[
             "Mean ms: network RTT of a read, and the cost of writes where --write-cost is given",
@@ -139,9 +144,8 @@ def _problem(args: argparse.Namespace) -> tuple[ReplicationProblem, str]:
     import numpy as np
 
     from placement.cli.options import names
-    from placement.online import spawn_streams
+    from placement.online import read_trace
     from placement.online.dynamic import Geography, ReplicationProblem
-    from placement.online.dynamic.hot_set_demand import Generators, zipf
     from placement.online.verbs.replica_sites import client_rtt, demand, replicas_of, site_rtt
 
     replicas = replicas_of(args)
@@ -167,24 +171,43 @@ def _problem(args: argparse.Namespace) -> tuple[ReplicationProblem, str]:
     home = table[:, sites].argmin(axis=1)
     read = np.bincount(home, weights=reads, minlength=len(sites))
     written = np.bincount(home, weights=writes, minlength=len(sites))
-    rng = spawn_streams(args.seed, ("demand",))["demand"]
-    order = np.stack([rng.permutation(args.objects) for _ in sites])
-    generators = Generators(
-        np.arange(len(sites)), order, rng.permutation(args.objects), args.common,
-        zipf(args.objects, args.zipf),
-    )  # fmt: skip
-    chance = generators.probabilities()
+    if args.trace is None:
+        chance = _chances(args, len(sites))
+        of_site, of_object = read[:, None] * chance, written @ chance
+    else:
+        trace = read_trace(args.trace, clients=instance.clients)
+        if trace.update.all():
+            raise InputError("no reads", source=trace.source, field="op", expected="a read")
+        asked = np.zeros((2, len(sites), len(trace.keys)))
+        np.add.at(asked, (trace.update.astype(int), home[trace.client], trace.key), 1.0)
+        of_site, of_object = asked[0], asked[1].sum(axis=0)
+    objects = of_site.shape[1]
     rtt = site_rtt(instance, sites)
-    static = np.zeros((len(sites), args.objects), dtype=bool)
+    static = np.zeros((len(sites), objects), dtype=bool)
     static[: len(held)] = True
     capacity = np.full(len(sites), args.copies)
     capacity[: len(held)] = 0
     problem = ReplicationProblem(
         Geography.within([instance.sites[site] for site in sites], rtt, args.prefer_within),
         static,
-        read[:, None] * chance,
+        of_site,
         capacity,
-        writes=written @ chance,
+        writes=of_object,
         forward=args.write_cost * rtt[: len(held)].min(axis=0),
     )
     return problem, instance.name
+
+
+def _chances(args: argparse.Namespace, sites: int) -> FloatArray:
+    """Return the chance of each object in the requests of each site, shape (sites, objects)."""
+    import numpy as np
+
+    from placement.online import spawn_streams
+    from placement.online.dynamic.hot_set_demand import Generators, zipf
+
+    rng = spawn_streams(args.seed, ("demand",))["demand"]
+    order = np.stack([rng.permutation(args.objects) for _ in range(sites)])
+    common = rng.permutation(args.objects)
+    popularity = zipf(args.objects, args.zipf)
+    generators = Generators(np.arange(sites), order, common, args.common, popularity)
+    return generators.probabilities()
