@@ -78,7 +78,7 @@ def _coin(rows: Sequence[Row]) -> None:
 def _reads_and_retries(rows: Sequence[Row]) -> None:
     figure, (left, right) = axes_of(2)
     base = [
-        mean(rows_of(rows, "reads", rule="lease-holder", read_share=share), "throughput")
+        mean(rows_of(rows, "reads", rule="leaseholder", read_share=share), "throughput")
         for share in READS
     ]
     for place, (name, rule, strong) in enumerate(STRATEGIES[1:], start=1):
@@ -87,7 +87,7 @@ def _reads_and_retries(rows: Sequence[Row]) -> None:
             for share in READS
         ]
         _line(left, READS, [a / b for a, b in zip(values, base, strict=True)], name, place)
-    left.set(xlabel="share of reads", ylabel="throughput / lease-holder's", ylim=(0.9, None))
+    left.set(xlabel="share of reads", ylabel="throughput / leaseholder's", ylim=(0.9, None))
     left.legend(frameon=False)
     for place, fraction in enumerate(HOT):
         strong_reads = [

@@ -44,7 +44,7 @@ from placement.online.reads.retry_model import RetryModel, simulate
 __all__ = ["draw_figures", "page"]
 
 REFERENCE = {
-    "lease-holder": (11_836, 5.33, 17.0),
+    "leaseholder": (11_836, 5.33, 17.0),
     "local": (21_563, 2.64, 14.7),
     "quorum": (17_266, 3.54, 13.6),
     "strong quorum": (17_044, 3.58, 13.9),
@@ -193,7 +193,7 @@ def _clients(rows: list[Row]) -> list[str]:
 def _reads(rows: list[Row]) -> list[str]:
     body = []
     for share, reference in zip(READS, GAINS, strict=True):
-        base = rows_of(rows, "reads", rule="lease-holder", read_share=share)
+        base = rows_of(rows, "reads", rule="leaseholder", read_share=share)
         row: list[object] = [f"{100 * share:.0f} %"]
         for _, rule, strong in STRATEGIES[1:]:
             found = rows_of(rows, "reads", rule=rule, strong=strong, read_share=share)
@@ -255,7 +255,7 @@ def _coin(rows: list[Row]) -> list[str]:
 def _hot(rows: list[Row]) -> list[str]:
     body = []
     for fraction in HOT:
-        base = rows_of(rows, "hot", rule="lease-holder", hot_fraction=fraction)
+        base = rows_of(rows, "hot", rule="leaseholder", hot_fraction=fraction)
         plain = rows_of(rows, "hot", rule=UNIFORM, strong="0", hot_fraction=fraction)
         row: list[object] = [f"{100 * fraction:.0f} %", f"{mean(base, 'throughput'):,.0f}"]
         row.append(f"{mean(plain, 'throughput'):,.0f}")
@@ -275,7 +275,7 @@ def _hot(rows: list[Row]) -> list[str]:
         *table(
             [
                 "hot part",
-                "lease-holder",
+                "leaseholder",
                 "quorum",
                 *(f"strong, intents {life:.0f} ms" for life in LIVES),
             ],
@@ -361,7 +361,7 @@ def _consistency(rows: list[Row]) -> list[str]:
                 back = sum(int(r["backwards"]) for r in found)
                 row.append(f"{stale} / {back}")
             body.append(row)
-    reads = sum(int(r["reads"]) for r in rows_of(rows, "consistency", rule="lease-holder"))
+    reads = sum(int(r["reads"]) for r in rows_of(rows, "consistency", rule="leaseholder"))
     each = reads // (2 * len(LAGS))
     return [
         "## What clients saw: stale / backwards reads",
@@ -375,7 +375,7 @@ def _consistency(rows: list[Row]) -> list[str]:
 def _gateway(rows: list[Row]) -> list[str]:
     body = []
     for work in GATEWAYS:
-        base = rows_of(rows, "gateway", rule="lease-holder", gateway_ms=work)
+        base = rows_of(rows, "gateway", rule="leaseholder", gateway_ms=work)
         row: list[object] = [work, f"{mean(base, 'throughput'):,.0f}"]
         for _, rule, strong in STRATEGIES[1:]:
             found = rows_of(rows, "gateway", rule=rule, strong=strong, gateway_ms=work)

@@ -12,7 +12,7 @@ __all__ = ["STRATEGIES", "UNIFORM", "mean"]
 
 UNIFORM = f"uniform quorum, x = {X:.3g}"
 STRATEGIES = (
-    ("lease-holder", "lease-holder", "0"),
+    ("leaseholder", "leaseholder", "0"),
     ("local", "local", "0"),
     ("quorum", UNIFORM, "0"),
     ("strong quorum", UNIFORM, "1"),

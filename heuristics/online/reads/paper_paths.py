@@ -28,7 +28,7 @@ _LISTED = 20_000
 class LeaseHolder(WaitsForAll):
     """Every read goes to L."""
 
-    name: str = "lease-holder"
+    name: str = "leaseholder"
     learns: ClassVar[bool] = False
 
     def start(self, nodes: int, leader: int, rng: np.random.Generator) -> RuleState:
