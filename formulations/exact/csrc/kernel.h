@@ -253,7 +253,6 @@ typedef struct {
     unsigned char *state;      /* sites: FREE, IN, OUT; NULL: the start state of the leader */
     float *u;                  /* clients */
     int own_beta;              /* 1: where it was put off, the record had another beta than at the root */
-    long tightened;            /* as in tree_node */
     double bytes;
 } open_part;
 

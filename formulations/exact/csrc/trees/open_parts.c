@@ -131,10 +131,8 @@ static void put_off(context *x, const tree_node *f)
     if (x->proof.recording)
         record_event(x, PART, x->open.next_number);
     add_part(x, x->view.leader, x->open.next_number++, f->bound, f->state, f->u);
-    if (x->open.count > before) {
+    if (x->open.count > before)
         x->open.part[before].own_beta = f->own_record;
-        x->open.part[before].tightened = f->tightened;
-    }
 }
 
 /* Put the node on top off. */
@@ -199,7 +197,7 @@ static void open_part_node(context *x, const open_part *part, const beta_list *b
         f->u[c] = u[c] < most[c] ? u[c] : most[c];
     f->root = 0;
     f->bound = part->bound;
-    f->tightened = part->tightened;
+    f->tightened = x->tree.nodes;
     if (part->own_beta && x->proof.recording) {
         if (f->sparse)
             record_sparse_beta(x, f);
@@ -236,7 +234,7 @@ void take_part(context *x, int at)
     }
     t->begun = 1;
     x->tree.closed = t->closed;
-    x->effort.work += (double)(f->free_count + f->in_count) * x->p.padded + 200.0;
+    x->effort.work += (f->sparse ? f->in_count : f->free_count + f->in_count) * (double)x->p.padded + 200.0;
     free(part.u);
     free(part.state);
 }
