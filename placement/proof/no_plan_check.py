@@ -9,6 +9,10 @@ hold a replica, in every plan that ℓ leads. There is no such plan when any of 
 
 - M or H contains a site that may not, is larger than asked for, or breaks a cap.
 - H and whatever else the caps on replicas let in are fewer than the least number of replicas.
+- The rules for voters have no completion of M to v voters, or those for replicas none of H to an
+  allowed number of replicas. Each family of rules (:mod:`placement.model.site_families`) is
+  completed by its greedy, which in a matroid fails only where there is no completion; this holds
+  for minimums, and for levels that cross.
 - A *split* of the sites that may vote, but are not in M, into P and Q leaves too few voters:
   |M| + (most sites of P that the caps on voters let in beside M)
   + |Q ∩ H| + (most sites of Q − H that the caps on replicas let in beside H, and no more than
@@ -16,9 +20,9 @@ hold a replica, in every plan that ℓ leads. There is no such plan when any of 
   replicas.
 
 Caps on nested levels make the sets that obey them the independent sets of a laminar matroid, so
-that adding sites one by one, in any order, lets in the most there are; caps on levels that cross
-are not taken. Minimum numbers of domains, budgets, and whatever the objective asks for are left
-out of account, which weakens the proof and nothing else.
+that adding sites one by one, in any order, lets in the most there are; where levels cross, splits
+are not counted. In splits minimums are left out of account, and everywhere budgets and whatever the
+objective asks for, which weakens the proof and nothing else.
 
 Whether some split is short is all there is to know: by the matroid intersection theorem (Edmonds
 1970) the most voters that obey both kinds of caps are the least that a split leaves.
@@ -33,6 +37,7 @@ import numpy as np
 
 from placement.checks import BoolArray
 from placement.model.constraints import GroupRule, Role, Rules, laminar
+from placement.model.site_families import FamilyCount, site_families
 from placement.proof.event_tree import CertificateError
 from placement.proof.site_choice import CapUsage
 
@@ -64,17 +69,12 @@ def check_no_plan(
     Raises
     ------
     CertificateError
-        When the certificate leaves a leader out or does not prove its claim, or when levels cross.
+        When the certificate leaves a leader out or does not prove its claim.
 
     Notes
     -----
     O(sites · levels) for each leader, and linear in the certificate.
     """
-    for role in ("voters", "replicas"):
-        if not _nested(rules, role):
-            raise CertificateError(
-                f"counting takes nested levels only, and the caps on {role} cross"
-            )
     may_lead: list[int] = np.nonzero(rules.may_lead)[0].tolist()
     splits = _splits(rules, certificate)
     shown: set[int] = set()
@@ -124,6 +124,13 @@ def _no_plan(rules: Rules, leader: int, by_votes: frozenset[int]) -> bool:
         return True
     if len(voters) > rules.voters or spare < 0:
         return True
+    if not (
+        _completes(rules, "voters", voters, rules.voters, rules.voters)
+        and _completes(rules, "replicas", holders, rules.replicas_min, rules.replicas_max)
+    ):
+        return True
+    if not (_nested(rules, "voters") and _nested(rules, "replicas")):
+        return False
     others = may_vote - voters
     most = len(voters) + sum(votes.take(s) for s in others & by_votes)
     rest = others - by_votes
@@ -133,6 +140,20 @@ def _no_plan(rules: Rules, leader: int, by_votes: frozenset[int]) -> bool:
         return True
     room = CapUsage(_capped(rules, "replicas"), holders)
     return len(holders) + sum(room.take(s) for s in may_hold - holders) < rules.replicas_min
+
+
+def _completes(rules: Rules, role: Role, given: set[int], least: int, most: int) -> bool:
+    """Return whether every family of a role can be completed from sites that are given."""
+    able = sorted(_sites(rules.may_vote if role == "voters" else rules.may_hold) - given)
+    for family in site_families(rules, role):
+        count = FamilyCount(family, least, most)
+        if not count.take_all(given):
+            return False
+        for site in able:
+            count.take_needed(site)
+        if count.missing > 0:
+            return False
+    return True
 
 
 def _sites(mask: BoolArray) -> set[int]:

@@ -18,10 +18,10 @@ from placement.proof.certificate_check import WORK, CertificateError, check_cert
 from placement.status import Status
 from placement.testing import every_configuration, optimum, random_instance, worlds
 from tests.effort import examples, seeds
-from tests.strategies import NESTED, problems
+from tests.strategies import CROSSING, problems
 
 EXACT = load_method("exact")
-TAKEN = NESTED | {"range", "replica_caps", "cost_weight"}
+TAKEN = CROSSING | {"range", "replica_caps", "cost_weight"}
 
 
 def solve(problem):

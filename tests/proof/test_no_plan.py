@@ -205,19 +205,29 @@ def test_a_plan_is_no_proof_that_there_is_none():
 
 
 def test_what_counting_cannot_see_is_refused():
-    """Least numbers of domains, budgets and levels that cross: infeasible, but not shown here."""
-    cross = Problem(
-        random_instance(12),
-        replicas=5,
-        voters=5,
-        diversity=[Diversity("region", cap=2), Diversity("provider", cap=2)],
-    )
+    """Budgets, and rules that only both roles make impossible: infeasible, but not shown here."""
     found = {w.name: w.problem for w in worlds() if w.name.startswith("infeasible")}
     for problem in (found["infeasible: rules in conflict"], found["infeasible: budget"]):
         with pytest.raises(CertificateError, match="does not rule out a plan"):
             check_certificate(claim(problem, None))
-    with pytest.raises(CertificateError, match="caps on voters cross"):
-        check_certificate(claim(cross, None))
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [Diversity("region", cap=2), Diversity("provider", cap=2)],
+        [Diversity("region", min_domains=4)],
+        [Diversity("region", "replicas", domain="region-0", least=3)],
+        [Diversity("region", "replicas", min_domains=3), Diversity("region", "replicas", cap=1)],
+    ],
+)
+def test_minimums_and_crossing_levels_are_counted_role_by_role(rules):
+    problem = Problem(random_instance(12), replicas=5, voters=5, diversity=rules)
+    assert check_certificate(claim(problem, None)).leaders == 6
+    feasible = Problem(random_instance(12), replicas=5, voters=3, diversity=rules[-1:])
+    if find_feasible(feasible) is not None:
+        with pytest.raises(CertificateError, match="does not rule out a plan"):
+            check_certificate(claim(feasible, None))
 
 
 # --- where no search was needed ------------------------------------------------------------------
