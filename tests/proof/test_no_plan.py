@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import placement
 from placement import Diversity, Problem
 from placement.cli import main
+from placement.feasibility.feasible_plans import find_feasible
 from placement.io import load_plan, save_plan
 from placement.methods import Options, load_method, run
 from placement.plan import Plan

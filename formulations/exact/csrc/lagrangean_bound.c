@@ -156,7 +156,8 @@ int fix_by_reduced_cost(context *x, tree_node *f, double base, double error)
                     continue;
                 double top = a->size[k] < hi && a->top[k] < 0.0 ? 0.0 : a->top[k];
                 double next = a->size[k] > lo && a->next[k] > 0.0 ? 0.0 : a->next[k];
-                double up = rho - top, down = next - rho;
+                /* a blocked site is not among those left out: without it nothing changes */
+                double up = rho - top, down = x->inner.blocked[i] ? 0.0 : next - rho;
                 double v = a->base[k] + (up > 0.0 ? up : 0.0);
                 if (v > plus)
                     plus = v;

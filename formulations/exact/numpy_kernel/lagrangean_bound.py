@@ -73,7 +73,9 @@ def bounds_with_site_fixed(
             left = min(part.least_left, 0.0) if size > low else part.least_left
             total = answer.price + part.value
             plus = np.maximum(plus, total + np.maximum(rho - top, 0.0))
-            minus = np.maximum(minus, total + np.maximum(left - rho, 0.0))
+            # without a site that is not chosen nothing changes, not even one that no rule lets in
+            rise = np.where(np.isin(node.free, part.chosen), np.maximum(left - rho, 0.0), 0.0)
+            minus = np.maximum(minus, total + rise)
         with_site, without = np.minimum(with_site, plus), np.minimum(without, minus)
     safe = here.base - 4.0 * here.error
     return with_site + safe, without + safe
