@@ -15,6 +15,7 @@ passes on progress. Traps this module knows about:
 
 from __future__ import annotations
 
+import atexit
 import math
 import threading
 import time
@@ -109,6 +110,28 @@ class _Shared:
     finished: threading.Event = field(default_factory=threading.Event)
 
 
+_LEFT_BEHIND: list[tuple[threading.Thread, _Shared]] = []
+"""Runs that did not stop when told to."""
+
+_EXIT_GRACE = 5.0
+"""Seconds that the end of the process waits for them."""
+
+
+def _await_left_behind() -> None:
+    """Tell runs to stop, and wait.
+
+    A thread that comes back from HiGHS while the interpreter ends is unwound through C++ frames
+    that do not allow it, and the process aborts: "terminate called without an active exception".
+    """
+    end = time.monotonic() + _EXIT_GRACE
+    for thread, shared in _LEFT_BEHIND:
+        shared.halt = True
+        thread.join(max(0.0, end - time.monotonic()))
+
+
+atexit.register(_await_left_behind)
+
+
 def run_highs(
     program: LinearProgram,
     guard: Guard,
@@ -178,8 +201,13 @@ def _run(solver: Any, shared: _Shared, guard: Guard) -> StopReason | None:
         finally:
             shared.finished.set()
 
-    threading.Thread(target=work, name="highs", daemon=True).start()
+    thread = threading.Thread(target=work, name="highs", daemon=True)
+    thread.start()
     stop = _watch(shared, guard)
+    if shared.finished.is_set():
+        thread.join()  # its own threads end with it
+    else:
+        _LEFT_BEHIND.append((thread, shared))
     if shared.failure is not None:
         raise SolverError(f"HiGHS failed: {shared.failure}") from shared.failure
     return stop

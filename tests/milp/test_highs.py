@@ -164,6 +164,30 @@ def test_a_solver_that_does_not_stop_is_left_behind(monkeypatch, small):
     assert outcome.values.tolist() == [1.0, 0.0]
 
 
+def test_the_end_of_the_process_waits_for_what_was_left_behind(monkeypatch, small):
+    """A thread that returns from C++ while the interpreter ends aborts the process."""
+    _, _, program = small
+    release = threading.Event()
+    monkeypatch.setattr(highs, "_load", lambda *args: _Deaf(release))
+    monkeypatch.setattr(highs, "_LEFT_BEHIND", [])
+    try:
+        run_highs(program, Guard(deadline=time.perf_counter() + 0.05, grace=0.05))
+        ((thread, _),) = highs._LEFT_BEHIND
+        assert thread.is_alive()
+        threading.Timer(0.05, release.set).start()
+        highs._await_left_behind()
+        assert not thread.is_alive()
+    finally:
+        release.set()
+
+
+def test_the_thread_of_a_finished_run_has_ended(small):
+    """Its own threads end with it, not with the process."""
+    before = threading.enumerate()
+    run_highs(small[2], Guard())
+    assert set(threading.enumerate()) <= set(before)
+
+
 def test_a_crash_in_the_worker_is_an_error(monkeypatch, small):
     """What goes wrong inside HiGHS's thread reaches the caller."""
     _, _, program = small
