@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.errors import UnsupportedError
+from placement.errors import InputError, UnsupportedError
 from placement.evaluation.score import score
 from placement.evaluation.voter_choice import best_voters
 from placement.model.configuration import Configuration, site_costs
@@ -143,7 +143,7 @@ class ReducedProblem:
         groups: Sequence[GroupRule] = (),
         price: npt.ArrayLike | None = None,
     ) -> ReducedProblem:
-        """Build one from bare arrays (benchmarks and tests; nothing is validated here).
+        """Build one from bare arrays (benchmarks and tests; little is validated here).
 
         Parameters
         ----------
@@ -163,6 +163,11 @@ class ReducedProblem:
             Other rules on failure domains.
         price
             As the class.
+
+        Raises
+        ------
+        InputError
+            For a site that must hold a replica and may not.
         """
         near, relay, direct = (np.atleast_2d(np.asarray(w, dtype=np.float64)) for w in weights[:3])
         rtt = np.ascontiguousarray(client_rtt, dtype=np.float64)
@@ -173,6 +178,14 @@ class ReducedProblem:
 
         hold, hold_must = flags(may_hold, True), flags(must_hold, False)
         vote, vote_must = flags(may_vote, True) & hold, flags(must_vote, False)
+        hold_must = hold_must | vote_must
+        if (hold_must & ~hold).any():  # the rules of a problem have none either
+            raise InputError(
+                "a site must hold a replica and may not",
+                field="must_hold",
+                value=np.flatnonzero(hold_must & ~hold).tolist(),
+                expected="sites in may_hold",
+            )
         ruled = []
         for role, labels, limit in caps:
             names, codes = np.unique(np.asarray(labels), return_inverse=True)
@@ -185,7 +198,7 @@ class ReducedProblem:
             voters=voters,
             quorum=majority(voters) if quorum is None else quorum,
             may_hold=hold,
-            must_hold=hold_must | vote_must,
+            must_hold=hold_must,
             may_vote=vote,
             must_vote=vote_must,
             may_lead=flags(may_lead, True) & vote,

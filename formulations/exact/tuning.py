@@ -21,7 +21,7 @@ CHUNK_WORK = 2e7
 """Work between two returns to Python: a few hundredths of a second [all]."""
 RELAX_EXPONENT = 1.5
 """Work of the first linear relaxation: (active clients x sites) to this power [p-median drawn]."""
-PREPARE_BOUNDS = 600
+PREPARE_BOUNDS = 1200
 """Bounds after which the tree starts over from better multipliers [p-median 900]."""
 LONG_STEPS = 300
 """Subgradient steps when it does [p-median 900]."""

@@ -265,7 +265,7 @@ class Rules:
     quorum
         m, the votes a commit waits for.
     may_hold, must_hold
-        Sites that may / must hold a replica, boolean, shape (sites,).
+        Sites that may / must hold a replica, boolean, shape (sites,); must_hold ⊆ may_hold.
     may_vote, must_vote
         The same for votes; may_vote ⊆ may_hold, must_vote ⊆ must_hold.
     may_lead

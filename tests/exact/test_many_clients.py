@@ -18,6 +18,7 @@ from formulations.exact.many_clients.client_groups import FREE, IN, OUT, ClientG
 from formulations.exact.many_clients.site_events import events_on_sites
 from formulations.exact.many_clients.streamed_kernel import ManyClientsKernel
 from formulations.exact.reduced_problem import ReducedProblem
+from placement.errors import InputError
 from placement.status import Status
 from tests.effort import examples
 
@@ -180,6 +181,20 @@ def test_groups_of_another_problem_are_refused():
     groups = wide.compiled.regroup(wide.context, of_more._groups, 0, everywhere.tobytes())
     with pytest.raises(ValueError, match="another problem"):
         kernel.compiled.regroup(kernel.context, groups, 0, states.tobytes())
+
+
+def test_a_site_that_must_hold_may_hold():
+    rtt, weights = np.ones((3, 3)), (np.ones(3), np.zeros(3), np.zeros(3), 0.0)
+    with pytest.raises(InputError, match="must hold a replica"):
+        ReducedProblem.of_arrays(
+            rtt,
+            rtt - np.eye(3),
+            weights,
+            replicas=(2, 2),
+            voters=1,
+            may_hold=[True, False, True],
+            must_hold=[False, True, False],
+        )
 
 
 def test_events_name_the_sites_of_the_whole_problem():
