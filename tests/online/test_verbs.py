@@ -90,7 +90,18 @@ def test_dynamic_copies_of_a_plan_against_the_optimum(plan, capsys):
 
 
 def test_selection_among_the_replicas_of_a_plan(plan, capsys):
-    question = ("online", "selection", "world27", "--plan", plan, "--requests", 1500, "--json")
+    question = (
+        "online",
+        "selection",
+        "world27",
+        "--plan",
+        plan,
+        "--requests",
+        300,
+        "--epoch",
+        20,
+        "--json",
+    )
     code, out, _ = answer(capsys, *question)
     document = json.loads(out)
     rows = {row["method"]: row for row in document["rows"]}
@@ -99,7 +110,7 @@ def test_selection_among_the_replicas_of_a_plan(plan, capsys):
     instance, held = load("world27"), json.loads(plan.read_text())
     near = client_rtt(instance)[:, instance.site_indices(held["replicas"])].min(axis=1)
     reads = demand(instance)[0]
-    assert bound > 0.9 * near @ reads / reads.sum()  # the network alone, up to the draw of clients
+    assert bound > 0.8 * near @ reads / reads.sum()  # the network alone, up to the draw of clients
     assert all(row["mean_latency"] >= bound for row in rows.values())
     assert rows["NEAR"]["local_percent"] == 100
     assert {"C3", "LOR", "DS", "NEAR, hedged", "ECTF"} <= set(rows)

@@ -168,7 +168,7 @@ def path_bound(sample: ServerSamplePath, *, bins: int = 200, steps: int = 10) ->
     sample
         From :meth:`placement.online.selection.ServerSamplePath.on_grid`, with reads that arrive.
     bins
-        About this many bins of time; more are tighter and slower.
+        About this many bins of time, and at most one for ten reads; more are tighter and slower.
     steps
         Ascent steps on the prices.
 
@@ -196,7 +196,7 @@ def path_bound(sample: ServerSamplePath, *, bins: int = 200, steps: int = 10) ->
     )
     window = cut(kept, Assigned(()), 0, kept.size)
     span = int(window.release[-1]) - int(window.release[0])
-    width = max(1, span // bins)
+    width = max(1, span // min(bins, 1 + kept.size // 10))
     if window.epoch:  # a divisor of the epoch
         width = max(part for part in range(1, min(width, window.epoch) + 1)
                     if window.epoch % part == 0)  # fmt: skip

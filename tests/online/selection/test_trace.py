@@ -104,7 +104,7 @@ def world(seed, **changes):
     """Return a path on a grid with RTTs, groups, speeds and sizes of its own."""
     rng = np.random.default_rng(seed)
     cluster = ServerCluster(
-        6, 2, 3, 4, utilisation=0.6, requests=600, epoch_ms=50.0, shadow=0.0,
+        6, 2, 3, 4, utilisation=0.6, requests=250, epoch_ms=50.0, shadow=0.0,
         rtt_ms=tuple(map(tuple, rng.uniform(0, 40, (4, 6)).tolist())),
         group_servers=tuple(tuple(rng.permutation(6)[:3].tolist()) for _ in range(4)),
         group_zipf=1.0, slowness=(1.0, 2.0, 1.0, 1.5, 1.0, 1.0), largest_record=20,
@@ -112,11 +112,11 @@ def world(seed, **changes):
     return draw(dataclasses.replace(cluster, **changes), seed).on_grid()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_policy_beats_the_bound_with_inputs_of_its_own(seed):
     for changes in ({}, {"update_share": 0.4}):
         path = world(seed, **changes)
-        bound = path_bound(path, bins=60, steps=5)
+        bound = path_bound(path, bins=30, steps=3)
         for policy in ALL:
             outcome = run(path, policy)
             assert outcome.latencies().mean >= bound * (1 - 1e-9), policy.name
@@ -125,7 +125,7 @@ def test_no_policy_beats_the_bound_with_inputs_of_its_own(seed):
 def test_the_bound_is_met_when_nothing_waits():
     """One read now and then: the nearest replica serves it at once, and no rule is faster."""
     path = world(1, utilisation=0.001, fluctuation=1.0, slowness=(), largest_record=1)
-    bound = path_bound(path, bins=60, steps=0)
+    bound = path_bound(path, bins=30, steps=0)
     mean = run(path, NearestReplica()).latencies().mean
     assert bound <= mean <= bound * 1.02
     assert run(path, EarliestCompletion(future=True)).latencies().mean <= mean * (1 + 1e-9)
