@@ -29,6 +29,7 @@ from placement.workloads import CONCENTRATION, MIXES, mix_shares
 
 __all__ = [
     "BUNDLED",
+    "LEVELS",
     "MATRICES",
     "NETWORKS",
     "SIGMA",
@@ -39,6 +40,7 @@ __all__ = [
     "modelled_network",
     "number_of",
     "read_matrix",
+    "region_domains",
     "spread_demand",
     "world",
     "worlds",
@@ -57,6 +59,9 @@ NETWORKS = ("modelled", *MATRICES)
 
 BUNDLED = ("world27",)
 """Data sets of the package with clients of their own; the demand is still generated here."""
+
+LEVELS = ("country", "continent")
+"""Failure-domain levels of the worlds, one within the other."""
 
 SITES = 27
 SIGMA = 1.2
@@ -169,6 +174,22 @@ def modelled_network(
     return tuple(regions[i].id for i in keep), rtt
 
 
+def region_domains(names: Sequence[str]) -> dict[str, tuple[str | None, ...]]:
+    """Return country and continent of regions by name; nothing when one is not in the package."""
+    known = {
+        region.id: region
+        for provider in ("aws", "gcp", "azure")
+        for region in datasets.regions(provider)
+    }
+    if not known.keys() >= set(names):
+        return {}
+    found = [known[name] for name in names]
+    return {
+        "country": tuple(region.country for region in found),
+        "continent": tuple(region.continent for region in found),
+    }
+
+
 def number_of(network: str) -> int:
     """Return the number of a network, a part of the seeds of its instances."""
     return (*NETWORKS, *BUNDLED).index(network)
@@ -245,6 +266,7 @@ def instance_on(
             site_rtt=bundled.site_rtt,
             counts=demand(shares, len(bundled.clients), rng, sigma),
             operations=STANDARD_OPERATIONS,
+            domains={level: bundled.domains[level] for level in LEVELS},
             name=name,
         )
     if network == "modelled":
@@ -263,6 +285,7 @@ def instance_on(
         site_rtt=site_rtt,
         counts=demand(shares, len(names), rng, sigma),
         operations=STANDARD_OPERATIONS,
+        domains=region_domains(names),
         name=name,
     )
 

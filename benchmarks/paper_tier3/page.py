@@ -57,10 +57,11 @@ def _table(figure: int, lines: Lines) -> str:
     """Return the table of one figure."""
     if figure == 8:
         three = [line for line in lines if line["voters"] == 3]
-        return pivot(three, "replicas", ("kq", "qk", "best-of"), ("databases",))
+        return pivot(three, "replicas", ("kq", "qk", "best-of"), ("diversity", "databases"))
     if figure == 11:
-        return pivot(lines, "replicas", ("kq", "qk", "exact"))
-    return pivot(lines, "share", ("qk over kq",) if figure == 9 else ("kq over qk",))
+        return pivot(lines, "replicas", ("kq", "qk", "exact"), ("diversity",))
+    what = ("qk over kq",) if figure == 9 else ("kq over qk",)
+    return pivot(lines, "share", what, ("diversity",))
 
 
 def page(summary: Mapping[str, object]) -> str:
@@ -85,7 +86,9 @@ def page(summary: Mapping[str, object]) -> str:
         "*clients*: `sites` are networks of 27 regions that are their own clients (`modelled`,"
         " `aws-2025`, `azure-2025`); `cities` are the 60 clients of `world27`. *sigma*: standard"
         " deviation of the logarithm of a client's demand; a larger value concentrates the demand"
-        " on fewer clients. Each number is a mean.",
+        " on fewer clients. *diversity*: `free` is without rules; `kept` keeps, for country and"
+        " continent, the diversity that `max-diversity` gives a deployment of as many voters."
+        " Each number is a mean.",
     ]
     for figure, title in _TITLES.items():
         found = summary.get(f"figure {figure}")

@@ -10,7 +10,11 @@ problem (a problem without proof would be counted).
 
 The clients are the sites themselves, or the 60 cities of ``world27``. ``--sigma`` says how much the
 demand is concentrated: the standard deviation of the logarithm of a client's demand, one or
-several. Each combination of clients and sigma has its own lines in every table.
+several. The paper keeps the failure diversity of each database; so every problem is solved twice,
+without rules and with the diversity that a deployment of today has
+(:func:`placement.feasibility.kept_diversity.kept_diversity`): that of ``max-diversity``, the rule
+by which CockroachDB spreads replicas. Each combination of clients, sigma and diversity has its own
+lines in every table.
 
 The study also shows what each further replica brings on ``world27`` and ``azure``
 (:mod:`benchmarks.paper_tier3.each_replica`).
@@ -49,6 +53,7 @@ from benchmarks.paper_tier3.each_replica import gains
 from benchmarks.paper_tier3.page import page
 from placement import Problem
 from placement.checks import FloatArray
+from placement.feasibility.kept_diversity import kept_diversity
 from placement.methods import Options, load_method, run
 from placement.model.instance import Instance
 from placement.status import Status
@@ -74,7 +79,8 @@ class Point:
 
     `x` is what the figure has on its axis: |R| (8, 11), the share of transactions (9) or of weak
     reads (10) in per cent. `optimum` is what `objective` is held against: that of the problem, or
-    for figure 11 that of 13 replicas. `sigma` says how concentrated the demand is.
+    for figure 11 that of 13 replicas. `sigma` says how concentrated the demand is,
+    `diversity` whether that of a present deployment is "kept" or the plan is "free" of rules.
     """
 
     figure: int
@@ -85,6 +91,7 @@ class Point:
     voters: int
     x: float
     sigma: float
+    diversity: str = "free"
     method: str = ""
     objective: float = math.nan
     optimum: float = math.nan
@@ -97,7 +104,27 @@ class Point:
         return "cities" if self.network in BUNDLED else "sites"
 
 
+def kept(problem: Problem) -> Problem:
+    """Return a problem with the diversity that a present deployment of as many voters has.
+
+    The replicas of that deployment are its voters, so that the rules for voters imply those for
+    replicas where no two voters share a domain; the other rules for replicas are left out.
+    """
+    voters = problem.rules.voters
+    asked = Problem(problem.instance, replicas=voters, voters=voters)
+    today = run(load_method("max-diversity"), asked, Options())
+    rules = kept_diversity(problem.instance, today.voters, today.replicas)
+    return problem.replace(diversity=[rule for rule in rules if rule.role == "voters"])
+
+
 def solved(problem: Problem, about: Point) -> Iterator[Point]:
+    """Yield a row for each method on a problem without and with the diversity of today."""
+    yield from _solved(problem, about)
+    if problem.instance.domains:
+        yield from _solved(kept(problem), dataclasses.replace(about, diversity="kept"))
+
+
+def _solved(problem: Problem, about: Point) -> Iterator[Point]:
     """Yield a row for each method on a problem, beside the proven optimum.
 
     Parameters
@@ -181,11 +208,10 @@ def figure_11(seeds: Sequence[int], sigma: float) -> Iterator[Point]:
             problem = Problem(world.instance, replicas=size, voters=3)
             about = Point(11, world.network, world.mix, world.seed, size, 3, size, sigma)
             rows.extend(solved(problem, about))
-        last = next(r for r in rows if r.method == "exact" and r.replicas == 13)
-        yield from (
-            dataclasses.replace(r, optimum=last.optimum, proven=r.proven and last.proven)
-            for r in rows
-        )
+        last = {r.diversity: r for r in rows if r.method == "exact" and r.replicas == 13}
+        for row in rows:
+            most = last[row.diversity]
+            yield dataclasses.replace(row, optimum=most.optimum, proven=row.proven and most.proven)
 
 
 FIGURES: dict[int, Callable[[Sequence[int], float], Iterator[Point]]] = {
@@ -279,11 +305,11 @@ def by_demand(
     rows: Sequence[Point], summary: Callable[[Sequence[Point]], list[dict[str, object]]]
 ) -> list[dict[str, object]]:
     """Summarise the problems of each kind of clients and each sigma by themselves."""
-    groups = {(row.clients, row.sigma) for row in rows}
+    groups = {(row.clients, row.sigma, row.diversity) for row in rows}
     return [
-        {"clients": clients, "sigma": sigma, **line}
-        for clients, sigma in sorted(groups, key=lambda group: (group[0] != "sites", group[1]))
-        for line in summary([r for r in rows if (r.clients, r.sigma) == (clients, sigma)])
+        {"clients": key[0], "sigma": key[1], "diversity": key[2], **line}
+        for key in sorted(groups, key=lambda key: (key[0] != "sites", key[2] != "free", key[1]))
+        for line in summary([r for r in rows if (r.clients, r.sigma, r.diversity) == key])
     ]
 
 
@@ -291,12 +317,16 @@ def by_demand(
 
 
 def draw(figure: int, table: Sequence[dict[str, object]], path: Path) -> None:
-    """Draw one figure from its summary, a panel for each demand; needs matplotlib."""
+    """Draw one figure from its summary, a panel for each demand; needs matplotlib.
+
+    Of the plans without rules of diversity.
+    """
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
+    table = [line for line in table if line["diversity"] == "free"]
     kinds = list(dict.fromkeys(line["clients"] for line in table))
     sigmas = list(dict.fromkeys(line["sigma"] for line in table))
     canvas, panels = plt.subplots(

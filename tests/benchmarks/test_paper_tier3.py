@@ -1,6 +1,7 @@
 """The study of the paper's placement figures: demand by concentration, summaries, page."""
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ import pytest
 from benchmarks.harness.tier3_worlds import SIGMA, world
 from benchmarks.paper_tier3.each_replica import concentrated, gains
 from benchmarks.paper_tier3.page import pivot
-from benchmarks.paper_tier3.study import Point, by_demand, summary_11
-from placement import load
+from benchmarks.paper_tier3.study import Point, by_demand, kept, summary_11
+from placement import Problem, load
+from placement.methods import Options, load_method, run
 
 
 @pytest.mark.parametrize(("network", "clients"), [("modelled", 27), ("world27", 60)])
@@ -28,7 +30,7 @@ def test_sigma_concentrates_the_demand_and_changes_nothing_else(network, clients
 
 def test_summaries_keep_clients_and_sigma_apart():
     rows = [
-        Point(11, network, "cache", 0, 4, 3, 4, sigma, method, objective, 100.0, True)
+        Point(11, network, "cache", 0, 4, 3, 4, sigma, "free", method, objective, 100.0, True)
         for network, sigma, objective in (
             ("modelled", 1.2, 150.0),
             ("modelled", 3.0, 120.0),
@@ -76,3 +78,33 @@ def test_gains_follow_from_the_means(monkeypatch):
         assert [int(size) - line["voters"] for size in sizes] == [0, 1, 2]
         for before, size in itertools.pairwise(sizes):
             assert gain[size] == pytest.approx(100 * (1 - mean[size] / mean[before]), abs=0.06)
+
+
+@pytest.mark.parametrize("network", ["modelled", "world27"])
+@pytest.mark.parametrize("voters", [3, 5])
+def test_kept_diversity_is_that_of_a_spread_deployment(network, voters):
+    instance = world(network, "cache", 1).instance
+    assert set(instance.domains) == {"country", "continent"}
+    problem = kept(Problem(instance, replicas=voters + 2, voters=voters))
+    plan = run(load_method("exact"), problem, Options())
+    free = run(load_method("exact"), problem.replace(diversity=()), Options())
+    assert plan.objective >= free.objective
+    today = run(
+        load_method("max-diversity"), Problem(instance, replicas=voters, voters=voters), Options()
+    )
+    for level in ("country", "continent"):
+        label = dict(zip(instance.sites, instance.labels(level), strict=True))
+        fullest = [
+            max(Counter(label[site] for site in one.voters).values()) for one in (plan, today)
+        ]
+        assert fullest[0] <= fullest[1] < voters
+
+
+def test_summaries_keep_the_diversity_apart():
+    rows = [
+        Point(11, "modelled", "cache", 0, 4, 3, 4, 1.2, diversity, method, objective, 100.0, True)
+        for diversity, objective in (("kept", 110.0), ("free", 150.0))
+        for method in ("kq", "qk", "best-of", "local-search", "exact")
+    ]
+    lines = by_demand(rows, summary_11)
+    assert [(line["diversity"], line["kq"]) for line in lines] == [("free", 50.0), ("kept", 10.0)]
