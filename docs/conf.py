@@ -57,7 +57,7 @@ napoleon_use_ivar = True  # a dataclass lists its fields once
 nitpicky = True
 nitpick_ignore_regex = [  # other packages, names that only a type checker has, private classes
     ("py:.*", r"(?!(placement|formulations|heuristics)\.).*"),
-    ("py:class", r".*\._\w+"),
+    ("py:(class|obj)", r".*\._\w+"),
 ]
 # A name that only a type checker imports is found by search alone; the first of several will do.
 suppress_warnings = ["ref.python"]

@@ -67,10 +67,10 @@ class BoundPart:
     u: FloatArray
 
 
-Form = TypeVar("Form")
+_Form = TypeVar("_Form")
 
 
-class ThresholdProof(EventTree[Form, list[BoundPart]]):
+class ThresholdProof(EventTree[_Form, list[BoundPart]]):
     """The proof of one tree.
 
     Parameters
@@ -85,7 +85,7 @@ class ThresholdProof(EventTree[Form, list[BoundPart]]):
 
     def __init__(
         self, choice: SiteChoice, whom: str, work: Work, clients: int, scenarios: int,
-        grids: Sequence[tuple[Form, int]],
+        grids: Sequence[tuple[_Form, int]],
     ) -> None:  # fmt: skip
         super().__init__(choice, whom, work)
         self.clients, self.scenarios, self._grids = clients, scenarios, grids
@@ -97,15 +97,15 @@ class ThresholdProof(EventTree[Form, list[BoundPart]]):
         """Return the scenarios that may count in a state."""
 
     @abstractmethod
-    def _rest(self, form: Form, scenario: int, state: State) -> int | None:
+    def _rest(self, form: _Form, scenario: int, state: State) -> int | None:
         """Return rest_s from below; None where no configuration is left."""
 
     @abstractmethod
-    def _costs(self, form: Form, scenario: int) -> ScenarioCosts:
+    def _costs(self, form: _Form, scenario: int) -> ScenarioCosts:
         """Return the costs of the clients in a scenario."""
 
     @abstractmethod
-    def _threshold(self, form: Form, scenario: int) -> int | None:
+    def _threshold(self, form: _Form, scenario: int) -> int | None:
         """Return T_s; None: it is infinite."""
 
     def _lost(self, scenario: int) -> frozenset[int]:
@@ -113,7 +113,7 @@ class ThresholdProof(EventTree[Form, list[BoundPart]]):
         return frozenset()
 
     def _weights(
-        self, form: Form, state: State, parts: Sequence[BoundPart]
+        self, form: _Form, state: State, parts: Sequence[BoundPart]
     ) -> tuple[list[int], int]:
         """Weight of each part, and the sum of the thresholds times these."""
         total, weights = 0, []
@@ -137,7 +137,7 @@ class ThresholdProof(EventTree[Form, list[BoundPart]]):
             return 2 * most * most * (self.clients + self.sites)
         return (1 + len(multipliers)) * self.sites * (self.clients + self.sites)
 
-    def _forms(self, multipliers: list[BoundPart] | None) -> Iterator[tuple[Form, int]]:
+    def _forms(self, multipliers: list[BoundPart] | None) -> Iterator[tuple[_Form, int]]:
         for form, cells in self._grids:
             if all(
                 self._costs(form, part.scenario).fits(part.u, NO_BETAS)
@@ -146,7 +146,7 @@ class ThresholdProof(EventTree[Form, list[BoundPart]]):
                 yield form, cells
 
     def _wanted(
-        self, form: Form, state: State, multipliers: list[BoundPart], less: int | None
+        self, form: _Form, state: State, multipliers: list[BoundPart], less: int | None
     ) -> tuple[float, list[int], list[int]]:
         rho, force = [0] * self.sites, self._in_force(state)
         if not multipliers:  # it is claimed that there is no set of replicas
