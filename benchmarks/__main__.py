@@ -85,6 +85,19 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     verb.set_defaults(run=_report)
 
     verb = verbs.add_parser(
+        "library",
+        help="check the answers of the instance library, or improve them",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    if words[:1] == ["library"]:
+        from benchmarks.instances import command
+
+        verb.description = command.__doc__
+        command.add_arguments(verb)
+        verb.set_defaults(run=command.run)
+
+    verb = verbs.add_parser(
         "diff",
         help="what got slower or worse between two files of results",
         description="Compares two files of results; exit code 2 when something got worse. Times "

@@ -1,0 +1,110 @@
+"""The questions of the instance library, from easy to open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.instances.question import DRAWN, Question
+from placement.workloads import MIXES
+
+__all__ = ["catalogue"]
+
+_MEASURED = ("world27", "aws", "gcp", "azure")
+
+_RULES: dict[str, dict[str, Any]] = {
+    "survive-country": {"survive": "country"},
+    "countries": {
+        "rules": ({"level": "country", "role": "replicas", "min_domains": 4},),
+    },
+    "voters-in-continents": {"rules": ({"level": "continent", "min_domains": 3},)},
+    "named-continent": {
+        "rules": (
+            {"level": "continent", "role": "replicas", "domain": "Europe", "least": 2},
+            {"level": "continent", "role": "replicas", "domain": "Asia", "least": 1},
+        ),
+    },
+    "named-voters": {
+        "rules": ({"level": "continent", "domain": "Europe", "least": 2},),
+    },
+    "caps-and-countries": {
+        "rules": (
+            {"level": "continent", "role": "replicas", "cap": 2},
+            {"level": "country", "role": "replicas", "min_domains": 4},
+            {"level": "continent", "min_domains": 2},
+        ),
+    },
+}
+
+
+def catalogue() -> tuple[Question, ...]:
+    """Return every question, the smaller ones of each kind first."""
+    return tuple(
+        Question(name=f"{kind}-{number:03d}", kind=kind, seed=number, **settings)
+        for number, (kind, settings) in enumerate(_settings(), 1)
+    )
+
+
+def _settings() -> Iterator[tuple[str, dict[str, Any]]]:
+    mixes = tuple(MIXES)
+    for sites, clients in ((10, 10), (20, 30), (50, 50), (100, 100), (200, 200), (500, 300)):
+        for mix in mixes:
+            yield "mean", _drawn(sites, clients, mix, 5, 3)
+    for sites, clients in ((20, 30), (50, 50), (100, 100), (200, 200)):
+        for mix in mixes:
+            yield "mean", _drawn(sites, clients, mix, 9, 5)
+    for mix in ("cache", "oltp", "logging"):
+        yield "mean", _drawn(1000, 500, mix, 5, 3)
+    for sites, clients in ((50, 50), (100, 100), (200, 400)):
+        for mix in ("cache", "social", "oltp", "ledger"):
+            for demand in ("pareto", "half", "unit"):
+                yield "tails", _drawn(sites, clients, mix, 9, 5) | {"demand": demand}
+    for sites in (50, 100, 200, 500, 1000):
+        for share in (0.05, 0.1, 0.2):
+            yield (
+                "p-median",
+                _drawn(sites, sites, "social", max(2, int(share * sites)), 1)
+                | {"reads_only": True, "demand": "unit"},
+            )
+    for number, (name, rule) in enumerate(_RULES.items()):
+        for offset, mix in enumerate(mixes):
+            source = _MEASURED[(number + offset) % len(_MEASURED)]
+            yield f"rules-{name}", {"source": source, "mix": mix, "replicas": 7, "voters": 5} | rule
+    for goal in ("worst", "weighted"):
+        loss: dict[str, Any] = {"level": "site", "goal": goal}
+        if goal == "weighted":
+            loss["probability"] = 0.001
+        for replicas, voters in ((5, 3), (7, 5), (9, 5)):
+            for number, mix in enumerate(("social", "oltp", "ledger", "cache")):
+                source = _MEASURED[(number + replicas) % len(_MEASURED)]
+                yield (
+                    f"loss-{goal}",
+                    {"source": source, "mix": mix, "replicas": replicas, "voters": voters}
+                    | {"loss": loss},
+                )
+    for mix in ("social", "oltp", "cache"):
+        for sites in (20, 50, 100):
+            yield "loss-worst", _drawn(sites, sites, mix, 7, 5) | {"loss": {"level": "country"}}
+    for percent, spread in ((99.0, 0.2), (99.9, 0.2), (50.0, 0.4)):
+        for number, mix in enumerate(("social", "oltp", "ledger", "cache")):
+            for replicas, voters in ((5, 3), (9, 5)):
+                source = _MEASURED[(number + voters // 2) % 2 * 3]
+                yield (
+                    "percentile",
+                    {"source": source, "mix": mix, "replicas": replicas, "voters": voters}
+                    | {"percentile": (percent, spread)},
+                )
+    for sites in (10, 20, 50):
+        for mix in ("social", "oltp", "cache", "logging"):
+            yield "budget", _drawn(sites, sites, mix, 5, 3) | {"budget": 18.0}
+    for sites in (10, 15, 25):
+        for mix in ("social", "oltp", "cache"):
+            yield "varying-rtt", _drawn(sites, sites, mix, 5, 3) | {"intervals": 3}
+
+
+def _drawn(sites: int, clients: int, mix: str, replicas: int, voters: int) -> dict[str, Any]:
+    """Return the settings of a drawn world."""
+    return {
+        "source": DRAWN, "sites": sites, "clients": clients, "mix": mix, "replicas": replicas,
+        "voters": voters,
+    }  # fmt: skip

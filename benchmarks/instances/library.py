@@ -1,0 +1,241 @@
+"""The instance library: questions with the best plan and bound known, and how both are checked.
+
+The file has one line of JSON for each question: ``question``, the settings
+(:class:`benchmarks.instances.question.Question`); ``data``, the digest of the instance that follows
+from them; ``answer``, the best known, or null.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.result_files import save_text
+from benchmarks.instances.question import Question, digest
+from placement.errors import LimitError, SolverError
+from placement.feasibility.feasible_plans import violations
+from placement.methods import solve
+from placement.model.configuration import Configuration
+from placement.plan import Plan, objective_value
+from placement.problem import Problem
+from placement.proof.certificate_check import check_certificate
+from placement.status import status_of
+
+__all__ = ["LIBRARY", "Answer", "Entry", "answer", "better", "check", "read", "write"]
+
+LIBRARY = Path(__file__).with_name("library.jsonl")
+
+SAME = 1e-9
+"""Two values are the same when they differ by at most this share: sums of doubles in another order
+may differ in their last digits."""
+
+_WORK = 4_000_000
+"""Steps that the check of a new certificate may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Best plan and bound of a question.
+
+    Attributes
+    ----------
+    status
+        "optimal", "feasible", "infeasible" or "unknown".
+    value, bound
+        Objective of the plan and proven lower bound; None: no plan, no bound.
+    leader, voters, replicas
+        Site indices; None and empty without a plan.
+    method, seconds, limit
+        Method, its CPU seconds and its time limit.
+    certificate
+        SHA-256 of the certificate, as sorted JSON without spaces; empty: there is none. Another run
+        may find another certificate.
+    checked
+        Whether ``placement check`` proved the certificate.
+    """
+
+    status: str
+    value: float | None
+    bound: float | None
+    leader: int | None
+    voters: tuple[int, ...]
+    replicas: tuple[int, ...]
+    method: str
+    seconds: float
+    limit: float
+    certificate: str = ""
+    checked: bool = False
+
+    @classmethod
+    def of(cls, plan: Plan, seconds: float, limit: float) -> Answer:
+        """Return what a plan says; its certificate is checked."""
+        known, checked = "", False
+        if plan.certificate is not None:
+            text = json.dumps(plan.certificate, sort_keys=True, separators=(",", ":"))
+            known = hashlib.sha256(text.encode()).hexdigest()[:32]
+            try:
+                check_certificate(plan, work=_WORK)
+                checked = True
+            except LimitError:
+                pass
+        found = plan.configuration
+        return cls(
+            status=str(plan.status),
+            value=None if found is None else float(plan.objective),
+            bound=float(plan.bound) if math.isfinite(plan.bound) else None,
+            leader=None if found is None else found.leader,
+            voters=() if found is None else tuple(sorted(found.voters)),
+            replicas=() if found is None else tuple(found.replicas),
+            method=plan.method,
+            seconds=round(seconds, 3),
+            limit=limit,
+            certificate=known,
+            checked=checked,
+        )
+
+    @property
+    def gap(self) -> float:
+        """(value − bound)/value; 1 when there is no plan or no bound, 0 when that is proven."""
+        if self.status == "infeasible":
+            return 0.0
+        if self.value is None or self.bound is None:
+            return 1.0
+        return max(0.0, 1 - self.bound / self.value) if self.value > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A question, the digest of its data, and the best answer."""
+
+    question: Question
+    data: str
+    answer: Answer | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        known = None if self.answer is None else dataclasses.asdict(self.answer)
+        return {"question": self.question.to_json(), "data": self.data, "answer": known}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Entry:
+        """Return the entry that :meth:`to_json` wrote."""
+        known = data["answer"]
+        if known is not None:
+            lists = {name: tuple(known[name]) for name in ("voters", "replicas")}
+            known = Answer(**{**known, **lists})
+        return cls(Question.from_json(data["question"]), data["data"], known)
+
+
+def read(path: Path = LIBRARY) -> tuple[Entry, ...]:
+    """Return the entries of a library."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return tuple(Entry.from_json(json.loads(line)) for line in lines)
+
+
+def write(entries: Iterable[Entry], path: Path = LIBRARY) -> None:
+    """Write a library, in place of the file that is there."""
+    lines = (json.dumps(entry.to_json(), separators=(", ", ": ")) for entry in entries)
+    save_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def answer(question: Question, problem: Problem, method: str, limit: float) -> Answer:
+    """Put a question to a method for at most `limit` seconds."""
+    began = time.process_time()
+    plan = solve(problem, method, time_limit=limit)
+    return Answer.of(plan, time.process_time() - began, limit)
+
+
+def better(old: Answer | None, new: Answer) -> Answer:
+    """Return the best of two answers: never a worse plan or bound than before.
+
+    Raises
+    ------
+    SolverError
+        When the bound of one is above the value of the other: a defect.
+    """
+    if old is None:
+        return new
+    for one, other in ((old, new), (new, old)):
+        refuted = one.status == "infeasible" and other.value is not None
+        if refuted or _bound(one) > _value(other) * (1 + SAME):
+            raise SolverError(
+                f"{one.method} says {one.status} with the bound {one.bound!r}, but {other.method} "
+                f"has a plan of the value {other.value!r}"
+            )
+    closed = ("optimal", "infeasible")
+    if old.status in closed and (old.checked or not (new.checked and new.status in closed)):
+        return old
+    if new.status in closed:
+        return new
+    plan, limit = old if _value(old) <= _value(new) else new, max(old.limit, new.limit)
+    if _bound(plan) >= max(_bound(old), _bound(new)):
+        return dataclasses.replace(plan, limit=limit)
+    bound = max(_bound(old), _bound(new))
+    return dataclasses.replace(
+        plan,
+        bound=bound,
+        status=str(status_of(plan.value is not None, _value(plan), bound)),
+        method=", ".join(dict.fromkeys((old.method, new.method))),
+        seconds=round(old.seconds + new.seconds, 3),
+        limit=limit,
+        certificate="",
+        checked=False,
+    )
+
+
+def _bound(known: Answer) -> float:
+    return -math.inf if known.bound is None else known.bound
+
+
+def _value(known: Answer) -> float:
+    return math.inf if known.value is None else known.value
+
+
+def check(entry: Entry, prove_below: float) -> list[str]:
+    """Return the flaws of an entry; empty when it holds.
+
+    Parameters
+    ----------
+    entry
+        The question with its answer.
+    prove_below
+        An answer that was proven in at most so many seconds is proven again, and its certificate
+        checked.
+    """
+    question, known = entry.question, entry.answer
+    problem = question.problem()
+    if digest(problem) != entry.data:
+        return ["the data built here are not those of the digest"]
+    if known is None:
+        return []
+    flaws = []
+    if known.leader is not None and known.value is not None:
+        plan = Configuration.of(known.leader, known.voters, known.replicas)
+        flaws += violations(problem, plan)
+        value = objective_value(problem, plan)
+        if not _same(value, known.value):
+            flaws.append(f"the plan has the value {value!r}, not {known.value!r}")
+        if known.bound is not None and known.bound > value * (1 + SAME):
+            flaws.append(f"the bound {known.bound!r} is above the value {value!r}")
+        if (known.status == "optimal") != (known.gap <= SAME):
+            flaws.append(f"a gap of {known.gap:g} does not go with {known.status!r}")
+    if known.status in ("optimal", "infeasible") and known.seconds <= prove_below:
+        again = solve(problem, "exact")
+        if str(again.status) != known.status:
+            flaws.append(f"solved again it is {again.status}, not {known.status}")
+        elif known.value is not None and not _same(again.objective, known.value):
+            flaws.append(f"solved again the value is {again.objective!r}, not {known.value!r}")
+        if known.checked:
+            check_certificate(again)
+    return flaws
+
+
+def _same(one: float, other: float) -> bool:
+    return abs(one - other) <= SAME * max(abs(one), abs(other))
