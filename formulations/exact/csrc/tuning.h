@@ -27,6 +27,7 @@
 #define WARM_ROOT_STEPS 40        /* the same where another tree has left multipliers (sizes) */
 #define NODE_STEPS 7              /* the same below a root */
 #define TIGHT_NODES 600           /* nodes (x sizes) after which a tree begins again, with steps on (u, beta) */
+#define FORGET_FROM 1e5           /* sites x clients from which it forgets what it has learned of decisions without them */
 #define TIGHT_ROOT_STEPS 200      /* steps on (u, beta) at a root */
 #define TIGHT_WARM_STEPS 25       /* the same where another tree has left multipliers (sizes) */
 #define TIGHT_NODE_STEPS 10       /* the same below a root */

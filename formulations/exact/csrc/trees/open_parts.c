@@ -302,7 +302,7 @@ void leader_bounds(const context *x, const int *leader, double *bound, int count
 
 /* Begin the tree of the leader under work anew from the multipliers of its root, with steps on (u, beta): they pay where trees
  * are large, and nobody knows before. What the tree has proven so far is the bound of the new root; what it has learned of
- * decisions stays. */
+ * decisions stays, unless the steps are many: they change what a decision gains. */
 void begin_anew(context *x)
 {
     int leader = x->view.leader;
@@ -316,6 +316,8 @@ void begin_anew(context *x)
         x->scratch.u[c] = t->root_u[c];
     if (x->proof.recording)
         record_event(x, EVENTS_OF, leader);
+    if ((double)x->p.sites * x->p.padded >= FORGET_FROM)
+        reset_pseudo_costs(x);
     open_root(x, x->scratch.u, 0);
     if (x->control.out_of_memory)
         return;
