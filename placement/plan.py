@@ -295,6 +295,11 @@ class Plan:
         return relative_gap(self.objective, self.bound)
 
     @property
+    def certified(self) -> bool:
+        """Whether the plan carries a certificate; asking this does not work it out."""
+        return self.__dict__["certificate"] is not None
+
+    @property
     def claim(self) -> str:
         """Say that the bound is only claimed, for a plan from a file; empty where it is not."""
         if self.checked or self.bound == -math.inf:

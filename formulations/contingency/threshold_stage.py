@@ -7,14 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
-from formulations.contingency.loss_certificate import (
-    MOST_RECORDED,
-    LossClaimRecord,
-    TreeRecords,
-)
+from formulations.contingency.loss_certificate import LossClaimRecord, TreeRecords
 from formulations.contingency.loss_kernel import LossKernel, loss_of_sites
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.scenario_kernel import TreeOutcome
+from formulations.exact.threshold_events import MOST_RECORDED
 from placement.checks import BoolArray
 from placement.contingency.objective import Contingency, Goal
 from placement.methods import Options

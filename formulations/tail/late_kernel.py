@@ -123,6 +123,8 @@ def search_leader(
     *,
     end: float = math.inf,
     counters: SearchCounters | None = None,
+    record: int = 0,
+    keep: Callable[[FloatArray | None], None] | None = None,
 ) -> Configuration | None:
     """Search the replica sets of a leader.
 
@@ -143,6 +145,10 @@ def search_leader(
         A time.perf_counter() at which to stop.
     counters
         Added to.
+    record
+        Most numbers of a certificate to record.
+    keep
+        Gets the record of a search that ended without a configuration; None: it was too long.
 
     Returns
     -------
@@ -171,7 +177,7 @@ def search_leader(
             return True
         return None if last.threshold == threshold else last.threshold
 
-    outcome, nodes, bounds, leaves, _ = _scenarios.search_thresholds(
+    outcome, nodes, bounds, leaves, recorded = _scenarios.search_thresholds(
         orders,
         tuple(
             (np.ascontiguousarray(s.costs.T), s.constant, s.threshold, s.scale, s.voters.handle)
@@ -190,7 +196,7 @@ def search_leader(
         ),
         levels(rules, "replicas"),
         min(max(end - time.perf_counter(), 0.0), 1e9),
-        0,
+        record,
         decide,
     )
     counters.nodes += nodes
@@ -198,4 +204,6 @@ def search_leader(
     counters.leaves += leaves
     if outcome == TreeOutcome.PAUSED:
         raise TimeoutError
+    if keep is not None and found is None:
+        keep(None if recorded is None else np.frombuffer(recorded, dtype=np.float64))
     return found

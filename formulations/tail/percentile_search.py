@@ -26,14 +26,23 @@ import dataclasses
 import itertools
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from formulations.enumeration.exhaustive import count_sets
+from formulations.exact.enumeration_claim import claim_by_enumeration
 from formulations.exact.method import METHOD
 from formulations.exact.scenario_kernel import missing
+from formulations.tail.late_certificate import (
+    CLAIMED_LESS,
+    FORMAT,
+    LateCertificate,
+    LateRecords,
+    TreeRecord,
+    rounding_of_shares,
+)
 from formulations.tail.late_kernel import QuorumWait, Scenario, SearchCounters, search_leader
 from formulations.tail.late_voters import LateVoters, VoterOrder
 from placement.checks import BoolArray, FloatArray, IntArray
@@ -61,7 +70,7 @@ _LATE_SCALE = 2.0
 _FEW_SETS = 20_000
 """So many replica sets are enumerated where the compiled search is missing."""
 
-_MEAN_SLACK = 1e-9
+_MEAN_SLACK = 5e-10
 """Share of the mean by which another plan of the same percentile must be better."""
 
 
@@ -87,6 +96,9 @@ class _PercentileProof:
     tie_proven: bool = False
     deadlines: int = 0
     counters: SearchCounters = field(default_factory=SearchCounters)
+    records: LateRecords = field(default_factory=LateRecords)
+    tie_records: LateRecords = field(default_factory=LateRecords)
+    best_mean: Plan | None = None
     termination: Termination = Termination.FINISHED
 
     def __post_init__(self) -> None:
@@ -99,6 +111,16 @@ class _PercentileProof:
         self.least = dict.fromkeys(np.nonzero(self.problem.rules.may_lead)[0].tolist(), 0)
         if self.options.time_limit is not None:
             self.end = self.started + self.options.time_limit
+        if not self.options.settings["certificate"] or self.late_slack <= 0:
+            self.records.fail()
+            self.tie_records.fail()
+
+    @property
+    def late_slack(self) -> float:
+        """Share by which the search asks for more late operations than a checker."""
+        hops = max((flow.hops for flow in self.late.flows), default=0)
+        last = hops * (self.goal.distributions.bins - 1)
+        return SLACK - rounding_of_shares(last, len(self.orders))
 
     @property
     def allowed(self) -> float:
@@ -141,7 +163,10 @@ class _PercentileProof:
         options = Options(
             time_limit=left,
             start=self.options.start,
-            settings={"certificate": False, "kernel": self.options.settings["kernel"]},
+            settings={
+                "certificate": self.records.complete,
+                "kernel": self.options.settings["kernel"],
+            },
         )
         mean = run(METHOD, self.plain, options)
         if mean.status is Status.INFEASIBLE:
@@ -150,6 +175,7 @@ class _PercentileProof:
         if mean.configuration is not None and self.accept(mean.configuration):
             # No plan has a lower mean, whatever its percentile.
             self.tie_proven = mean.status is Status.OPTIMAL
+            self.best_mean = mean if self.tie_proven else None
         if mean.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt
         self._in_time()
@@ -187,6 +213,7 @@ class _PercentileProof:
             for ell in block:
                 if led[ell] > self.allowed:
                     self.least[ell] = deadline + 1
+                    self._close_alone(ell, deadline)
                 else:
                     open_ones.append(ell)
             if not open_ones:
@@ -202,6 +229,8 @@ class _PercentileProof:
                 ell = open_ones[i]
                 if static[ell] <= self.allowed:
                     found = self._tree(voters[ell], tables[i])
+                else:
+                    self._close_alone(ell, deadline)
                 if found is not None:
                     return found
                 self.least[ell] = deadline + 1
@@ -230,10 +259,12 @@ class _PercentileProof:
         scenario = Scenario(table[:-1], 0.0, voters, self.allowed, max(self.allowed, 1e-6))
 
         def leaf(replicas: list[int]) -> Configuration | None:
-            for chosen in self._kept(voters, table, replicas):
+            for chosen, late in self._kept(voters, table, replicas):
                 if objective_value(self.problem, chosen) <= self._ms(voters.deadline):
                     self.accept(chosen)
                     return chosen
+                if not self._says_nothing(voters.deadline):
+                    self._note_undecided(late)
             return None
 
         return search_leader(
@@ -244,21 +275,59 @@ class _PercentileProof:
             leaf,
             end=self.end,
             counters=self.counters,
+            record=self.records.left,
+            keep=self._keeper(self.records, voters, [scenario]),
         )
+
+    def _says_nothing(self, deadline: int) -> bool:
+        """Whether percentiles behind a deadline are infinite whatever the late operations are."""
+        distributions = self.goal.distributions
+        return distributions.overflow > SLACK and deadline >= distributions.bins
+
+    def _close_alone(self, leader: int, deadline: int) -> None:
+        """Note that a checker sees by itself that a deadline is out of reach."""
+        if not self._says_nothing(deadline):
+            self.records.close(leader, None)
+
+    def _keeper(
+        self, records: LateRecords, voters: LateVoters, scenarios: list[Scenario]
+    ) -> Callable[[FloatArray | None], None] | None:
+        """Return what keeps the record of a tree; None: nothing is recorded."""
+        if not records.complete or self._says_nothing(voters.deadline):
+            return None
+        scales = tuple(scenario.scale for scenario in scenarios)
+
+        def keep(events: FloatArray | None) -> None:
+            if events is None:
+                records.fail()
+            else:
+                records.close(voters.leader, TreeRecord(voters.deadline, events, scales))
+
+        return keep
+
+    def _note_undecided(self, late: float) -> None:
+        """Note that the evaluator ruled out what a checker cannot, for rounding."""
+        if late <= self.allowed - self.late_slack:
+            self.records.fail()
+            self.tie_records.fail()
 
     def _ms(self, bins: int) -> float:
         return (bins + 0.5) * self.goal.distributions.width
 
     def _kept(
         self, voters: LateVoters, table: FloatArray, replicas: list[int]
-    ) -> Iterator[Configuration]:
-        """Yield the configurations of a replica set in which few enough operations are late."""
+    ) -> Iterator[tuple[Configuration, float]]:
+        """Yield the configurations of a set in which few enough operations are late, and how many.
+
+        The number is a share of all operations.
+        """
         near = np.array(replicas)[self.rank[replicas].argmin(axis=0)]
         nearby = float(table[near, np.arange(len(near))].sum())
         for chosen in self._voter_sets(voters, replicas):
             self._in_time()
-            if nearby + voters.of(chosen) <= self.allowed:
-                yield Configuration.of(voters.leader, chosen, replicas)
+            late = nearby + voters.of(chosen)
+            if late <= self.allowed:
+                yield Configuration.of(voters.leader, chosen, replicas), late
 
     def _voter_sets(self, voters: LateVoters, replicas: list[int]) -> Iterator[tuple[int, ...]]:
         """Yield the voter sets of a replica set that may be best."""
@@ -325,12 +394,14 @@ class _PercentileProof:
         mean = Scenario(costs, direct, waits, threshold, max(threshold, 1e-300))
 
         def leaf(replicas: list[int]) -> None:
-            for chosen in self._kept(voters, table, replicas):
-                if score_of(self.plain, chosen) < mean.threshold and objective_value(
-                    self.problem, chosen
-                ) <= self._ms(deadline):
+            for chosen, share in self._kept(voters, table, replicas):
+                if score_of(self.plain, chosen) >= mean.threshold:
+                    continue
+                if objective_value(self.problem, chosen) <= self._ms(deadline):
                     self.accept(chosen)
                     mean.threshold = min(mean.threshold, self.mean * (1 - _MEAN_SLACK))
+                else:
+                    self._note_undecided(share)
 
         search_leader(
             self.problem.rules,
@@ -340,7 +411,52 @@ class _PercentileProof:
             leaf,
             end=self.end,
             counters=self.counters,
+            record=self.tie_records.left,
+            keep=self._keeper(self.tie_records, voters, [late, mean]),
         )
+
+    # --- the certificate -----------------------------------------------------------------
+
+    def certificate(self) -> Callable[[], Mapping[str, object]] | None:
+        """Return what writes the certificate of what is proven; None: it was not recorded."""
+        if not self.records.complete or self.bound < self.value:
+            return None
+        demand, found = self.problem.demand, self.best is not None
+        written = LateCertificate(
+            configuration=self.best,
+            score=self.value,
+            bound=self.bound,
+            deadline=min(self.bins, self._horizon) - 1,
+            clients=np.nonzero((demand.near[0] > 0) | (demand.relay[0] > 0))[0],
+            recorded=len(self.orders),
+            replicas=self.problem.rules.replicas_max,
+            late_slack=self.late_slack,
+            trees=self.records.trees,
+        )
+        ties = self._second_claim(written) if found and self.tie_proven else None
+        return dataclasses.replace(written, ties=ties).to_json
+
+    @property
+    def _horizon(self) -> int:
+        """First deadline that says nothing."""
+        bins = self.goal.distributions.bins
+        return bins if self._says_nothing(bins) else self.bins
+
+    def _second_claim(self, written: LateCertificate) -> Callable[[], Mapping[str, object]] | None:
+        """Return what writes the claim that the mean is the least; None: it was not recorded."""
+        best, deadline, mean = self.best_mean, self.bins, self.mean
+        if best is not None and best.configuration == self.best:
+            return (lambda: best.certificate or {}) if best.certified else None
+        if not self.tie_records.complete:
+            return None
+        trees = {**self.records.trees, **self.tie_records.trees}
+        slack = (CLAIMED_LESS - _MEAN_SLACK) * mean
+
+        def document() -> Mapping[str, object]:
+            bound = mean * (1 - CLAIMED_LESS)
+            return {"format": FORMAT, "bound": bound, **written.claim(deadline, trees, slack)}
+
+        return document
 
     # --- around --------------------------------------------------------------------------
 
@@ -387,14 +503,19 @@ def solve(problem: Problem, options: Options) -> Plan:
     search = _PercentileProof(problem, options)
     search.run()
     if search.infeasible is not None:
-        return Plan.infeasible(problem, method=METHOD.name, reasons=search.infeasible.reasons)
+        none = search.infeasible
+        plan = Plan.infeasible(problem, method=METHOD.name, reasons=none.reasons)
+        return plan.replace(certificate=none.certificate)
     if search.best is None:
         return _nothing(problem, search)
     notes = []
+    certificate = search.certificate()
     if search.bound >= search.value:
-        notes.append(
-            "optimal (proved by a search for earlier deadlines under every leader; no certificate)"
-        )
+        if certificate is None:
+            notes.append(
+                "optimal (proved by a search for earlier deadlines under every leader; no "
+                "certificate)"
+            )
         if not search.tie_proven:
             notes.append("whether another plan of this percentile has a lower mean was not decided")
     return Plan.of(
@@ -405,13 +526,15 @@ def solve(problem: Problem, options: Options) -> Plan:
         termination=search.termination,
         notes=notes,
         stats=_stats(search),
+        certificate=certificate,
     )
 
 
 def _answered_by(name: str, problem: Problem, options: Options, reason: str) -> Plan:
     plan = run(load_method(name), problem, dataclasses.replace(options, settings={}))
     note = f"solved by {name!r}: {reason}"
-    return plan.replace(method=METHOD.name, notes=(note, *plan.notes))
+    plan = plan.replace(method=METHOD.name, notes=(note, *plan.notes))
+    return claim_by_enumeration(plan) if options.settings["certificate"] else plan
 
 
 def _stats(search: _PercentileProof) -> dict[str, int]:
@@ -431,9 +554,10 @@ def _nothing(problem: Problem, search: _PercentileProof) -> Plan:
             f"no configuration has its {search.goal.describe()} within the horizon (proved under "
             f"each of the {len(search.least)} possible leaders)"
         )
-        return Plan.infeasible(
+        plan = Plan.infeasible(
             problem, method=METHOD.name, reasons=(reason, *search.goal.caveats(problem))
         )
+        return plan.replace(certificate=search.certificate())
     return Plan.of(
         problem,
         None,

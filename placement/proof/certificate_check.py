@@ -34,12 +34,15 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.proof.claim import Claim
+from placement.proof.enumeration_check import FORMAT as ENUMERATION
+from placement.proof.enumeration_check import check_enumeration
 from placement.proof.event_tree import CertificateError, Work
 from placement.proof.late_check import FORMAT as PERCENTILE
 from placement.proof.late_check import check_percentile
 from placement.proof.leader_proof import LeaderProof
 from placement.proof.loss_check import FORMAT as LOSSES
 from placement.proof.loss_check import check_losses
+from placement.proof.no_plan_check import FORMAT as NO_PLAN
 from placement.proof.no_plan_check import check_no_plan
 from placement.status import Status, status_of
 
@@ -50,6 +53,7 @@ FORMAT = "replica-placement/bound/1"
 WORK = 1_000_000_000
 """Steps that a check takes at most, unless it is told otherwise: two to four minutes."""
 
+_FORMATS = (FORMAT, LOSSES, PERCENTILE, ENUMERATION)
 _SCORE_TOLERANCE = 1e-9
 _MALFORMED = (
     KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError,
@@ -111,9 +115,7 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
     if plan.configuration is None and not infeasible:
         raise CertificateError("the plan has no configuration to prove optimal")
     try:
-        if certificate is None or (
-            infeasible and certificate["format"] not in (LOSSES, PERCENTILE)
-        ):
+        if certificate is None or (infeasible and certificate["format"] == NO_PLAN):
             counted = check_no_plan(_survivors(problem).rules, problem.instance.sites, certificate)
             return CheckResult(math.inf, math.inf, *counted, bounds=0)
         return _check(plan, problem, certificate, Work(work))
@@ -133,9 +135,13 @@ def _survivors(problem: Problem) -> Problem:
 
 def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: Work) -> CheckResult:
     kind = certificate["format"]
-    if kind not in (FORMAT, LOSSES, PERCENTILE):
+    if kind not in _FORMATS:
         raise CertificateError(f"unknown format {kind!r}, expected {FORMAT!r}")
     rules = problem.rules
+    if kind == ENUMERATION:
+        score, bound = _claimed(plan, problem, certificate)
+        leaders, events, normal = check_enumeration(plan, bound, work)
+        return CheckResult(bound, score, leaders, events, 0, normal)
     if problem.demand.scenarios != 1 or rules.budget is not None:
         raise CertificateError("certificates prove questions of one RTT matrix and no budget only")
     score, bound = _claimed(plan, problem, certificate)

@@ -150,8 +150,8 @@ class EventTree(ABC, Generic[Form, Multipliers]):
     def _cells(self, multipliers: Multipliers | None) -> int:
         """Return the cells of one bound, or (None) of the evaluation of one replica set."""
 
-    def _other(self, event: Sequence[Any], number: int) -> None:
-        """Take an event of another kind."""
+    def _other(self, event: Sequence[Any], number: int, state: State) -> bool:
+        """Take an event of another kind; return whether it is done with the state."""
         raise self._flaw(number, f"unknown event {event[0]!r:.60}")
 
     def _remember(self) -> object:
@@ -221,7 +221,7 @@ class EventTree(ABC, Generic[Form, Multipliers]):
                 pending.append((state.without_site(site), self._remember()))
                 state = state.with_site(site)
             else:
-                self._other(event, number)
+                done = self._other(event, number, state)
             if done:
                 open_state = bool(pending)
                 if pending:

@@ -37,7 +37,7 @@ from placement.checks import FloatArray, IntArray
 from placement.evaluation.score import closest_first
 from placement.problem import Problem
 from placement.proof.claim import Claim, Scale
-from placement.proof.event_tree import State
+from placement.proof.event_tree import State, Work
 from placement.proof.rounded_costs import TableCosts
 from placement.tail.latency_mixture import Flow, flows
 from placement.tail.objective import Percentile
@@ -47,6 +47,7 @@ __all__ = ["LateClaim", "LateTables"]
 _BITS = 50
 _UNIT = 2.0**-52
 _TOLERANCE, _PER_BIN = Fraction(2, 10**12), Fraction(1, 10**13)
+_OVERFLOWS = 1 - 3e-9  # the evaluator calls a latency of mass below 1 - 1e-9 one that overflows
 _LESS, _MORE = 1 - 2.0**-44, 1 + 2.0**-44  # weights are quotients of sums of doubles
 
 
@@ -71,7 +72,8 @@ class LateClaim:
     budget
         Share that may be late, rounded up to the grid.
     last
-        The latest deadline that says anything, in bins.
+        The latest deadline that says anything, in bins: of one that is kept for too few the
+        percentile is infinite.
     """
 
     def __init__(self, problem: Problem, bound: float | None) -> None:
@@ -87,6 +89,10 @@ class LateClaim:
             raise ValueError("an operation asks a replica nearby and the leader besides")
         self.last = max((f.hops for f in found), default=0) * (self.distributions.bins - 1)
         late = 1 - Fraction(goal.percent / 100) + _TOLERANCE + _PER_BIN * (self.last + 1)
+        masses = self.distributions.client_site.sum(axis=2)
+        if masses.max() <= _OVERFLOWS and all(flow.near + flow.direct for flow in found):
+            # then every latency has mass beyond the horizon, behind which percentiles are infinite
+            self.last = min(self.last, self.distributions.bins - 1)
         self.budget = math.ceil(late * (1 << _BITS))
 
     def tables(self, leader: int, deadline: int) -> LateTables:
@@ -190,24 +196,82 @@ class LateTables:
     def led(self, state: State) -> int | None:
         """Return d from below for the voters that a state leaves; None: there are too few."""
         rules = self.question.rules
-        room, places = rules.replicas_max - len(state.inside), []
-        open_places = [p for p, s in enumerate(self._order.tolist()) if s not in state.outside]
-        for place in open_places:
-            if int(self._order[place]) in state.inside:
-                places.append(place)
-            elif room > 0:
-                places.append(place)
+        room, others = rules.replicas_max - len(state.inside), rules.voters - 1
+        sites: list[int] = self._order.tolist()
+        able = [
+            place
+            for place, site in enumerate(sites)
+            if site in state.inside or (room > 0 and site not in state.outside)
+        ]
+        chosen = []
+        for place in able:
+            if sites[place] not in state.inside:
                 room -= 1
-        others = rules.voters - 1
-        if len(places) < others:
+            if sites[place] in state.inside or room >= 0:
+                chosen.append(place)
+        if len(chosen) < others:
             return None
-        key = np.array([*open_places, -1, *places[:others]]).tobytes()
+        chosen = chosen[:others]
+        key = np.array([*able, -1, *chosen]).tobytes()
         if key not in self._known:
-            rows = self._answered[open_places]
-            highest = np.maximum.accumulate(rows[::-1])[::-1]
-            at = [open_places.index(place) for place in places[:others]]
-            self._known[key] = self._late(highest[at])
+            rows = self._answered[able]
+            if len(able) > others:  # else these are the voters
+                rows = np.maximum.accumulate(rows[::-1])[::-1]
+            at = [able.index(place) for place in chosen]
+            self._known[key] = self._late(rows[at])
         return self._known[key]
+
+    def none_below(
+        self, state: State, cutoff: int, near: Collection[int] | None, far: int, work: Work
+    ) -> bool:
+        """Return whether every set of voters that a state leaves has a d of at least `cutoff`.
+
+        Parameters
+        ----------
+        state
+            I, O and F.
+        cutoff
+            A share on the grid.
+        near, far
+            Given: all voters but at most `far` and the leader are of these sites, the closest ones.
+        work
+            Steps that may still be taken.
+        """
+        rules = self.question.rules
+        room, members = rules.replicas_max - len(state.inside), rules.voters - 1
+        sites = [s for s in self._order.tolist() if s not in state.outside]
+        if room <= 0:
+            sites = [s for s in sites if s in state.inside]
+        place = {s: p for p, s in enumerate(self._order.tolist())}
+        rows = self._answered[[place[s] for s in sites]]
+        first = len(sites)
+        if near is not None:
+            first = next((i for i, s in enumerate(sites) if s not in near), len(sites))
+        beyond = np.maximum.accumulate(rows[::-1])[::-1]
+        close = np.maximum.accumulate(rows[:first][::-1])[::-1]
+        spread = members if near is None else far
+
+        def none(chosen: list[FloatArray], start: int, room: int, far: int) -> bool:
+            left = members - len(chosen)
+            while True:
+                if len(sites) - start < left or (far < left and first - start < left - far):
+                    return True
+                some = [(close if i < left - far else beyond)[start + i] for i in range(left)]
+                work.take((self.deadline + 1) * (members + 1))
+                if self._late(np.array([*chosen, *some]).reshape(members, -1)) >= cutoff:
+                    return True
+                if not left:
+                    return False
+                added, out = sites[start] not in state.inside, start >= first
+                if (
+                    added <= room
+                    and out <= far
+                    and not none([*chosen, rows[start]], start + 1, room - added, far - out)
+                ):
+                    return False
+                start += 1
+
+        return none([], 0, room, spread)
 
     def of(self, voters: Collection[int]) -> int:
         """Return d of a set of voters from below."""

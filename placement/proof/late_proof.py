@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from placement.proof.exact_costs import ExactCosts
 from placement.proof.late_claim import LateClaim, LateTables
 from placement.proof.led_costs import LedCosts
 from placement.proof.rounded_costs import TableCosts
-from placement.proof.site_choice import SiteChoice
-from placement.proof.threshold_proof import BoundPart, ThresholdProof
+from placement.proof.site_choice import SiteChoice, SortedSites
+from placement.proof.threshold_proof import NO_BETAS, BoundPart, ThresholdProof
 
 __all__ = ["LateProof"]
 
@@ -115,6 +116,45 @@ class LateProof(ThresholdProof[LedCosts]):
             BoundPart(part.scenario, part.weight << own[part.scenario], part.u) for part in parts
         ]
         return super()._weights(form, state, parts)
+
+    def _other(self, event: Sequence[Any], number: int, state: State) -> bool:
+        """Take the claim that no voters fit what each scenario alone leaves them."""
+        if event[0] != "voters":
+            return super()._other(event, number, state)
+        parts = self._read(event)
+        for form, cells_per_step in self._forms(parts):
+            self._take(parts, cells_per_step)
+            if self._no_voters(form, state, parts):
+                return True
+        raise self._flaw(number, "some voters are left")
+
+    def _no_voters(self, form: LedCosts, state: State, parts: Sequence[BoundPart]) -> bool:
+        """Return whether the clients' bound of each scenario leaves too little for any voters."""
+        rules, near = self.question.rules, None
+        cutoff = 1 << self.tables.bits
+        for part in parts:
+            self.bounds += 1
+            costs, threshold = (
+                self._costs(form, part.scenario),
+                self._threshold(form, part.scenario),
+            )
+            if threshold is None:
+                return False
+            open_sites = self._open_sites(state)
+            fixed, rho = costs.evaluation(state.inside, open_sites, part.u, NO_BETAS)
+            least = self.choice.least_sum(SortedSites(state.inside, open_sites, rho))
+            if least is None:
+                return True
+            left = threshold - fixed - least
+            if part.scenario == _LATE:
+                cutoff = left
+            else:  # `fixed` has the constant
+                waits = form.single(self.leader).radius_costs
+                near = {s for s, wait in enumerate(waits) if wait < left}
+                if self.leader not in near:
+                    return True
+        far = rules.voters - rules.quorum
+        return self.tables.none_below(state, cutoff, near, far, self.work)
 
     # --- sets of replicas -------------------------------------------------------------------
 

@@ -123,16 +123,17 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
 
     # --- reading -----------------------------------------------------------------------------
 
-    def _other(self, event: Sequence[Any], number: int) -> None:
+    def _other(self, event: Sequence[Any], number: int, state: State) -> bool:
         """Take new closest-assignment multipliers."""
         if event[0] != "beta":
-            super()._other(event, number)
+            return super()._other(event, number, state)
         entries = event[1]
         self.work.take(len(entries))
         try:
             self.beta = Betas.read(entries, self.sites, len(self.claim.clients))
         except ValueError as flaw:
             raise self._flaw(number, str(flaw)) from None
+        return False
 
     def _remember(self) -> Betas:
         return self.beta

@@ -365,6 +365,10 @@ class SiteChoice:
             largest = total if largest is None else max(largest, total)
         return largest
 
+    def least_sum(self, sites: SortedSites) -> int | None:
+        """Least Σ ρ over the sets that the rules for replicas allow; None: there is none."""
+        return self._cheapest_under_rules(sites, sites.inside, None)
+
     # --- one set of replicas ------------------------------------------------------------------
 
     def sizes_of(self, held: int, free: int) -> range:

@@ -83,7 +83,7 @@ def _summary(plan: Plan) -> Markup:
             percent(plan.gap),
             plan.claim
             if plan.claim
-            else "proven optimal"
+            else "proven optimal" + ("" if plan.certified else " (no certificate)")
             if plan.status is Status.OPTIMAL
             else "at most this much could be saved"
             if math.isfinite(plan.gap)
@@ -132,8 +132,11 @@ def _headline(plan: Plan) -> list[tuple[str, str, str]]:
 
 def _status(plan: Plan) -> str:
     """Return the status in words; of a plan from a file, whose word its proof is."""
+    if plan.claim:
+        return f"{plan.status.value}: {plan.claim}"
     said = _STATUS[plan.status]
-    return f"{plan.status.value}: {plan.claim}" if plan.claim else said
+    proven = plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    return f"{said} (no certificate)" if proven and not plan.certified else said
 
 
 def _seconds(value: float) -> str:

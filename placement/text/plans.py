@@ -59,7 +59,7 @@ def plan_facts(plan: Plan) -> list[tuple[str, str]]:
 def _answer(plan: Plan) -> str:
     from placement.status import Status, Termination
 
-    proof = plan.claim or "proven"
+    proof = plan.claim or ("proven" if plan.certified else "proven (no certificate)")
     words = {
         Status.OPTIMAL: f"optimal, {proof}",
         Status.FEASIBLE: "feasible",

@@ -1,0 +1,105 @@
+"""Check of a claim by evaluating every configuration (format ``replica-placement/enumeration/1``).
+
+For small questions that no other format covers: RTTs that vary, a budget, two domains lost at once,
+clients that move. Such a certificate holds no proof, only the claim. The checker tries every set of
+replicas, voters and leader, and evaluates each with the one evaluator of this package, in doubles.
+A configuration that is below the claim must break a constraint.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from placement.evaluation.objective import score_of
+from placement.evaluation.score import TIE
+from placement.feasibility.feasible_plans import violations
+from placement.model.configuration import Configuration
+from placement.plan import Plan
+from placement.problem import Problem
+from placement.proof.event_tree import CertificateError, Work
+
+__all__ = ["FORMAT", "check_enumeration", "steps_of_enumeration"]
+
+FORMAT = "replica-placement/enumeration/1"
+
+_STEPS_OF_A_CONFIGURATION = 500
+_BATCH = 5000
+
+
+def steps_of_enumeration(problem: Problem) -> int:
+    """Steps that the check of all configurations takes. O(1)."""
+    rules, instance = problem.rules, problem.instance
+    able = int(rules.may_hold.sum())
+    sets = sum(
+        math.comb(able, size) * math.comb(size, rules.voters)
+        for size in range(rules.replicas_min, rules.replicas_max + 1)
+    )
+    losses = 0 if problem.minimises_mean else len(instance.sites)
+    each = _STEPS_OF_A_CONFIGURATION * (1 + losses) + len(instance.clients) * rules.replicas_max
+    return sets * rules.voters * each * problem.demand.scenarios
+
+
+def _configurations(problem: Problem) -> Iterator[Configuration]:
+    """Yield every configuration of sites that may play their part; not all obey the rules."""
+    rules = problem.rules
+    able = [int(s) for s in np.nonzero(rules.may_hold)[0]]
+    held, votes = ({int(s) for s in np.nonzero(x)[0]} for x in (rules.must_hold, rules.must_vote))
+    for size in range(rules.replicas_min, rules.replicas_max + 1):
+        for replicas in itertools.combinations(able, size):
+            if not held <= set(replicas):
+                continue
+            voting = [s for s in replicas if rules.may_vote[s]]
+            for voters in itertools.combinations(voting, rules.voters):
+                if votes <= set(voters):
+                    for leader in voters:
+                        if rules.may_lead[leader]:
+                            yield Configuration(leader, voters, replicas)
+
+
+def check_enumeration(plan: Plan, bound: float, work: Work) -> tuple[int, int, float | None]:
+    """Evaluate every configuration; none that obeys the constraints is below a bound.
+
+    Parameters
+    ----------
+    plan
+        Whose problem is asked about.
+    bound
+        The claim; +∞: no configuration obeys the constraints.
+    work
+        Steps that may be taken.
+
+    Returns
+    -------
+    tuple
+        How many leaders and configurations there were, and the least score in normal operation of
+        those that are as good as the plan, where the objective is another.
+
+    Raises
+    ------
+    CertificateError
+        With a configuration that is below the bound.
+    """
+    problem = plan.problem
+    work.take(steps_of_enumeration(problem))
+    least = bound if math.isinf(bound) else bound - abs(bound) * TIE
+    as_good = plan.objective * (1 + TIE) if plan.found else -math.inf
+    seen, normal = 0, math.inf
+    all_of_them = _configurations(problem)
+    while batch := list(itertools.islice(all_of_them, _BATCH)):
+        seen += len(batch)
+        values = problem.objective.values(problem, batch)
+        below = (values < least) | np.isposinf(least)
+        near = values <= as_good if not problem.minimises_mean else np.zeros(len(batch), dtype=bool)
+        for place in np.nonzero(below | near)[0].tolist():
+            configuration = batch[place]
+            if violations(problem, configuration):
+                continue
+            if below[place]:
+                raise CertificateError(f"{configuration} has the objective {values[place]!r}")
+            normal = min(normal, score_of(problem, configuration))
+    leaders = int(problem.rules.may_lead.sum())
+    return leaders, seen, normal if math.isfinite(normal) else None

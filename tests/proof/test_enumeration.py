@@ -1,0 +1,99 @@
+"""Certificates that have every configuration evaluated again, and plans without any certificate."""
+
+import json
+
+import numpy as np
+import pytest
+
+import placement
+from placement.cli import main
+from placement.contingency.objective import Contingency
+from placement.errors import LimitError
+from placement.io import save_plan
+from placement.methods import Options, load_method, run
+from placement.model.prices import Prices
+from placement.proof.certificate_check import CertificateError, check_certificate
+from placement.report.page import plan_page
+from placement.status import Status
+from placement.testing import random_instance
+
+EXACT = load_method("exact")
+
+
+def small(**extra):
+    instance = random_instance(5, sites=6, clients=5)
+    return placement.Problem(instance, replicas=4, voters=3, **extra)
+
+
+QUESTIONS = {
+    "pairs": {"objective": Contingency(together=2), "quorum": 1},
+    "clients move": {"objective": Contingency(clients_move=True)},
+}
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_small_questions_of_other_methods_are_evaluated_again(kind):
+    plan = run(EXACT, small(**QUESTIONS[kind]), Options())
+    assert plan.status is Status.OPTIMAL
+    checked = check_certificate(plan)
+    assert checked.score == plan.objective
+    assert checked.events > 100
+    if plan.certificate["format"].startswith("replica-placement/enumeration"):
+        assert checked.normal_bound == pytest.approx(plan.score)
+    raised = {**plan.certificate, "bound": plan.bound * 1.01}
+    believer = plan.replace(certificate=raised, bound=raised["bound"], status=Status.FEASIBLE)
+    with pytest.raises(CertificateError):
+        check_certificate(believer)
+
+
+def enumerated(plan, **changes):
+    best = plan.configuration
+    document = {
+        "format": "replica-placement/enumeration/1",
+        "leader": best.leader,
+        "voters": list(best.voters),
+        "replicas": list(best.replicas),
+        "score": plan.objective,
+        "bound": plan.bound,
+    }
+    return plan.replace(certificate={**document, **changes})
+
+
+def test_an_enumeration_has_a_limit_and_finds_what_is_better():
+    plan = run(EXACT, small(), Options())
+    assert check_certificate(enumerated(plan)).score == plan.objective
+    with pytest.raises(LimitError):
+        check_certificate(enumerated(plan), work=10_000)
+    worse = run(load_method("most-writes"), small(), Options())
+    assert worse.objective > plan.objective
+    claimed = worse.replace(bound=worse.objective, status=Status.OPTIMAL)
+    with pytest.raises(CertificateError, match="has the objective"):
+        check_certificate(enumerated(claimed, bound=worse.objective))
+
+
+def test_that_there_is_no_plan_can_be_seen_by_looking_at_everything():
+    instance = random_instance(5, sites=6, clients=5).replace(prices=Prices(np.full(6, 10.0)))
+    problem = placement.Problem(instance, replicas=4, voters=3, budget=20)
+    document = {"format": "replica-placement/enumeration/1", "bound": np.inf, "score": np.inf}
+    plan = run(EXACT, problem, Options())
+    assert plan.status is Status.INFEASIBLE
+    assert check_certificate(plan.replace(certificate=document)).bound == np.inf
+    found = run(EXACT, problem.replace(budget=50), Options())
+    none = found.replace(configuration=None, status=Status.INFEASIBLE, certificate=document)
+    with pytest.raises(CertificateError, match="has the objective"):
+        check_certificate(none)
+
+
+def test_a_proof_without_a_certificate_says_so_in_text_json_and_report(tmp_path, capsys):
+    plan = run(load_method("milp"), small(), Options())
+    assert plan.status is Status.OPTIMAL
+    assert not plan.certified
+    assert "optimal, proven (no certificate)" in str(plan)
+    with_one = run(EXACT, small(), Options())
+    assert "no certificate" not in str(with_one)
+    page = tmp_path / "plan.html"
+    page.write_text(plan_page(plan), encoding="utf-8")
+    assert "(no certificate)" in page.read_text(encoding="utf-8")
+    save_plan(plan, tmp_path / "plan.json")
+    assert main(["show", str(tmp_path / "plan.json"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["certificate"] is None
