@@ -27,6 +27,7 @@ from formulations.contingency.loss_certificate import FORMAT, LossCertificate, L
 from formulations.contingency.loss_kernel import MOST_HITS, MOST_REPLICAS
 from formulations.contingency.threshold_stage import TIE, ThresholdStage
 from formulations.exact import method
+from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.reduced_problem import ReducedProblem
 from formulations.exact.scenario_kernel import missing
 from placement.contingency.objective import Contingency
@@ -40,7 +41,7 @@ from placement.status import Status, Termination, relative_gap
 __all__ = ["LossSearch", "refuses", "solve"]
 
 _MOST_VOTER_SETS = 20_000
-_PROVED = "proved by branch and bound over the normal case and every loss"
+_PROVED = "branch and bound over the normal case and every loss"
 _NORMAL_SHARE = 0.3  # of a time limit that the optimum of normal times may use
 
 
@@ -144,7 +145,7 @@ class LossSearch:
         if self.best is None:
             if proven < math.inf:
                 raise AssertionError("a closed search without a configuration proves that none is")
-            return Plan.of(
+            none = Plan.of(
                 self.problem,
                 None,
                 method=method.METHOD.name,
@@ -155,6 +156,7 @@ class LossSearch:
                 ),
                 certificate=self._certificate(),
             )
+            return self._named(none)
         if self.goal.goal == "worst":
             self._break_ties(normal)
         return self.plan(Termination.FINISHED)
@@ -183,10 +185,13 @@ class LossSearch:
             stats=self.stats,
             certificate=certificate,
         )
-        if plan.status is not Status.OPTIMAL or certificate is not None:
-            return plan
+        return self._named(plan)
+
+    def _named(self, plan: Plan) -> Plan:
+        """Return a plan that says so where its proof has no certificate."""
         why = ": it would hold too many numbers" if self.certify else ""
-        return plan.replace(notes=(f"optimal ({_PROVED}; no certificate{why})", *plan.notes))
+        wanted = bool(self.options.settings.get("certificate"))
+        return certified_or_named(plan, _PROVED, why, wanted=wanted)
 
     def offer(self, configuration: Configuration, value: float) -> None:
         """Keep a configuration of the search and report it."""

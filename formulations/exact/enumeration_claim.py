@@ -1,4 +1,4 @@
-"""Certificates of small questions that other methods answer: everything can be evaluated again."""
+"""Proofs without a certificate of their own: evaluated again where they are small, else named."""
 
 from __future__ import annotations
 
@@ -6,24 +6,35 @@ from placement.plan import Plan
 from placement.proof.enumeration_check import FORMAT, steps_of_enumeration
 from placement.status import Status
 
-__all__ = ["claim_by_enumeration"]
+__all__ = ["certified_or_named"]
 
 _MOST_STEPS = 100_000_000
 """Steps of a check that a certificate may ask for: a tenth of what a checker takes by itself."""
 
 
-def claim_by_enumeration(plan: Plan) -> Plan:
-    """Return a proven plan with a certificate that asks the checker to evaluate all configurations.
+def certified_or_named(plan: Plan, proof: str, why: str = "", *, wanted: bool = True) -> Plan:
+    """Return a proven plan with a certificate, or with the words that it has none.
 
     Parameters
     ----------
     plan
-        Of any method; returned as it is when it is not proven, has a certificate, or has more
-        configurations than a check evaluates in some seconds.
+        Of any method; returned as it is when it is not proven, or has a certificate. With so few
+        configurations that a check evaluates them in some seconds, it gets a certificate that asks
+        for this.
+    proof
+        What proved it.
+    why
+        Why it has no certificate, if that is known.
+    wanted
+        Whether a certificate was asked for.
     """
-    proven = plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    if not proven or plan.certified or steps_of_enumeration(plan.problem) > _MOST_STEPS:
+    if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE) or plan.certified:
         return plan
+    if not wanted or steps_of_enumeration(plan.problem) > _MOST_STEPS:
+        words = f"{plan.status.value} (proved by {proof}; no certificate{why})"
+        if plan.found:
+            return plan.replace(notes=(words, *plan.notes))
+        return plan.replace(reasons=(*plan.reasons, words))
     document: dict[str, object] = {
         "format": FORMAT,
         "bound": plan.bound,

@@ -18,7 +18,7 @@ import numpy as np
 from formulations.enumeration.exhaustive import count_sets
 from formulations.exact.branch_and_bound import Result, SearchLimits, SearchReport, search
 from formulations.exact.certificate_events import Certificate
-from formulations.exact.enumeration_claim import claim_by_enumeration
+from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.kernel import Kernel, open_kernel
 from formulations.exact.kernel_types import Counters, Incumbent
 from formulations.exact.multi_size import SizeResult, prove_sizes
@@ -282,7 +282,7 @@ def _delegate(problem: Problem, options: Options, reason: str, name: str) -> Pla
     plan = run(load_method(name), problem, dataclasses.replace(options, settings={}))
     note = f"solved by {name!r}: {reason}, which the engine of {METHOD.name!r} cannot take"
     plan = plan.replace(method=METHOD.name, notes=(note, *plan.notes))
-    return claim_by_enumeration(plan) if options.settings["certificate"] else plan
+    return certified_or_named(plan, repr(name)) if options.settings["certificate"] else plan
 
 
 METHOD = Method(

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.enumeration.exhaustive import count_sets
-from formulations.exact.enumeration_claim import claim_by_enumeration
+from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.method import METHOD
 from formulations.exact.scenario_kernel import missing
 from formulations.tail.late_certificate import (
@@ -69,6 +69,8 @@ _LATE_SCALE = 2.0
 
 _FEW_SETS = 20_000
 """So many replica sets are enumerated where the compiled search is missing."""
+
+_PROOF = "a search for earlier deadlines under every leader"
 
 _MEAN_SLACK = 5e-10
 """Share of the mean by which another plan of the same percentile must be better."""
@@ -111,7 +113,7 @@ class _PercentileProof:
         self.least = dict.fromkeys(np.nonzero(self.problem.rules.may_lead)[0].tolist(), 0)
         if self.options.time_limit is not None:
             self.end = self.started + self.options.time_limit
-        if not self.options.settings["certificate"] or self.late_slack <= 0:
+        if not self.options.settings.get("certificate") or self.late_slack <= 0:
             self.records.fail()
             self.tie_records.fail()
 
@@ -509,16 +511,9 @@ def solve(problem: Problem, options: Options) -> Plan:
     if search.best is None:
         return _nothing(problem, search)
     notes = []
-    certificate = search.certificate()
-    if search.bound >= search.value:
-        if certificate is None:
-            notes.append(
-                "optimal (proved by a search for earlier deadlines under every leader; no "
-                "certificate)"
-            )
-        if not search.tie_proven:
-            notes.append("whether another plan of this percentile has a lower mean was not decided")
-    return Plan.of(
+    if search.bound >= search.value and not search.tie_proven:
+        notes.append("whether another plan of this percentile has a lower mean was not decided")
+    plan = Plan.of(
         problem,
         search.best,
         method=METHOD.name,
@@ -526,15 +521,16 @@ def solve(problem: Problem, options: Options) -> Plan:
         termination=search.termination,
         notes=notes,
         stats=_stats(search),
-        certificate=certificate,
+        certificate=search.certificate(),
     )
+    return certified_or_named(plan, _PROOF, wanted=bool(options.settings.get("certificate")))
 
 
 def _answered_by(name: str, problem: Problem, options: Options, reason: str) -> Plan:
     plan = run(load_method(name), problem, dataclasses.replace(options, settings={}))
     note = f"solved by {name!r}: {reason}"
     plan = plan.replace(method=METHOD.name, notes=(note, *plan.notes))
-    return claim_by_enumeration(plan) if options.settings["certificate"] else plan
+    return certified_or_named(plan, repr(name)) if options.settings.get("certificate") else plan
 
 
 def _stats(search: _PercentileProof) -> dict[str, int]:
@@ -557,7 +553,9 @@ def _nothing(problem: Problem, search: _PercentileProof) -> Plan:
         plan = Plan.infeasible(
             problem, method=METHOD.name, reasons=(reason, *search.goal.caveats(problem))
         )
-        return plan.replace(certificate=search.certificate())
+        wanted = bool(search.options.settings.get("certificate"))
+        plan = plan.replace(certificate=search.certificate())
+        return certified_or_named(plan, _PROOF, wanted=wanted)
     return Plan.of(
         problem,
         None,

@@ -35,7 +35,7 @@ from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.proof.claim import Claim
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
-from placement.proof.enumeration_check import check_enumeration
+from placement.proof.enumeration_check import check_enumeration, steps_of_enumeration
 from placement.proof.event_tree import CertificateError, Work
 from placement.proof.late_check import FORMAT as PERCENTILE
 from placement.proof.late_check import check_percentile
@@ -54,6 +54,7 @@ WORK = 1_000_000_000
 """Steps that a check takes at most, unless it is told otherwise: two to four minutes."""
 
 _FORMATS = (FORMAT, LOSSES, PERCENTILE, ENUMERATION)
+_FEW_STEPS = 100_000_000  # of an enumeration that nobody asked for
 _SCORE_TOLERANCE = 1e-9
 _MALFORMED = (
     KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError,
@@ -85,7 +86,8 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
     Parameters
     ----------
     plan
-        With a certificate; an infeasible one may do without where counting alone shows it.
+        With a certificate; an infeasible one may do without where counting alone shows it, or where
+        there are few configurations.
     work
         Most steps to take. A bound, and a replica set that is looked at, takes |S| · |C| / 32 steps
         in int64 and |S| · |C| in Python integers, and up to |S| · (|S| + 3) + 1,000 more.
@@ -116,11 +118,23 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
         raise CertificateError("the plan has no configuration to prove optimal")
     try:
         if certificate is None or (infeasible and certificate["format"] == NO_PLAN):
-            counted = check_no_plan(_survivors(problem).rules, problem.instance.sites, certificate)
-            return CheckResult(math.inf, math.inf, *counted, bounds=0)
+            return _check_no_plan(plan, certificate, Work(work))
         return _check(plan, problem, certificate, Work(work))
     except _MALFORMED as error:
         raise CertificateError(f"the certificate is malformed: {error!r:.200}") from error
+
+
+def _check_no_plan(plan: Plan, certificate: Mapping[str, Any] | None, work: Work) -> CheckResult:
+    """Show by counting that there is no plan, or by looking at everything where that is little."""
+    rules, sites = _survivors(plan.problem).rules, plan.problem.instance.sites
+    try:
+        counted = check_no_plan(rules, sites, certificate)
+    except CertificateError:
+        if certificate is not None or steps_of_enumeration(plan.problem) > _FEW_STEPS:
+            raise
+        leaders, seen, _ = check_enumeration(plan, math.inf, work)
+        counted = leaders, seen
+    return CheckResult(math.inf, math.inf, *counted, bounds=0)
 
 
 def _survivors(problem: Problem) -> Problem:

@@ -135,8 +135,8 @@ def _status(plan: Plan) -> str:
     if plan.claim:
         return f"{plan.status.value}: {plan.claim}"
     said = _STATUS[plan.status]
-    proven = plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    return f"{said} (no certificate)" if proven and not plan.certified else said
+    bare = plan.status is Status.OPTIMAL and not plan.certified
+    return f"{said} (no certificate)" if bare else said
 
 
 def _seconds(value: float) -> str:

@@ -59,9 +59,10 @@ def plan_facts(plan: Plan) -> list[tuple[str, str]]:
 def _answer(plan: Plan) -> str:
     from placement.status import Status, Termination
 
-    proof = plan.claim or ("proven" if plan.certified else "proven (no certificate)")
+    proof = plan.claim or "proven"
+    bare = "" if plan.certified or plan.claim else " (no certificate)"
     words = {
-        Status.OPTIMAL: f"optimal, {proof}",
+        Status.OPTIMAL: f"optimal, {proof}{bare}",
         Status.FEASIBLE: "feasible",
         Status.INFEASIBLE: f"infeasible, {proof}: no configuration obeys all constraints",
         Status.UNKNOWN: "nothing found, and nothing proven",

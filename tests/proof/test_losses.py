@@ -89,6 +89,7 @@ def test_a_search_that_is_asked_for_no_certificate_says_that_there_is_none():
 def test_a_certificate_that_becomes_too_large_is_not_kept(monkeypatch):
     problem, _ = question(1, "worst")
     monkeypatch.setattr("formulations.contingency.threshold_stage.MOST_RECORDED", 20)
+    monkeypatch.setattr("formulations.exact.enumeration_claim._MOST_STEPS", 0)
     plan = solve(problem)
     assert plan.status is Status.OPTIMAL
     assert plan.certificate is None

@@ -139,7 +139,13 @@ def proves(rules, names, proofs):
 # --- what is refused ---------------------------------------------------------------------------
 
 
-def test_the_proof_of_a_conflict_needs_its_split():
+@pytest.fixture
+def counting_only(monkeypatch):
+    """Let no question be small enough to look at all configurations."""
+    monkeypatch.setattr("placement.proof.certificate_check._FEW_STEPS", 0)
+
+
+def test_the_proof_of_a_conflict_needs_its_split(counting_only):
     problem = in_conflict()
     plan = asked(problem)
     assert check_certificate(plan).leaders == 5
@@ -205,7 +211,7 @@ def test_a_plan_is_no_proof_that_there_is_none():
         check_certificate(claim(plan.problem, plan.certificate))
 
 
-def test_what_counting_cannot_see_is_refused():
+def test_what_counting_cannot_see_is_refused(counting_only):
     """Budgets, and rules that only both roles make impossible: infeasible, but not shown here."""
     found = {w.name: w.problem for w in worlds() if w.name.startswith("infeasible")}
     for problem in (found["infeasible: rules in conflict"], found["infeasible: budget"]):

@@ -1,5 +1,6 @@
 """Certificates about percentiles: each one holds, and none proves a later percentile."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -12,10 +13,10 @@ from placement.proof.event_tree import State
 from placement.proof.late_claim import LateClaim
 from placement.status import Status
 from placement.tail.late_operations import LateOperations
-from tests.effort import seeds
+from tests.effort import examples, seeds
 from tests.tail.test_exact import question
 
-EXHAUSTIVE = load_method("exhaustive")
+EXACT, EXHAUSTIVE = load_method("exact"), load_method("exhaustive")
 
 
 def proven(seed):
@@ -87,6 +88,65 @@ def test_no_false_claim_is_proved_by_looking_at_everything(block):
         assert refused(plan.replace(certificate={**whole, "ties": lower})), seed
         earlier = {**mean, "deadline": deadline - 1}
         assert refused(plan.replace(certificate={**whole, "ties": earlier})), seed
+
+
+@pytest.mark.parametrize("block", seeds(1, 30))
+def test_every_certificate_of_the_search_holds_and_none_proves_more(block):
+    """Ten questions in every run: ordered and crossing spreads, with mass beyond the horizon."""
+    for seed in range(10 * block, 10 * block + 10):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnitsWarning)
+            problem = question(seed)
+        plan = run(EXACT, problem, Options())
+        checked = check_certificate(plan)
+        assert checked.bound == plan.bound, seed
+        if plan.found:
+            assert checked.normal_bound == pytest.approx(plan.score, rel=1e-9)
+            width = problem.objective.distributions.width
+            later = dict(plan.certificate)
+            later |= {"deadline": later["deadline"] + 1, "bound": later["bound"] + width}
+            believer = plan.replace(certificate=later, bound=later["bound"])
+            assert refused(believer.replace(status=Status.FEASIBLE)), seed
+            ties = dict(plan.certificate["ties"])
+            lower = {**plan.certificate, "ties": {**ties, "bound": plan.score * (1 + 5e-10)}}
+            assert refused(plan.replace(certificate=lower)), seed
+
+
+def test_no_mutation_proves_a_later_percentile():
+    """Changed proofs, with the claim of one bin more, or of a mean that is too large."""
+    rng = np.random.default_rng(5)
+    refusals = 0
+    for seed in range(8):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnitsWarning)
+            problem = question(seed)
+        plan = run(EXACT, problem, Options())
+        if not plan.found or not plan.certificate["proofs"]:
+            continue
+        width = problem.objective.distributions.width
+        for _ in range(examples(30)):
+            changed = copy.deepcopy(dict(plan.certificate))
+            changed |= {"deadline": changed["deadline"] + 1, "bound": changed["bound"] + width}
+            proof = changed["proofs"][int(rng.integers(len(changed["proofs"])))]
+            proof["deadline"] += int(rng.integers(0, 3))
+            events = proof["events"]
+            place = int(rng.integers(len(events)))
+            kind = int(rng.integers(4))
+            if kind == 0:
+                events[place] = ["close", []]
+            elif kind == 1:
+                events[place] = ["voters", [[0, 1.0, 3, [1] * len(changed["clients"])]]]
+            elif kind == 2:
+                del events[place]
+            else:
+                for part in events[place][1] if events[place][0] in ("close", "fix") else ():
+                    part[2] -= int(rng.integers(1, 9))
+            believer = plan.replace(
+                certificate=changed, bound=changed["bound"], status=Status.FEASIBLE
+            )
+            assert refused(believer), (seed, kind)
+            refusals += 1
+    assert refusals >= examples(30)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 4])
