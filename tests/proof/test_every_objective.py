@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import placement
+from placement import Operation
 from placement.contingency.objective import Contingency
 from placement.errors import InputError
 from placement.methods import Options, load_method, run
 from placement.proof.certificate_check import check_certificate
 from placement.status import Status
 from placement.tail import Distributions, Percentile
+from placement.testing import random_instance
 from tests.strategies import ALL, MONEY, problems
 from tests.tail.worlds import drawn
 
@@ -28,7 +30,8 @@ def questions(draw):
     without = frozenset() if kind == "mean" else MONEY - {"budget"}
     if kind == "percentile":
         without |= {"varying_rtt"}
-    problem = draw(problems(kinds=ALL - without, max_sites=6, max_clients=5))
+    about_losses = kind in ("worst", "bounded", "weighted")
+    problem = draw(problems(kinds=ALL - without, max_sites=6, max_clients=5, writes=about_losses))
     sites = len(problem.instance.sites)
     if kind == "percentile":
         seed = draw(st.integers(0, 1000))
@@ -79,3 +82,14 @@ def test_nothing_is_certified_where_it_was_not_asked_for():
     assert not plan.certified
     assert plan.score == pytest.approx(run(EXACT, problem, Options()).score)
     assert np.isfinite(plan.bound)
+
+
+def test_a_replica_that_cannot_lead_is_no_better_plan():
+    """Where no operation asks the leader one proof does for all, and they still must be allowed."""
+    instance = random_instance(3, sites=2, clients=1)
+    weak = Operation("weak", near=1.0)
+    instance = instance.replace(operations=(weak,), counts=np.ones((1, 1, 1)))
+    for leader in instance.sites:
+        problem = placement.Problem(instance, replicas=1, voters=1, leaders=(leader,))
+        plan = run(EXACT, problem, Options())
+        assert check_certificate(plan).score == plan.objective
