@@ -228,7 +228,7 @@ def test_what_counting_cannot_see_is_refused(counting_only):
         [Diversity("region", "replicas", min_domains=3), Diversity("region", "replicas", cap=1)],
     ],
 )
-def test_minimums_and_crossing_levels_are_counted_role_by_role(rules):
+def test_minimums_and_crossing_levels_are_counted_role_by_role(rules, counting_only):
     problem = Problem(random_instance(12), replicas=5, voters=5, diversity=rules)
     assert check_certificate(claim(problem, None)).leaders == 6
     feasible = Problem(random_instance(12), replicas=5, voters=3, diversity=rules[-1:])
