@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 from placement.errors import InputError, shown
@@ -29,6 +29,7 @@ __all__ = [
     "fraction",
     "names",
     "number",
+    "read_named_numbers",
     "read_number",
     "read_whole",
     "seconds",
@@ -110,6 +111,48 @@ def read_number(
         return result
     expected = f"a finite number {'>' if above else '>='} {least:g} and <= {most:g}"
     raise InputError(problem, field=field, value=value, expected=expected)
+
+
+def read_named_numbers(
+    values: Iterable[str],
+    field: str,
+    form: str,
+    *,
+    known: Collection[str] | None = None,
+    least: float = 0.0,
+    most: float = LARGEST_NUMBER,
+    above: bool = False,
+) -> dict[str, float]:
+    """Read texts ``NAME=NUMBER``, each name at most once.
+
+    Parameters
+    ----------
+    values, field
+        The texts, and the name of the option for the message.
+    form
+        What one of them looks like, for the message: ``SITE=SHARE``.
+    known
+        The names that there are; None: any.
+    least, most, above
+        Range of the numbers, as in :func:`read_number`.
+
+    Raises
+    ------
+    InputError
+        With the option and the text, for a text of another form, an unknown name, a name given
+        twice, and a number out of range.
+    """
+    found: dict[str, float] = {}
+    for value in values:
+        name, equals, number_text = value.rpartition("=")
+        if not equals or name in found or (known is not None and name not in known):
+            problem = "given twice" if equals and name in found else f"not {form}"
+            among = "" if known is None else ", a name of " + ", ".join(known)
+            raise InputError(
+                problem, field=field, value=value, expected=f"{form}, once for each name{among}"
+            )
+        found[name] = read_number(number_text, field, least, most, above=above)
+    return found
 
 
 def whole(least: int = 0, most: int = LARGEST_SIZE) -> Callable[[str], int]:

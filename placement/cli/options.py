@@ -251,17 +251,7 @@ def instance_from(args: argparse.Namespace) -> Instance:
         return instance
     from placement.model.changed_instance import scale_demand, without_sites
 
-    factors: dict[str, float] = {}
-    for text in args.scale_demand:
-        client, equals, factor = text.rpartition("=")
-        if not equals or client in factors:
-            raise InputError(
-                "given twice" if equals else "not a factor",
-                field="--scale-demand",
-                value=text,
-                expected="CLIENT=F, once for each client",
-            )
-        factors[client] = types.read_number(factor, "--scale-demand", 0, types.LARGEST_NUMBER)
+    factors = types.read_named_numbers(args.scale_demand, "--scale-demand", "CLIENT=F")
     gone = names(args.without, instance.sites)
     try:
         if factors:

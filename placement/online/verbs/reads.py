@@ -161,16 +161,10 @@ def _problem(args: argparse.Namespace, replicas: ReplicaSites) -> tuple[ReadProb
 
 
 def _capacities(args: argparse.Namespace, replicas: ReplicaSites) -> list[float]:
-    speeds = dict.fromkeys(replicas.names, 1.0)
-    for text in args.capacity:
-        site, equals, value = text.rpartition("=")
-        if not equals or site not in speeds:
-            raise InputError(
-                "not a capacity", field="--capacity", value=text,
-                expected="SITE=X with a replica site",
-            )  # fmt: skip
-        speeds[site] = types.read_number(value, "--capacity", 0, 1e9, above=True)
-    return list(speeds.values())
+    given = types.read_named_numbers(
+        args.capacity, "--capacity", "SITE=X", known=replicas.names, most=1e9, above=True
+    )
+    return [given.get(name, 1.0) for name in replicas.names]
 
 
 def _figures(problem: ReadProblem, strategy: ReadStrategy) -> dict[str, object]:

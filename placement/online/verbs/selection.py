@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
 from placement.cli.table_output import check_table_targets
-from placement.errors import InputError
 from placement.online.verbs.question import add_question, collect, installed, show_rows
 
 if TYPE_CHECKING:
@@ -166,15 +165,10 @@ def _path(args: argparse.Namespace, replicas: ReplicaSites) -> ServerSamplePath:
     from placement.online.verbs.replica_sites import client_rtt, demand
 
     instance, sites = replicas.instance, len(replicas.sites)
-    factors = dict.fromkeys(replicas.names, 1.0)
-    for text in args.slow_site:
-        site, equals, value = text.rpartition("=")
-        if not equals or site not in factors:
-            raise InputError(
-                "not a factor", field="--slow-site", value=text,
-                expected="SITE=X with a replica site",
-            )  # fmt: skip
-        factors[site] = types.read_number(value, "--slow-site", 0, 1e6, above=True)
+    given = types.read_named_numbers(
+        args.slow_site, "--slow-site", "SITE=X", known=replicas.names, most=1e6, above=True
+    )
+    factors = {name: given.get(name, 1.0) for name in replicas.names}
     # Server s·m + j is the j-th of m at the s-th site; group j is replicated on the j-th servers.
     groups = np.arange(args.servers)[:, np.newaxis] + args.servers * np.arange(sites)
     rtt = np.repeat(client_rtt(instance)[:, replicas.sites], args.servers, axis=1)

@@ -257,25 +257,8 @@ def _deployments(
 
 
 def leader_shares(given: Sequence[str]) -> dict[str, float]:
-    """Read the option ``--leader-shares``: SITE=SHARE, once per site.
-
-    Raises
-    ------
-    InputError
-        For a text without a share, a share that is no number >= 0, or a site given twice.
-    """
-    shares: dict[str, float] = {}
-    for text in given:
-        name, found, value = text.rpartition("=")
-        if not found or name in shares:
-            raise InputError(
-                "a site given twice" if found else "no share",
-                field="--leader-shares",
-                value=text,
-                expected="SITE=SHARE, once per site",
-            )
-        shares[name] = types.read_number(value, "--leader-shares", 0.0, 1.0)
-    return shares
+    """Read the option ``--leader-shares``: SITE=SHARE, once per site; InputError otherwise."""
+    return types.read_named_numbers(given, "--leader-shares", "SITE=SHARE", most=1.0)
 
 
 class _Line:

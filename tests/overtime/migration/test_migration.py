@@ -138,4 +138,4 @@ def test_the_command_simulates_writes_and_draws(capsys, tmp_path):
     assert steps[-1]["mean"] == pytest.approx(plan.mean_latency)
     wrong = command("migrate", path, "--leader-shares", "nowhere")
     assert wrong.code == 1
-    assert "--leader-shares: no share" in wrong.err
+    assert "--leader-shares: not SITE=SHARE" in wrong.err
