@@ -41,8 +41,8 @@ _STEPS_OF_A_CALL = 1000
 _STEPS_OF_AN_EVENT = 30
 """The same of an event."""
 
-Form = TypeVar("Form")
-Multipliers = TypeVar("Multipliers")
+_Form = TypeVar("_Form")
+_Multipliers = TypeVar("_Multipliers")
 
 
 class CertificateError(PlacementError):
@@ -86,7 +86,7 @@ class State:
         return State(self.inside, self.outside | {site})
 
 
-class EventTree(ABC, Generic[Form, Multipliers]):
+class EventTree(ABC, Generic[_Form, _Multipliers]):
     """The proof of one tree.
 
     Parameters
@@ -112,11 +112,11 @@ class EventTree(ABC, Generic[Form, Multipliers]):
     # --- what a kind of proof says --------------------------------------------------------
 
     @abstractmethod
-    def _read(self, event: Sequence[Any]) -> Multipliers:
+    def _read(self, event: Sequence[Any]) -> _Multipliers:
         """Return the multipliers of a "fix" or "close"."""
 
     @abstractmethod
-    def _forms(self, multipliers: Multipliers | None) -> Iterator[tuple[Form, int]]:
+    def _forms(self, multipliers: _Multipliers | None) -> Iterator[tuple[_Form, int]]:
         """Yield the forms of the costs, the quick one first, and cells per step of each.
 
         Without multipliers: those that evaluate a set of replicas.
@@ -124,7 +124,7 @@ class EventTree(ABC, Generic[Form, Multipliers]):
 
     @abstractmethod
     def _wanted(
-        self, form: Form, state: State, multipliers: Multipliers, less: int | None
+        self, form: _Form, state: State, multipliers: _Multipliers, less: int | None
     ) -> tuple[float, list[int], list[int]]:
         """Bound a state without its inner problem.
 
@@ -143,11 +143,11 @@ class EventTree(ABC, Generic[Form, Multipliers]):
         """
 
     @abstractmethod
-    def _no_better(self, form: Form, replicas: list[int]) -> bool:
+    def _no_better(self, form: _Form, replicas: list[int]) -> bool:
         """Return whether no configuration with these replicas is below the claim."""
 
     @abstractmethod
-    def _cells(self, multipliers: Multipliers | None) -> int:
+    def _cells(self, multipliers: _Multipliers | None) -> int:
         """Return the cells of one bound, or (None) of the evaluation of one replica set."""
 
     def _other(self, event: Sequence[Any], number: int, state: State) -> bool:
@@ -163,7 +163,7 @@ class EventTree(ABC, Generic[Form, Multipliers]):
 
     # --- bounds -----------------------------------------------------------------------------
 
-    def _take(self, multipliers: Multipliers | None, cells_per_step: int, times: int = 1) -> None:
+    def _take(self, multipliers: _Multipliers | None, cells_per_step: int, times: int = 1) -> None:
         """Count so many evaluations of a bound, or of a set of replicas."""
         cells = self._cells(multipliers) // cells_per_step
         self.work.take(times * (cells + self.choice.steps + _STEPS_OF_A_CALL))
@@ -176,7 +176,7 @@ class EventTree(ABC, Generic[Form, Multipliers]):
         return self.choice.open_sites(state.inside, self._free(state))
 
     def _reaches(
-        self, form: Form, state: State, multipliers: Multipliers, less: int | None = None
+        self, form: _Form, state: State, multipliers: _Multipliers, less: int | None = None
     ) -> bool:
         """Return whether the bound proves the claim for a state."""
         self.bounds += 1
@@ -184,7 +184,7 @@ class EventTree(ABC, Generic[Form, Multipliers]):
         sites = SortedSites(state.inside, self._open_sites(state), rho)
         return not self.choice.open_radii(wanted, sites, radius_costs)
 
-    def _closes(self, state: State, multipliers: Multipliers) -> bool:
+    def _closes(self, state: State, multipliers: _Multipliers) -> bool:
         for form, cells_per_step in self._forms(multipliers):
             self._take(multipliers, cells_per_step)
             if self._reaches(form, state, multipliers):
@@ -260,8 +260,8 @@ class EventTree(ABC, Generic[Form, Multipliers]):
         raise self._flaw(number, f"nothing proves site {left[0]} {where}")
 
     def _left_by_one(
-        self, form: Form, sites: Sequence[int], outs: frozenset[int], state: State,
-        multipliers: Multipliers,
+        self, form: _Form, sites: Sequence[int], outs: frozenset[int], state: State,
+        multipliers: _Multipliers,
     ) -> list[int]:  # fmt: skip
         """Return the sites that one evaluation of the bound leaves unproved."""
         self.bounds += 1

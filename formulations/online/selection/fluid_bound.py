@@ -166,7 +166,8 @@ def path_bound(sample: ServerSamplePath, *, bins: int = 200, steps: int = 10) ->
     Parameters
     ----------
     sample
-        From :meth:`placement.online.selection.ServerSamplePath.on_grid`, with reads that arrive.
+        From :meth:`placement.online.selection.sample_path.ServerSamplePath.on_grid`, with reads
+        that arrive.
     bins
         About this many bins of time, and at most one for ten reads; more are tighter and slower.
     steps
