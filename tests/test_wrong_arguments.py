@@ -91,6 +91,16 @@ CASES = [
     grid(placement.sweep),
     grid(placement.pareto, points=2),
     (
+        "next_replicas", placement.next_replicas,
+        {"plan": PLAN, "instance": INSTANCE, "method": "exact", "progress": None},
+    ),
+    (
+        "scale_demand", placement.scale_demand,
+        {"instance": INSTANCE, "factors": {INSTANCE.clients[0]: 2.0}},
+    ),
+    ("without_sites", placement.without_sites,
+     {"instance": INSTANCE, "sites": [INSTANCE.sites[0]]}),
+    (
         "compare", placement.compare,
         {"problem": PROBLEM, "methods": ["exact"], "time_limit": None, "gap_limit": 0.0,
          "seed": 0, "threads": 1, "progress": None, "settings": None},

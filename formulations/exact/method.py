@@ -241,7 +241,9 @@ def _plan(problem: Problem, core: ReducedProblem, options: Options, result: Resu
         certified = bool(options.settings["certificate"])
         document = result.none.to_json if certified else None
         return _without_plan(problem, "counting the sites that fit", document)
-    if result.configuration is None and result.termination is Termination.FINISHED:
+    # an interrupted search may have closed the last leader before it saw the interrupt
+    closed = result.termination is Termination.FINISHED or math.isinf(result.proven)
+    if result.configuration is None and closed:
         return _without_plan(problem, "a complete search", None)
     return Plan.of(
         problem,

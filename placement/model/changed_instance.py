@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from placement.checks import LARGEST, mapping, number
+from placement.checks import LARGEST, instance_of, mapping, number
 from placement.errors import InputError
 from placement.model.instance import Instance
 from placement.model.prices import Prices
@@ -38,6 +38,7 @@ def scale_demand(instance: Instance, factors: Mapping[str, float]) -> Instance:
     >>> float(grown.counts[:, client].sum() / world.counts[:, client].sum())
     3.0
     """
+    instance_of(instance, Instance, "instance", "a placement.Instance")
     counts = instance.counts.copy()
     for client, factor in mapping(factors, "factors").items():
         counts[:, instance.client_index(str(client))] *= number(
@@ -64,6 +65,7 @@ def without_sites(instance: Instance, sites: Sequence[str]) -> Instance:
     InputError
         For an unknown site, and when no site is left.
     """
+    instance_of(instance, Instance, "instance", "a placement.Instance")
     gone = instance.site_indices(sites, "sites")
     kept = np.setdiff1d(np.arange(len(instance.sites)), gone)
     if not len(kept):

@@ -159,7 +159,7 @@ def test_refusals():
     cores = [ReducedProblem.of(problem) for problem in base]
     assert prove_sizes(cores[0], [3], open_kernel(cores[0]), math.inf) is None
     assert prove_sizes(cores[0], [3, 4], open_kernel(cores[0], "numpy"), math.inf) is None
-    capped = [p.replace(diversity=[Diversity("region", cap=2)]) for p in base]
+    capped = [p.replace(diversity=[Diversity("region", cap=1)]) for p in base]
     cores = [ReducedProblem.of(problem) for problem in capped]
     assert prove_sizes(cores[0], sizes_of(cores), open_kernel(cores[0]), math.inf) is None
 

@@ -11,8 +11,8 @@ import pytest
 import placement
 from placement.cli import main
 from placement.io import save_instance
-from placement.overtime.replay import STRATEGIES
 from tests.cli.command import Run, runner
+from tests.overtime.replay.cases import WITHOUT_SHARES
 
 ASKED = ("--replicas", "4", "--voters", "3")
 
@@ -59,7 +59,7 @@ def test_text_json_and_table_say_the_same(run, towns, tmp_path):
     assert document["proven_share"] == 1.0
     assert document["decay"] == 2.0
     best = {(row["tier"], row["strategy"]): row for row in document["strategies"]}
-    assert set(best) == {(t, s) for t in (1, 2, 3) for s in STRATEGIES} - {(3, "worst")}
+    assert set(best) == {(t, s) for t in (1, 2, 3) for s in WITHOUT_SHARES} - {(3, "worst")}
     with table.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 3 * len(best)
@@ -117,7 +117,7 @@ def test_a_fleet_parquet_and_a_picture(run, tmp_path):
     assert shown.code == 0
     assert "replayed 4/4 databases" in shown.err
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert pq.read_table(table).num_rows == 4 * 11 * len(STRATEGIES)
+    assert pq.read_table(table).num_rows == 4 * 11 * len(WITHOUT_SHARES)
     again = run(*asked, "-o", table)
     assert again.code == 1
     assert "exists already" in again.err

@@ -8,8 +8,8 @@ import pytest
 import placement
 from placement.errors import InputError, UnsupportedError
 from placement.model.constraints import Diversity
-from placement.overtime.replay import STRATEGIES, Trace, replay
-from tests.overtime.replay.cases import world27
+from placement.overtime.replay import Trace, replay
+from tests.overtime.replay.cases import WITHOUT_SHARES, world27
 
 
 def test_blocks_do_not_matter(monkeypatch):
@@ -78,7 +78,7 @@ def test_the_tidy_table():
         "database", "interval", "tier", "strategy", "leader", "voters", "replicas",
         "operations", "score", "mean_latency", "overhead",
     ]  # fmt: skip
-    assert len(table) == 3 * 5 * len(STRATEGIES)
+    assert len(table) == 3 * 5 * len(WITHOUT_SHARES)
     assert not table.duplicated(["database", "interval", "tier", "strategy"]).any()
     undefined = table[table["score"].isna()]
     assert set(undefined["strategy"]) == {"closest-to-writes", "preferred"}

@@ -12,9 +12,9 @@ from heuristics.overtime.fleet_tiers import Fleet, tier1, tier2
 from placement import Problem
 from placement.errors import InputError
 from placement.model.constraints import Diversity
-from placement.overtime.replay import STRATEGIES, Trace, interval_scores, replay
+from placement.overtime.replay import Trace, interval_scores, replay
 from tests.effort import examples
-from tests.overtime.replay.cases import cases, check_scores, paid
+from tests.overtime.replay.cases import WITHOUT_SHARES, cases, check_scores, paid
 
 CAUSAL = ("optimized", "closest-to-writes", "smallest-quorum", "average", "preferred")
 
@@ -25,7 +25,7 @@ def test_every_score_is_the_evaluators_in_tiers_1_and_2(case):
     problem, trace, deployments = case
     result = replay(problem, trace, deployments)
     assert [(o.tier, o.strategy) for o in result.outcomes] == [
-        (tier, name) for tier in (1, 2) for name in STRATEGIES
+        (tier, name) for tier in (1, 2) for name in WITHOUT_SHARES
     ]
     check_scores(problem, trace, result)
 
@@ -58,7 +58,7 @@ def test_nobody_beats_the_oracle_and_constants_lie_between_best_and_worst(case):
     result = replay(problem, trace, deployments)
     for tier in (1, 2):
         oracle = result.outcome(tier, "oracle").score
-        for name in STRATEGIES:
+        for name in WITHOUT_SHARES:
             mine = result.outcome(tier, name).score
             assert (np.isnan(mine) | (mine >= oracle * (1 - 1e-9))).all(), name
         least, most = result.total(tier, "static"), result.total(tier, "worst")

@@ -138,7 +138,7 @@ def test_cities_belong_to_the_closest_client():
     nowhere = placement.Instance(
         sites=("a",), clients=("b",), client_rtt=[[1.0]], site_rtt=[[0.0]], counts=np.ones((1, 5))
     )
-    with pytest.raises(InputError, match="where the clients are"):
+    with pytest.raises(InputError, match="the places of the clients are unknown"):
         client_ground(nowhere)
     weak = nowhere.replace(operations=placement.STANDARD_OPERATIONS[:1], counts=np.ones((1, 1)))
     with pytest.raises(InputError, match="five standard operations"):
