@@ -51,6 +51,7 @@ class LateProof(ThresholdProof[LedCosts]):
         cells = sites * (clients + sites)
         work.take(cells * (deadline + 1) * (1 + len(question.flows)) // CELLS_PER_STEP)
         self.tables = LateTables(question, leader, deadline)
+        self._led: dict[frozenset[int], int] = {}  # d by voters
         exact = claim.rounded is None
         grids = [(LedCosts(claim, exact=exact), CELLS_PER_STEP)]
         if question.bound is not None and not exact:
@@ -175,7 +176,7 @@ class LateProof(ThresholdProof[LedCosts]):
             return True
         reads = costs.reads(replicas) if mean is not None else 0
         others = [r for r in able if r not in pinned]
-        self.work.take(math.comb(len(others), spare) * (self.deadline_steps + rules.voters))
+        self.work.take(math.comb(len(others), spare) * rules.voters)
         for more in itertools.combinations(others, spare):
             voters = [*pinned, *more]
             if not all(group.satisfied(voters) for group in rules.of("voters")):
@@ -183,6 +184,9 @@ class LateProof(ThresholdProof[LedCosts]):
             wait = sorted(costs.radius_costs[v] for v in voters)[rules.quorum - 1]
             if mean is not None and reads + wait >= mean:
                 continue
-            if nearby + late.of(voters) < self.question.budget:
+            if frozenset(voters) not in self._led:
+                self.work.take(self.deadline_steps)
+                self._led[frozenset(voters)] = late.of(voters)
+            if nearby + self._led[frozenset(voters)] < self.question.budget:
                 return False
         return True
