@@ -31,6 +31,7 @@ MODULES = MappingProxyType(
         "exact.hard": "benchmarks.exact.hard",
         "exact.kernels": "benchmarks.exact.kernels",
         "exact.many_clients": "benchmarks.exact.many_clients",
+        "exact.rules": "benchmarks.exact.rules",
         "exact.speed": "benchmarks.exact.speed",
         "exact.sweep": "benchmarks.exact.sweep",
         "foundation": "benchmarks.foundation.study",
