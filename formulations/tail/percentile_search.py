@@ -1,4 +1,4 @@
-"""The least percentile with a proof: method ``exact`` when the objective is a percentile.
+"""The search for the least percentile, with its proof, and for the least mean among its plans.
 
 The p-th percentile of a plan is at most t when no more than a share 1 − p of all operations takes
 longer, and under one leader that share is a sum over clients and a term of the voters
@@ -31,10 +31,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from formulations.enumeration.exhaustive import count_sets
-from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.method import METHOD
-from formulations.exact.scenario_kernel import missing
 from formulations.tail.late_certificate import (
     CLAIMED_LESS,
     FORMAT,
@@ -50,16 +47,16 @@ from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import TIE, closest_first
 from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import violations
-from placement.methods import Options, Progress, load_method, run
+from placement.methods import Options, Progress, run
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import Status, Termination
-from placement.tail.late_operations import LateOperations, why_no_sum
+from placement.tail.late_operations import LateOperations
 from placement.tail.objective import Percentile
 from placement.tail.percentile_bound import SLACK
 
-__all__ = ["solve"]
+__all__ = ["PercentileProof"]
 
 _BLOCK = 4
 """Leaders that get their tables at once, at first; twice as many each time."""
@@ -67,17 +64,12 @@ _BLOCK = 4
 _LATE_SCALE = 2.0
 """What the late scenario is divided by in the search for ties, in budgets."""
 
-_FEW_SETS = 20_000
-"""So many replica sets are enumerated where the compiled search is missing."""
-
-_PROOF = "a search for earlier deadlines under every leader"
-
 _MEAN_SLACK = 5e-10
 """Share of the mean by which another plan of the same percentile must be better."""
 
 
 @dataclass(eq=False)
-class _PercentileProof:
+class PercentileProof:
     """State of one search: what is ruled out under each leader, and the best plan."""
 
     problem: Problem
@@ -484,83 +476,3 @@ class _PercentileProof:
     def _in_time(self) -> None:
         if time.perf_counter() > self.end:
             raise TimeoutError
-
-
-def solve(problem: Problem, options: Options) -> Plan:
-    """Search, and return the best plan with what is proven of it.
-
-    Problems that the search cannot take are enumerated: operations that ask a replica nearby and a
-    quorum besides, budgets, and rules for replicas that are not caps on nested levels. Without a
-    compiled search those of few replica sets are, and others go to the local search and its bound.
-    """
-    reason = why_no_sum(problem)
-    if reason is not None:
-        reason = f"{reason}, which the search for percentiles cannot take"
-        return _answered_by("exhaustive", problem, options, reason)
-    reason = missing(options)
-    if reason is not None:
-        few = count_sets(problem) <= _FEW_SETS
-        reason = f"the search for percentiles was not used: {reason}"
-        return _answered_by("exhaustive" if few else "local-search", problem, options, reason)
-    search = _PercentileProof(problem, options)
-    search.run()
-    if search.infeasible is not None:
-        none = search.infeasible
-        plan = Plan.infeasible(problem, method=METHOD.name, reasons=none.reasons)
-        return plan.replace(certificate=none.certificate)
-    if search.best is None:
-        return _nothing(problem, search)
-    notes = []
-    if search.bound >= search.value and not search.tie_proven:
-        notes.append("whether another plan of this percentile has a lower mean was not decided")
-    plan = Plan.of(
-        problem,
-        search.best,
-        method=METHOD.name,
-        bound=search.bound,
-        termination=search.termination,
-        notes=notes,
-        stats=_stats(search),
-        certificate=search.certificate(),
-    )
-    return certified_or_named(plan, _PROOF, wanted=bool(options.settings.get("certificate")))
-
-
-def _answered_by(name: str, problem: Problem, options: Options, reason: str) -> Plan:
-    plan = run(load_method(name), problem, dataclasses.replace(options, settings={}))
-    note = f"solved by {name!r}: {reason}"
-    plan = plan.replace(method=METHOD.name, notes=(note, *plan.notes))
-    return certified_or_named(plan, repr(name)) if options.settings.get("certificate") else plan
-
-
-def _stats(search: _PercentileProof) -> dict[str, int]:
-    return {
-        "nodes": search.counters.nodes,
-        "leaves": search.counters.leaves,
-        "bounds": search.counters.bounds,
-        "deadlines": search.deadlines,
-        "least mean proven": int(search.tie_proven),
-    }
-
-
-def _nothing(problem: Problem, search: _PercentileProof) -> Plan:
-    """Say that there is no plan, or that none was found in time."""
-    if math.isinf(search.bound):
-        reason = (
-            f"no configuration has its {search.goal.describe()} within the horizon (proved under "
-            f"each of the {len(search.least)} possible leaders)"
-        )
-        plan = Plan.infeasible(
-            problem, method=METHOD.name, reasons=(reason, *search.goal.caveats(problem))
-        )
-        wanted = bool(search.options.settings.get("certificate"))
-        plan = plan.replace(certificate=search.certificate())
-        return certified_or_named(plan, _PROOF, wanted=wanted)
-    return Plan.of(
-        problem,
-        None,
-        method=METHOD.name,
-        bound=search.bound,
-        termination=search.termination,
-        stats=_stats(search),
-    )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import placement
 from formulations.exact.scenario_kernel import missing
 from formulations.tail.late_voters import LateVoters, VoterOrder
-from formulations.tail.percentile_search import solve
+from formulations.tail.percentile_method import solve
 from placement import Problem, Status
 from placement.methods import Options, load_method, run
 from placement.proof.certificate_check import check_certificate
@@ -95,7 +95,7 @@ def test_equal_to_enumeration_on_a_thousand_worlds(block, monkeypatch):
     for seed in range(100 + 25 * block, 125 + 25 * block):
         with monkeypatch.context() as patched:
             if seed % 2:
-                search = module._PercentileProof
+                search = module.PercentileProof
                 patched.setattr(search, "_start", lambda self: None)
             problem = question(seed)
             agree(problem, run(EXACT, problem, Options()))
@@ -106,7 +106,7 @@ def test_without_a_start(seed, monkeypatch):
     """A perfect start would hide parts that are closed wrongly."""
     from formulations.tail import percentile_search as module
 
-    monkeypatch.setattr(module._PercentileProof, "_start", lambda self: None)
+    monkeypatch.setattr(module.PercentileProof, "_start", lambda self: None)
     agree(question(seed), run(EXACT, question(seed), Options()))
 
 
@@ -151,7 +151,7 @@ def test_bound_of_the_voters(seed, data):
 @pytest.mark.parametrize(("limit", "method"), [(20_000, "exhaustive"), (1, "local-search")])
 def test_without_the_compiled_search(limit, method, monkeypatch):
     """Few replica sets are enumerated; of more the local search has a bound."""
-    monkeypatch.setattr("formulations.tail.percentile_search._FEW_SETS", limit)
+    monkeypatch.setattr("formulations.tail.percentile_method._FEW_SETS", limit)
     problem = question(3)
     plan = run(EXACT, problem, Options(settings={"kernel": "numpy"}))
     best = run(EXHAUSTIVE, problem, Options())
