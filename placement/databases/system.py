@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from placement.databases.server_moves import MovePath
 
 __all__ = [
+    "SHORT_NAMES",
     "SYSTEMS",
     "DatabaseSystem",
     "Reading",
@@ -178,13 +179,17 @@ SYSTEMS = Group(
 """All registered systems."""
 
 
+SHORT_NAMES = MappingProxyType({"crdb": "cockroachdb", "postgres": "postgresql"})
+"""Short name that operators type -> the name that the system is registered under."""
+
+
 def available() -> tuple[str, ...]:
     """Names of all registered systems, sorted; imports none of them."""
     return SYSTEMS.names()
 
 
 def load_system(name: str) -> DatabaseSystem:
-    """Return the system registered under a name.
+    """Return the system registered under a name, or under the one of `SHORT_NAMES`.
 
     Raises
     ------
@@ -193,7 +198,8 @@ def load_system(name: str) -> DatabaseSystem:
     UnsupportedError
         When the registered object is no system, or its module cannot be imported.
     """
-    return SYSTEMS.load(text(name, "system"))
+    asked = text(name, "system")
+    return SYSTEMS.load(SHORT_NAMES.get(asked, asked))
 
 
 def read_deployment(system: DatabaseSystem, texts: Texts, request: Request) -> Reading:

@@ -36,6 +36,14 @@ def read(run, *more):
     return run("deployment", "read", "cockroachdb", "zones.sql", "--instance", "mine", *more)
 
 
+def test_short_names_are_the_system(run, world):
+    assert load_system("crdb") is load_system("cockroachdb")
+    assert "crdb" not in available()
+    short = run("export", "crdb", "plan.json", "--database", "app")
+    assert short.code == 0
+    assert short.out == run("export", "cockroachdb", "plan.json", "--database", "app").out
+
+
 def test_read_writes_a_deployment_that_the_others_take(run, world):
     assert read(run, "-o", "today.json").code == 0
     assert json.loads((world / "today.json").read_text())["system"] == "cockroachdb"

@@ -433,7 +433,7 @@ SYSTEM = DatabaseSystem(
     names_servers=True,
     says="which members vote, which are learners; the leader as a step of the runbook",
     cannot="a preferred leader that lasts, a failover order, flexible quorums, many learners",
-    validated="etcd 3.7.3: the commands of the runbook, on a cluster of three voters and a learner",
+    validated="etcd 3.7.3: the commands of the runbook, on a cluster of five voters and a learner",
     operations={
         "Range with serializable=true (etcdctl get --consistency=s)": "weak read",
         "Range (linearizable, the default)": (
