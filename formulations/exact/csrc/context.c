@@ -137,9 +137,10 @@ int context_prepare(context *x)
     x->tree.closed = x->tree.enough = BIG;
     x->limits.sparse_from = SPARSE_FROM;
     x->limits.sparse_share = SPARSE_SHARE;
-    x->limits.tight_nodes = TIGHT_NODES;
+    x->limits.large = (double)sites * x->p.padded >= LARGE_FROM;
+    x->limits.tight_nodes = x->limits.large ? TIGHT_NODES_LARGE : TIGHT_NODES;
     x->limits.burst_nodes = BURST_NODES;
-    x->limits.patience = PUT_OFF_FROM;
+    x->limits.patience = x->limits.large ? PUT_OFF_FROM_LARGE : PUT_OFF_FROM;
     x->tree.capacity = sites + 2;
     x->best.replicas = malloc(S * sizeof(int));
     x->view.costs = malloc(S * P * 8 + 8);

@@ -295,6 +295,7 @@ typedef struct {
 /* From when on something is large: the tuning constants, but for tests. */
 typedef struct {
     double sparse_from, sparse_share; /* cells from which, and share of them below which, a node becomes sparse */
+    int large;                 /* whether sites x clients make a large question: see LARGE_FROM */
     long tight_nodes;          /* nodes after which a tree takes steps on (u, beta) */
     long burst_nodes;          /* nodes that a leader gets before the others had the steps of their roots */
     double patience;           /* work from which parts are put off */

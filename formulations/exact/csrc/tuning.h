@@ -26,8 +26,9 @@
 #define ROOT_STEPS 120            /* steps on u at a root */
 #define WARM_ROOT_STEPS 40        /* the same where another tree has left multipliers (sizes) */
 #define NODE_STEPS 7              /* the same below a root */
-#define TIGHT_NODES 600           /* nodes (x sizes) after which a tree begins again, with steps on (u, beta) */
-#define FORGET_FROM 1e5           /* sites x clients from which it forgets what it has learned of decisions without them */
+#define LARGE_FROM 1e5            /* sites x clients from which a question is large: 490 sites, against 200 x 400 */
+#define TIGHT_NODES 600           /* nodes (x sizes) after which a tree begins again, with steps on (u, beta) ... */
+#define TIGHT_NODES_LARGE 1000    /* ... of a large question, whose tree forgets then what it has learned of decisions */
 #define TIGHT_ROOT_STEPS 200      /* steps on (u, beta) at a root */
 #define TIGHT_WARM_STEPS 25       /* the same where another tree has left multipliers (sizes) */
 #define TIGHT_NODE_STEPS 10       /* the same below a root */
@@ -40,7 +41,8 @@
 
 /* Order of the parts (trees/search_order.c), 500 x 500 and PlanetLab's 490 sites. */
 #define BURST_NODES 50            /* nodes that a leader gets before the others had the steps of their roots */
-#define PUT_OFF_FROM 5e8          /* work from which parts are put off; what ends before is proven soon anyway */
+#define PUT_OFF_FROM 5e8          /* work from which parts are put off; what ends before is proven soon anyway ... */
+#define PUT_OFF_FROM_LARGE 2e8    /* ... the same for a large question */
 #define GAP_SHRINK 0.7            /* factor by which the gap shrinks within which parts are put off */
 #define FINE_GAP 0.01             /* gap below which few parts are worth a restart: what was asked for is reached ... */
 #define FEW_PARTS 64              /* ... and how many these are */

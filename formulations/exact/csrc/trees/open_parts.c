@@ -316,7 +316,7 @@ void begin_anew(context *x)
         x->scratch.u[c] = t->root_u[c];
     if (x->proof.recording)
         record_event(x, EVENTS_OF, leader);
-    if ((double)x->p.sites * x->p.padded >= FORGET_FROM)
+    if (x->limits.large)
         reset_pseudo_costs(x);
     open_root(x, x->scratch.u, 0);
     if (x->control.out_of_memory)
