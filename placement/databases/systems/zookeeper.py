@@ -40,6 +40,7 @@ _MOST_ID = 255
 def _read(texts: Texts, request: Request) -> Reading:
     servers: dict[int, Member] = {}
     weights: dict[int, int] = {}
+    groups: list[tuple[str, str, str]] = []
     seen = False
     for source, text in texts:
         for number, line in enumerate(text.splitlines(), 1):
@@ -49,13 +50,8 @@ def _read(texts: Texts, request: Request) -> Reading:
                 continue
             kind, _, identity = key.partition(".")
             if kind == "group" and identity.isdecimal():
-                raise InputError(
-                    "groups of servers, a quorum of quorums",
-                    source=where,
-                    field=key,
-                    value=value,
-                    expected="no groups: they have no counterpart here",
-                )
+                groups.append((where, key, value))
+                continue
             if kind not in ("server", "weight") or not identity.isdecimal():
                 continue
             seen = True
@@ -69,7 +65,21 @@ def _read(texts: Texts, request: Request) -> Reading:
             servers[int(identity)] = _member(identity, value, where, key, request)
     if not seen or not servers:
         raise InputError("no servers", source=texts[0][0], field="server.N", expected=_INPUT)
+    _check_groups(groups, {str(number) for number, one in servers.items() if one.voter})
     return _reading(servers, weights)
+
+
+def _check_groups(groups: Sequence[tuple[str, str, str]], voting: set[str]) -> None:
+    """Refuse groups, but for one of all participants: weights need it, and it is a majority."""
+    for where, key, value in groups:
+        if len(groups) > 1 or {part.strip() for part in value.split(":")} != voting:
+            raise InputError(
+                "groups of servers, a quorum of quorums",
+                source=where,
+                field=key,
+                value=value,
+                expected="no groups, or one of all participants: others have no counterpart here",
+            )
 
 
 def _weight(value: str, source: str, field: str) -> int:

@@ -152,3 +152,25 @@ def test_the_export_makes_and_changes_an_ensemble(ensemble):
     modes = awaited(lambda: sorted(map(ensemble.mode, rest)), lambda m: m == ["follower", "leader"])
     assert modes
     assert ensemble.shell(rest[0], "set", "/key", "again") is not None
+
+
+def test_a_server_of_weight_zero_counts_for_no_quorum(ensemble):
+    all_vote = Deployment.of("x", dict.fromkeys("abcde", 1))
+    text = write_deployment(SYSTEM, all_vote, ensemble.request()).text
+    servers = "".join(f"{line}\n" for line in text.splitlines() if line.startswith("server."))
+    weights = "group.1=1:2:3:4:5\n" + "".join(
+        f"weight.{number}={int(number <= 3)}\n" for number in range(1, 6)
+    )
+    for site in SITES:
+        ensemble.start(site, servers + weights)
+    ensemble.runs(all_vote)
+    text = awaited(lambda: ensemble.shell("a", "config"), lambda found: found is not None)
+    found = read_deployment(SYSTEM, (("config", text),), ensemble.request())
+    assert found.deployment.voters_at == {"a": 1, "b": 1, "c": 1}
+    assert found.deployment.non_voters_at == {"d": 1, "e": 1}
+    assert {f.rule for f in found.findings} == {"weight-zero"}
+    # two of five servers are left, and two of three votes
+    for site in ("c", "d", "e"):
+        ensemble.processes.pop(site).kill()
+    awaited(lambda: sorted(map(ensemble.mode, "ab")), lambda m: m == ["follower", "leader"])
+    awaited(lambda: ensemble.shell("a", "create", "/key", "value"), lambda out: out is not None)
