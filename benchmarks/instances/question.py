@@ -1,4 +1,4 @@
-"""One question of the instance library: seeds and settings, from which the problem is built again.
+"""Questions of the instance library: seeds and settings, from which each problem is built again.
 
 All draws come from NumPy's PCG64 with the seeds of the question. RTTs are rounded to 0.1 ms and
 counts to whole operations, so that the last digits of a platform's mathematical functions do not

@@ -1,4 +1,4 @@
-"""What an uneven distribution of leaders changes: section 6.2 and Figure 4 of Sharov et al., 2015.
+"""Effect of an uneven distribution of leaders: section 6.2 and Figure 4 of Sharov et al., 2015.
 
     python -m benchmarks run overtime.leader_shares [--databases 200] [--seed 1]
 

@@ -70,7 +70,7 @@ def loss_of_sites(problem: Problem, contingency: Contingency) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class MovedClients:
-    """What differs after each loss where clients of lost sites move; see losses.h.
+    """Costs and orders after each loss where clients of lost sites move; see losses.h.
 
     Attributes
     ----------

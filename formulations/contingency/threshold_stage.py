@@ -29,7 +29,7 @@ _KICKS = 8
 _FLOOR_STEPS = 40
 _NODES_PER_HEIR, _NODES_AT_LEAST = 30, 20
 _CLAIMED = 1 - 9e-10
-"""What a proof is claimed for, as a share of the value: less than the search asks (`_below`), so
+"""Share of the value that a proof is claimed for: less than the search asks (`_below`), so
 that multipliers may be rounded to few digits, and enough to call the value optimal."""
 _SLICE = 0.25  # seconds between two reports
 _ALL_NODES = 2**30

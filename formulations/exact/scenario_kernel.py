@@ -1,4 +1,4 @@
-"""What questions about losses and about percentiles share of the compiled threshold search.
+"""Shared part of the compiled threshold search: questions about losses and about percentiles.
 
 The search and its mathematics: ``csrc/scenarios/scenario.h``. There is no second version of it in
 NumPy: where it was not built, both kinds of questions go to other methods, which the plan names.
@@ -18,7 +18,7 @@ __all__ = ["TreeOutcome", "levels", "missing"]
 
 
 class TreeOutcome(IntEnum):
-    """How a call of the search ended; the numbers of ``tree_outcome`` in scenario.h."""
+    """Ends of a call of the search; the numbers of ``tree_outcome`` in scenario.h."""
 
     CLOSED = 1
     STOPPED = 2

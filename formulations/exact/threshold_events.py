@@ -30,7 +30,7 @@ _WIDEST = 900  # bits before or behind the point, at most
 
 @dataclass(frozen=True, eq=False)
 class ThresholdEvents:
-    """How records of one claim are written.
+    """Form in which the records of a claim are written.
 
     Attributes
     ----------

@@ -101,7 +101,7 @@ class Scenario:
 
 @dataclass
 class SearchCounters:
-    """How much was done.
+    """Work that was done.
 
     Attributes
     ----------

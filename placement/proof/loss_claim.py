@@ -1,4 +1,4 @@
-"""What a certificate claims about losses, and the numbers behind it on an exact or rounded grid.
+"""Claim of a certificate about losses, and the numbers behind it on an exact or rounded grid.
 
 The normal case is scenario 0, loss L is scenario 1 + L. A claim has a threshold T_s for every
 scenario and says that each configuration reaches one of them, X_s >= T_s:

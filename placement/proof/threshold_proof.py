@@ -60,7 +60,7 @@ class ScenarioCosts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class BoundPart:
-    """One scenario of a bound: its weight in units of 2^-120, and its multipliers."""
+    """Scenario of a bound: its weight in units of 2^-120, and its multipliers."""
 
     scenario: int
     weight: int

@@ -114,7 +114,7 @@ def states_of(core: ReducedProblem, leader: int, rng: np.random.Generator) -> np
 
 
 def cost_by_client(core: ReducedProblem, leader: int, replicas: np.ndarray) -> float:
-    """What clients pay for reads and relays, client by client: nearest by RTT, then by site."""
+    """Costs of clients for reads and relays, client by client: nearest by RTT, then by site."""
     rtt = core.client_rtt[:, replicas]
     nearest = replicas[rtt.argmin(axis=1)]
     relay = np.where(nearest == leader, 0.0, core.site_rtt[nearest, leader])

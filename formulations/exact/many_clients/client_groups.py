@@ -26,7 +26,7 @@ States = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What made a state: "a replica at the site" (IN) or none (OUT), and the bound before it."""
+    """Replica at a site (IN), or none (OUT), that made a state, and the bound before it."""
 
     site: int = -1
     side: int = IN
@@ -35,7 +35,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class GroupBound:
-    """What is found about a state.
+    """Findings about a state.
 
     Attributes
     ----------

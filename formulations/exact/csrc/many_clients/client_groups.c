@@ -7,7 +7,7 @@
 
 #define FIRST_GROUPS 1024
 
-/* One client, or one group, on its way into a group. */
+/* Client, or group of clients, on its way into a group. */
 typedef struct {
     int length;
     unsigned char site[MOST_STREAMED_SITES];

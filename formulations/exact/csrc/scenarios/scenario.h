@@ -170,7 +170,6 @@ multiplier_block *block_hold(multiplier_block *m);
 void block_release(multiplier_block *m);
 
 /* threshold_record.c */
-void record_reset(threshold_record *r);
 /* Weights and multipliers that are best now; `spare`: by how much they prove what they are recorded for. */
 void record_state(scenario_tree *t, double kind, double spare);
 void record_value(threshold_record *r, double value);

@@ -18,12 +18,6 @@
  * A tree that is too large for the list is not recorded, and the proof has no certificate. */
 #include "scenario.h"
 
-void record_reset(threshold_record *r)
-{
-    r->length = 0;
-    r->failed = 0;
-}
-
 void record_value(threshold_record *r, double value)
 {
     if (!r->on || r->failed)

@@ -114,7 +114,7 @@ static int ask_caller(late_problem *x, const int *replicas, int count)
     return found;
 }
 
-/* One scenario from (costs by client and site, constant, threshold, scale, part); part: late voters, or (sites in order, waits, place). */
+/* Read a scenario from (costs by client and site, constant, threshold, scale, part); part: late voters, or (sites in order, waits, place). */
 static int take_scenario(PyObject *given, late_problem *x, int s)
 {
     PyObject *costs, *part, *order, *waits;
