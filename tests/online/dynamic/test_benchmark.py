@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
-from benchmarks.online.dynamic.study import RESULTS
+from benchmarks.online.dynamic.pictures import pictures
+from benchmarks.online.dynamic.study import FIGURES, LATENCY, MECHANISM, OTHER_KEYS, RESULTS
 
 
 def parts():
@@ -58,3 +60,16 @@ def test_writes_to_other_keys_leave_the_order_and_help_caches():
         assert other["votes"]["read_ms"] == same["votes"]["read_ms"]
         assert other["ARC"]["read_ms"] < same["ARC"]["read_ms"] - 1.5
         assert other["ARC, equal"]["read_ms"] < 0.97 * other["votes"]["read_ms"]
+
+
+def test_the_figures_of_the_page_are_those_of_the_kept_results(tmp_path):
+    """Drawn again they are the same picture; text may differ a little between versions."""
+    image = pytest.importorskip("matplotlib.image")
+    pictures(json.loads(RESULTS.read_text(encoding="utf-8")), MECHANISM, LATENCY, OTHER_KEYS,
+             tmp_path)  # fmt: skip
+    drawn = sorted(path.name for path in tmp_path.iterdir())
+    assert drawn == [f"online-dynamic-fig{number}.png" for number in range(3, 8)]
+    for name in drawn:
+        new, kept = (image.imread(folder / name) for folder in (tmp_path, FIGURES))
+        assert new.shape == kept.shape
+        assert np.mean(np.abs(new - kept).max(axis=2) > 0.1) < 0.002, name
