@@ -12,7 +12,7 @@ from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
 from placement.cli.table_output import check_table_targets
 from placement.errors import InputError
-from placement.online.verbs.question import add_question, collect, installed, show_rows
+from placement.online.verbs.question import add_question, add_values, collect, installed, show_rows
 
 if TYPE_CHECKING:
     from placement.checks import FloatArray
@@ -41,39 +41,25 @@ def add_parser(parts: Subparsers) -> None:
         "at the same number of copies.",
     )
     add_question(parser, leader=False)
-    group = parser.add_argument_group("objects and copies")
+    group = add_values(
+        parser,
+        "objects and copies",
+        ("--objects", types.whole(1, 1_000_000), 2000, "N", "objects"),
+        ("--copies", types.whole(1), 60, "K", "most dynamic copies at each site"),
+        ("--zipf", types.number(), 0.99, "A", "exponent of the popularity of objects"),
+        ("--common", types.fraction, 0.5, "F",
+         "part of the demand on objects that are hot at every site"),
+        ("--trace", types.text, None, "FILE",
+         "requests of your own in place of Zipf's law, CSV or Parquet: time, client, key; op"),
+        ("--prefer-within", types.number(), 100.0, "MS",
+         "clients look for a copy at sites within this RTT"),
+        ("--write-cost", types.number(), 0.0, "W",
+         "cost of a write at each dynamic copy, as part of the RTT to it"),
+    )  # fmt: skip
     group.add_argument(
         "--sites", action="append", type=types.names, metavar="SITES",
         help=f"sites that may hold dynamic copies (default: those that read most; with the "
         f"replicas at most {_MOST_SITES})",
-    )  # fmt: skip
-    group.add_argument(
-        "--objects", type=types.whole(1, 1_000_000), default=2000, metavar="N",
-        help="objects (default 2000)",
-    )  # fmt: skip
-    group.add_argument(
-        "--copies", type=types.whole(1), default=60, metavar="K",
-        help="most dynamic copies at each site (default 60)",
-    )  # fmt: skip
-    group.add_argument(
-        "--zipf", type=types.number(), default=0.99, metavar="A",
-        help="exponent of the popularity of objects (default 0.99)",
-    )  # fmt: skip
-    group.add_argument(
-        "--common", type=types.fraction, default=0.5, metavar="F",
-        help="part of the demand on objects that are hot at every site (default 0.5)",
-    )  # fmt: skip
-    group.add_argument(
-        "--trace", type=types.text, metavar="FILE",
-        help="requests of your own in place of Zipf's law, CSV or Parquet: time, client, key; op",
-    )  # fmt: skip
-    group.add_argument(
-        "--prefer-within", type=types.number(), default=100.0, metavar="MS",
-        help="clients look for a copy at sites within this RTT (default 100)",
-    )  # fmt: skip
-    group.add_argument(
-        "--write-cost", type=types.number(), default=0.0, metavar="W",
-        help="cost of a write at each dynamic copy, as part of the RTT to it (default 0)",
     )  # fmt: skip
     parser.set_defaults(run=run)
 

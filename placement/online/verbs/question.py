@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from placement.cli.table_output import add_table_output, show_table
 from placement.entry_points import entry_points
 from placement.errors import UnsupportedError
 
-__all__ = ["GROUP", "Rows", "add_question", "collect", "installed", "show_rows"]
+__all__ = ["GROUP", "Rows", "add_question", "add_values", "collect", "installed", "show_rows"]
 
 GROUP = "placement.online"
 """Entry points of the parts that the verbs compare: ``selection.bound``, ``reads.optimum``, …"""
@@ -64,6 +65,39 @@ def add_question(parser: argparse.ArgumentParser, *, leader: bool) -> None:
         help="a line on stderr (default: when that is a terminal)",
     )
     add_table_output(parser, plot=False)
+
+
+def add_values(
+    parser: argparse.ArgumentParser,
+    title: str,
+    *options: tuple[str, Callable[[str], object], object, str, str],
+) -> argparse._ArgumentGroup:
+    """Add a group of options with one value each, and name their defaults in the help.
+
+    Parameters
+    ----------
+    parser
+        Parser of the part.
+    title
+        Title of the group.
+    options
+        Option, type, default, name of the value, text of the help. The help names the default
+        unless it is None or infinite.
+
+    Returns
+    -------
+    argparse._ArgumentGroup
+        The group, for options of another kind.
+    """
+    group = parser.add_argument_group(title)
+    for option, kind, default, metavar, text in options:
+        named = default is not None and default != math.inf
+        shown = f"{default:g}" if isinstance(default, float) else default
+        group.add_argument(
+            option, type=kind, default=default, metavar=metavar,
+            help=f"{text} (default {shown})" if named else text,
+        )  # fmt: skip
+    return group
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.table_output import check_table_targets
 from placement.errors import InputError
-from placement.online.verbs.question import add_question, collect, installed, show_rows
+from placement.online.verbs.question import add_question, add_values, collect, installed, show_rows
 
 if TYPE_CHECKING:
     from placement.online.reads import ReadGoal, ReadPlan, ReadProblem, ReadStrategy
@@ -41,26 +41,21 @@ def add_parser(parts: Subparsers) -> None:
         "gateway.",
     )
     add_question(parser, leader=True)
-    group = parser.add_argument_group("goal")
+    group = add_values(
+        parser,
+        "goal",
+        ("--latency-budget", types.number(), math.inf, "MS",
+         "mean latency from the gateway that least load may cost"),
+        ("--load-limit", types.number(), math.inf, "X",
+         "load of the busiest node that least latency may cost"),
+        ("--leader-cost", types.number(), 1.0, "R",
+         "load of a write at the leaseholder, in reads"),
+        ("--follower-cost", types.number(), 1.0, "R",
+         "load of a write at every other replica, in reads"),
+    )  # fmt: skip
     group.add_argument(
         "--goal", choices=("load", "latency"), default="load",
         help="optimum whose routing is shown (default load: of the busiest node)",
-    )  # fmt: skip
-    group.add_argument(
-        "--latency-budget", type=types.number(), default=math.inf, metavar="MS",
-        help="mean latency from the gateway that least load may cost",
-    )  # fmt: skip
-    group.add_argument(
-        "--load-limit", type=types.number(), default=math.inf, metavar="X",
-        help="load of the busiest node that least latency may cost",
-    )  # fmt: skip
-    group.add_argument(
-        "--leader-cost", type=types.number(), default=1.0, metavar="R",
-        help="load of a write at the leaseholder, in reads (default 1)",
-    )  # fmt: skip
-    group.add_argument(
-        "--follower-cost", type=types.number(), default=1.0, metavar="R",
-        help="load of a write at every other replica, in reads (default 1)",
     )  # fmt: skip
     group.add_argument(
         "--capacity", action="append", default=[], metavar="SITE=X",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
 from placement.cli.table_output import check_table_targets
-from placement.online.verbs.question import add_question, collect, installed, show_rows
+from placement.online.verbs.question import add_question, add_values, collect, installed, show_rows
 
 if TYPE_CHECKING:
     from placement.online.selection import Policy, SelectionRun, ServerSamplePath
@@ -41,33 +41,29 @@ def add_parser(parts: Subparsers) -> None:
         "mean latency of every rule.",
     )
     add_question(parser, leader=False)
-    group = parser.add_argument_group("servers")
-    for option, kind, default, metavar, text in (
+    group = add_values(
+        parser,
+        "servers",
         ("--servers", types.whole(1, 1000), 3, "N", "servers at each replica site"),
         ("--slots", types.whole(1, 1000), 4, "N", "reads that a server serves at a time"),
         ("--service", types.number(above=True), 4.0, "MS", "mean service time of a slow server"),
         ("--fluctuation", types.number(1, 1000), 3.0, "D", "how much faster a fast server is"),
         ("--epoch", types.number(above=True), 100.0, "MS", "time between two draws of the speeds"),
-    ):
-        group.add_argument(
-            option, type=kind, default=default, metavar=metavar, help=f"{text} (default {default})"
-        )
+    )
     group.add_argument(
         "--slow-site", action="append", default=[], metavar="SITE=X",
         help="factor on the service times of a replica site (repeatable)",
     )  # fmt: skip
-    group = parser.add_argument_group("requests")
-    for option, kind, default, metavar, text in (
+    group = add_values(
+        parser,
+        "requests",
         ("--utilisation", types.number(above=True), 0.7, "U", "reads over the mean capacity"),
         ("--requests", types.whole(1, 10_000_000), 20_000, "N", "simulated requests"),
         ("--shadow", types.fraction, 0.0, "P", "chance that a read goes to all replicas"),
         ("--zipf", types.number(), 0.0, "A", "exponent of the popularity of key groups"),
         ("--records", types.whole(1, 100_000), 1, "N", "largest record; sizes follow Zipf's law"),
         ("--updates", types.fraction, 0.0, "F", "part of the requests that update all replicas"),
-    ):
-        group.add_argument(
-            option, type=kind, default=default, metavar=metavar, help=f"{text} (default {default})"
-        )
+    )
     group.add_argument(
         "--trace", type=types.text, metavar="FILE",
         help="requests of your own, CSV or Parquet: time (ms), client, key or group; size, op",
