@@ -1,6 +1,6 @@
 """p-median first, leader after (method ``p-median-first``): a baseline.
 
-What a planner with a facility-location package at hand does: place the replicas so that all
+The approach of a planner who has a facility-location package: place the replicas so that all
 operations are close to one, min Σ_c w_c·d(c, nearest(c, R)) with w_c all operations of c, and
 only then choose voters and leader among them (Algorithm 2). The p-median is found by vertex
 substitution (Teitz and Bart, Operations Research 16(5), 1968) with best improvement from a greedy

@@ -4,7 +4,7 @@
 
 A method is a :class:`Method`: a callable ``(problem, options) -> plan`` with a description of what
 it can take. Methods are *entry points* of the group ``placement.methods``, so that a method of
-another distribution (a commercial solver's, a planner's own rule) stands beside ours and is
+another distribution (a commercial solver's, a planner's own rule) is listed beside ours and is
 called the same way, and nothing is imported before a method that needs it runs.
 
 A distribution registers one in its pyproject.toml::
@@ -323,7 +323,7 @@ def solve(
     Returns
     -------
     Plan
-        With an honest status: at a limit, or after Ctrl-C, the best configuration so far with its
+        With a correct status: at a limit, or after Ctrl-C, the best configuration so far with its
         proven bound; when there is none, the reasons.
 
     Raises

@@ -1,4 +1,4 @@
-"""Solving to a proof or not at all, for analyses that stand on many proven optima."""
+"""Solving to a proof or not at all, for analyses that need many proven optima."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SOURCES = [
     for path in sorted((ROOT / tree).rglob(f"*.{kind}"))
 ]
 DOTTED = re.compile(r"(?<![\w./-])((?:placement|formulations|heuristics|benchmarks)(?:\.\w+)+)")
-FILE = re.compile(r"(?<![\w./*<{-])((?:[\w-]+/)*[\w-]+\.(?:py|c|h))(?![\w*])")
+FILE = re.compile(r"(?<![\w./*<{-])((?:\.\./)*(?:[\w-]+/)*[\w-]+\.(?:py|c|h))(?![\w*])")
 EXTENSIONS = {"methods", "verbs", "explainers", "objectives", "databases"}  # groups of entry points
 PRESENT = {
     path.name for tree in (*TREES, "tests", "docs", ".ci") for path in (ROOT / tree).rglob("*.*")
@@ -74,7 +74,7 @@ def prose(path):
 
 def leads_somewhere(name):
     """Return whether a file that prose names is there: its path, or the end of its path."""
-    tail = Path(name).parts
+    tail = Path(name.replace("../", "")).parts
     return tail[-1] in PRESENT and (
         len(tail) == 1 or any(path.parts[-len(tail) :] == tail for path in ROOT.rglob(tail[-1]))
     )

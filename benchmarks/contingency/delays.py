@@ -47,7 +47,7 @@ def e2(scale: Scale) -> Outcome:
     for name, contingency in (("BA", False), ("N-1C", True)):
         rules = StoreRules(contingency, replicas=3, redirect=Redirect.HOP)
         (plans[name],) = solve_all(store(sites, wide, rules), [(requested, requested)])
-    # BA's optimum is far from unique; the paper's own choice stands beside the tie rule's.
+    # BA's optimum is far from unique; the paper's own choice is listed beside the tie rule's.
     published = ["us-west-2a", "us-west-1a", "ap-northeast-1a"]
     plans["BA, as published"] = evaluate(plans["BA"].problem, published, 2, 2)
     failed = [site for site in sites if site.endswith("a")]

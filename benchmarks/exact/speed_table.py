@@ -57,7 +57,7 @@ FIRST = "first plan"
 
 
 def note_runs(path: Path, groups: Iterable[str], repeat: int, first: float | None) -> None:
-    """Note in a JSON file what some groups ran on, beside what is there of others.
+    """Note in a JSON file what some groups ran on, beside the notes of other groups.
 
     Parameters
     ----------

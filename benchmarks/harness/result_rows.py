@@ -63,7 +63,7 @@ class ResultsFile:
             raise
 
     def _mend(self) -> None:
-        """Cut off what stands behind the last whole line."""
+        """Cut the file after the last whole line."""
         if self.earlier.dropped:
             size = os.fstat(self._file).st_size
             os.ftruncate(self._file, size - self.earlier.dropped)
@@ -76,7 +76,7 @@ class ResultsFile:
 
     @property
     def answered(self) -> frozenset[str]:
-        """Keys of the cells that were answered, or refused for good."""
+        """Keys of the cells that were answered, or refused by the method."""
         final = ("ok", "refused")
         return frozenset(str(row["key"]) for row in self.earlier.rows if row["outcome"] in final)
 

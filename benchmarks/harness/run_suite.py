@@ -36,7 +36,7 @@ def add_suite_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--retry",
         action="store_true",
-        help="with --resume: run again what was missing, killed, crashed or wrong",
+        help="with --resume: run the missing, killed, crashed and wrong cells again",
     )
     parser.add_argument("--force", action="store_true", help="replace an existing file")
     parser.add_argument("--jobs", type=int, default=1, help="processes at once (default 1)")

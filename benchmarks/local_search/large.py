@@ -1,4 +1,4 @@
-"""Cases in which `local-search` misses the optimum: many sites, many replicas, relayed reads.
+"""Cases in which `local-search` is above the optimum: many sites, many replicas, relayed reads.
 
     python -m benchmarks run local_search.large [--patience 3 8]
 

@@ -6,7 +6,7 @@ Every network of :mod:`benchmarks.harness.tier3_worlds` with every mix, |R| from
 1, 3 and 5, beside the bundled ``world27`` with every mix, with and without "survive the loss of a
 country". The optimum is that of method ``exact``, proven, or the problem is left out and counted.
 Time is the least of a few runs in one process, without the set-up that a problem does once; CPU
-time stands beside wall time, for machines that are shared. For comparison the same figures for
+time is listed beside wall time, for machines that are shared. For comparison the same figures for
 `kq`, `qk` and `best-of`, whose result `local-search` starts from.
 """
 

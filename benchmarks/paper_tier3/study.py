@@ -191,12 +191,12 @@ def issued(instance: Instance, operations: Sequence[int]) -> float:
 
 
 def figure_9(seeds: Sequence[int], sigma: float) -> Iterator[Point]:
-    """QK against KQ by the share of transactions; what is left is the read mix of `social`."""
+    """QK against KQ by the share of transactions; the rest is the read mix of `social`."""
     yield from _by_share(9, seeds, sigma, "social", (3, 4))
 
 
 def figure_10(seeds: Sequence[int], sigma: float) -> Iterator[Point]:
-    """KQ against QK by the share of weak reads; what is left is the mix of `sessions`."""
+    """KQ against QK by the share of weak reads; the rest is the mix of `sessions`."""
     yield from _by_share(10, seeds, sigma, "sessions", (0,))
 
 

@@ -17,8 +17,8 @@ through a depth-first tree over "replica at j, or not" with fixing by reduced co
    least bound comes next (``csrc/trees/search_order.c``), so that the least of all bounds, of
    finished and unfinished parts alike, rises all the time; it is a proven lower bound.
 4. Where no leader matters and a small tree has not been enough, a second tree whose bounds come
-   from the *linear relaxation* (:mod:`formulations.exact.relaxation_tree`) takes turns with the
-   first, both doing the same amount of work, until one of them ends: with few replicas many cheap
+   from the *linear relaxation* (:mod:`formulations.exact.relaxation_tree`) alternates with the
+   first, with the same amount of work each, until one of them ends: with few replicas many cheap
    bounds are better, with many replicas few good ones. With few replicas the first starts over
    before, from better multipliers and replicas (:mod:`formulations.exact.p_median_descents`).
 
@@ -117,7 +117,7 @@ class _BranchAndBound:
         return found is None
 
     def seconds(self) -> float:
-        """Return the seconds that a call of a kernel may take: what is left, or a moment."""
+        """Return the seconds that a call of a kernel may take: the remaining time, or a moment."""
         return max(self.state.seconds_left(), _MOMENT)
 
     def bound_from_memory(self, leaders: list[int], warm: Mapping[int, FloatArray]) -> list[int]:
@@ -411,7 +411,7 @@ def search(
     Returns
     -------
     Result
-        Also at a limit and after Ctrl-C: then with the best so far and an honest bound.
+        Also at a limit and after Ctrl-C: then with the best so far and a valid bound.
 
     Raises
     ------

@@ -349,7 +349,7 @@ class CompiledKernel:
     def treat_as_large(self, *, sparse: bool) -> None:
         """Treat every problem as if it were large: only for tests.
 
-        Trees begin anew after four nodes, with β; leaders get two nodes at a time; parts are put
+        Trees restart after four nodes, with β; leaders get two nodes at a time; parts are put
         off from the start; nodes are `sparse`, or never.
         """
         cells = 0.0 if sparse else math.inf
@@ -487,7 +487,7 @@ def open_kernel(core: ReducedProblem, which: str = "auto", threads: int = 1) -> 
             "the compiled kernel was not built",
             field="kernel",
             value=which,
-            expected="'auto' or 'numpy', or an installation with a C compiler at hand",
+            expected="'auto' or 'numpy', or an installation that was built with a C compiler",
         )
     from formulations.exact.numpy_kernel.kernel import NumpyKernel
 

@@ -63,7 +63,7 @@ class SearchState:
     opened
         The leaders whose trees are open in the kernel; none: they say nothing.
     rival
-        A kernel that takes turns with `kernel` on the same leader; None: there is none.
+        A kernel that alternates with `kernel` on the same leader; None: there is none.
     log
         What was recorded of the trees.
     """

@@ -12,7 +12,7 @@ latency         nearest replica, forwarding, quorum: the rows that make up Eq. 1
 objective       Eq. 1 plus weighted cost, scaled
 model           the Pyomo model put together; configuration from a solution
 program         the Pyomo model as arrays, for HiGHS
-highs           one guarded run of HiGHS: time, Ctrl-C, incumbents, honest bound
+highs           one guarded run of HiGHS: time, Ctrl-C, incumbents, valid bound
 relaxation      LP bound and size of a recipe
 search          rounds of HiGHS, what is claimed and what is checked
 proof           branch and bound on safe LP bounds: a proof without tolerances

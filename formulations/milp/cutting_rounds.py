@@ -217,7 +217,7 @@ class CuttingRounds:
             self.bound = max(self.bound, bound)
 
     def _enough(self) -> bool:
-        """Return whether what is known suffices: a proof, or the gap that was asked for."""
+        """Return whether the bound suffices: a proof, or the gap that was asked for."""
         if self.settled and not self.proven:
             self.termination = Termination.GAP_LIMIT
         return self.settled
@@ -386,7 +386,7 @@ class CuttingRounds:
 
     def _nothing_feasible(self) -> bool:
         if self.best is not None and not self._holds_best:
-            # Nothing here is as good as what is known elsewhere.
+            # No plan of this part is as good as the incumbent.
             self._raise_bound(self.value)
             return True
         if self.best is not None:

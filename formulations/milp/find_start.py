@@ -50,7 +50,7 @@ class Start:
 def find_start(
     problem: Problem, options: Options, heuristic: str, report: Callable[[float], None]
 ) -> Start:
-    """Return the best start at hand.
+    """Return the best start found so far.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def find_start(
     -----
     Methods are reached by name through the registry; none of them is imported here. A heuristic
     that finds nothing proves nothing: then placement.feasibility.feasible_plans searches
-    completely, and gives up on combinations that are hopeless for it.
+    completely, and gives up on combinations that take too long.
     """
     if options.start is not None:
         return Start(options.start, "given")

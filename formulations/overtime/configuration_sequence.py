@@ -12,7 +12,7 @@ configuration c may be left out without loss when some other c' satisfies, in ev
 for then a stay at c of one interval or more can be replaced by one at c': the price of a move is
 never more than that of a detour, so that coming to c' costs at most price(c → c') more, and leaving
 it at most price(c' → c) more. Every candidate left out is replaced by one that is kept, so that the
-optimum over what is left is the optimum over everything.
+optimum over the remaining configurations is the optimum over all.
 
 *Not complete.* Otherwise the candidates are the optimum of every interval, of the demand of all
 intervals, and of windows of 2, 4, 8, … intervals, each by an exact method; the answer is "optimal
@@ -167,7 +167,7 @@ def configurations(problem: Problem) -> Iterator[Configuration]:
     Raises
     ------
     LimitError
-        When the search for one of the sets is hopeless.
+        When the search for one of the sets would take too long.
     """
     rules = problem.rules
     held = np.nonzero(rules.may_hold)[0].tolist()

@@ -4,7 +4,7 @@ Starts: the proven optimum of normal times, and the optima under one more rule, 
 (or one voter) per domain of each level: spread-out plans lose little at a time. From each of them
 steepest descent over
 
-* swaps of a replica with a site outside (the newcomer takes the role of the one that goes),
+* swaps of a replica with a site outside (the added site takes the role of the removed one),
 * additions and removals where |R| may vary,
 * exchanges of a voter with a replica that does not vote,
 * another voter as leader,
@@ -13,7 +13,7 @@ with the exact evaluator; then seeded restarts from the best plan with a few ran
 `patience` of them in a row bring nothing. A move whose normal score alone is no better than the
 best value is not evaluated under losses, for the goals whose value is never below it.
 
-The bound is that of normal times, which no contingency value undercuts: honest, and loose by what
+The bound is that of normal times, which no contingency value undercuts: valid, and loose by what
 the losses cost. One step costs O(|R|·S) evaluations of O(losses that hit R · C · |R|).
 """
 

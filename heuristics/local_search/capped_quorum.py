@@ -4,14 +4,14 @@ Under a cap of c voters per domain the best voters of a leader are the c closest
 domain, as many of them as are asked for, closest first (Sharov et al., PVLDB 8(12), 2015, section
 4, "Failure diversity"). Call the c closest of every domain of R *admitted*; the wait is the m-th
 smallest RTT among them. When R has lost one replica and its admitted RTTs have lo and hi as the
-(m−1)-th and the m-th smallest, a newcomer at RTT x makes the wait
+(m−1)-th and the m-th smallest, an added site at RTT x makes the wait
 
     hi                          if c admitted ones of its domain are closer than hi
     min(max(x, lo), hi)         otherwise
 
-In the first case the newcomer can only take the place of one that counts already. In the second it
-is one more below hi, or it drives out one that is no closer than hi, or it is itself no closer than
-hi. There are voters enough when at least v replicas are admitted.
+In the first case the added site can only replace a site that counts already. In the second case it
+is one more below hi, or it replaces a site that is no closer than hi, or it is itself no closer
+than hi. There are voters enough when at least v replicas are admitted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A cheap lower bound per leader: enough to drop hopeless leaders, and an honest bound for a plan.
+"""A cheap lower bound per leader: to drop leaders that cannot be optimal, and to bound a plan.
 
 For leader ℓ and at most n replicas, with s_ℓ of :mod:`heuristics.objective_terms`, two relaxations
 bound the part of Eq. 1 that R decides, and the larger holds:

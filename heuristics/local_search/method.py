@@ -17,7 +17,7 @@ Every candidate leader has a replica set of its own, and all of them descend sid
    which growth does not know, all rounds shake.
 
 Leaders whose lower bound (:mod:`heuristics.local_search.leader_bounds`) reaches the best plan are
-dropped on the way, and the smallest bound is the plan's: the gap shown is honest, and usually far
+dropped on the way, and the smallest bound is the plan's: the gap shown is valid, and usually far
 larger than the real one.
 
 One pass over all moves costs O(S·C·S) per leader's worth of sets. Deterministic by seed unless a

@@ -4,7 +4,7 @@ Every pair takes its best move until none is left that lowers its objective. Whe
 of a move is known in closed form the best move is the minimum of a table. Under several caps,
 minimum domains, pinned voters or RTTs that vary by interval the table holds lower bounds, and the
 most promising moves are valued exactly, a few at a time, until one of them is an improvement or no
-bound promises one: the search never misses an improving move, and never takes one that breaks a
+bound promises one: the search finds every improving move, and never takes one that breaks a
 rule.
 
 The best move depends on nothing but the pair, so that descents that meet go on as one, and one that

@@ -11,7 +11,7 @@ alone: the nearest and the second nearest. With s_ℓ(c, r) of :mod:`heuristics.
                                              − s_ℓ(c, in if in ⪯_c near(c) else near(c))
 
 ⪯_c is the client's strict order by RTT, not by cost: a closer replica takes a client over even
-where relaying through it is dearer, so that a replica can harm and gains may be negative. The
+where relaying through it costs more, so that a replica can harm and gains may be negative. The
 quorum wait follows in closed form: when x joins a set whose (m−1)-th and m-th smallest RTTs from
 ℓ are lo and hi, the m-th smallest becomes min(max(x, lo), hi); under one cap on failure domains see
 :mod:`heuristics.local_search.capped_quorum`. s_ℓ(c, in if in ⪯_c …) comes from

@@ -192,7 +192,7 @@ class _PercentileSearch:
             self.rounds += 1
 
     def _tables(self, deadline: int) -> dict[int, FloatArray]:
-        """Summands of the leaders that may still meet the deadline; drop the others for good."""
+        """Summands of the leaders that may still meet the deadline; drop all other leaders."""
         alive = np.array(sorted(set(self.sets) - self.dropped), dtype=np.intp)
         if not alive.size:
             return {}

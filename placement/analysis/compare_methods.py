@@ -1,7 +1,7 @@
 """Methods side by side on one problem: value, proof, gap and time in a table.
 
 The gap of a method is measured against the best lower bound that *any* of the methods proved, so
-that a heuristic, which proves nothing itself, stands beside the truth.
+that a heuristic, which proves nothing itself, is shown beside the optimum.
 """
 
 from __future__ import annotations

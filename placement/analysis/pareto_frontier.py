@@ -102,7 +102,8 @@ def pareto(
 
     Notes
     -----
-    One solve per point, and one more for every dearer plan of the same latency that is found first.
+    One solve per point, and one more for every plan that is found first at the same latency and a
+    higher price.
     """
     import pandas as pd
 

@@ -183,7 +183,7 @@ def text(value: str) -> str:
 
 
 def names(value: str) -> str:
-    """Type: names separated by commas, at least one; split where the known names are at hand."""
+    """Type: names separated by commas, at least one; split where the known names are available."""
     if not value.replace(",", " ").strip():
         raise argparse.ArgumentTypeError(
             f"no name in it: got {shown(value)}, expected names separated by commas"

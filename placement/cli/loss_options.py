@@ -47,7 +47,7 @@ def add_goals(parser: argparse.ArgumentParser, title: str) -> argparse._Mutually
 
 
 def add_losses(parser: argparse.ArgumentParser) -> None:
-    """Add what is lost, and what happens then."""
+    """Add the options for losses and for the failover after them."""
     group = parser.add_argument_group("losses")
     group.add_argument(
         "--level",

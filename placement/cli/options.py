@@ -275,7 +275,7 @@ def reference_from(args: argparse.Namespace) -> Reference | None:
 
 
 def names(values: Iterable[str] | None, known: Sequence[str]) -> tuple[str, ...]:
-    """Split lists of names at commas, save for a value that is a name as it stands.
+    """Split lists of names at commas, except a value that is itself a name.
 
     Examples
     --------

@@ -31,7 +31,7 @@ def print_notes(source: str, notes: Iterable[str]) -> None:
 
 
 def exit_code(status: Status) -> int:
-    """Turn what is known about a plan into an exit code."""
+    """Return the exit code for the status of a plan."""
     from placement.status import Status
 
     return {

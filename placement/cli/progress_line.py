@@ -86,7 +86,7 @@ class ProgressLine:
         return f"{self._in_ms(value):,.3f} ms" if math.isfinite(value) else "–"
 
     def close(self) -> None:
-        """Wipe the line, so that nothing of it stands before the results."""
+        """Wipe the line, so that the results begin on an empty line."""
         if self._terminal and self._width:
             self._stream.write("\r" + " " * self._width + "\r")
             self._stream.flush()

@@ -182,7 +182,7 @@ def _losses(
     voters, quorum = deployment.voters, deployment.quorum
     if deployment.free_voters or not held or quorum > voters:
         return []
-    # what is left must commit (m votes) and elect (v - m + 1 votes)
+    # the surviving voters must commit (m votes) and elect (v - m + 1 votes)
     needed = max(quorum, voters - quorum + 1)
     fatal = sorted(label for label, count in held.items() if voters - count < needed)
     found = []

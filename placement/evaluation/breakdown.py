@@ -1,4 +1,4 @@
-"""The numbers behind a plan: its value, and how clients, operations, leaders and voters fare."""
+"""The numbers behind a plan: its value, and the latency by client, operation, leader and voter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exponentially decayed counts: what is left of the past when the next interval begins.
+"""Exponentially decayed counts: the weight of the past when the next interval begins.
 
 Sharov et al., PVLDB 8(12), 2015, section 3, Eq. 2, written for counts instead of scores: with a
 decay τ >= 1,
@@ -211,7 +211,7 @@ def decayed_counts(counts: npt.ArrayLike, decay: Decay, *, axis: int = 0) -> Flo
 
     Notes
     -----
-    O(size), T steps in Python. Infinite cells (leaders that may not lead) stay infinite, save for
+    O(size), T steps in Python. Infinite cells (leaders that may not lead) stay infinite, except for
     τ = ∞, which returns the counts as they are.
     """
     result = np.array(counts, dtype=np.float64)

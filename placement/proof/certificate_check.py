@@ -54,7 +54,7 @@ WORK = 1_000_000_000
 """Steps that a check takes at most, unless it is told otherwise: two to four minutes."""
 
 _FORMATS = (FORMAT, LOSSES, PERCENTILE, ENUMERATION)
-_FEW_STEPS = 100_000_000  # of an enumeration that nobody asked for
+_FEW_STEPS = 100_000_000  # of an enumeration that runs without being asked for
 _SCORE_TOLERANCE = 1e-9
 _MALFORMED = (
     KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError,

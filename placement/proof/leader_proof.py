@@ -119,7 +119,7 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
 
     def _no_better(self, form: Costs, replicas: list[int]) -> bool:
         if self.leader is None and not self.claim.rules.may_lead[replicas].any():
-            return True  # nobody could lead
+            return True  # no site could lead
         radius = self.choice.radius_of(replicas)
         return radius is None or (form.reads(replicas) + form.radius_costs[radius] >= form.needed)
 

@@ -6,7 +6,7 @@ The configurations of a leader ℓ have a score in every scenario, normal or aft
 one of the thresholds of :mod:`placement.proof.loss_claim`. The bound of a scenario is that of
 :mod:`placement.proof.threshold_proof`: what is left of R after a loss is an assignment problem
 without the lost sites. w and rest (K + D·q, :meth:`placement.proof.led_costs.LedCosts.led`) are
-those of ℓ. After the loss that takes ℓ, somebody of the group Γ leads: w takes the least hop to one
+those of ℓ. After the loss that takes ℓ, a site of the group Γ leads: w takes the least hop to one
 of Γ, and rest the least of them. Γ are all voters that are not out, or a single one: then the proof
 is about the configurations in which that one takes over. (With leaders that may move, this holds
 after every loss, and ℓ counts in.) Only losses that hit I count.

@@ -1,4 +1,4 @@
-"""Before and after: how clients fare under the leaders that people choose without a model."""
+"""Before and after: latency of clients under the leaders that people choose without a model."""
 
 from __future__ import annotations
 

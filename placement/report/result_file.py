@@ -69,7 +69,7 @@ class Results:
 
 
 def intact(data: bytes) -> int:
-    """Return how many bytes of `data` are whole lines: what stands behind them is torn.
+    """Return how many bytes of `data` are whole lines; the bytes after them are a torn line.
 
     A last line with its end but without its content (zeros, or half of it, after a power failure)
     is torn too.

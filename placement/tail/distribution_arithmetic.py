@@ -1,7 +1,7 @@
 """Arithmetic of discrete latency distributions: sums, order statistics, percentiles.
 
 A distribution is a vector of probabilities: entry b is the probability of b bin widths. Its entries
-may sum to less than 1; what is missing is *overflow*, mass beyond the last bin, of which only that
+may sum to less than 1; the missing mass is *overflow*, mass beyond the last bin, of which only that
 is known. All functions work along the last axis.
 """
 

@@ -151,7 +151,7 @@ def check_refusals_have_reasons(method: Method, seed: int = 0) -> None:
 
 
 def check_answers_are_true(method: Method, seed: int = 0) -> None:
-    """Feasible plans, honest status and bound, an answer whenever there is one."""
+    """Feasible plans, valid status and bound, an answer whenever there is one."""
     for world in _lowered(method, seed):
         plan, _ = _plain_answer(method, world)
         _demand(plan.method != "", method, world, "the plan does not name its method")
@@ -270,7 +270,7 @@ def check_reports(method: Method, seed: int = 0) -> None:
 
 
 def check_interrupt(method: Method, seed: int = 0) -> None:
-    """Ctrl-C gives the best so far with an honest bound instead of a traceback."""
+    """Ctrl-C gives the best so far with a valid bound instead of a traceback."""
 
     def interrupt(report: Progress) -> None:
         del report

@@ -52,7 +52,7 @@ _HOSTILE = (
     "null", "true", "1", "1e9", "NULL", "SELECT", "select", "x\x1b[31m", "x\x7f", '"x"', "'x'",
     "\\", "\\\\", "'", '"', "`", ";", "x" * 300,
 )  # fmt: skip
-"""Names that leave their quotes where somebody forgets to escape."""
+"""Names that leave their quotes where an exporter forgets to escape."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,7 @@ def _operations(plan: Plan) -> str:
 
 
 def _clients(plan: Plan) -> str:
-    """The clients that fare worst and those that ask most, each named once."""
+    """Return the clients with the highest latency and those with the most operations, each once."""
     issued = [row for row in plan.per_client if row.operations > 0]
     worst = sorted(issued, key=lambda row: -row.latency)[:_MOST_CLIENTS]
     heaviest = sorted(issued, key=lambda row: -row.operations)[:_MOST_CLIENTS]

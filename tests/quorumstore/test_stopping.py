@@ -249,7 +249,7 @@ def test_bisection_refuses_wrong_answers():
             return tuple(range(model.replicas))
 
     problem = key()
-    with pytest.raises(SolverError, match="misses its limits"):
+    with pytest.raises(SolverError, match="does not meet its limits"):
         Bisection(problem, Wrong()).minimise(problem.goal)
 
 

@@ -301,7 +301,7 @@ typedef struct {
     double patience;           /* work from which parts are put off */
 } size_limits;
 
-/* Memory that nobody may expect to find as they left it: a function that calls another must not keep anything in what
+/* Scratch memory whose content no caller may rely on: a function that calls another must not keep anything in what
  * the other uses. Sizes in elements. */
 typedef struct {
     double *u;                 /* padded: multipliers that are tried; recorded or rounded ones */

@@ -41,7 +41,7 @@ double bound_root(context *x, int leader, double *u, int warm, int iterations, i
 }
 
 /* Bound a leader by multipliers adapted from those of another one, `from`. 1 when they close it: then they are
- * in `u`, with the bound in *bound; 0 with them in `u` when they are better than what is there. */
+ * in `u`, with the bound in *bound; 0 with them in `u` when they are better than the present ones. */
 static int closed_by_adapted(context *x, int leader, const double *from, int other, double *u, unsigned char *warm,
                           double *bound)
 {

@@ -8,7 +8,7 @@
  *   cell (c, j):  j free and preferred by c to its nearest fixed replica, and
  *                 beta_cj > 0  or  w_cj + P_cj < reach_c
  *
- * reach_c is the most that u_c may be, so that what is left out adds exactly 0 to every reduced cost.
+ * reach_c is the most that u_c may be, so that omitted cells add exactly 0 to every reduced cost.
  * It follows the fixed cost down by itself; where a new replica makes a client's fixed cost grow (a
  * detour: closest assignment), the client's cells are gathered anew from the matrix. */
 #include <limits.h>
@@ -171,7 +171,7 @@ void update_cells(context *x, tree_node *f)
     rebuild_cells(x, f, &f->cells);
 }
 
-/* `child`, whose state differs from its parent's, gets what is left of the parent's cells. */
+/* `child`, whose state differs from its parent's, gets the cells of its parent that can still matter. */
 void derive_cells(context *x, tree_node *child, const tree_node *parent)
 {
     rebuild_cells(x, child, &parent->cells);

@@ -136,10 +136,10 @@ class ClientGroups:
         return float(compiled.groups_cost(context, self._groups, self._leader, chosen.tobytes()))
 
     def open_kernel(self, core: ReducedProblem, states: States) -> tuple[CompiledKernel, IntArray]:
-        """Return a kernel for what is left below a state, its tree open, and its sites.
+        """Return a kernel for the open sites below a state, its tree open, and its sites.
 
         In it a group is one client, with A = 1 and the sum of A·d for an RTT. What it pays at its
-        certain sites stands at one of them, the leader where there is one.
+        certain sites is at one of them, the leader where there is one.
         """
         start, site, near, relay, most, u = self._kernel.compiled.groups_arrays(self._groups)
         first = np.frombuffer(start, dtype=np.uintp).astype(np.intp)

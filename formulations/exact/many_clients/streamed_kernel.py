@@ -301,7 +301,7 @@ class ManyClientsKernel:
         return True
 
     def _fix_and_open(self, tree: _Tree) -> None:
-        """Fix sites and open the kernel of what is left, with all clients: for a certificate."""
+        """Fix sites and open the kernel of the other sites, with all clients, for a certificate."""
         states, closed, left = self._root.stream_fix(self._clients, tree.leader, tree.u, math.inf)
         core, rules = self._core, self._core.rules
         certain = rules.must_hold.copy()

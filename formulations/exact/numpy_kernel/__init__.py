@@ -1,4 +1,4 @@
-"""The kernel in NumPy: the fallback where no C compiler was at hand, and a second opinion in tests.
+"""The kernel in NumPy: the fallback where no C compiler was found, and a second opinion in tests.
 
 ===================  ==============================================================================
 kernel               the interface of :mod:`formulations.exact.kernel`: root bounds and the tree

@@ -248,8 +248,8 @@ def relaxed_model(
     """Describe a question that is answered by every answer of :func:`covering_model`, but simpler.
 
     Where clients of a lost site are moved, they are given the ball of before and that of
-    afterwards together, in every scenario: then nobody needs to be moved, any site may take over
-    from any other, and much more can be left out. None where nobody is moved, and where prices,
+    afterwards together, in every scenario: then no client needs to be moved, any site may take over
+    from any other, and much more can be left out. None where no client is moved, and where prices,
     regional rules or larger losses are in the way.
     """
     if not (

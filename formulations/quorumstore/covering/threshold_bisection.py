@@ -215,7 +215,7 @@ class Bisection:
                 return configuration
             if not model.holds(found) or self.cost(configuration) <= goal.cost_bound:
                 raise SolverError(
-                    f"{self.covering.method} returned {found}, which misses its limits"
+                    f"{self.covering.method} returned {found}, which does not meet its limits"
                 )
             # Over budget by less than the solver's tolerance: not this one.
             excluded += (found,)
@@ -257,7 +257,7 @@ class Bisection:
                 free = replace(goal, cost_bound=math.inf)
                 if not model.holds(found) or math.isinf(self.value(free, configuration)):
                     raise SolverError(
-                        f"{self.covering.method} returned {found}, which misses its limits"
+                        f"{self.covering.method} returned {found}, which does not meet its limits"
                     )
                 here = self.value(goal, configuration)
                 if math.isinf(here) and least <= goal.cost_bound * (1 + _ROUNDING):

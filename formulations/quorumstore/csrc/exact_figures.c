@@ -50,7 +50,7 @@ static void at_least(const search *x, int size, int k, word *levels)
 }
 
 /* Return whether clients of a lost site lack their quorum where they are redirected. */
-static int misses_requests(const search *x, const int *set, int size, const int32_t *moved, int limit, int spare)
+static int lack_quorum(const search *x, const int *set, int size, const int32_t *moved, int limit, int spare)
 {
     int outside = 0;
     for (int m = 0; m < size; m++)
@@ -58,7 +58,7 @@ static int misses_requests(const search *x, const int *set, int size, const int3
     return outside > spare;
 }
 
-/* The misses of one side once loss `l` has happened stay within its slack. Misses without
+/* Return whether the late requests of one side after loss `l` stay within its slack. Late requests without
    redirection depend only on which replicas are lost; they are kept for none and for one. */
 static int survives_loss(search *x, const int *set, int side, int limit, int l)
 {
@@ -102,7 +102,7 @@ static int survives_loss(search *x, const int *set, int side, int limit, int l)
         const int32_t *moved = s->moved + (size_t)s->loss_variant[k] * (size_t)s->sites;
         if (missing[client >> 6] >> (client & 63) & 1)
             missed -= x->count[side][client];
-        if (misses_requests(x, set, size, moved, limit, size - hit - quorum))
+        if (lack_quorum(x, set, size, moved, limit, size - hit - quorum))
             missed += x->count[side][client];
     }
     fine = missed <= x->slack[side];

@@ -129,7 +129,7 @@ static void set_limit(search *x, int value)
     screen_build(x);
 }
 
-/* Return whether the configuration at hand comes before the best one under the tie rule. */
+/* Return whether the present configuration comes before the best one under the tie rule. */
 static int comes_first(const search *x, const figures *one, const int *set)
 {
     const quorums *p = &x->pair[x->now];

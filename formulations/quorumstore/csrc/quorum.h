@@ -1,6 +1,6 @@
 /* Shared declarations of the compiled search over replica sets of a quorum store.
  *
- * The mathematics is written down once, in ../misses.py (O_k and the conditions that discard a
+ * The mathematics is written down once, in ../enumeration/screening.py (O_k and the conditions that discard a
  * prefix); this is the same thing made fast, with the incumbent lowered as soon as a better set is
  * met.  Conventions:
  *
@@ -126,8 +126,8 @@ struct search {
     int refuting;             /* ... and the side that did */
     int32_t *rank;            /* sites x clients: rank of the RTT of each client to that replica */
     int32_t *ranks;           /* largest x clients: scratch of set_figures */
-    word *masks;              /* scratch of set_within: members, levels, misses by replicas lost */
-    int64_t *sums;            /* largest + 2: requests of those misses */
+    word *masks;              /* scratch of set_within: members, levels, late clients by replicas lost */
+    int64_t *sums;            /* largest + 2: requests of those clients */
     unsigned char *known;     /* largest + 2: which of them have been worked out */
     int *place, *taken;       /* sites: place in the set or -1; largest: whether it is lost */
     int *sorted;              /* largest: scratch of leaves */

@@ -65,7 +65,7 @@ def wants_compiled(kernel: Kernel) -> bool:
             "the compiled kernel was not built",
             field="kernel",
             value=kernel,
-            expected="'auto' or 'numpy', or an installation with a C compiler at hand",
+            expected="'auto' or 'numpy', or an installation that was built with a C compiler",
         )
     return built
 

@@ -16,8 +16,8 @@ below, which bound the requests in some O_k from above, refute every set that co
 P breaks them.
 
 1. Normal operation: requests(O_{N−q+1}) <= A − ⌈pA⌉, the slack.
-2. Under N-1C a client in O_{N−q} misses after the loss of some other site (q >= 2), so its requests
-   may not exceed the slack.
+2. Under N-1C a client in O_{N−q} lacks a quorum after the loss of some other site (q >= 2), so
+   its requests may not exceed the slack.
 3. Under N-1C, summed over all C(N, F) ways to lose F replicas: a client with k replicas outside
    lacks its quorum in m(k) of them, in m'(k) even if it escapes whenever its own site is among the
    lost ones and its requests are redirected. Hence Σ_k (m(k) − m(k−1)) · requests(O_k) is at most
@@ -301,7 +301,7 @@ class Screen:
         limits
             Thresholds not to be exceeded.
         failures
-            F for conditions 2 to 5 (needs R, W <= N − F); 0: only normal operation is looked at.
+            F for conditions 2 to 5 (needs R, W <= N − F); 0: only normal operation is tested.
         moved
             Latency of the clients of each site to each replica once that site alone is lost, shape
             (sites, sites); None: clients stay.
@@ -467,7 +467,7 @@ def _ways(inside: int, outside: int, failures: int, over: int) -> int:
 
 
 def _own_site(weights: RequestWeights, side: int, hopeless: BoolArray, slack: float) -> BoolArray:
-    """Clients of condition 5: their own requests and those of hopeless others exceed the slack."""
+    """Clients of condition 5: with the requests of other unserved clients they exceed the slack."""
     counts = weights.counts[side]
     others = counts[hopeless].sum() - np.where(hopeless, counts, 0.0)
     return np.asarray((counts > 0) & (counts > slack - others))

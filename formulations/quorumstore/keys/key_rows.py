@@ -18,7 +18,7 @@ from placement.status import Status, Termination
 __all__ = ["NO_REQUESTS", "KeyRow", "canonical", "row_names", "solve_batch", "to_csv"]
 
 NO_REQUESTS = "no requests"
-"""Status of a key that nobody asked for."""
+"""Status of a key without requests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ def solve_keys(
         if value < 1:
             raise InputError("out of range", field=field, value=value, expected="at least 1")
     began = time.perf_counter()
-    goal_file = check_file(target, force=force, regular=True)  # its parts stand beside it
+    goal_file = check_file(target, force=force, regular=True)  # its parts are in the same folder
     if goal_file.suffix == ".parquet":
         _need_pyarrow()
     parts = goal_file.with_name(goal_file.name + ".parts")
@@ -173,7 +173,7 @@ def solve_keys(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Job:
-    """A batch with what is known and what is asked.
+    """A batch with its known answers and its open questions.
 
     Attributes
     ----------

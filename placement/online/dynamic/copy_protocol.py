@@ -296,7 +296,7 @@ class _ProtocolSimulation:
             del self.registered[node][site]
 
     def restart(self, node: int) -> None:
-        """Restart a static node: it forgets what it was doing."""
+        """Restart a static node: its open rounds are lost."""
         if not self.settings.persist:
             self.registered[node] = {}
         if node == 0:

@@ -2,7 +2,7 @@
 
 The leaseholder alone is no part of a system; :class:`placement.online.reads.ReadProblem` adds it.
 Every system answers the *pricing* question exactly: given a price per node and a price per
-millisecond, which of its quorums is cheapest for a gateway? Lower bounds stand on that answer, so
+millisecond, which of its quorums is cheapest for a gateway? Lower bounds use that answer, so
 that it is written once, here.
 """
 

@@ -58,7 +58,7 @@ _LEAST_HORIZON = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class BestMove:
-    """A configuration and what is known about it.
+    """A configuration with its score, price and bound.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ def shortest_change_sequence(
 
     Notes
     -----
-    A* over (voters, leader): what is left to change is a bound on the steps left. Sets of voters
+    A* over (voters, leader): the number of open changes bounds the number of steps. Sets of voters
     have between one fewer than the smaller end and one more than the larger. Without guards that
     bite it visits little more than the way; at worst 2^(sites that change + helpers) states.
     """

@@ -1,4 +1,4 @@
-"""Generated fleets on an instance: demand of many databases where there is none at hand."""
+"""Generated fleets on an instance: demand of many databases where the instance has none."""
 
 from __future__ import annotations
 

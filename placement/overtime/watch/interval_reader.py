@@ -202,7 +202,7 @@ def runs(
     table, columns
         As for :func:`readings`.
     broken
-        Lines that are no rows: position of the row they stand before -> what is wrong.
+        Lines that are no rows: position of the next row -> the error.
 
     Raises
     ------

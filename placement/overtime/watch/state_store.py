@@ -2,8 +2,8 @@
 
 State, recommendation and what the interval came from are committed together (write-ahead log,
 synchronous FULL: on the disk before the recommendation is shown). The table `recommendation` is the
-log, and the truth: what is printed is read from it, each line once, save that after a kill the last
-one printed may be printed again.
+log and the source of record: every printed line is read from it, and printed once. After a kill the
+last printed line may be printed again.
 
     meta             format, version, fingerprint and settings of the watch
     state            one row: decayed counts, configuration, streak, what was shown

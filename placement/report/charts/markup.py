@@ -33,7 +33,7 @@ def text(value: str) -> Markup:
     r"""Escape text for an element or an attribute.
 
     Letters and marks of every script stay; control, format, private and unassigned characters
-    become visible escapes, save for the joiners that some scripts spell with.
+    become visible escapes, except for the joiners that some scripts spell with.
 
     Examples
     --------

@@ -219,7 +219,7 @@ def _projected(lonlat: FloatArray) -> FloatArray:
 
 
 def _frame(points: FloatArray, geographic: bool) -> _Frame:
-    """Fit what is there, with room for names, between 2.4:1 and 1.6:1."""
+    """Fit the sites and clients, with room for names, between 2.4:1 and 1.6:1."""
     known = points[np.isfinite(points).all(axis=1)]
     if not len(known):
         known = np.zeros((1, 2))

@@ -12,7 +12,7 @@ const double *at_least(int needed, const double *const *answered, int count, int
 double inner_product(const double *a, const double *b, int n);
 double late_of(late_voters *v, const double *const *answered, double *scratch, double cutoff);
 
-/* A cache with one place for each key: what is there is overwritten. */
+/* A cache with one place for each key: the present entry is overwritten. */
 struct late_memory {
     struct {
         uint64_t key[2];

@@ -23,7 +23,7 @@
 typedef struct {
     const double *cost;         /* sites x padded, >= 0 */
     const int *rank;            /* sites x padded: rank[j][c] < rank[k][c] says that c prefers j to k */
-    const unsigned char *lost;  /* sites: 1 where the site serves nobody; NULL: none */
+    const unsigned char *lost;  /* sites: 1 where the site serves no client; NULL: none */
     double threshold;           /* T_s; BIG: none, and the scenario gets no weight */
     double scale;               /* > 0: (X_s - T_s) / scale is what weights are for; 1 when all are of one unit */
     const double *discount;     /* sites: with fixed weights, rho of the free site j counts with weight - discount[j] >= 0;
@@ -102,7 +102,7 @@ typedef struct {
     int *counts;                /* caps of the set: MAX_LEVELS x sites */
     int *listed;                /* sites: those that matter, or voters */
     double *gain;               /* sites: what the bound rises by without each ... */
-    double *slack;              /* ... scenarios: what is left for voters */
+    double *slack;              /* ... scenarios: the remaining room for voters */
     unsigned char *scratch_state;
 } scenario_tree;
 

@@ -232,7 +232,7 @@ static double value_of_selection(scenario_tree *t, int a)
     }
     t->effort += (b->selected_count + 2.0) * q->padded * 0.5;
     double sum = sum_of(b->direction, q->padded);
-    return b->rest[a] + (sum < BIG ? sum : 0.0) - s->threshold; /* nobody is left to serve: as cheap as can be */
+    return b->rest[a] + (sum < BIG ? sum : 0.0) - s->threshold; /* no site is left to serve: the least possible cost */
 }
 
 /* The bound at (weight, u); writes rho, the selection and the values of the scenarios there. */
