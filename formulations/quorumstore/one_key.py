@@ -13,6 +13,7 @@ from formulations.quorumstore.covering.one_shot_milp import solve_assignment, so
 from formulations.quorumstore.covering.threshold_bisection import solve as bisect
 from formulations.quorumstore.enumeration.compiled_search import compiled_available
 from formulations.quorumstore.enumeration.enumeration import solve as enumerate_sets
+from formulations.quorumstore.refutation_writer import refutation_tree
 from formulations.quorumstore.unreachable_bounds import bound_reasons
 from placement.quorumstore import LossScope, QuorumPlan, QuorumProblem
 from placement.status import Status
@@ -47,6 +48,7 @@ def place(
     method: QuorumMethod = QuorumMethod.AUTO,
     *,
     time_limit: float = math.inf,
+    certificate: bool = True,
 ) -> QuorumPlan:
     """Return the proven best configuration of a key, or the reasons why there is none.
 
@@ -58,6 +60,10 @@ def place(
         See :class:`QuorumMethod`.
     time_limit
         Seconds, for the solvers; enumeration takes its time.
+    certificate
+        Whether a proven plan carries its certificate
+        (:func:`formulations.quorumstore.refutation_writer.refutation_tree`): some tenths of a
+        second for 30 sites. Very large questions have none.
 
     Raises
     ------
@@ -77,7 +83,10 @@ def place(
     plan = _solve(problem, chosen, time_limit)
     if plan.status is Status.INFEASIBLE and not plan.reasons:
         reasons = bound_reasons(problem, lambda other: _solve(other, chosen, time_limit))
-        return replace(plan, reasons=reasons)
+        plan = replace(plan, reasons=reasons)
+    if certificate and plan.status in (Status.OPTIMAL, Status.INFEASIBLE):
+        tree = refutation_tree(problem, plan.bound)
+        return replace(plan, certificate=tree)
     return plan
 
 

@@ -227,7 +227,7 @@ def _document(plan: QuorumPlan) -> dict[str, object]:
         "goal": plan.problem.goal.target.value,
         f"value{_unit(plan)}": _finite(plan.value),
         f"bound{_unit(plan)}": _finite(plan.bound),
-        "certificate": None,
+        "certificate_steps": None if plan.certificate is None else plan.certificate.steps,
         "reasons": list(plan.reasons),
     }
     if plan.configuration is not None:
@@ -267,11 +267,12 @@ def _value(plan: QuorumPlan) -> str:
 
 
 def _known(plan: QuorumPlan) -> str:
-    """Return the status in words: what is proven has no certificate."""
+    """Return the status in words, and whether something proven has no certificate."""
     from placement.status import Status
 
     proven = plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    return f"{plan.status}, no certificate" if proven else str(plan.status)
+    bare = proven and not plan.certified
+    return f"{plan.status}, no certificate" if bare else str(plan.status)
 
 
 def _text(plan: QuorumPlan) -> str:

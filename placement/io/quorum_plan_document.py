@@ -1,7 +1,7 @@
 """Plans of quorum stores inside plan files: problem, configuration, value and bound, by name.
 
 All that can be recomputed is recomputed on reading: value, thresholds, losses and status. The bound
-cannot: ``placement check`` proves it again.
+cannot: ``placement check`` proves it again, from the certificate where there is one.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from placement.quorumstore import (
     TrafficPrices,
     evaluate,
 )
+from placement.quorumstore.refutation_tree import RefutationTree
 from placement.status import Status, Termination
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def quorum_plan_document(plan: QuorumPlan) -> dict[str, object]:
         "seconds": plan.seconds,
         "bound": _finite(plan.bound),
         "claim": _claim(plan) or None,
-        "certificate": None,
+        "certificate": _certificate(plan),
         "reasons": list(plan.reasons),
         "notes": list(plan.notes),
         **_values(plan),
@@ -72,7 +73,21 @@ def quorum_plan_document(plan: QuorumPlan) -> dict[str, object]:
 def _claim(plan: QuorumPlan) -> str:
     if plan.status not in (Status.OPTIMAL, Status.INFEASIBLE):
         return ""
-    return f"{plan.status.value} (proved by {plan.method}; no certificate)"
+    bare = "" if plan.certified else "; no certificate"
+    return f"{plan.status.value} (proved by {plan.method}{bare})"
+
+
+def _certificate(plan: QuorumPlan) -> dict[str, object] | None:
+    if plan.certificate is None:
+        return None
+    sites, sizes = plan.problem.sites, plan.problem.pairs
+    return {
+        "order": [sites[site] for site in plan.certificate.order],
+        "prefixes": [
+            {"n": n, "r": r, "w": w, "reasons": [list(level) for level in levels]}
+            for (n, r, w), levels in zip(sizes, plan.certificate.numbers, strict=True)
+        ],
+    }
 
 
 def _values(plan: QuorumPlan) -> dict[str, object]:
@@ -177,6 +192,7 @@ def quorum_plan_from(document: Document) -> QuorumPlan:
             seconds=document.number("seconds"),
             reasons=document.names("reasons", ()),
             notes=document.names("notes", ()),
+            certificate=_tree(document, problem),
         )
     except SolverError as error:
         field = "bound" if "bound" in str(error) else "replicas"
@@ -253,6 +269,36 @@ def _configuration(document: Document, problem: QuorumProblem) -> QuorumConfigur
         if not 1 <= quorum <= len(sites):
             raise document.refuse(key, "out of range", f"1 to {len(sites)}")
     return QuorumConfiguration(sites, read, write)
+
+
+def _tree(document: Document, problem: QuorumProblem) -> RefutationTree | None:
+    """Return the certificate as it is written; ``placement check`` proves it."""
+    if not document.has("certificate"):
+        return None
+    table = document.table("certificate")
+    table.only(("order", "prefixes"))
+    place = {name: index for index, name in enumerate(problem.sites)}
+    order = table.names("order")
+    for name in order:
+        if name not in place:
+            raise table.refuse("order", f"no site {name!r}", "sites of the problem")
+    rows, found = table.tables("prefixes"), []
+    if len(rows) != len(problem.pairs):
+        raise table.refuse(
+            "prefixes", f"{len(rows)} entries", f"one for each of {len(problem.pairs)} N, R, W"
+        )
+    for row, pair in zip(rows, problem.pairs, strict=True):
+        row.only(("n", "r", "w", "reasons"))
+        if (row.whole("n"), row.whole("r"), row.whole("w")) != pair:
+            raise row.refuse("n", "not the next N, R, W of the problem", "-".join(map(str, pair)))
+        levels = row.values.get("reasons")
+        if not isinstance(levels, list) or not all(
+            isinstance(level, list) and all(type(one) is int and 0 <= one < 2**31 for one in level)
+            for level in levels
+        ):
+            raise row.refuse("reasons", "not lists of whole numbers", "a list for each length")
+        found.append(tuple(map(tuple, levels)))
+    return RefutationTree(tuple(place[name] for name in order), tuple(found))
 
 
 def _array(table: Document, key: str) -> FloatArray:

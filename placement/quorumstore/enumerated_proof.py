@@ -21,13 +21,13 @@ from placement.quorumstore.latency import metrics
 from placement.quorumstore.problem import QuorumProblem
 from placement.status import OPTIMALITY_TOLERANCE
 
-__all__ = ["EnumeratedProof", "prove_bound"]
+__all__ = ["SetAccount", "prove_bound"]
 
 _BLOCK = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class EnumeratedProof:
+class SetAccount:
     """Account of all replica sets for one bound.
 
     Attributes
@@ -39,6 +39,10 @@ class EnumeratedProof:
     by_rules, by_normal, evaluated
         How many of them break a rule about regions, are beyond the limits in normal operation, and
         were given their value (losses included).
+    by_losses
+        How many of them are beyond the limits after a loss: with a certificate only.
+    bounds
+        Prefixes of sets that a certificate rules out or goes on from; 0 without one.
     """
 
     least: float
@@ -46,9 +50,11 @@ class EnumeratedProof:
     by_rules: int
     by_normal: int
     evaluated: int
+    by_losses: int = 0
+    bounds: int = 0
 
 
-def prove_bound(problem: QuorumProblem, bound: float, *, most: int = 5_000_000) -> EnumeratedProof:
+def prove_bound(problem: QuorumProblem, bound: float, *, most: int = 5_000_000) -> SetAccount:
     """Account for every configuration of a problem.
 
     Parameters
@@ -63,7 +69,7 @@ def prove_bound(problem: QuorumProblem, bound: float, *, most: int = 5_000_000) 
 
     Returns
     -------
-    EnumeratedProof
+    SetAccount
         The bound holds where `least` is not below it.
 
     Raises
@@ -103,7 +109,7 @@ def prove_bound(problem: QuorumProblem, bound: float, *, most: int = 5_000_000) 
                 found = metrics(problem, left, read, write)
                 values = problem.goal.values(found, problem.rules.contingency)
                 least = min(least, float(values.min()))
-    return EnumeratedProof(least, total, by_rules, by_normal, evaluated)
+    return SetAccount(least, total, by_rules, by_normal, evaluated)
 
 
 def _blocks(sites: int, size: int) -> Iterator[IntArray]:

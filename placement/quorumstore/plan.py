@@ -16,6 +16,7 @@ from placement.quorumstore.goal import Metrics
 from placement.quorumstore.infeasible_reasons import structural_reasons
 from placement.quorumstore.latency import SortedSets, loss_thresholds, metrics, worst_thresholds
 from placement.quorumstore.problem import QuorumProblem
+from placement.quorumstore.refutation_tree import RefutationTree
 from placement.status import (
     OPTIMALITY_TOLERANCE,
     Status,
@@ -97,6 +98,8 @@ class QuorumPlan:
         Why there is no configuration, with the numbers that make it so.
     notes
         What the reader should know about how the plan came about.
+    certificate
+        From which the bound is proven a second time; None without one.
     """
 
     problem: QuorumProblem
@@ -109,6 +112,7 @@ class QuorumPlan:
     seconds: float = 0.0
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    certificate: RefutationTree | None = None
 
     @classmethod
     def of(
@@ -122,6 +126,7 @@ class QuorumPlan:
         seconds: float = 0.0,
         reasons: Sequence[str] = (),
         notes: Sequence[str] = (),
+        certificate: RefutationTree | None = None,
     ) -> QuorumPlan:
         """Evaluate `configuration` and say what is known about it.
 
@@ -149,10 +154,16 @@ class QuorumPlan:
             seconds,
             tuple(reasons),
             tuple(notes),
+            certificate,
         )
         if figures is not None:
             plan.__dict__["_asked"] = figures  # they were just worked out
         return plan
+
+    @property
+    def certified(self) -> bool:
+        """Return whether the plan carries the data to prove its bound again."""
+        return self.certificate is not None
 
     @property
     def gap(self) -> float:

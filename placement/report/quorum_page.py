@@ -16,7 +16,8 @@ __all__ = ["quorum_sections"]
 def quorum_sections(plan: QuorumPlan) -> list[Markup]:
     """Return the sections: the configuration, every loss, every site with requests."""
     proven = plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    note = f"proved by {plan.method}; no certificate" if proven else plan.method
+    bare = "no certificate" if plan.certificate is None else "with a certificate"
+    note = f"proved by {plan.method}; {bare}" if proven else plan.method
     known = ("Status", plan.status.value, note)
     if plan.configuration is None:
         return [section("answer", "No configuration", facts([known]),

@@ -1,19 +1,32 @@
 """Plans of quorum stores: saved, read back, corrupted, checked, exported and reported."""
 
+import itertools
 import json
+import math
+import re
 
 import numpy as np
 import pytest
 
 import placement
 from formulations.quorumstore.one_key import place
+from formulations.quorumstore.refutation_writer import refutation_tree
 from placement.errors import InputError, LimitError
 from placement.io import load_any_plan, load_plan, save_instance, save_plan
-from placement.quorumstore import Goal, QuorumProblem, StoreRules, Target, message_prices
+from placement.quorumstore import (
+    Goal,
+    QuorumProblem,
+    StoreRules,
+    Target,
+    loss_thresholds,
+    message_prices,
+)
 from placement.quorumstore.enumerated_proof import prove_bound
+from placement.quorumstore.refutation_tree import ScenarioBounds, replay
 from placement.quorumstore.rules import LossScope, Redirect
 from placement.status import Status
 from tests.cli.command import runner
+from tests.effort import seeds
 
 
 def key(seed=0, sites=7, **changes):
@@ -153,16 +166,18 @@ def test_the_command_saves_checks_exports_and_reports(capsys, tmp_path):
              "--n-max", 3)  # fmt: skip
     outcome = command("contingency", "quorum", "aws", *asked, "-o", plan)
     assert outcome.code == 0, outcome.err
-    assert "optimal, no certificate" in outcome.out
+    assert "optimal (N-1C" in outcome.out
     assert f"Written to {plan}" in outcome.out
-    assert command("check", plan).out.startswith("proved: no configuration has a value below")
+    proof = command("check", plan).out
+    assert proof.startswith("proved: no configuration has a value below")
+    assert "bounds of the certificate" in proof
     for system in ("cassandra", "scylla"):
         text = command("export", system, plan, "--database", "shop")
         assert text.code == 0, text.err
         assert "NetworkTopologyStrategy" in text.out
     assert command("report", plan, "-o", page).code == 0
     html = page.read_text()
-    assert "no certificate" in html
+    assert "with a certificate" in html
     for name in load_any_plan(plan).replicas:
         assert name in html
     assert command("contingency", "quorum", "aws", *asked, "-o", plan).code == 1
@@ -196,3 +211,101 @@ def test_folders_and_long_tables_are_taken(capsys, tmp_path):
     missing = command("contingency", "quorum", long, *asked)
     assert missing.code == 1
     assert "have no RTT" in missing.err
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_a_certificate_accounts_for_every_set(problem):
+    """Counted apart: the sets ruled out by the certificate are above the value one by one."""
+    plan = place(problem)
+    assert plan.certified
+    account = replay(problem, plan.bound, plan.certificate)
+    every = sum(math.comb(len(problem.sites), size) for size, _, _ in problem.pairs)
+    assert account.sets == every
+    assert every == (account.by_rules + account.by_normal + account.by_losses + account.evaluated)
+    apart = prove_bound(problem, float("inf"))
+    assert account.by_rules <= apart.by_rules
+    assert account.least >= apart.least
+    assert plan.value == pytest.approx(apart.least) or not math.isfinite(plan.value)
+
+
+@pytest.mark.parametrize("seed", seeds(6, 60))
+def test_no_prefix_is_ruled_out_by_a_bound_that_does_not_hold(seed):
+    """A bound below the optimum is proved, one above it is not, and each reason is exact."""
+    rng = np.random.default_rng([77, seed])
+    rules = StoreRules(
+        bool(rng.integers(4)),
+        redirect=Redirect(str(rng.choice(["keep", "closest", "hop"]))),
+        failures=int(rng.integers(1, 3)),
+        max_replicas=5,
+        distinct_regions=False,
+        read_fraction=float(rng.choice([0.5, 0.9, 1.0])),
+    )
+    problem = key(seed, rules=rules)
+    best = prove_bound(problem, float("inf")).least
+    for factor in (0.7, 1.0):
+        tree = refutation_tree(problem, best * factor)
+        account = replay(problem, best * factor, tree)
+        assert account.least >= best * factor * (1 - 1e-9)
+    too_much = refutation_tree(problem, best * 1.05)
+    assert replay(problem, best * 1.05, too_much).least == best
+    bounds = ScenarioBounds(problem, best)
+    for size, read, write in problem.pairs:
+        sets = np.array(list(itertools.combinations(range(7), size)))
+        thresholds = loss_thresholds(problem, sets, read, write)
+        for scenario in range(len(bounds.lost)):
+            for side, quorum in enumerate((read, write)):
+                refuted = bounds.refutes(sets, size, quorum, scenario, side)
+                np.testing.assert_array_equal(refuted, thresholds[side][scenario] > best)
+
+
+@pytest.mark.parametrize(
+    ("change", "flaw"),
+    [
+        (lambda tree: tree["order"].reverse(), "ruled out|numbers for"),
+        (lambda tree: tree["order"].__setitem__(0, tree["order"][1]), "once"),
+        (lambda tree: tree["prefixes"][0]["reasons"][0].pop(), "numbers for"),
+        (lambda tree: tree["prefixes"][0]["reasons"].pop(), "lengths"),
+        (lambda tree: tree["prefixes"][0]["reasons"][0].__setitem__(0, 99), "99"),
+        (lambda tree: tree["prefixes"][0]["reasons"][0].__setitem__(4, 2), "not ruled out by 2"),
+        (lambda tree: tree["prefixes"][0]["reasons"][0].__setitem__(4, 1), "not ruled out by 1"),
+    ],
+)
+def test_a_certificate_with_a_flaw_is_refused(tmp_path, capsys, change, flaw):
+    path = save_plan(place(key(0)), tmp_path / "plan.json")
+    document = json.loads(path.read_text())
+    change(document["certificate"])
+    path.write_text(json.dumps(document))
+    outcome = runner(capsys)("check", path)
+    assert outcome.code == 2, outcome.out
+    assert re.search(flaw, outcome.out)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda tree: tree["order"].__setitem__(0, "nowhere"), "order"),
+        (lambda tree: tree["prefixes"].pop(), "prefixes"),
+        (lambda tree: tree["prefixes"][0].update(r=1), "n"),
+        (lambda tree: tree["prefixes"][0]["reasons"][0].__setitem__(0, -1), "reasons"),
+        (lambda tree: tree["prefixes"][0]["reasons"][0].__setitem__(0, True), "reasons"),
+        (lambda tree: tree.update(more=1), "more"),
+    ],
+)
+def test_a_certificate_of_another_form_is_bad_input(tmp_path, change, message):
+    path = save_plan(place(key(0)), tmp_path / "plan.json")
+    document = json.loads(path.read_text())
+    change(document["certificate"])
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=message):
+        load_any_plan(path)
+
+
+def test_a_question_that_is_too_large_has_no_certificate(tmp_path, capsys):
+    problem = key(0)
+    assert refutation_tree(problem, 10.0, most=5) is None
+    plan = place(problem, certificate=False)
+    path = save_plan(plan, tmp_path / "bare.json")
+    assert '"certificate": null' in path.read_text()
+    outcome = runner(capsys)("check", path)
+    assert outcome.code == 0
+    assert "certificate" not in outcome.out

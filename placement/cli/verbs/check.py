@@ -27,7 +27,8 @@ def add_parser(verbs: Subparsers) -> None:
         help="prove a plan's optimality again, from the certificate in its file",
         description="Prove from the certificate that solve wrote into a plan that no configuration "
         "is better, or that there is none, in exact integer arithmetic and apart from the search. "
-        "A plan of a quorum store is proved by the evaluation of all replica sets. "
+        "A plan of a quorum store without a certificate is proved by the evaluation of all replica "
+        "sets. "
         "All other numbers and names of the file are recomputed, and a file that says otherwise is "
         "bad input. Exit code 0: proved; 1: bad input; 2: refused, with the first flaw.",
     )
@@ -63,11 +64,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         checked = check_certificate(plan, work=WORK if args.work is None else args.work)
     except CertificateError as flaw:
-        if args.json:
-            print_json({"proved": False, "flaw": str(flaw)})
-        else:
-            print(f"refused: {flaw}")
-        return exits.INFEASIBLE
+        return _refused(str(flaw), args)
     if not plan.found:
         return _none(plan, checked, args)
     _proved(plan, checked, args)
@@ -131,11 +128,12 @@ def _none(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> int:
 
 
 def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
-    """Account for every replica set of a quorum store, by the evaluator."""
+    """Account for every replica set of a quorum store, by its certificate or the evaluator."""
     import math
 
     from placement.errors import LimitError
     from placement.quorumstore.enumerated_proof import prove_bound
+    from placement.quorumstore.refutation_tree import RefutationError, replay
     from placement.status import OPTIMALITY_TOLERANCE, Status
 
     held = "value, thresholds and losses of the file are those of the configuration"
@@ -145,7 +143,12 @@ def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
         )
     bound = plan.bound if plan.status is Status.OPTIMAL else math.inf
     try:
-        proof = prove_bound(plan.problem, bound)
+        if plan.certificate is None:
+            proof = prove_bound(plan.problem, bound)
+        else:
+            proof = replay(plan.problem, bound, plan.certificate)
+    except RefutationError as error:
+        return _refused(str(error), args)
     except LimitError as error:
         return _not_proved(held, f"no certificate, and {error}", args)
     below = bound * (1 - OPTIMALITY_TOLERANCE) if math.isfinite(bound) else bound
@@ -161,19 +164,32 @@ def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
                 "sets": proof.sets,
                 "by_rules": proof.by_rules,
                 "by_normal": proof.by_normal,
+                "by_losses": proof.by_losses,
                 "evaluated": proof.evaluated,
+                "bounds": proof.bounds,
             }
         )
         return exits.FOUND
     what = "no configuration obeys all rules and limits"
     if plan.status is Status.OPTIMAL:
         what = f"no configuration has a value below {bound:.6f}; this plan has {plan.value:.6f}"
+    losses = f"{proof.by_losses:,} after a loss, " if plan.certified else ""
+    steps = f"; {proof.bounds:,} bounds of the certificate computed again" if plan.certified else ""
     print(
         f"proved: {what}\n        ({proof.sets:,} replica sets with quorums: {proof.by_rules:,} "
-        f"break the rules, {proof.by_normal:,} are beyond the limits in normal operation, "
-        f"{proof.evaluated:,} were evaluated with all losses)"
+        f"break the rules, {proof.by_normal:,} are beyond the limits in normal operation, {losses}"
+        f"{proof.evaluated:,} were evaluated with all losses{steps})"
     )
     return exits.FOUND
+
+
+def _refused(flaw: str, args: argparse.Namespace) -> int:
+    """Say what is wrong with a certificate."""
+    if args.json:
+        print_json({"proved": False, "flaw": flaw})
+    else:
+        print(f"refused: {flaw}")
+    return exits.INFEASIBLE
 
 
 def _not_proved(held: str, flaw: str, args: argparse.Namespace) -> int:

@@ -1,0 +1,308 @@
+"""Certificate of a quorum store: which replica sets are ruled out, and by which bound.
+
+For every (N, R, W) that the rules leave, replica sets grow site by site in a fixed order, so that
+each set is reached once. At every prefix stands a number: 0 if it grows on, else the reason why no
+set that begins with it is better. Reasons are the rules about regions, or one scenario (normal
+operation or a loss) and one side (reads or writes): too many requests then have too few replicas
+within the limit, whatever sites follow. A complete set with the number 0 is put to the evaluator.
+
+Sets are walked through by the check itself, so none can be left out, and no code of a search is
+trusted. Let a prefix P be given, and let c sites of P be lost. Where at least N − c − Q + 1 of its
+other sites are beyond the limit of a client, no set of N sites that contains P has a quorum of Q
+within the limit of that client: a further lost site takes a replica away, which does not help. When
+such clients have more requests than the percentile leaves out, the threshold is above the limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.errors import PlacementError
+from placement.quorumstore.enumerated_proof import SetAccount
+from placement.quorumstore.latency import metrics
+from placement.quorumstore.problem import QuorumProblem
+from placement.quorumstore.rules import Redirect
+from placement.status import OPTIMALITY_TOLERANCE
+
+__all__ = [
+    "BY_RULES",
+    "GROWS",
+    "RefutationError",
+    "RefutationTree",
+    "ScenarioBounds",
+    "code_of",
+    "grown",
+    "replay",
+]
+
+GROWS, BY_RULES = 0, 1
+"""Numbers of a prefix that grows on, and of one that breaks the rules about regions."""
+
+_FIRST = 2
+"""Number of the first reason with a scenario: normal operation, reads."""
+
+
+class RefutationError(PlacementError):
+    """A certificate proves nothing, or not what the plan says; the message names the first flaw."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefutationTree:
+    """Numbers of all prefixes that are looked at.
+
+    Attributes
+    ----------
+    order
+        All sites, in the order in which sets grow.
+    numbers
+        For each (N, R, W) of the problem, for each length 1 … N, the number of every prefix of that
+        length whose own prefixes all grow on: in the order of their parents and then of `order`.
+    """
+
+    order: tuple[int, ...]
+    numbers: tuple[tuple[tuple[int, ...], ...], ...]
+
+    @property
+    def steps(self) -> int:
+        """Prefixes in all."""
+        return sum(len(level) for levels in self.numbers for level in levels)
+
+
+def code_of(scenario: int, side: int) -> int:
+    """Return the number of a reason: scenario 0 is normal operation; side 0 is reads, 1 writes."""
+    return _FIRST + 2 * scenario + side
+
+
+def grown(prefixes: IntArray, size: int, sites: int) -> IntArray:
+    """Return all prefixes with one more position, shape (children, length + 1).
+
+    Parameters
+    ----------
+    prefixes
+        Increasing positions in the order of the sites, shape (prefixes, length).
+    size, sites
+        N, and the number of sites: enough positions are left for the rest of the set.
+    """
+    count = _children(prefixes, size, sites)
+    parent = np.repeat(np.arange(len(prefixes)), count)
+    within = np.arange(len(parent)) - np.repeat(np.cumsum(count) - count, count)
+    position = _last(prefixes)[parent] + 1 + within
+    return np.column_stack([prefixes[parent], position])
+
+
+def _last(prefixes: IntArray) -> IntArray:
+    empty = not prefixes.shape[1]
+    return np.full(len(prefixes), -1, dtype=np.intp) if empty else prefixes[:, -1]
+
+
+def _children(prefixes: IntArray, size: int, sites: int) -> IntArray:
+    missing = size - prefixes.shape[1] - 1
+    return np.asarray(sites - missing - 1 - _last(prefixes))
+
+
+class ScenarioBounds:
+    """Bounds that no set of the value `below` or less can break, for all scenarios of a problem.
+
+    Parameters
+    ----------
+    problem
+        The key.
+    below
+        Value that sets must exceed to be ruled out.
+    """
+
+    def __init__(self, problem: QuorumProblem, below: float) -> None:
+        self.problem = problem
+        contingency = problem.rules.contingency
+        limits = problem.goal.limits(below, contingency)
+        self.lost: tuple[tuple[int, ...], ...] = ((), *(problem.losses if contingency else ()))
+        self._normal = (
+            min(limits.normal_read, limits.worst_read),
+            min(limits.normal_write, limits.worst_write),
+        )
+        self._worst = (limits.worst_read, limits.worst_write)
+        self._counts = (problem.reads, problem.writes)
+        self._spare = (
+            problem.total_reads - problem.needed_reads,
+            problem.total_writes - problem.needed_writes,
+        )
+        self._far: dict[tuple[int, int], BoolArray] = {}
+
+    def breaks_rules(self, sets: IntArray, size: int, quorum: int) -> BoolArray:
+        """Return for each prefix whether its regions are against the rules, shape (prefixes,)."""
+        problem = self.problem
+        cap = problem.region_cap(size, quorum)
+        labels = problem.region_index[sets]
+        same = (labels[:, :, np.newaxis] == labels[:, np.newaxis, :]).sum(axis=2)
+        return np.asarray(same.max(axis=1) > cap)
+
+    def refutes(
+        self, sets: IntArray, size: int, quorum: int, scenario: int, side: int
+    ) -> BoolArray:
+        """Return for each prefix whether every set of `size` sites with it is beyond the limit.
+
+        Parameters
+        ----------
+        sets
+            Site indices, shape (prefixes, length).
+        size, quorum
+            N, and R or W.
+        scenario, side
+            As in :func:`code_of`.
+
+        Notes
+        -----
+        O(prefixes · length · clients).
+        """
+        far = self.beyond(scenario, side)
+        gone = np.zeros(len(self.problem.sites), dtype=np.int64)
+        gone[list(self.lost[scenario])] = 1
+        beyond = np.zeros((len(far), len(sets)), dtype=np.int64)
+        lost = np.zeros(len(sets), dtype=np.int64)
+        for column in sets.T:
+            beyond += far[:, column]
+            lost += gone[column]
+        lacking = beyond >= size - lost - quorum + 1
+        return np.asarray(self._counts[side] @ lacking > self._spare[side])
+
+    def beyond(self, scenario: int, side: int) -> BoolArray:
+        """Return whether a surviving site is beyond the limit, shape (clients, sites)."""
+        if (scenario, side) not in self._far:
+            limit = (self._worst if scenario else self._normal)[side]
+            lost = self.lost[scenario]
+            far = _rtt_after(self.problem, lost) > limit
+            far[:, list(lost)] = False
+            self._far[scenario, side] = far
+        return self._far[scenario, side]
+
+
+def _rtt_after(problem: QuorumProblem, lost: Sequence[int]) -> FloatArray:
+    """RTTs from clients to replicas once some sites are lost and their clients have moved."""
+    table = problem.rtt.copy()
+    if problem.redirects:
+        for site in lost:
+            survivor = problem.closest_survivor(site, lost)
+            hop = problem.rtt[site, survivor] if problem.rules.redirect is Redirect.HOP else 0.0
+            table[site] = hop + problem.rtt[survivor]
+    return table
+
+
+def replay(problem: QuorumProblem, bound: float, tree: RefutationTree) -> SetAccount:
+    """Prove from a certificate that no configuration has a value below `bound`.
+
+    Parameters
+    ----------
+    problem
+        The key.
+    bound
+        Claimed lower bound; infinite: no configuration obeys the rules and limits.
+    tree
+        The certificate.
+
+    Returns
+    -------
+    SetAccount
+        How many sets each kind of reason rules out, and the least value of those that were put to
+        the evaluator: the bound holds where that is not below it.
+
+    Raises
+    ------
+    RefutationError
+        Naming the first prefix whose reason does not hold, or what is wrong with the form.
+
+    Notes
+    -----
+    One bound or evaluation per number of the certificate: the work is in proportion to its size.
+    """
+    sites = len(problem.sites)
+    if sorted(tree.order) != list(range(sites)):
+        raise RefutationError(f"the order does not name each of the {sites} sites once")
+    if len(tree.numbers) != len(problem.pairs):
+        raise RefutationError(
+            f"{len(tree.numbers)} lists of numbers for {len(problem.pairs)} sizes N, R, W"
+        )
+    below = bound * (1 - OPTIMALITY_TOLERANCE) if math.isfinite(bound) else bound
+    walk = _Walk(ScenarioBounds(problem, below), np.array(tree.order, dtype=np.intp))
+    for (size, read, write), levels in zip(problem.pairs, tree.numbers, strict=True):
+        walk.through(size, (read, write), levels)
+    return SetAccount(
+        walk.least,
+        sum(math.comb(sites, size) for size, _, _ in problem.pairs),
+        walk.by_rules,
+        walk.by_normal,
+        walk.evaluated,
+        by_losses=walk.by_losses,
+        bounds=tree.steps - walk.evaluated,
+    )
+
+
+class _Walk:
+    """Sets accounted for so far."""
+
+    def __init__(self, bounds: ScenarioBounds, order: IntArray) -> None:
+        self.bounds, self.order = bounds, order
+        self.least = math.inf
+        self.by_rules = self.by_normal = self.by_losses = self.evaluated = 0
+
+    def through(self, size: int, quorums: tuple[int, int], levels: Sequence[Sequence[int]]) -> None:
+        """Account for all sets of one (N, R, W)."""
+        name = f"N-R-W {size}-{quorums[0]}-{quorums[1]}"
+        if len(levels) != size:
+            raise RefutationError(f"{name}: {len(levels)} lengths of prefixes instead of {size}")
+        sites = len(self.order)
+        prefixes = np.empty((1, 0), dtype=np.intp)
+        for length, level in enumerate(levels, start=1):
+            expected = int(_children(prefixes, size, sites).sum())
+            if len(level) != expected:
+                raise RefutationError(
+                    f"{name}: {len(level)} numbers for {expected} prefixes of length {length}"
+                )
+            prefixes = grown(prefixes, size, sites)
+            self._refuted(prefixes, size, quorums, np.array(level, dtype=np.int64), name)
+            prefixes = prefixes[np.array(level, dtype=np.int64) == GROWS]
+        if len(prefixes):
+            self._evaluate(np.sort(self.order[prefixes], axis=1), quorums)
+
+    def _refuted(
+        self, prefixes: IntArray, size: int, quorums: tuple[int, int], level: IntArray, name: str
+    ) -> None:
+        """Check the reason of every prefix that does not grow on, and count its sets."""
+        sets = self.order[prefixes]
+        most = code_of(len(self.bounds.lost) - 1, 1)
+        for number in np.unique(level[level != GROWS]).tolist():
+            if not BY_RULES <= number <= most:
+                raise RefutationError(f"{name}: the number {number} is not from 0 to {most}")
+            rows = np.flatnonzero(level == number)
+            scenario, side = divmod(number - _FIRST, 2)
+            if number == BY_RULES:
+                held = self.bounds.breaks_rules(sets[rows], size, max(quorums))
+            else:
+                held = self.bounds.refutes(sets[rows], size, quorums[side], scenario, side)
+            if not held.all():
+                first = sets[rows[np.flatnonzero(~held)[0]]]
+                names = ", ".join(self.bounds.problem.sites[site] for site in first)
+                raise RefutationError(
+                    f"{name}: sets that begin with {names} are not ruled out by {number}"
+                )
+            missing = size - prefixes.shape[1]
+            left = len(self.order) - 1 - prefixes[rows, -1]
+            sets_of = np.bincount(left, minlength=1).tolist()
+            many = sum(times * math.comb(rest, missing) for rest, times in enumerate(sets_of))
+            if number == BY_RULES:
+                self.by_rules += many
+            elif scenario:
+                self.by_losses += many
+            else:
+                self.by_normal += many
+
+    def _evaluate(self, sets: IntArray, quorums: tuple[int, int]) -> None:
+        """Put complete sets to the evaluator."""
+        problem = self.bounds.problem
+        values = problem.goal.values(metrics(problem, sets, *quorums), problem.rules.contingency)
+        self.evaluated += len(sets)
+        self.least = min(self.least, float(values.min()))
