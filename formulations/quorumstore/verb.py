@@ -39,6 +39,11 @@ def add_parser(parts: Subparsers) -> None:
     what.add_argument(
         "--envelope", action="store_true", help="all optima: their number and their ranges"
     )
+    what.add_argument(
+        "--compare",
+        action="store_true",
+        help="all methods side by side: gap to the best proven bound, seconds, configuration",
+    )
     group = parser.add_argument_group("method and output")
     group.add_argument(
         "--method",
@@ -52,8 +57,8 @@ def add_parser(parts: Subparsers) -> None:
         "--batch", type=types.whole(1), default=500, metavar="N", help="keys per unit of work"
     )
     add_json(group)
-    add_file(group, "write the plan, or the table of configurations (--keys)")
-    parser.set_defaults(run=run)
+    add_file(group, "write the plan, or the table of --keys or --compare")
+    parser.set_defaults(run=run, csv=False, plot=None, progress=None)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -65,6 +70,10 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             "a front and a range of optima are no plan", field="-o", expected="one key, or --keys"
         )
+    if args.compare:
+        from formulations.quorumstore.method_comparison import show_comparison
+
+        return show_comparison(problem, args)
     if args.output is not None and args.output.lower().endswith((".csv", ".parquet")):
         raise InputError("only tables are written as such", field="-o", expected="--keys, or .json")
     check_target(args)

@@ -52,6 +52,11 @@ def add_question(parser: argparse.ArgumentParser) -> None:
             help=f"{side} entering at a site, a whole number (repeatable)",
         )
     group.add_argument(
+        "--own-demand",
+        action="store_true",
+        help="the counts of the instance: requests of each client enter at its closest site",
+    )
+    group.add_argument(
         "--keys",
         metavar="FILE",
         help="CSV or Parquet with columns key, reads:<site>, writes:<site>; needs -o, is streamed, "
@@ -178,13 +183,16 @@ def problem_from(args: argparse.Namespace) -> QuorumProblem:
     np.fill_diagonal(rtt, np.maximum(np.diagonal(rtt), args.local_rtt))
     given = {"reads": args.reads, "writes": args.writes}
     demand = {side: _counts(values, sites, side) for side, values in given.items()}
+    if args.own_demand:
+        demand = _own_demand(args)
     if args.keys is not None:
-        if args.reads or args.writes or args.pareto or args.envelope:
+        one = args.reads or args.writes or args.own_demand
+        if one or args.pareto or args.envelope or args.compare:
             raise InputError(
                 "one key and a table of keys were given",
                 field="--keys",
                 value=args.keys,
-                expected="no --reads, --writes, --pareto, --envelope",
+                expected="no --reads, --writes, --own-demand, --pareto, --envelope, --compare",
             )
         demand["reads"] = np.ones(len(sites), dtype=np.int64)  # not used: the table has its own
     return QuorumProblem(
@@ -197,6 +205,26 @@ def problem_from(args: argparse.Namespace) -> QuorumProblem:
         goal=_goal(args),
         prices=_prices(args, sites),
     )
+
+
+def _own_demand(args: argparse.Namespace) -> dict[str, CountArray]:
+    """Return the reads and writes of the instance itself."""
+    from placement import datasets, load
+    from placement.quorumstore.instance_demand import site_requests
+
+    if args.reads or args.writes:
+        raise InputError(
+            "the demand twice", field="--own-demand", expected="no --reads and no --writes"
+        )
+    if args.store not in datasets.names() and not Path(args.store).is_dir():
+        raise InputError(
+            "a table of RTTs has no demand",
+            field="--own-demand",
+            value=args.store,
+            expected="a bundled data set, or the folder of an instance",
+        )
+    reads, writes = site_requests(load(args.store))
+    return {"reads": reads, "writes": writes}
 
 
 def _store(

@@ -12,9 +12,10 @@ from formulations.online.reads import solve_compact
 from placement.api import load
 from placement.cli import main
 from placement.entry_points import entry_points
+from placement.model.read_write_counts import reads_and_writes
 from placement.online.reads import ReadGoal, ReadProblem
 from placement.online.verbs.question import GROUP
-from placement.online.verbs.replica_sites import client_rtt, demand, site_rtt
+from placement.online.verbs.replica_sites import client_rtt, site_rtt
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def test_reads_of_a_plan_against_the_optimum(plan, capsys):
     held = json.loads(plan.read_text())
     names = held["replicas"]
     sites = instance.site_indices(names)
-    reads, writes = demand(instance)
+    reads, writes = reads_and_writes(instance)
     gateway = client_rtt(instance)[:, sites].argmin(axis=1)
     share = np.array([reads[gateway == g].sum() for g in range(5)]) / reads.sum()
     base = np.full(5, writes.sum() / reads.sum())
@@ -109,7 +110,7 @@ def test_selection_among_the_replicas_of_a_plan(plan, capsys):
     bound = rows["no rule is below"]["bound"]
     instance, held = load("world27"), json.loads(plan.read_text())
     near = client_rtt(instance)[:, instance.site_indices(held["replicas"])].min(axis=1)
-    reads = demand(instance)[0]
+    reads = reads_and_writes(instance)[0]
     assert bound > 0.8 * near @ reads / reads.sum()  # the network alone, up to the draw of clients
     assert all(row["mean_latency"] >= bound for row in rows.values())
     assert rows["NEAR"]["local_percent"] == 100

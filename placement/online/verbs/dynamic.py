@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
+from placement.cli.compared_rows import collect, show_rows
 from placement.cli.table_output import check_table_targets
 from placement.errors import InputError
-from placement.online.verbs.question import add_question, add_values, collect, installed, show_rows
+from placement.online.verbs.question import add_question, add_values, installed
 
 if TYPE_CHECKING:
     from placement.checks import FloatArray
@@ -130,13 +131,14 @@ def _problem(args: argparse.Namespace) -> tuple[ReplicationProblem, str]:
     import numpy as np
 
     from placement.cli.options import names
+    from placement.model.read_write_counts import reads_and_writes
     from placement.online import read_trace
     from placement.online.dynamic import Geography, ReplicationProblem
-    from placement.online.verbs.replica_sites import client_rtt, demand, replicas_of, site_rtt
+    from placement.online.verbs.replica_sites import client_rtt, replicas_of, site_rtt
 
     replicas = replicas_of(args)
     instance = replicas.instance
-    reads, writes = demand(instance)
+    reads, writes = reads_and_writes(instance)
     table = client_rtt(instance)
     if args.sites:
         extra = instance.site_indices(names(args.sites, instance.sites), "--sites")

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from placement.cli import argument_types as types
-from placement.cli import exit_codes as exits
 from placement.cli.options import add_instance
-from placement.cli.progress_line import ProgressLine
-from placement.cli.table_output import add_table_output, show_table
+from placement.cli.table_output import add_table_output
 from placement.entry_points import entry_points
 from placement.errors import UnsupportedError
 
-__all__ = ["GROUP", "Rows", "add_question", "add_values", "collect", "installed", "show_rows"]
+__all__ = ["GROUP", "add_question", "add_values", "installed"]
 
 GROUP = "placement.online"
 """Entry points of the parts that the verbs compare: ``selection.bound``, ``reads.optimum``, …"""
-
-Rows = list[dict[str, object]]
 
 
 def installed(name: str) -> Any:
@@ -98,104 +92,3 @@ def add_values(
             help=f"{text} (default {shown})" if named else text,
         )  # fmt: skip
     return group
-
-
-@contextmanager
-def _line(args: argparse.Namespace) -> Iterator[Callable[[str], None]]:
-    wanted: bool = sys.stderr.isatty() if args.progress is None else args.progress
-    if not wanted:
-        yield lambda text: None
-        return
-    line = ProgressLine(sys.stderr, in_ms=float, every=0.0)
-    try:
-        yield line.show
-    finally:
-        line.close()
-
-
-def collect(
-    args: argparse.Namespace, steps: Sequence[tuple[str, Callable[[], Mapping[str, object]]]]
-) -> tuple[Rows, bool]:
-    """Run the steps of a comparison, one row each, with a line of progress.
-
-    Returns
-    -------
-    The rows, and whether Ctrl-C ended the comparison: the steps that did not finish then have
-    the status "not run".
-    """
-    rows: Rows = []
-    interrupted = False
-    with _line(args) as show:
-        for number, (name, step) in enumerate(steps, start=1):
-            if not interrupted:
-                show(f"{name}  {number}/{len(steps)}")
-                try:
-                    rows.append({"method": name, **step()})
-                    continue
-                except KeyboardInterrupt:
-                    interrupted = True
-            rows.append({"method": name, "status": "not run"})
-    return rows, interrupted
-
-
-def show_rows(
-    args: argparse.Namespace,
-    rows: Rows,
-    columns: Mapping[str, str],
-    *,
-    question: str,
-    facts: Sequence[str] = (),
-    interrupted: bool = False,
-    more: Mapping[str, object] | None = None,
-) -> int:
-    """Print and write a comparison; return the exit code.
-
-    Parameters
-    ----------
-    args
-        Parsed, with the options of :func:`add_question`.
-    rows
-        Of :func:`collect`; keys that are no column are in the JSON document and the CSV only.
-    columns
-        Key of each column that is shown after method and status, with its header.
-    question
-        In words.
-    facts
-        Lines below the table.
-    interrupted
-        Whether Ctrl-C ended the comparison.
-    more
-        Further keys of the JSON document.
-    """
-    import pandas as pd
-
-    from placement.cli.table_output import cell, records
-    from placement.text import escape, table, wrap
-
-    frame = pd.DataFrame(rows)
-    shown = [
-        [
-            str(row["method"]),
-            str(row["status"]),
-            *(cell(row.get(key)) for key in columns),
-        ]
-        for row in rows
-    ]
-    header = ["method", "status", *columns.values()]
-    text = "\n".join(
-        [
-            wrap(escape(question)),
-            "",
-            table(header, shown, right=range(2, len(header))),
-            *(["", *(wrap(escape(fact)) for fact in facts)] if facts else []),
-        ]
-    )
-    document = {
-        "question": question,
-        "columns": dict(columns),
-        "rows": records(frame.astype(object).where(frame.notna(), None)),
-        "facts": list(facts),
-        **(more or {}),
-    }
-    show_table(frame, args, document=document, text=text)
-    return exits.INTERRUPTED if interrupted else exits.FOUND

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
+from placement.cli.compared_rows import collect, show_rows
 from placement.cli.table_output import check_table_targets
 from placement.errors import InputError
-from placement.online.verbs.question import add_question, add_values, collect, installed, show_rows
+from placement.online.verbs.question import add_question, add_values, installed
 
 if TYPE_CHECKING:
     from placement.online.reads import ReadGoal, ReadPlan, ReadProblem, ReadStrategy
@@ -126,8 +127,9 @@ def _problem(args: argparse.Namespace, replicas: ReplicaSites) -> tuple[ReadProb
     """Return the problem, and the mean RTT of clients to their gateways."""
     import numpy as np
 
+    from placement.model.read_write_counts import reads_and_writes
     from placement.online.reads import ReadProblem
-    from placement.online.verbs.replica_sites import client_rtt, demand, site_rtt
+    from placement.online.verbs.replica_sites import client_rtt, site_rtt
 
     count = len(replicas.sites)
     if count < 3:
@@ -137,7 +139,7 @@ def _problem(args: argparse.Namespace, replicas: ReplicaSites) -> tuple[ReadProb
         )  # fmt: skip
     if replicas.leader is None:
         raise InputError("no leaseholder", field="--leader", expected="a replica site")
-    reads, writes = demand(replicas.instance)
+    reads, writes = reads_and_writes(replicas.instance)
     near = client_rtt(replicas.instance)[:, replicas.sites]
     gateway = near.argmin(axis=1)
     entering = np.bincount(gateway, weights=reads, minlength=count) / reads.sum()

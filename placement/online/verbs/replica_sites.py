@@ -12,7 +12,7 @@ from placement.cli.options import instance_from, names
 from placement.errors import InputError
 from placement.model.instance import Instance
 
-__all__ = ["ReplicaSites", "client_rtt", "demand", "replicas_of", "site_rtt"]
+__all__ = ["ReplicaSites", "client_rtt", "replicas_of", "site_rtt"]
 
 
 @dataclass(frozen=True)
@@ -81,26 +81,6 @@ def replicas_of(args: argparse.Namespace, *, required: bool = True) -> ReplicaSi
             expected="one of " + ", ".join(map(repr, chosen)),
         )  # fmt: skip
     return ReplicaSites(instance, sites, None if leader is None else chosen.index(leader))
-
-
-def demand(instance: Instance) -> tuple[FloatArray, FloatArray]:
-    """Return reads and writes of each client over all intervals; shape (clients,) each.
-
-    Raises
-    ------
-    InputError
-        When no client reads.
-    """
-    issued = instance.counts.sum(axis=0)
-    writes = np.array([operation.is_transaction for operation in instance.operations])
-    reads: FloatArray = issued[:, ~writes].sum(axis=1)
-    if not reads.any():
-        raise InputError(
-            "no client reads", field="operations",
-            value=[operation.name for operation in instance.operations],
-            expected="an operation of the kind 'read' with a count > 0",
-        )  # fmt: skip
-    return reads, np.asarray(issued[:, writes].sum(axis=1))
 
 
 def client_rtt(instance: Instance) -> FloatArray:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
+from placement.cli.compared_rows import collect, show_rows
 from placement.cli.table_output import check_table_targets
-from placement.online.verbs.question import add_question, add_values, collect, installed, show_rows
+from placement.online.verbs.question import add_question, add_values, installed
 
 if TYPE_CHECKING:
     from placement.online.selection import Policy, SelectionRun, ServerSamplePath
@@ -156,9 +157,10 @@ def _path(args: argparse.Namespace, replicas: ReplicaSites) -> ServerSamplePath:
     """Return the requests on the servers, on a grid of times that bound and simulator share."""
     import numpy as np
 
+    from placement.model.read_write_counts import reads_and_writes
     from placement.online import read_trace
     from placement.online.selection import ServerCluster, draw, path_of_trace
-    from placement.online.verbs.replica_sites import client_rtt, demand
+    from placement.online.verbs.replica_sites import client_rtt
 
     instance, sites = replicas.instance, len(replicas.sites)
     given = types.read_named_numbers(
@@ -179,7 +181,7 @@ def _path(args: argparse.Namespace, replicas: ReplicaSites) -> ServerSamplePath:
         slow_ms=args.service,
         fluctuation=args.fluctuation,
         shadow=args.shadow,
-        client_demand=tuple(demand(instance)[0].tolist()),
+        client_demand=tuple(reads_and_writes(instance)[0].tolist()),
         group_servers=tuple(map(tuple, groups.tolist())),
         group_zipf=args.zipf,
         rtt_ms=tuple(map(tuple, rtt.tolist())),
