@@ -16,7 +16,6 @@ from functools import cached_property
 import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.model.configuration import site_costs
 from placement.model.constraints import GroupRule, Rules
 from placement.problem import Problem
 
@@ -66,7 +65,7 @@ class AdmissibleSites:
         if self.rules.budget is None:
             return None
         candidates = np.nonzero(self.rules.may_lead)[0] if self.leader is None else self.leader
-        costs = [site_costs(self.problem.instance, int(ell)) for ell in np.atleast_1d(candidates)]
+        costs = [self.problem.site_costs(int(ell)) for ell in np.atleast_1d(candidates)]
         known = np.array([cost for cost in costs if cost is not None])
         if not len(known):
             return None

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.checks import FloatArray, IntArray
-from placement.model.configuration import site_costs
 from placement.problem import Problem
 
 __all__ = ["ObjectiveTerms", "objective_terms", "total_operations"]
@@ -101,7 +100,7 @@ def objective_terms(problem: Problem, *, everyone: bool = False) -> ObjectiveTer
     money = np.zeros((size, size))
     if weight:
         for leader in range(size):
-            costs = site_costs(problem.instance, leader)
+            costs = problem.site_costs(leader)
             if costs is not None:
                 money[leader] = weight * costs
     return ObjectiveTerms(

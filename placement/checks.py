@@ -34,6 +34,7 @@ __all__ = [
     "nonnegative",
     "number",
     "numbers_of",
+    "suggest",
     "text",
     "unique_names",
     "whole",
@@ -146,6 +147,18 @@ def elements(values: object, field: str, expected: str = "a list") -> tuple[obje
     except TypeError:  # a NumPy array without axes says that it is iterable
         raise InputError("not a list", field=field, value=values, expected=expected) from None
     return tuple(iterator)
+
+
+def suggest(name: str, known: Iterable[str], what: str) -> str:
+    """Return what was expected in place of an unknown name: the closest known one, or a few."""
+    import difflib
+
+    known = tuple(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"{what} (did you mean {close[0]!r}?)"
+    shown = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
+    return f"{what}: {shown}"
 
 
 def unique_names(values: object, field: str) -> tuple[str, ...]:

@@ -106,6 +106,8 @@ class Method:
         Problem -> why this method cannot take it, or None. There is no silent approximation.
     objectives
         Kinds of objective it can minimise; see :mod:`placement.evaluation.objective`.
+    cost_parts
+        Parts of the cost beside prices of sites that it can take, of :attr:`Problem.cost_parts`.
     settings
         Settings of its own, by name.
     complexity, reference
@@ -122,6 +124,7 @@ class Method:
     exact: bool
     refuses: Callable[[Problem], str | None] = _takes_everything
     objectives: tuple[str, ...] = ("mean",)
+    cost_parts: tuple[str, ...] = ()
     settings: Mapping[str, Setting] = dataclasses.field(default_factory=dict)
     complexity: str = ""
     reference: str = ""
@@ -179,7 +182,27 @@ def refusal(method: Method, problem: Problem) -> str | None:
             f"it minimises {' or '.join(method.objectives)} latency, and the objective "
             f"asked for is of the kind {kind!r}"
         )
-    return method.refuses(problem)
+    return _cost_refusal(method, problem) or method.refuses(problem)
+
+
+_PRICE_FIELDS = {
+    "near reads": "reads from the nearest replica have prices (prices.gb_per_op, prices.requests)",
+    "votes": "replicas that do not vote have prices of their own (prices.machines_non_voting)",
+}
+"""Why the cost is no sum of prices of sites, by the part of the cost."""
+
+
+def _cost_refusal(method: Method, problem: Problem) -> str | None:
+    """Return which part of the cost a method cannot take, and a way out; or None."""
+    for part in problem.cost_parts:
+        way_out = "leave out the budget and the weight of the cost, or these prices"
+        if problem.objective.kind != "mean":
+            return f"{_PRICE_FIELDS[part]}, and the objective is not the mean latency: {way_out}"
+        if part == "near reads" and problem.instance.varying_rtt:
+            return f"{_PRICE_FIELDS[part]}, and RTTs vary by interval: {way_out}"
+        if part not in method.cost_parts:
+            return f"{_PRICE_FIELDS[part]}: use the method 'exact' or 'milp', or {way_out}"
+    return None
 
 
 def _methods_that_take(problem: Problem) -> str:

@@ -26,11 +26,12 @@ from placement.evaluation.breakdown import (
     objective_value,
     objective_values,
 )
+from placement.evaluation.cost_model import configuration_cost
 from placement.evaluation.losses import Failures
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import cutoff, first_best
 from placement.feasibility.feasible_plans import violations
-from placement.model.configuration import Configuration, configuration_cost
+from placement.model.configuration import Configuration
 from placement.problem import Problem
 from placement.status import Status, Termination, least_bound, relative_gap, status_of
 

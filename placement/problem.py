@@ -9,8 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.checks import LARGEST, elements, instance_of, number, text
+from placement.checks import LARGEST, FloatArray, elements, instance_of, number, text
 from placement.errors import InputError
+from placement.evaluation.cost_model import cost_model
 from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.model.constraints import Diversity, Rules, majority
 from placement.model.demand import Demand, aggregate, decay_weights
@@ -58,9 +59,9 @@ class Problem:
     decay
         τ >= 1 of Eq. 2, for instances with several intervals.
     budget
-        Largest cost of the replicas (needs prices in the instance).
+        Largest cost per month (needs prices in the instance).
     cost_weight
-        Weight of the cost in the objective, in ms·operations per unit of cost.
+        Weight of the monthly cost in the objective, in ms·operations per unit of cost.
     objective
         What is minimised; the mean latency unless given.
 
@@ -136,7 +137,7 @@ class Problem:
                 value=self.budget if self.budget is not None else self.cost_weight,
                 expected="an instance with prices (Instance(prices=Prices(…)))",
             )
-        _ = self.rules, self.demand  # both validate
+        _ = self.rules, self.demand, cost_model(self.instance)  # all three validate
         self.objective.check(self)
 
     def replace(self, **changes: object) -> Problem:
@@ -178,6 +179,41 @@ class Problem:
     def minimises_mean(self) -> bool:
         """Return whether the objective is the mean latency alone: no loss, percentile or money."""
         return self.objective.minimises_mean and not self.cost_weight
+
+    def site_costs(self, leader: int) -> FloatArray | None:
+        """Return the cost of a replica at each site under a leader, shape (sites,).
+
+        The leader's own entry has what a plan costs under it anyway, with its vote; where all
+        replicas vote, every entry has the vote. The cost of a configuration is the sum over its
+        replicas, and :attr:`cost_parts` besides. None without prices.
+        """
+        model = cost_model(self.instance)
+        if model is None:
+            return None
+        linear = model.linear(leader)
+        if not linear.constant and linear.voter is None:
+            return linear.replica
+        costs = linear.replica.copy()
+        costs[leader] += linear.constant
+        if linear.voter is not None:
+            votes = slice(None) if self.rules.replicas_max == self.rules.voters else leader
+            costs[votes] += linear.voter[votes]
+        return costs
+
+    @cached_property
+    def cost_parts(self) -> tuple[str, ...]:
+        """Parts of the cost that count and that :meth:`site_costs` does not hold.
+
+        "near reads": what the nearest replica of each client costs; "votes": replicas that do not
+        vote cost less. Empty where neither a budget nor a weight of the cost is given.
+        """
+        model = cost_model(self.instance)
+        if model is None or (self.budget is None and not self.cost_weight):
+            return ()
+        linear, rules = model.linear(0), self.rules
+        some_vote = linear.voter is not None and rules.replicas_max > rules.voters
+        near = linear.nearest is not None
+        return (*(["near reads"] if near else []), *(["votes"] if some_vote else []))
 
     @property
     def tier(self) -> int:

@@ -22,7 +22,7 @@ from placement.checks import BoolArray, FloatArray, IntArray
 from placement.contingency.objective import Contingency
 from placement.evaluation.score import cutoff
 from placement.feasibility.feasible_plans import violations
-from placement.model.configuration import Configuration, site_costs
+from placement.model.configuration import Configuration
 from placement.problem import Problem
 
 __all__ = ["best_of_block"]
@@ -217,7 +217,7 @@ def _affordable(problem: Problem, replicas: IntArray) -> BoolArray:
         return np.ones(replicas.shape, dtype=bool)
     within = np.zeros(replicas.shape, dtype=bool)
     for leader in np.unique(replicas).tolist():
-        prices = site_costs(problem.instance, leader)
+        prices = problem.site_costs(leader)
         if prices is None:
             return np.ones(replicas.shape, dtype=bool)
         good = prices[replicas].sum(axis=1) <= budget + 1e-9 * (1 + abs(budget))

@@ -10,7 +10,7 @@ import numpy as np
 
 from formulations.cpsat.integer_costs import LIMIT, LeaderCosts
 from formulations.cpsat.variables import LeaderVariables
-from placement.model.configuration import Configuration, site_costs
+from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule
 from placement.problem import Problem
 
@@ -113,7 +113,7 @@ def budget_terms(problem: Problem, leader: int) -> tuple[list[int], int] | None:
         less than the rounding of its prices may pass, and is forbidden when it turns up.
     """
     rules = problem.rules
-    prices = site_costs(problem.instance, leader)
+    prices = problem.site_costs(leader)
     if rules.budget is None or prices is None:
         return None
     tolerance = 1e-9 * (

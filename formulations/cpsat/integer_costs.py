@@ -16,7 +16,6 @@ import numpy as np
 
 from placement.checks import FloatArray, IntArray
 from placement.evaluation.score import closest_first
-from placement.model.configuration import site_costs
 from placement.problem import Problem
 
 __all__ = ["LIMIT", "Chain", "Integers", "LeaderCosts", "Waits", "leader_costs", "to_integers"]
@@ -145,7 +144,7 @@ def leader_costs(problem: Problem, leader: int) -> LeaderCosts:
             chains.append(Chain(sites, near[c] * rtt[c, sites] + relay[c] * to_leader[sites]))
         if demand.quorum[k] > 0:
             waits.append(_waits(problem, demand.site_rtt[k][leader], float(demand.quorum[k])))
-    prices = site_costs(problem.instance, leader) if rules.cost_weight else None
+    prices = problem.site_costs(leader) if rules.cost_weight else None
     money = np.zeros(len(certain)) if prices is None else rules.cost_weight * prices
     floor = (
         direct

@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.model.configuration import site_costs
 from placement.problem import Problem
 
 __all__ = ["BLOCK", "ReplicaSets", "SetEvaluator", "replica_sets"]
@@ -100,7 +99,7 @@ class SetEvaluator:
         money, budget = None, np.inf
         if rules.budget is not None or rules.cost_weight:
             sites = range(len(rules.may_hold))
-            price = np.array([site_costs(problem.instance, ell) for ell in sites], dtype=float)
+            price = np.array([problem.site_costs(ell) for ell in sites], dtype=float)
             money = (rules.cost_weight * price, price)
             if rules.budget is not None:
                 budget = rules.budget + 1e-9 * (1 + abs(rules.budget))

@@ -1,7 +1,8 @@
 """The method ``exact``: from a problem to a proven plan, the default of `solve`.
 
-What the engine takes: one RTT matrix over time, and everything else of a problem but a budget.
-RTTs that vary by interval and budgets go to the method ``milp``, and the plan says so.
+What the engine takes: one RTT matrix over time, prices that are a sum over the replicas, and
+everything else of a problem but a budget. RTTs that vary by interval, budgets, and prices of near
+reads and of votes go to the method ``milp``, and the plan says so.
 """
 
 from __future__ import annotations
@@ -130,6 +131,8 @@ def _group_by_size(problems: Sequence[Problem]) -> tuple[ReducedProblem | None, 
         rules = problem.rules
         if rules.replicas_min != rules.replicas_max or not problem.objective.minimises_mean:
             continue
+        if problem.cost_parts:
+            continue
         if core is None:
             if ReducedProblem.refuses(problem.demand, rules) is None:
                 core, first, group = ReducedProblem.of(problem), rules, [problem]
@@ -175,6 +178,8 @@ def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
     if other is not None:
         return other.reason, other.name
     reason = ReducedProblem.refuses(problem.demand, problem.rules)
+    if problem.cost_parts:
+        reason = f"{' and '.join(problem.cost_parts)} have prices"
     return None if reason is None else (reason, _DELEGATE)
 
 
@@ -293,6 +298,7 @@ METHOD = Method(
     summary="tier 3 with proof: Lagrangean branch and bound over leaders and replicas",
     exact=True,
     objectives=("mean", "contingency", "percentile"),
+    cost_parts=("near reads", "votes"),
     refuses=refuses,
     settings={
         "certificate": Setting(True, "keep what re-proves the bound (plan.certificate)"),

@@ -21,7 +21,7 @@ from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.score import score
 from placement.evaluation.voter_choice import best_voters
-from placement.model.configuration import Configuration, site_costs
+from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Role, Rules, majority
 from placement.model.demand import Demand
 from placement.model.site_families import SiteFamily, site_families
@@ -120,7 +120,7 @@ class ReducedProblem:
         rules, price = problem.rules, None
         if rules.cost_weight:
             size = len(rules.may_hold)
-            rows = [site_costs(problem.instance, leader) for leader in range(size)]
+            rows = [problem.site_costs(leader) for leader in range(size)]
             price = rules.cost_weight * np.array([row for row in rows if row is not None])
         return cls(problem.demand, rules, price)
 

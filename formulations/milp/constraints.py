@@ -96,20 +96,35 @@ def add_leader_prices(model: Any, variables: ProgramVariables) -> None:
 
 
 def money(variables: ProgramVariables) -> Affine:
-    """Return cost(ℓ, R) as a linear expression, in currency."""
+    """Return the cost per month as a linear expression.
+
+    With m_r the least price of a replica at r over the leaders,
+
+        Σ_r m_r x_r + Σ_ℓr (a^ℓ_r − m_r) w_ℓr + Σ_ℓ K_ℓ y_ℓ + Σ_r b_r v_r + Σ_cr n_cr z_cr.
+    """
     terms = variables.terms
-    prices = terms.problem.instance.prices
-    if prices is None:
+    if not terms.costs:
         return Affine()
-    stored = tuple((float(prices.storage[r]), variables.x[r]) for r in terms.holders)
-    if prices.transfer is None or not len(variables.w):
-        return Affine(stored)
-    shipped = tuple(
-        (float(prices.written_gb * prices.transfer[ell, r]), variables.w[ell, r])
-        for ell, r in variables.w
-        if prices.transfer[ell, r]
-    )
-    return Affine(stored + shipped)
+    least, y, v = terms.least_prices, variables.y, variables.v
+    pairs = [(float(least[r]), variables.x[r]) for r in terms.holders]
+    for ell, r in variables.w:
+        extra = float(terms.costs[ell].replica[r] - least[r])
+        if extra:
+            pairs.append((extra, variables.w[ell, r]))
+    for ell, cost in terms.costs.items():
+        if cost.constant:
+            pairs.append((cost.constant, y[ell]))
+    votes = next(iter(terms.costs.values())).voter
+    if votes is not None:
+        pairs.extend((float(votes[r]), v[r]) for r in v if votes[r])
+    near = [
+        variables.serves(i, r).times(float(row.paid[r]))
+        for i, row in enumerate(terms.clients)
+        if row.paid is not None
+        for r in row.serving
+        if row.paid[r]
+    ]
+    return Affine.total((Affine(tuple(pairs)), *near))
 
 
 def add_budget(model: Any, variables: ProgramVariables) -> None:
@@ -128,13 +143,15 @@ def add_budget(model: Any, variables: ProgramVariables) -> None:
     cost = money(variables)
     model.too_dear = pyo.ConstraintList()
     affordable = []
+    # shares that are differences of two variables have negative entries, which offset others
+    offsets = any(price < 0 for price, _ in cost.pairs) or cost.constant > 0
     for price, var in cost.pairs:
-        if price > allowed:
+        if price > allowed and not offsets:
             model.too_dear.add(var <= 0)
-        elif price > 0:
+        elif price:
             affordable.append((price, var))
-    largest = max((price for price, _ in affordable), default=0.0)
+    largest = max((abs(price) for price, _ in affordable), default=0.0)
     if largest > 0:
         scale = 1 / max(largest, float(np.finfo(float).tiny))
         row = Affine(tuple(affordable)).times(scale)
-        model.budget = pyo.Constraint(expr=row.expression() <= allowed * scale)
+        model.budget = pyo.Constraint(expr=row.expression() <= (allowed - cost.constant) * scale)

@@ -149,7 +149,8 @@ class CuttingRounds:
         if voters is not None:
             # Same wait, but the voters every method names; RTTs that vary may even gain by it.
             named = dataclasses.replace(configuration, voters=voters)
-            if objective_value(self.problem, named) <= value:
+            dearer = "votes" in self.problem.cost_parts and violations(self.problem, named)
+            if objective_value(self.problem, named) <= value and not dearer:
                 configuration, value = named, objective_value(self.problem, named)
         if value < self.value or self.best is None:
             self.best, self.value = configuration, value

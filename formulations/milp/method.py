@@ -173,6 +173,7 @@ METHOD = Method(
     summary="one mixed-integer program for everything, in Pyomo, solved by HiGHS",
     exact=True,
     objectives=("mean", "contingency"),
+    cost_parts=("near reads", "votes"),
     settings={
         "recipe": Setting(
             "auto",

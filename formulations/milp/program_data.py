@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
+from placement.evaluation.cost_model import LinearCost, cost_model
 from placement.evaluation.score import closest_first
-from placement.model.configuration import site_costs
+from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.problem import Problem
 
@@ -51,6 +53,9 @@ class Client:
     guarded
         Sites r of `order` for which the constraint "no site farther than r serves while r is open"
         is needed.
+    paid
+        Cost per month of each site as the client's nearest replica, shape (sites,); None: nothing,
+        or no cost counts.
     """
 
     scenario: int
@@ -60,6 +65,7 @@ class Client:
     order: tuple[int, ...]
     serving: tuple[int, ...]
     guarded: tuple[int, ...]
+    paid: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,20 +124,26 @@ class ProgramData:
 
     def leader_price(self, leader: int) -> FloatArray:
         """Price of a replica at every site under a leader, shape (sites,); zeros without prices."""
-        costs = site_costs(self.problem.instance, leader)
+        costs = self.problem.site_costs(leader)
         return np.zeros(len(self.problem.instance.sites)) if costs is None else costs
 
-    @property
-    def transfer_matters(self) -> bool:
-        """Return whether cost counts and depends on who leads."""
-        prices, rules = self.problem.instance.prices, self.problem.rules
-        return (
-            prices is not None
-            and prices.transfer is not None
-            and bool(prices.transfer.any())
-            and prices.written_gb > 0
-            and (rules.budget is not None or rules.cost_weight > 0)
-        )
+    @cached_property
+    def costs(self) -> Mapping[int, LinearCost]:
+        """Leader -> cost as a linear function; empty where no cost counts."""
+        model, rules = cost_model(self.problem.instance), self.problem.rules
+        if model is None or (rules.budget is None and not rules.cost_weight):
+            return {}
+        return {leader: model.linear(leader) for leader in self.leaders}
+
+    @cached_property
+    def least_prices(self) -> FloatArray:
+        """Least price of a replica at each site over the leaders, shape (sites,)."""
+        return np.asarray(np.min([cost.replica for cost in self.costs.values()], axis=0))
+
+    @cached_property
+    def prices_vary(self) -> bool:
+        """Return whether cost counts and prices of replicas depend on who leads."""
+        return any((cost.replica > self.least_prices).any() for cost in self.costs.values())
 
 
 def program_data(problem: Problem) -> ProgramData:
@@ -155,6 +167,12 @@ def program_data(problem: Problem) -> ProgramData:
         leaders = leaders[rules.must_vote[leaders]]
     keep = max(1, len(holders) - rules.replicas_min + 1)
     clients = client_rows(demand, holders, keep, rules.must_hold, leaders)
+    model = cost_model(problem.instance) if "near reads" in problem.cost_parts else None
+    if model is not None and model.nearest is not None:
+        paying = [replace(row, paid=model.nearest[row.client]) for row in clients]
+        clients = [
+            replace(row, guarded=guarded_sites(row, demand, leaders, rules)) for row in paying
+        ]
     radii: dict[tuple[int, int], tuple[float, ...]] = {}
     if rules.quorum > 1:
         last = len(voters) - rules.voters + rules.quorum
@@ -258,7 +276,10 @@ def _flow_class(k: int, group: list[int], clients: list[Client]) -> FlowClass:
 
 
 def guarded_sites(
-    client: Client, demand: Demand, leaders: npt.NDArray[np.integer]
+    client: Client,
+    demand: Demand,
+    leaders: npt.NDArray[np.integer],
+    rules: Rules | None = None,
 ) -> tuple[int, ...]:
     """Sites whose closest-assignment row is not implied by the objective.
 
@@ -269,15 +290,21 @@ def guarded_sites(
 
     For then what a solution (even a fractional one) serves from s beyond what the row allows can
     be moved to r at no cost, because z_cr ≤ x_r leaves room as long as the row is violated.
-    Clients that forward nothing need no rows at all.
+    Clients that forward nothing and pay nothing need no rows at all. What a client pays counts with
+    the weight of the cost in `rules`; under a budget it must not fall with the distance either.
     """
-    if client.relay == 0 or len(client.order) < 2:
+    if (client.relay == 0 and client.paid is None) or len(client.order) < 2:
         return ()
     order = np.array(client.order, dtype=np.intp)
     cost = (
         client.near * demand.client_rtt[client.scenario, client.client, order][:, np.newaxis]
         + client.relay * demand.site_rtt[client.scenario][np.ix_(order, leaders)]
     )
+    if client.paid is not None and rules is not None:
+        paid = client.paid[order][:, np.newaxis]
+        cost += rules.cost_weight * paid
+        if rules.budget is not None:
+            cost = np.hstack([cost, paid])
     serving = np.isin(order, np.array(client.serving, dtype=np.intp))
     farther = np.where(serving[:, np.newaxis], cost, np.inf)
     cheapest_after = np.minimum.accumulate(farther[::-1], axis=0)[::-1]

@@ -69,12 +69,20 @@ class PlacementProgram:
         """Cut off the leader with any superset of the replicas: y_ℓ + Σ_{r ∈ R} x_r ≤ |R|.
 
         For configurations over budget: prices are non-negative, so that more replicas under the
-        same leader are over budget as well. O(|R|).
+        same leader are over budget as well. Not so where near reads are paid for, which another
+        replica may make cheaper, and where votes are, of which others may be cheaper: then only
+        this configuration is cut off. O(|S|).
         """
-        members = [self.variables.x[r] for r in configuration.replicas]
-        leader = self.variables.y[configuration.leader]
-        row = Affine.of([*members, leader]).expression()
-        self.model.forbidden.add(row <= len(members))
+        variables, parts = self.variables, self.variables.terms.problem.cost_parts
+        members = [variables.x[r] for r in configuration.replicas]
+        members.append(variables.y[configuration.leader])
+        if "votes" in parts:
+            members.extend(variables.v[r] for r in configuration.voters)
+        row = Affine.of(members)
+        if parts:
+            others = (x for r, x in variables.x.items() if r not in configuration.replicas)
+            row = row.minus(Affine.of(others))
+        self.model.forbidden.add(row.expression() <= len(members) - 1)
 
 
 def mass_of(terms: ProgramData, rows: Rows) -> float:

@@ -59,8 +59,9 @@ def leader_bounds(terms: ProgramData) -> dict[int, float]:
         )
         money = 0.0
         if rules.cost_weight:
-            prices = np.sort(terms.leader_price(leader)[holders])
-            money = rules.cost_weight * float(prices[: rules.replicas_min].sum())
+            prices = terms.leader_price(leader)
+            others = np.sort(prices[holders[holders != leader]])[: rules.replicas_min - 1]
+            money = rules.cost_weight * float(prices[leader] + others.sum())
         served = float(_served(terms, leader)[1].sum())
         bounds[leader] = terms.direct[leader] + served + float(waits) + money
     return bounds
@@ -88,7 +89,7 @@ def reduce_terms(terms: ProgramData, cutoff: float) -> ProgramData:
     client from being served farther away, and the guarding rows say so. O(L·K·C·S).
     """
     limit = cutoff * (1 + _MARGIN)
-    bounds = leader_bounds(terms)
+    bounds, rules = leader_bounds(terms), terms.problem.rules
     leaders = tuple(leader for leader in terms.leaders if bounds[leader] <= limit)
     demand = terms.demand
     cheap = np.zeros((len(terms.clients), demand.client_rtt.shape[2]), dtype=bool)
@@ -100,7 +101,8 @@ def reduce_terms(terms: ProgramData, cutoff: float) -> ProgramData:
     for i, row in enumerate(terms.clients):
         serving = tuple(r for r in row.serving if cheap[i, r])
         smaller = dataclasses.replace(row, serving=serving)
-        clients.append(dataclasses.replace(smaller, guarded=guarded_sites(smaller, demand, array)))
+        guarded = guarded_sites(smaller, demand, array, rules)
+        clients.append(dataclasses.replace(smaller, guarded=guarded))
     radii = {
         (k, leader): tuple(
             wait for wait in waits if bounds[leader] + demand.quorum[k] * (wait - waits[0]) <= limit

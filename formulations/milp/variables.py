@@ -83,7 +83,7 @@ class Affine:
 class ProgramVariables:
     """The Pyomo variables (indexed; empty where the recipe does without), and the data they index.
 
-    `u` exists for quorums split by leader, `w` when cost depends on the leader.
+    `u` exists for quorums split by leader, `w` when prices of replicas depend on the leader.
     """
 
     terms: ProgramData
@@ -221,7 +221,7 @@ def declare(model: Any, terms: ProgramData, rows: Rows) -> ProgramVariables:
         ),
         w=add(
             "w",
-            [(ell, r) for ell in leaders for r in terms.holders if terms.transfer_matters],
+            [(ell, r) for ell in leaders for r in terms.holders if terms.prices_vary],
             unit,
         ),
         e=add(

@@ -36,7 +36,6 @@ from heuristics.local_search.insertion_costs import (
 )
 from heuristics.objective_terms import ObjectiveTerms
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.model.configuration import site_costs
 from placement.model.constraints import GroupRule, Rules
 from placement.problem import Problem
 
@@ -135,7 +134,7 @@ class SwapNeighbourhood:
         """Price of each site under each leader, shape (leaders, sites + 1); None: no budget."""
         if self.rules.budget is None:
             return None
-        rows = [site_costs(self.problem.instance, ell) for ell in range(self.terms.sites)]
+        rows = [self.problem.site_costs(ell) for ell in range(self.terms.sites)]
         return np.array([np.append(row, 0.0) for row in rows if row is not None])
 
     def newcomers(self, leaders: IntArray) -> InsertionCosts:

@@ -21,7 +21,7 @@ from placement.feasibility.neighbours import neighbours
 from placement.methods import solve
 from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity
-from placement.model.instance import SITE_LEVEL, Instance, Prices
+from placement.model.instance import SITE_LEVEL, Instance
 from placement.plan import Plan, evaluate, objective_value
 from placement.problem import Problem
 
@@ -92,8 +92,7 @@ def with_copies(instance: Instance, copies: int) -> Instance:
     place = np.repeat(np.arange(len(instance.sites)), copies)
     prices = instance.prices
     if prices is not None:
-        transfer = None if prices.transfer is None else prices.transfer[np.ix_(place, place)]
-        prices = Prices(prices.storage[place], transfer, prices.written_gb, prices.currency)
+        prices = prices.at_sites(instance.sites, place.tolist())
     where = instance.site_coordinates
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnitsWarning)  # an RTT of 0 between copies is meant

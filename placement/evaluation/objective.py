@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from placement.evaluation.cost_model import configuration_cost
 from placement.evaluation.score import score, score_many
 from placement.evaluation.value_tables import ValueTable
-from placement.model.configuration import Configuration, configuration_cost
+from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity, majority
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ import numpy as np
 
 from placement.checks import BoolArray
 from placement.errors import LimitError
+from placement.evaluation.cost_model import configuration_cost
 from placement.evaluation.voter_choice import best_voters
-from placement.model.configuration import Configuration, configuration_cost, site_costs
+from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Rules
 from placement.model.instance import Instance
 from placement.model.site_subsets import SiteSubset, subsets
@@ -58,7 +59,7 @@ def complete_configuration(
     seen = dict.fromkeys(int(site) for site in prefer)
     seen.update(dict.fromkeys(range(len(rules.may_hold))))
     order = list(seen)
-    costs = site_costs(problem.instance, leader) if rules.budget is not None else None
+    costs = problem.site_costs(leader) if rules.budget is not None else None
     budget = np.inf if rules.budget is None else rules.budget
     must_vote = frozenset(np.nonzero(rules.must_vote)[0].tolist()) | {leader}
     must_hold = frozenset(np.nonzero(rules.must_hold)[0].tolist())
@@ -93,9 +94,20 @@ def complete_configuration(
             )
             for replicas in subsets(replicas_next):
                 best = best_voters(problem.demand, rules, leader, replicas)
-                return Configuration.of(leader, voters if best is None else best, replicas)
+                for chosen in (voters if best is None else best, voters):
+                    found = Configuration.of(leader, chosen, replicas)
+                    if not _over_budget(problem, found):
+                        return found
         failed.add(signature)
     return None
+
+
+def _over_budget(problem: Problem, configuration: Configuration) -> bool:
+    """Return whether near reads or votes, which no price of a site holds, exceed the budget."""
+    if not problem.cost_parts or problem.budget is None:
+        return False
+    cost = configuration_cost(problem.instance, configuration)
+    return cost > problem.budget + 1e-9 * (1 + abs(problem.budget))
 
 
 def repaired(
@@ -253,12 +265,12 @@ def _group_reasons(group: GroupRule, rules: Rules, instance: Instance) -> list[s
 
 
 def _budget_reasons(problem: Problem) -> list[str]:
-    rules, instance = problem.rules, problem.instance
+    rules = problem.rules
     if rules.budget is None or not rules.may_lead.any():
         return []
     cheapest = np.inf
     for leader in np.nonzero(rules.may_lead)[0]:
-        costs = site_costs(instance, int(leader))
+        costs = problem.site_costs(int(leader))
         if costs is None:
             return []
         pinned = rules.must_hold.copy()

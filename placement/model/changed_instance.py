@@ -9,7 +9,6 @@ import numpy as np
 from placement.checks import LARGEST, instance_of, mapping, number
 from placement.errors import InputError
 from placement.model.instance import Instance
-from placement.model.prices import Prices
 
 __all__ = ["scale_demand", "without_sites"]
 
@@ -72,13 +71,7 @@ def without_sites(instance: Instance, sites: Sequence[str]) -> Instance:
         raise InputError("no site is left", field="sites", value=tuple(sites))
     prices = instance.prices
     if prices is not None:
-        transfer = prices.transfer
-        prices = Prices(
-            storage=prices.storage[kept],
-            transfer=None if transfer is None else transfer[np.ix_(kept, kept)],
-            written_gb=prices.written_gb,
-            currency=prices.currency,
-        )
+        prices = prices.at_sites(instance.sites, kept.tolist())
     places = instance.site_coordinates
     names = ", ".join(instance.sites[s] for s in gone)
     return instance.replace(

@@ -1,4 +1,4 @@
-"""A configuration on site indices, and what it costs in money."""
+"""A configuration on site indices."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import index
 
-import numpy as np
+from placement.checks import LARGEST_WHOLE, elements, whole
 
-from placement.checks import LARGEST_WHOLE, FloatArray, elements, whole
-from placement.model.instance import Instance
-
-__all__ = ["Configuration", "configuration_cost", "site_costs"]
+__all__ = ["Configuration"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +58,3 @@ class Configuration:
         except TypeError:  # checked again, to name the field
             found = cls(leader, voters, replicas)  # type: ignore[arg-type]  # it converts or raises
             return cls(found.leader, found.voters, tuple(sorted(found.replicas)))
-
-
-def site_costs(instance: Instance, leader: int) -> FloatArray | None:
-    """Price of a replica at each site under a leader, shape (sites,); None without prices."""
-    prices = instance.prices
-    if prices is None:
-        return None
-    if prices.transfer is None:
-        return prices.storage
-    return np.asarray(prices.storage + prices.written_gb * prices.transfer[leader])
-
-
-def configuration_cost(instance: Instance, configuration: Configuration) -> float:
-    """cost(ℓ, R) = Σ_{r ∈ R} storage[r] + written_gb·transfer[ℓ, r]; 0 without prices."""
-    costs = site_costs(instance, configuration.leader)
-    return 0.0 if costs is None else float(costs[list(configuration.replicas)].sum())

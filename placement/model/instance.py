@@ -24,6 +24,7 @@ from placement.checks import (
     instances_of,
     mapping,
     nonnegative,
+    suggest,
     text,
     unique_names,
 )
@@ -42,6 +43,7 @@ from placement.model.units import RttMatrix, warn_of_units
 if TYPE_CHECKING:
     import pandas as pd
 
+    from placement.evaluation.cost_model import CostModel
     from placement.model.demand import Demand
 
 __all__ = ["SITE_LEVEL", "Instance", "Prices"]
@@ -152,7 +154,7 @@ class Instance:
         self._put("site_rtt", self._rtt(self.site_rtt, "site_rtt", ("site", self.sites)))
         self._check_diagonal()
         self._put("domains", _domains(self.domains, self.sites))
-        self._put("prices", checked_prices(self.prices, self.sites))
+        self._put("prices", checked_prices(self.prices, self.sites, self.clients, self.operations))
         for field, names in (
             ("site_coordinates", self.sites),
             ("client_coordinates", self.clients),
@@ -206,6 +208,11 @@ class Instance:
         return {}
 
     @cached_property
+    def cost_models(self) -> list[CostModel]:
+        """The model that :func:`placement.evaluation.cost_model.cost_model` has built."""
+        return []
+
+    @cached_property
     def _site_index(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.sites)}
 
@@ -228,7 +235,7 @@ class Instance:
                     "unknown site",
                     field=field,
                     value=name,
-                    expected=_suggest(name, self.sites, "one of the sites"),
+                    expected=suggest(name, self.sites, "one of the sites"),
                 )
             found.append(self._site_index[name])
         return np.array(found, dtype=np.intp)
@@ -240,7 +247,7 @@ class Instance:
                 "unknown client",
                 field="clients",
                 value=name,
-                expected=_suggest(name, self.clients, "one of the clients"),
+                expected=suggest(name, self.clients, "one of the clients"),
             )
         return self._client_index[name]
 
@@ -264,7 +271,7 @@ class Instance:
                 "unknown failure-domain level",
                 field="level",
                 value=level,
-                expected=_suggest(level, self.levels, "one of the levels"),
+                expected=suggest(level, self.levels, "one of the levels"),
             )
         return self.domains[level]
 
@@ -308,7 +315,7 @@ class Instance:
         import hashlib  # loads OpenSSL, which few callers need
 
         digest = hashlib.sha256()
-        head = {
+        head: dict[str, object] = {
             "sites": self.sites,
             "clients": self.clients,
             "operations": [(o.name, *(c.hex() for c in o.coefficients)) for o in self.operations],
@@ -316,6 +323,8 @@ class Instance:
             "intervals": self.intervals,
             "written_gb": self.prices.written_gb.hex() if self.prices else None,
         }
+        if self.prices is not None and self.prices.given:
+            head["prices"] = {k: v for k, v in self.prices.given.items() if k != "source"}
         digest.update(json.dumps(head, sort_keys=True).encode())
         arrays = [self.client_rtt, self.site_rtt, self.counts]
         if self.prices is not None:
@@ -393,17 +402,6 @@ class Instance:
         from placement.model.data_frames import to_frames
 
         return to_frames(self)
-
-
-def _suggest(name: str, known: Iterable[str], what: str) -> str:
-    import difflib
-
-    known = tuple(known)
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f"{what} (did you mean {close[0]!r}?)"
-    shown = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
-    return f"{what}: {shown}"
 
 
 def _operations(values: Iterable[Operation]) -> tuple[Operation, ...]:

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray
-from placement.model.configuration import site_costs
 from placement.problem import Problem
 
 __all__ = ["Claim", "ExactGrid", "Integers", "RoundedGrid", "Scale", "finest_bit", "integers"]
@@ -259,5 +258,5 @@ def _prices(problem: Problem) -> list[FloatArray]:
     sites = len(problem.instance.sites)
     if not problem.rules.cost_weight or problem.instance.prices is None:
         return [np.zeros(sites)]
-    costs = [site_costs(problem.instance, leader) for leader in range(sites)]
+    costs = [problem.site_costs(leader) for leader in range(sites)]
     return [np.asarray(problem.rules.cost_weight * row) for row in costs if row is not None]

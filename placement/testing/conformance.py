@@ -15,7 +15,6 @@ from placement.errors import InputError, LimitError, PlacementError, UnitsWarnin
 from placement.feasibility.feasible_plans import reasons_infeasible, violations
 from placement.methods import Method, Options, Progress, load_method, refusal, run
 from placement.model.configuration import Configuration
-from placement.model.instance import Prices
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status, Termination
@@ -317,8 +316,7 @@ def _shuffle(problem: Problem, rng: np.random.Generator) -> Problem:
     c = rng.permutation(len(instance.clients))
     prices = instance.prices
     if prices is not None:
-        transfer = None if prices.transfer is None else prices.transfer[np.ix_(s, s)]
-        prices = Prices(prices.storage[s], transfer, prices.written_gb, prices.currency)
+        prices = prices.at_sites(instance.sites, s.tolist(), c.tolist())
     return problem.replace(
         instance=instance.replace(
             sites=tuple(instance.sites[i] for i in s),

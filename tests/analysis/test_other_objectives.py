@@ -6,7 +6,7 @@ import pytest
 
 import placement
 from placement.contingency.objective import Contingency
-from placement.model.configuration import configuration_cost
+from placement.evaluation.cost_model import configuration_cost
 from placement.plan import objective_value
 from placement.tail import Distributions, Percentile
 from placement.testing import every_configuration, random_instance

@@ -13,8 +13,9 @@ from placement import Instance, Prices, Problem, Progress, Termination
 from placement.analysis import pareto_frontier
 from placement.analysis import sweep as sweeps
 from placement.errors import InputError
+from placement.evaluation.cost_model import configuration_cost
 from placement.feasibility.feasible_plans import violations
-from placement.model.configuration import Configuration, configuration_cost
+from placement.model.configuration import Configuration
 from placement.plan import evaluate, objective_value
 from placement.testing import random_instance
 from tests.effort import examples

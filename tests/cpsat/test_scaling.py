@@ -16,9 +16,10 @@ from formulations.cpsat.integer_costs import LIMIT, leader_costs, to_integers
 from formulations.solvers.cpsat import CpSatResult
 from formulations.solvers.statuses import Verdict
 from placement import Instance, Operation, Problem, Status
+from placement.evaluation.cost_model import configuration_cost
 from placement.feasibility.feasible_plans import reasons_infeasible
 from placement.methods import Options, load_method, run
-from placement.model.configuration import Configuration, configuration_cost
+from placement.model.configuration import Configuration
 from placement.plan import objective_value
 from tests.effort import examples
 from tests.strategies import problems

@@ -108,7 +108,7 @@ def test_invariants_on_every_kind_of_world():
 
 
 def plan_cost(problem, chosen):
-    from placement.model.configuration import configuration_cost
+    from placement.evaluation.cost_model import configuration_cost
 
     return configuration_cost(problem.instance, chosen)
 

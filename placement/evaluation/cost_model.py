@@ -1,0 +1,370 @@
+"""Cost of configurations in money per month: the only place where prices become costs.
+
+For a fixed leader ℓ every term is linear in the placement. With x_r = 1 where a replica is, v_r = 1
+where it votes, and near(c) the nearest replica of client c,
+
+    cost(ℓ, V, R) = K_ℓ + Σ_r a_r^ℓ x_r + Σ_r b_r v_r + Σ_c n[c, near(c)]
+
+:class:`LinearCost` holds K, a, b and n; formulations and searches read them, and
+:func:`configuration_cost` evaluates them.
+
+**From operations to a month.** The counts of all intervals are added, whatever the decay of a
+problem, and divided by the months that they cover: `Prices.interval_hours` times the number of
+intervals, with 730 hours in a month. Without `interval_hours` all intervals together are one month.
+
+**From operations to traffic.** A write of client c moves its GB from the client to the leader, and
+from there to every replica. A read moves its GB to the client: the part near / (near + direct) of
+its round trips from the nearest replica, the rest from the leader. A round trip between the nearest
+replica and the leader carries a question and a time stamp, which are not charged. The nearest
+replica must be the one of the latency: a cheaper one farther away does not serve the client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.errors import InputError
+from placement.evaluation.score import nearest
+from placement.model.prices import Prices, gb_of_operations
+
+if TYPE_CHECKING:
+    from placement.model.configuration import Configuration
+    from placement.model.instance import Instance
+
+__all__ = [
+    "HOURS_PER_MONTH",
+    "CostModel",
+    "CostTerm",
+    "LinearCost",
+    "MonthlyVolumes",
+    "configuration_cost",
+    "cost_model",
+]
+
+HOURS_PER_MONTH = 730.0
+"""Hours of a month in the price lists of the large clouds: 365 · 24 / 12."""
+
+_MILLION = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class CostTerm:
+    """One term of the cost under one leader; arrays that are None are 0.
+
+    Attributes
+    ----------
+    name
+        Such as "replication".
+    constant
+        Part that does not depend on the placement, by client, shape (clients,).
+    replica
+        Price of a replica at each site, shape (sites,).
+    voter
+        What a vote at each site adds, shape (sites,).
+    nearest
+        Price of each site as the nearest replica of each client, shape (clients, sites).
+    sender
+        Who pays: "leader" where the replica's part is traffic that the leader sends, else "".
+    """
+
+    name: str
+    constant: FloatArray | None = None
+    replica: FloatArray | None = None
+    voter: FloatArray | None = None
+    nearest: FloatArray | None = None
+    sender: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearCost:
+    """Cost per month under one leader as a linear function of the placement.
+
+    Attributes
+    ----------
+    constant
+        K_ℓ.
+    replica
+        a^ℓ, shape (sites,).
+    voter
+        b, shape (sites,), >= 0; None: all 0.
+    nearest
+        n, shape (clients, sites), the same for every leader; None: all 0.
+    """
+
+    constant: float
+    replica: FloatArray
+    voter: FloatArray | None
+    nearest: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class MonthlyVolumes:
+    """GB and operations of a month by client, each of shape (clients,).
+
+    Attributes
+    ----------
+    written
+        GB written (W_c).
+    near, direct
+        GB read from the nearest replica (N_c) and from the leader (S_c).
+    near_operations, leader_operations
+        Operations that the nearest replica and the leader serve.
+    """
+
+    written: FloatArray
+    near: FloatArray
+    direct: FloatArray
+    near_operations: FloatArray
+    leader_operations: FloatArray
+
+
+class CostModel:
+    """Terms of the monthly cost of the configurations of one instance.
+
+    Parameters
+    ----------
+    instance
+        Sites, clients, counts.
+    prices
+        Those of the instance, checked.
+
+    Raises
+    ------
+    InputError
+        For a client that moves data and has no prices of traffic.
+    """
+
+    def __init__(self, instance: Instance, prices: Prices) -> None:
+        self._instance = instance
+        self.prices = prices
+        self._linear: dict[int, LinearCost] = {}
+        _ = self._to_clients, self._from_clients  # both validate
+
+    @cached_property
+    def months(self) -> float:
+        """Months that the demand of the instance covers."""
+        hours = self.prices.interval_hours
+        if hours is None:
+            return 1.0
+        return hours * len(self._instance.intervals) / HOURS_PER_MONTH
+
+    @cached_property
+    def volumes(self) -> MonthlyVolumes:
+        """GB and operations of a month; O(T·C·O), computed once."""
+        operations = self._instance.operations
+        counts = self._instance.counts.sum(axis=0) / self.months
+        gb = gb_of_operations(self.prices, operations)
+        writes = np.array([o.is_transaction for o in operations])
+        reads, near = np.where(writes, 0.0, gb), self._near_share
+        return MonthlyVolumes(
+            written=counts @ np.where(writes, gb, 0.0),
+            near=counts @ (reads * near),
+            direct=counts @ (reads * (1 - near)),
+            near_operations=counts @ near,
+            leader_operations=counts @ (1 - near),
+        )
+
+    @cached_property
+    def _near_share(self) -> FloatArray:
+        """Share of each operation that the nearest replica serves, shape (operations,)."""
+        near, _, direct, _ = np.array([o.coefficients for o in self._instance.operations]).T
+        trips = near + direct
+        return np.asarray(np.divide(near, trips, out=np.zeros_like(near), where=trips > 0))
+
+    @cached_property
+    def written(self) -> FloatArray:
+        """W_c: `gb_per_op` of the writes, or `written_gb` shared out by their number."""
+        volumes, total = self.volumes.written, self.prices.written_gb
+        if volumes.any() or not total:
+            return volumes
+        kinds = np.array([o.is_transaction for o in self._instance.operations])
+        writes = self._instance.counts.sum(axis=0) @ kinds.astype(float)
+        if not writes.any():
+            raise InputError(
+                "GB are written, but no client writes",
+                field="prices.written_gb",
+                value=total,
+                expected="counts of writes, or 0",
+            )
+        return np.asarray(total * (writes / writes.sum()))
+
+    @cached_property
+    def written_total(self) -> float:
+        """W: GB that the leader ships to each replica in a month."""
+        return self.prices.written_gb or float(self.volumes.written.sum())
+
+    @cached_property
+    def _to_clients(self) -> FloatArray | None:
+        """Price per GB from each site to each client, shape (clients, sites); None: not needed."""
+        volumes = self.volumes
+        return self._client_prices("to_clients", volumes.near + volumes.direct)
+
+    @cached_property
+    def _from_clients(self) -> FloatArray | None:
+        """Price per GB from each client to each site, shape (clients, sites); None: not needed."""
+        everything = self.prices.replication == "gateway"
+        written = self.written if everything else self.volumes.written
+        return self._client_prices("from_clients", written)
+
+    def _client_prices(self, field: str, gb: FloatArray) -> FloatArray | None:
+        given: FloatArray | None = getattr(self.prices, field)
+        transfer = self.prices.transfer
+        if given is not None or transfer is None or not gb.any():
+            return given
+        sites, clients = self._instance.sites, self._instance.clients
+        known, index = self.prices.client_sites, {name: s for s, name in enumerate(sites)}
+        rows = np.zeros((len(clients), len(sites)))
+        for c, client in enumerate(clients):
+            if not gb[c]:
+                continue
+            place = known.get(client, client)
+            if place not in index:
+                raise InputError(
+                    f"client {client!r} moves data and is at no site, so its traffic has no price",
+                    field="prices.client_sites",
+                    value=client,
+                    expected=f"a site for it (client_sites={{{client!r}: site}}), or "
+                    f"prices.{field}",
+                )
+            s = index[place]
+            rows[c] = transfer[:, s] if field == "to_clients" else transfer[s]
+        return rows
+
+    @cached_property
+    def migration(self) -> FloatArray | None:
+        """Price of copying the data once to each site; 0 at present sites; None: nothing is copied.
+
+        In full: not yet divided by `Prices.migration_months`.
+        """
+        prices = self.prices
+        if not prices.present or not prices.stored_gb or prices.transfer is None:
+            return None
+        here = self._instance.site_indices(prices.present, "prices.present")
+        cost = prices.stored_gb * prices.transfer[here].min(axis=0)
+        cost[here] = 0.0
+        return np.asarray(cost)
+
+    def terms(self, leader: int) -> tuple[CostTerm, ...]:
+        """Return the terms of the cost under a leader; those without prices are left out."""
+        prices, volumes = self.prices, self.volumes
+        found = [CostTerm("storage", replica=prices.storage)]
+        if prices.transfer is not None and prices.replication == "leader" and self.written_total:
+            shipped = self.written_total * prices.transfer[leader]
+            found.append(CostTerm("replication", replica=shipped, sender="leader"))
+        if prices.machines is not None:
+            other = prices.machines_non_voting
+            if other is None:
+                found.append(CostTerm("machines", replica=prices.machines))
+            else:
+                vote = prices.machines - other
+                found.append(CostTerm("machines", replica=other, voter=vote))
+        to_clients, from_clients = self._to_clients, self._from_clients
+        if from_clients is not None and prices.replication == "gateway":
+            found.append(CostTerm("replication", replica=self.written @ from_clients))
+        elif from_clients is not None and volumes.written.any():
+            found.append(CostTerm("writes", constant=volumes.written * from_clients[:, leader]))
+        if to_clients is not None and volumes.near.any():
+            near = volumes.near[:, np.newaxis] * to_clients
+            found.append(CostTerm("near reads", nearest=near))
+        if to_clients is not None and volumes.direct.any():
+            read = volumes.direct * to_clients[:, leader]
+            found.append(CostTerm("reads from the leader", constant=read))
+        if prices.requests is not None:
+            each = prices.requests / _MILLION
+            near = volumes.near_operations[:, np.newaxis] * each
+            found.append(
+                CostTerm(
+                    "requests",
+                    constant=volumes.leader_operations * each[leader],
+                    nearest=near if near.any() else None,
+                )
+            )
+        if self.migration is not None:
+            monthly = self.migration / prices.migration_months
+            found.append(CostTerm("migration", replica=monthly))
+        return tuple(found)
+
+    def linear(self, leader: int) -> LinearCost:
+        """Return the sums of the terms under a leader; computed once for each."""
+        known = self._linear.get(leader)
+        if known is not None:
+            return known
+        constant, replica = 0.0, np.zeros(len(self._instance.sites))
+        voter: FloatArray | None = None
+        for term in self.terms(leader):
+            if term.constant is not None:
+                constant += float(term.constant.sum())
+            if term.replica is not None:
+                replica = replica + term.replica
+            if term.voter is not None and term.voter.any():
+                voter = term.voter
+        found = LinearCost(constant, replica, voter, self.nearest)
+        self._linear[leader] = found
+        return found
+
+    @cached_property
+    def nearest(self) -> FloatArray | None:
+        """n: price of each site as the nearest replica of each client; None: all 0."""
+        parts = [term.nearest for term in self.terms(0) if term.nearest is not None]
+        total = None if not parts else np.add.reduce(parts)
+        return total if total is not None and total.any() else None
+
+    def near_cost(self, replicas: Sequence[int]) -> float:
+        """Σ_c n[c, near(c)]; with RTTs that vary, each interval has its own nearest replicas."""
+        table, instance = self.nearest, self._instance
+        if table is None:
+            return 0.0
+        rows = np.arange(len(table))
+        if instance.client_rtt.ndim == 2:
+            return float(table[rows, nearest(instance.client_rtt, replicas)].sum())
+        gb, operations = self._near_by_interval
+        total = 0.0
+        for k, near in enumerate(nearest(instance.client_rtt, replicas)):
+            if self._to_clients is not None:
+                total += float(gb[k] @ self._to_clients[rows, near])
+            if self.prices.requests is not None:
+                total += float(operations[k] @ self.prices.requests[near]) / _MILLION
+        return total
+
+    @cached_property
+    def _near_by_interval(self) -> tuple[FloatArray, FloatArray]:
+        """Part of each interval in `volumes.near` and `near_operations`, (intervals, clients)."""
+        counts = self._instance.counts / self.months
+        operations = self._instance.operations
+        reads = gb_of_operations(self.prices, operations)
+        reads[[o.is_transaction for o in operations]] = 0.0
+        near = self._near_share
+        return counts @ (reads * near), counts @ near
+
+
+def cost_model(instance: Instance) -> CostModel | None:
+    """Return the cost model of an instance, built once; None without prices.
+
+    Raises
+    ------
+    InputError
+        For a client that moves data and has no prices of traffic.
+    """
+    if instance.prices is None:
+        return None
+    if not instance.cost_models:
+        instance.cost_models.append(CostModel(instance, instance.prices))
+    return instance.cost_models[0]
+
+
+def configuration_cost(instance: Instance, configuration: Configuration) -> float:
+    """Cost of a configuration in money per month: the one evaluator; 0 without prices."""
+    model = cost_model(instance)
+    if model is None:
+        return 0.0
+    linear = model.linear(configuration.leader)
+    total = linear.constant + float(linear.replica[list(configuration.replicas)].sum())
+    if linear.voter is not None:
+        total += float(linear.voter[list(configuration.voters)].sum())
+    return total + model.near_cost(configuration.replicas)

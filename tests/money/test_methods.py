@@ -1,0 +1,102 @@
+"""Methods under all terms of the cost, against every configuration there is."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from placement import Problem, Status, UnsupportedError, solve
+from placement.methods import available, load_method, refusal
+from tests.effort import seeds
+from tests.money.by_hand import cost, paid_instance, small_problem
+from tests.reference import configurations, objective, quorum_of
+
+Chosen = tuple[int, tuple[int, ...], tuple[int, ...]]
+KINDS = ["plain", "gateway", "non-voting", "no near reads"]
+
+
+def paid_problem(seed: int, kind: str) -> Problem:
+    instance = paid_instance(
+        seed,
+        gateway=kind == "gateway",
+        non_voting=kind == "non-voting",
+        near=kind != "no near reads",
+    )
+    return small_problem(instance, seed)
+
+
+def everything(problem: Problem) -> list[tuple[float, float, Chosen]]:
+    """(score, cost, configuration) of all that obey the problem; no budget in it."""
+    return [
+        (
+            objective(problem, *chosen),
+            cost(problem.instance, *chosen),
+            chosen,
+        )
+        for chosen in configurations(problem)
+    ]
+
+
+def takers(problem: Problem) -> list[str]:
+    return [name for name in available() if refusal(load_method(name), problem) is None]
+
+
+@pytest.mark.parametrize("seed", seeds(1, 60))
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_weight_of_the_cost(seed: int, kind: str) -> None:
+    free = paid_problem(seed, kind)
+    known = everything(free)
+    weight = [1.0, 100.0, 10_000.0][seed % 3]
+    best = min(value + weight * money for value, money, _ in known)
+    problem = free.replace(cost_weight=weight)
+    for method in ("exact", "milp", *(n for n in ("exhaustive", "cp-sat") if n in takers(problem))):
+        plan = solve(problem, method)
+        assert plan.status is Status.OPTIMAL, method
+        assert plan.objective == pytest.approx(best, rel=1e-9), method
+    for method in takers(problem):
+        if method not in ("exact", "milp", "exhaustive", "cp-sat"):
+            assert solve(problem, method).objective >= best * (1 - 1e-9), method
+
+
+@pytest.mark.parametrize("seed", seeds(1, 60))
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("where", ["at", "below", "above"])
+def test_a_budget_at_a_breakpoint(seed: int, kind: str, where: str) -> None:
+    free = paid_problem(seed, kind)
+    known = everything(free)
+    costs = sorted({money for _, money, _ in known})
+    at = costs[(seed * 7) % len(costs)]
+    budget = at * {"at": 1.0, "below": 1 - 1e-6, "above": 1 + 1e-6}[where]
+    allowed = [value for value, money, _ in known if money <= budget * (1 + 1e-9)]
+    problem = free.replace(budget=budget)
+    for method in ("exact", *(n for n in ("exhaustive", "cp-sat") if n in takers(problem))):
+        plan = solve(problem, method)
+        if not allowed:
+            assert plan.status is Status.INFEASIBLE, method
+            continue
+        assert plan.status is Status.OPTIMAL, method
+        assert plan.objective == pytest.approx(min(allowed), rel=1e-9), method
+        assert plan.cost <= budget * (1 + 1e-9)
+
+
+def test_the_nearest_replica_serves_and_not_a_cheaper_one() -> None:
+    """A weight that makes a farther replica cheaper does not change who serves a client."""
+    for seed in range(2):
+        problem = paid_problem(seed, "plain").replace(cost_weight=1e6)
+        plan = solve(problem, "milp")
+        assert plan.configuration is not None
+        one = plan.configuration
+        money = cost(problem.instance, one.leader, one.voters, one.replicas)
+        assert plan.cost == pytest.approx(money, rel=1e-12)
+        assert plan.bound <= plan.objective
+
+
+def test_methods_that_cannot_refuse_with_a_way_out() -> None:
+    problem = paid_problem(3, "non-voting").replace(cost_weight=1.0)
+    assert set(problem.cost_parts) == {"near reads", "votes"} or quorum_of(problem, 1) == 1
+    for name in ("k-means", "kq", "qk"):
+        if name in available():
+            with pytest.raises(UnsupportedError, match=r"prices\.gb_per_op.*'milp'"):
+                solve(problem, name)
+    assert math.isfinite(solve(problem.replace(cost_weight=0.0), "kq").objective)
