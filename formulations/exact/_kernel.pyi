@@ -122,6 +122,7 @@ def stream_groups(
     clients: tuple[_Floats, _Floats, _Floats, _Floats, npt.NDArray[np.int64] | None],
     leader: int,
     states: bytes,
+    threads: int,
     /,
 ) -> _Groups: ...
 def regroup(context: _Context, groups: _Groups, leader: int, states: bytes, /) -> _Groups: ...

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -163,6 +165,64 @@ def test_same_optimum_when_all_nodes_are_grouped(seed, cells):
         assert grouped.score == pytest.approx(usual.score, rel=1e-9)
         assert grouped.proven <= usual.score * (1 + 1e-12)
         assert all(report.bound <= usual.score * (1 + 1e-12) for report in grouped.reports)
+
+
+def test_clients_are_added_up_below_what_the_root_fixes():
+    core, handed_over = crowd(9, clients=3000, sites=12), []
+    made = ClientGroups.of
+
+    def spied(kernel, clients, leader, u, states):
+        handed_over.append(np.count_nonzero(states != FREE))
+        return made(kernel, clients, leader, u, states)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "STREAM_SCAN_STEPS", 1)
+        patch.setattr(ClientGroups, "of", spied)
+        search(core, kernel="streamed", certify=False)
+    rules = core.rules
+    certain = 1 + np.count_nonzero(rules.must_hold) + np.count_nonzero(~rules.may_hold)
+    assert max(handed_over) > certain
+
+
+@pytest.mark.parametrize("rows", [100, 9_000])
+def test_the_same_groups_whatever_the_number_of_threads(rows):
+    core = crowd(3, clients=rows, sites=8)
+    kernel, clients = rooted(core)
+    u = np.random.default_rng(1).random(len(core.active)) * 100
+    states = np.array([IN, FREE, FREE, OUT, FREE, FREE, IN, FREE], dtype=np.uint8)
+    found = {
+        kernel.compiled.groups_arrays(
+            ClientGroups.of(kernel, replace(clients, threads=threads), 0, u, states)._groups
+        )
+        for threads in (1, 2, 100)
+    }
+    assert len(found) == 1
+
+
+def test_an_interrupt_ends_a_grouping():
+    core = crowd(5, clients=100_000, sites=30)
+    kernel, clients = rooted(core)
+    u, states = np.zeros(len(core.active)), np.full(30, FREE, dtype=np.uint8)
+    ClientGroups.of(kernel, clients, 0, u, states)
+    whole = kernel.counters().work
+    previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
+
+    def group_and_wait() -> None:
+        ClientGroups.of(kernel, clients, 0, u, states)
+        signal.pause()
+
+    try:
+        for seconds in (0.002, 0.01, 0.05, 0.25):  # until the signal comes inside
+            before = kernel.counters().work
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            with pytest.raises(KeyboardInterrupt):
+                group_and_wait()
+            if 0 < kernel.counters().work - before < whole:
+                return
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    pytest.fail("no grouping was left before its end")
 
 
 def test_groups_of_another_problem_are_refused():

@@ -95,7 +95,9 @@ class ClientGroups:
     ) -> ClientGroups:
         """Group clients, with their multipliers. O(clients · sites) time, nine bytes per cell."""
         arrays = (clients.rtt, clients.near, clients.relay, u, clients.rows)
-        made = kernel.compiled.stream_groups(kernel.context, arrays, leader, states.tobytes())
+        made = kernel.compiled.stream_groups(
+            kernel.context, arrays, leader, states.tobytes(), clients.threads
+        )
         return cls(kernel, leader, made)
 
     def below(self, states: States) -> ClientGroups:

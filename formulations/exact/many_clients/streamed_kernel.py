@@ -6,11 +6,12 @@ under each leader. This kernel reads the RTTs where the instance has them.
 * *Roots*: subgradient steps by sweeps over the rows of the clients, by several threads. The bound
   is that of the other kernels, so any multipliers are valid.
 * *First configuration*: that of a sample of some thousand clients, evaluated on all.
-* *Trees*: where a root does not close its leader, clients that rank the sites before their nearest
-  certain one alike use the same one whatever is decided. Their costs are added up, anew at every
-  node (:mod:`formulations.exact.many_clients.grouped_tree`). The bound of the sum is never below
-  the sum of the bounds. A certificate names multipliers client by client; when one is kept, nothing
-  is added up: sites are fixed by reduced cost, and a compiled kernel gets all clients.
+* *Trees*: where a root does not close its leader, it gets further sweeps, and reduced costs fix
+  some of its sites. Below, clients that rank the sites before their nearest certain one alike use
+  the same one whatever is decided. Their costs are added up, anew at every node
+  (:mod:`formulations.exact.many_clients.grouped_tree`). The bound of the sum is never below the
+  sum of the bounds. A certificate names multipliers client by client; when one is kept, nothing is
+  added up: a compiled kernel gets all clients and the sites that are left.
 """
 
 from __future__ import annotations
@@ -32,7 +33,13 @@ from formulations.exact.kernel_types import (
     RootBounds,
     SizeBatch,
 )
-from formulations.exact.many_clients.client_groups import FREE, IN, OUT, ClientGroups
+from formulations.exact.many_clients.client_groups import (
+    FREE,
+    IN,
+    OUT,
+    ClientGroups,
+    States,
+)
 from formulations.exact.many_clients.grouped_tree import GroupedTree
 from formulations.exact.many_clients.site_events import events_on_sites
 from formulations.exact.reduced_problem import ReducedProblem
@@ -271,17 +278,15 @@ class ManyClientsKernel:
         """Work on one tree: its root first, then the kernel of the sites that are left."""
         end = time.perf_counter() + seconds
         if tree.grouped is None and tree.kernel is None:
-            if not self._recording:
-                self._open_grouped(tree)
-            elif self._close_root(tree, seconds):
+            if self._close_root(tree, seconds):
                 return True
             if time.perf_counter() >= end:
                 return False
+            if not self._fix_and_open(tree):
+                return True
         left_over = max(end - time.perf_counter(), 0.0)
         if tree.grouped is not None:
             return tree.grouped.run(work, left_over)
-        if tree.kernel is None:
-            self._fix_and_open(tree)
         assert tree.kernel is not None
         finished = tree.kernel.run(work, left_over)
         self._take_from(tree)
@@ -300,9 +305,21 @@ class ManyClientsKernel:
         self._record(np.array([_CLOSE, 0.0]), tree.u)
         return True
 
-    def _fix_and_open(self, tree: _Tree) -> None:
-        """Fix sites and open the kernel of the other sites, with all clients, for a certificate."""
+    def _fix_and_open(self, tree: _Tree) -> bool:
+        """Fix sites, then open the tree below; return whether anything is left."""
         states, closed, left = self._root.stream_fix(self._clients, tree.leader, tree.u, math.inf)
+        if self._recording:
+            self._open_kernel(tree, states, closed, left)
+            return True
+        if not left:
+            tree.bound = max(tree.bound, self.counters().cutoff)
+            return False
+        tree.closed = closed
+        self._open_grouped(tree, states)
+        return True
+
+    def _open_kernel(self, tree: _Tree, states: States, closed: float, left: bool) -> None:
+        """Open the kernel of the sites that are not out, with all clients, for a certificate."""
         core, rules = self._core, self._core.rules
         certain = rules.must_hold.copy()
         if tree.leader >= 0:
@@ -342,20 +359,16 @@ class ManyClientsKernel:
         # No bound is known of it, so that the kernel looks at it and records how it is closed.
         kernel.open_trees([leader], tree.u[np.newaxis], np.array([-math.inf]))
 
-    def _open_grouped(self, tree: _Tree) -> None:
+    def _open_grouped(self, tree: _Tree, states: States) -> None:
         """Open the tree over groups of clients, which has the multipliers from now on."""
-        rules, leader = self._core.rules, tree.leader
-        found = np.where(rules.must_hold, IN, np.where(rules.may_hold, FREE, OUT)).astype(np.uint8)
-        if leader >= 0:
-            found[leader] = IN
-        groups = ClientGroups.of(self._root, self._clients, leader, tree.u, found)
+        groups = ClientGroups.of(self._root, self._clients, tree.leader, tree.u, states)
         tree.u = np.zeros(0)
         tree.grouped = GroupedTree(
             self._core,
             self._root,
             groups,
             tree.leader,
-            found,
+            states,
             bound=tree.bound,
             threads=self._clients.threads,
             gap=self._gap,

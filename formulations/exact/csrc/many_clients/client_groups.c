@@ -5,7 +5,12 @@
 #include <limits.h>
 #include <string.h>
 
+#include "sweep_threads.h"
+
 #define FIRST_GROUPS 1024
+#define BLOCK_MEMBERS 128      /* clients that a thread makes members at a time ... */
+#define BATCH_BLOCKS 64        /* ... and so many blocks before they are added up, in order: 5 MB */
+#define WORK_OF_GROUPING 4.0   /* per cell */
 
 /* Client, or group of clients, on its way into a group. */
 typedef struct {
@@ -166,44 +171,81 @@ static client_groups *finish(builder *b, int exact)
     return g;
 }
 
-client_groups *group_clients(const client_stream *clients, const double *u, int sites, const unsigned char *state,
-                             const double *relay, int exact)
+/* Clients that are made members at a time, block by block. */
+typedef struct {
+    const client_stream *clients;
+    const double *u, *relay;
+    int sites, open_count, certain_count, first; /* first: the first client of the batch */
+    int open[MOST_STREAMED_SITES], certain[MOST_STREAMED_SITES];
+    member *made;
+} batch;
+
+static member member_of(const batch *t, int c)
+{
+    const client_stream *clients = t->clients;
+    const double *d = clients->rtt + (size_t)(clients->row ? clients->row[c] : (long long)c) * (size_t)t->sites;
+    double near = clients->near_weight[c], key[MOST_STREAMED_SITES];
+    member m = {.relay = clients->relay_weight[c], .most = BIG};
+    int certain = -1;
+    for (int i = 0; i < t->certain_count; i++)
+        if (certain < 0 || d[t->certain[i]] < d[certain])
+            certain = t->certain[i];
+    m.weight = near + m.relay;
+    for (int i = 0; i < t->open_count; i++) { /* sorted by RTT, then by site */
+        int j = t->open[i], at = m.length;
+        if (certain >= 0 && (d[j] > d[certain] || (d[j] == d[certain] && j > certain)))
+            continue;
+        for (; at > 0 && key[at - 1] > d[j]; at--) {
+            key[at] = key[at - 1];
+            m.site[at] = m.site[at - 1];
+        }
+        key[at] = d[j];
+        m.site[at] = (unsigned char)j;
+        m.length++;
+    }
+    for (int i = 0; i < m.length; i++)
+        m.near[i] = near * key[i];
+    if (certain >= 0)
+        m.most = near * d[certain] + m.relay * t->relay[certain];
+    m.u = t->u[c] < m.most ? t->u[c] : m.most;
+    return m;
+}
+
+static void make_members(void *task, size_t block)
+{
+    const batch *t = task;
+    int first = (int)block * BLOCK_MEMBERS, last = first + BLOCK_MEMBERS, left = t->clients->clients - t->first;
+    for (int i = first; i < last && i < left; i++)
+        t->made[i] = member_of(t, t->first + i);
+}
+
+client_groups *group_clients(context *x, const client_stream *clients, const double *u, int leader, const unsigned char *state)
 {
     builder b;
-    int open[MOST_STREAMED_SITES], count = 0;
-    for (int j = 0; j < sites; j++)
+    double relay[MOST_STREAMED_SITES];
+    batch t = {.clients = clients, .u = u, .relay = relay, .sites = x->p.sites};
+    relay_to_leader(x, leader, relay);
+    for (int j = 0; j < t.sites; j++)
         if (state[j] == FREE)
-            open[count++] = j;
+            t.open[t.open_count++] = j;
+        else if (state[j] == IN)
+            t.certain[t.certain_count++] = j;
     begin(&b);
-    for (int c = 0; c < clients->clients && !b.failed; c++) {
-        const double *d = clients->rtt + (size_t)(clients->row ? clients->row[c] : (long long)c) * (size_t)sites;
-        double near = clients->near_weight[c], key[MOST_STREAMED_SITES];
-        member m = {.relay = clients->relay_weight[c], .most = BIG};
-        int certain = -1;
-        for (int j = 0; j < sites; j++)
-            if (state[j] == IN && (certain < 0 || d[j] < d[certain]))
-                certain = j;
-        m.weight = near + m.relay;
-        for (int i = 0; i < count; i++) { /* sorted by RTT, then by site */
-            int j = open[i], at = m.length;
-            if (certain >= 0 && (d[j] > d[certain] || (d[j] == d[certain] && j > certain)))
-                continue;
-            for (; at > 0 && key[at - 1] > d[j]; at--) {
-                key[at] = key[at - 1];
-                m.site[at] = m.site[at - 1];
-            }
-            key[at] = d[j];
-            m.site[at] = (unsigned char)j;
-            m.length++;
-        }
-        for (int i = 0; i < m.length; i++)
-            m.near[i] = near * key[i];
-        if (certain >= 0)
-            m.most = near * d[certain] + m.relay * relay[certain];
-        m.u = u[c] < m.most ? u[c] : m.most;
-        add_member(&b, &m);
+    t.made = malloc(BATCH_BLOCKS * BLOCK_MEMBERS * sizeof(member));
+    b.failed |= !t.made;
+    for (; t.first < clients->clients && !b.failed && !must_pause(x); t.first += BATCH_BLOCKS * BLOCK_MEMBERS) {
+        int left = clients->clients - t.first, size = BATCH_BLOCKS * BLOCK_MEMBERS < left ? BATCH_BLOCKS * BLOCK_MEMBERS : left;
+        run_in_threads(make_members, &t, ((size_t)size + BLOCK_MEMBERS - 1) / BLOCK_MEMBERS, clients->threads);
+        for (int i = 0; i < size && !b.failed; i++)
+            add_member(&b, &t.made[i]);
+        x->effort.work += WORK_OF_GROUPING * t.sites * size;
     }
-    return finish(&b, exact);
+    free(t.made);
+    x->control.out_of_memory |= b.failed;
+    b.failed |= x->control.paused;
+    client_groups *g = finish(&b, x->p.granularity > 0.0);
+    x->control.out_of_memory |= !g && !x->control.paused;
+    return g;
 }
 
 client_groups *regroup_clients(const client_groups *from, const unsigned char *state, const double *relay, int exact)

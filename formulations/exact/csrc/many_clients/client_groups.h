@@ -17,10 +17,9 @@ typedef struct {
     double *u;              /* multipliers */
 } client_groups;
 
-/* The groups under `state`, a FREE, IN or OUT per site, with multipliers `u` by client. `relay` has the RTT from each site to
- * the leader. Sums are rounded down unless they are `exact`. NULL without memory. */
-client_groups *group_clients(const client_stream *clients, const double *u, int sites, const unsigned char *state,
-                             const double *relay, int exact);
+/* The groups of a leader under `state`, a FREE, IN or OUT per site, with multipliers `u` by client. Sums are rounded down
+ * unless all are whole. NULL after Ctrl-C or without memory; the answer does not depend on the number of threads. */
+client_groups *group_clients(context *x, const client_stream *clients, const double *u, int leader, const unsigned char *state);
 
 /* The groups of a state below that of `from`. */
 client_groups *regroup_clients(const client_groups *from, const unsigned char *state, const double *relay, int exact);

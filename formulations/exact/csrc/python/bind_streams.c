@@ -161,34 +161,35 @@ static context *take_groups(PyObject *const *source, int leader, client_groups *
 }
 
 const char stream_groups_doc[] =
-    "stream_groups(context, (rtt, near, relay, u, rows), leader, states) -> groups\n\n"
+    "stream_groups(context, (rtt, near, relay, u, rows), leader, states, threads) -> groups\n\n"
     "Add up clients who use the same replica whatever is decided below a state: a byte per site, 0 free, 1 in, 2 out.";
 
 PyObject *py_stream_groups(PyObject *self, PyObject *args)
 {
     PyObject *capsule, *source[ARRAYS];
-    int leader;
+    int leader, threads;
     const unsigned char *states;
     Py_ssize_t length;
-    double relay[MOST_STREAMED_SITES];
     stream_arrays a;
     (void)self;
-    if (!PyArg_ParseTuple(args, "O(OOOOO)iy#", &capsule, &source[RTT], &source[NEAR], &source[RELAY], &source[U], &source[ROW],
-                          &leader, &states, &length))
+    if (!PyArg_ParseTuple(args, "O(OOOOO)iy#i", &capsule, &source[RTT], &source[NEAR], &source[RELAY], &source[U], &source[ROW],
+                          &leader, &states, &length, &threads))
         return NULL;
     context *x = stream_context(capsule, leader);
-    if (!x || !take_stream(x, source, 1, &a))
+    if (!x || !take_stream(x, source, threads, &a))
         return NULL;
     if (!check_states(x, states, length)) {
         release_stream(&a);
         return NULL;
     }
-    relay_to_leader(x, leader, relay);
-    client_groups *g;
-    Py_BEGIN_ALLOW_THREADS
-    g = group_clients(&a.clients, a.view[U].buf, x->p.sites, states, relay, x->p.granularity > 0.0);
-    Py_END_ALLOW_THREADS
+    begin_call(x, BIG); /* half a grouping is of no use to anybody: only Ctrl-C ends it */
+    client_groups *g = group_clients(x, &a.clients, a.view[U].buf, leader, states);
+    int fine = end_call(x);
     release_stream(&a);
+    if (!fine) {
+        free_groups(g);
+        return NULL;
+    }
     return wrap_groups(g);
 }
 
