@@ -10,7 +10,8 @@ from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.io.formats.document import Document
 from placement.io.instance_folder import FORMAT, VERSION, check_fingerprint, head
-from placement.model.instance import SITE_LEVEL, Instance, Prices
+from placement.io.prices_document import prices_embedded, prices_from_embedded
+from placement.model.instance import SITE_LEVEL, Instance
 from placement.model.operations import Operation
 
 __all__ = ["instance_document", "instance_from_document"]
@@ -32,12 +33,7 @@ def instance_document(instance: Instance) -> dict[str, object]:
         "clients": degrees(instance.client_coordinates),
     }
     if prices is not None:
-        found["prices"] = {
-            "currency": prices.currency,
-            "written_gb": prices.written_gb,
-            "storage": prices.storage.tolist(),
-            "transfer": None if prices.transfer is None else prices.transfer.tolist(),
-        }
+        found["prices"] = prices_embedded(prices)
     return {
         **found,
         "sites": list(instance.sites),
@@ -59,13 +55,7 @@ def instance_from_document(document: Document) -> Instance:
     document.check_format(FORMAT, VERSION)
     prices = None
     if document.has("prices"):
-        money = document.table("prices")
-        prices = Prices(
-            storage=_array(money, "storage"),
-            transfer=_array(money, "transfer") if money.has("transfer") else None,
-            written_gb=money.number("written_gb"),
-            currency=money.text("currency"),
-        )
+        prices = prices_from_embedded(document.table("prices"), _array)
     places, levels = document.table("coordinates"), document.table("levels")
     domains: dict[str, tuple[str | None, ...]] = {}
     for level, labels in levels.values.items():

@@ -7,7 +7,7 @@
       site_rtt.csv       rows wait for columns, ms
       client_rtt.csv     rows are clients, ms
       counts.csv         interval, client, one column per operation
-      storage.csv        if money matters: price of a replica at each site; transfer.csv: per GB
+      storage.csv        if money matters: prices of each site; transfer.csv: of a GB sent
 
 The manifest may be written by hand, as JSON or TOML (``instance.toml``); only the three tables of
 numbers are needed then. What is loaded equals what was saved to the last bit.
@@ -41,7 +41,13 @@ from placement.io.formats.tables import (
 )
 from placement.io.interval_order import order_intervals
 from placement.io.labelled_arrays import Labelled, read_matrix, to_rows
-from placement.model.instance import Instance, Prices
+from placement.io.prices_document import (
+    PRICE_TABLES,
+    prices_from_tables,
+    prices_head,
+    prices_tables,
+)
+from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, Operation, kind_of
 
 __all__ = [
@@ -61,7 +67,6 @@ MANIFEST = "instance.json"
 _MANIFESTS = (MANIFEST, "instance.toml")
 
 _COUNT = "a finite number >= 0"
-_PRICE = "a finite price >= 0"
 _RTT = "a finite number of milliseconds >= 0"
 _KEYS = (
     "format",
@@ -75,7 +80,7 @@ _KEYS = (
     "prices",
     "tables",
 )
-_TABLES = ("sites", "clients", "site_rtt", "client_rtt", "counts", "storage", "transfer")
+_TABLES = ("sites", "clients", "site_rtt", "client_rtt", "counts", *PRICE_TABLES)
 
 Rows = Iterable[Sequence[str | float | None]]
 Writer = Callable[[Sequence[str], Rows], bytes]
@@ -187,9 +192,7 @@ def head(instance: Instance) -> dict[str, object]:
         ],
         "intervals": list(instance.intervals),
         "levels": _level_columns(instance),
-        "prices": None
-        if prices is None
-        else {"currency": prices.currency, "written_gb": prices.written_gb},
+        "prices": None if prices is None else prices_head(prices),
     }
 
 
@@ -229,13 +232,7 @@ def _tables(instance: Instance) -> list[tuple[str, Sequence[str], Rows]]:
         ("counts", instance.counts, "client", instance.clients, operations),
     ):
         found.append((name, *to_rows(values, word, instance.intervals, rows, header)))
-    if instance.prices is not None:
-        storage = instance.prices.storage[:, np.newaxis]
-        found.append(("storage", *to_rows(storage, "site", (), instance.sites, ["price"])))
-        if instance.prices.transfer is not None:
-            table = to_rows(instance.prices.transfer, "site", (), instance.sites, instance.sites)
-            found.append(("transfer", *table))
-    return found
+    return [*found, *prices_tables(instance)]
 
 
 # --- loading ---------------------------------------------------------------------------------
@@ -292,7 +289,7 @@ def load_instance(path: str | os.PathLike[str]) -> Instance:
 
     prices = None
     if document.has("prices") or files.has("storage"):
-        prices = _prices(document.table("prices"), matrix, files, sites)
+        prices = prices_from_tables(document.table("prices"), files, matrix, sites, clients)
     try:
         instance = Instance(
             sites=sites,
@@ -465,23 +462,3 @@ def _operations(document: Document, counts: Labelled) -> tuple[Operation, ...]:
         except InputError as error:
             raise (error if error.source else error.at(f"{row.source}, {row.place}")) from None
     return tuple(found)
-
-
-def _prices(
-    document: Document,
-    matrix: Callable[[str, str, str], Labelled],
-    files: Document,
-    sites: tuple[str, ...],
-) -> Prices:
-    document.only(("currency", "written_gb"))
-    storage = matrix("storage", "site", _PRICE)
-    transfer = None
-    if files.has("transfer"):
-        table = matrix("transfer", "site", _PRICE)
-        transfer = table.ordered(None, ("site", sites), ("site", sites))
-    return Prices(
-        storage=storage.ordered(None, ("site", sites), ("column", ["price"]))[:, 0],
-        transfer=transfer,
-        written_gb=document.number("written_gb", 0.0),
-        currency=document.text("currency", "USD"),
-    )
