@@ -74,6 +74,9 @@ class RaftCluster:
         Waits between the attempts of a strongly consistent read.
     speed
         Speed of each machine, shape (n,), > 0: work of w ms takes w/speed there; empty: 1.
+    groups
+        Raft groups on the same machines: key k is in group k mod `groups`, and group g is led by
+        machine (leader + g) mod n.
     """
 
     nodes: int = 5
@@ -89,9 +92,10 @@ class RaftCluster:
     intent_ms: float = 0.0
     backoff: Backoff = field(default_factory=Backoff)
     speed: tuple[float, ...] = ()
+    groups: int = 1
 
     def __post_init__(self) -> None:
-        for name, least in (("nodes", 3), ("cores", 1), ("leader", 0)):
+        for name, least in (("nodes", 3), ("cores", 1), ("leader", 0), ("groups", 1)):
             value = whole(getattr(self, name), name, minimum=least)
             object.__setattr__(self, name, value)
         if self.leader >= self.nodes:
@@ -130,6 +134,11 @@ class RaftCluster:
         return np.array(self.speed) if self.speed else np.ones(self.nodes)
 
     @property
+    def leaders(self) -> tuple[int, ...]:
+        """Leader of each group."""
+        return tuple((self.leader + group) % self.nodes for group in range(self.groups))
+
+    @property
     def followers_needed(self) -> int:
         """M = ⌊n/2⌋: with L they are a majority."""
         return self.nodes // 2
@@ -152,6 +161,9 @@ class ReadWorkload:
         0: all keys alike.
     gateways
         Weight of each node as the gateway of an operation; empty: all alike.
+    span
+        Keys that a read asks for at once; more than one: a read transaction over as many groups
+        (as there are, if fewer).
     """
 
     clients: int = 70
@@ -160,9 +172,10 @@ class ReadWorkload:
     hot_share: float = 0.0
     hot_fraction: float = 0.0
     gateways: tuple[float, ...] = ()
+    span: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("clients", "keys"):
+        for name in ("clients", "keys", "span"):
             value = whole(getattr(self, name), name, minimum=1)
             object.__setattr__(self, name, value)
         for name in ("read_share", "hot_share", "hot_fraction"):

@@ -9,6 +9,11 @@ from functools import cached_property
 
 from placement.online.reads.cluster import RaftCluster, ReadWorkload
 from placement.online.reads.linearizability import HistoryEntry, Violations, check
+from placement.online.reads.snapshots import (
+    ReadTransaction,
+    SnapshotViolations,
+    check_snapshots,
+)
 from placement.online.run_records import Latencies, RunRecord, summarise
 
 __all__ = ["ReadRun"]
@@ -32,6 +37,10 @@ class ReadRun:
         Core-milliseconds of work per node, over the whole run.
     warm_up
         Part of the operations whose completions do not count.
+    transactions
+        Read transactions, where reads ask for several keys; `history` has their first keys.
+    collects
+        Rounds of reading all keys of a transaction beyond the first.
     """
 
     cluster: RaftCluster
@@ -44,6 +53,8 @@ class ReadRun:
     last_issue: float
     busy: tuple[float, ...]
     warm_up: float
+    transactions: tuple[ReadTransaction, ...] = ()
+    collects: int = 0
 
     @cached_property
     def counted(self) -> tuple[HistoryEntry, ...]:
@@ -92,7 +103,17 @@ class ReadRun:
     @cached_property
     def violations(self) -> Violations:
         """Return what clients saw in the whole history and a single register cannot show."""
-        return check(self.history)
+        further = [
+            HistoryEntry(key, True, each.start, each.end, version)
+            for each in self.transactions
+            for key, version in each.seen[1:]
+        ]
+        return check([*self.history, *further])
+
+    @cached_property
+    def snapshots(self) -> SnapshotViolations:
+        """Return which read transactions saw no single moment."""
+        return check_snapshots(self.history, self.transactions)
 
     def record(
         self,

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, instance_of, whole
+from placement.errors import InputError
 from placement.online.random_streams import spawn_streams
 from placement.online.reads.cluster import RaftCluster, ReadWorkload
 
@@ -38,6 +39,9 @@ class ReadSamplePath:
     lag
         Unit-mean exponentials of the two messages to each follower and of the life of the intent,
         shape (operations, 2n + 1); only writes use them.
+    more_keys, more_work
+        Further keys of a read transaction, shape (operations, span − 1), and the work of reading
+        them at each node, shape (operations, span − 1, n).
     rule, wait
         Generators for the rule and for the jitter of back-offs.
     """
@@ -47,6 +51,8 @@ class ReadSamplePath:
     gateway: npt.NDArray[np.int64]
     work: FloatArray
     lag: FloatArray
+    more_keys: npt.NDArray[np.int64]
+    more_work: FloatArray
     rule: np.random.Generator
     wait: np.random.Generator
 
@@ -76,12 +82,24 @@ def draw_path(
     ).astype(np.int64)
     shares = workload.gateway_shares(cluster.nodes)
     gateway = np.searchsorted(np.cumsum(shares)[:-1], arrivals.random(operations), side="right")
+    work = streams["work"].exponential(size=(operations, cluster.nodes + 4))
+    span = workload.span
+    if workload.keys < span:
+        raise InputError(
+            "fewer keys than a transaction reads", field="span", value=span,
+            expected=f"at most keys = {workload.keys}",
+        )  # fmt: skip
+    # The next keys in order are in other groups; steps of whole rounds of groups keep that.
+    rounds = max(1, workload.keys // (cluster.groups * span))
+    step = 1 + cluster.groups * arrivals.integers(rounds, size=(operations, span - 1))
     return ReadSamplePath(
         reads,
         key,
         gateway.astype(np.int64),
-        streams["work"].exponential(size=(operations, cluster.nodes + 4)),
+        work,
         streams["lags"].exponential(size=(operations, 2 * cluster.nodes + 1)),
+        (key[:, np.newaxis] + np.cumsum(step, axis=1)) % workload.keys,
+        streams["work"].exponential(size=(operations, span - 1, cluster.nodes)),
         streams["rule"],
         streams["waits"],
     )

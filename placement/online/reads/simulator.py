@@ -10,7 +10,13 @@ A write visits its gateway, then L: propose; append at every follower; commit on
 answered; apply; resolve; then it is acknowledged. Writes on one key wait for each other at L.
 Followers hear of the commit and of the resolution half an RTT later and take their lag to apply it.
 
-What this leaves out: elections, failures, lost messages, range splits, transactions, batching.
+A read transaction asks for several keys in parallel, each from the leader or a majority of its own
+group. Under ``snapshot`` it reads all of them again until two rounds in a row agree: no key then
+changed in between, so that all versions were current at the end of the first of the two.
+
+What this leaves out: elections, failures and lost messages
+(:mod:`placement.online.reads.elections` has them), range splits, writes to several keys,
+batching.
 """
 
 from __future__ import annotations
@@ -31,6 +37,7 @@ from placement.online.reads.read_rules import Answered, ReadRule, answers_needed
 from placement.online.reads.replicas import LogEntry, Replicas
 from placement.online.reads.run_result import ReadRun
 from placement.online.reads.sample_path import ReadSamplePath, draw_path, uniforms
+from placement.online.reads.snapshots import ReadTransaction
 
 __all__ = ["simulate"]
 
@@ -43,6 +50,7 @@ def simulate(
     rule: ReadRule,
     *,
     strong: bool = False,
+    snapshot: bool = False,
     operations: int = 50_000,
     seed: int = 0,
     warm_up: float = 0.1,
@@ -58,6 +66,8 @@ def simulate(
         Where reads go.
     strong
         Whether replicas show intents and gateways retry: strongly consistent quorum reads.
+    snapshot
+        Whether read transactions read until two rounds agree.
     operations
         How many are issued; all are answered before the run ends.
     seed
@@ -84,9 +94,10 @@ def simulate(
             "not a rule", field="rule", value=rule, expected="name, learns, spare and start()"
         )
     flag(strong, "strong")
+    flag(snapshot, "snapshot")
     number(warm_up, "warm_up", maximum=math.nextafter(1.0, 0.0))
     path = draw_path(cluster, workload, operations, seed)
-    run = _ReadSimulation(cluster, rule, path, strong)
+    run = _ReadSimulation(cluster, rule, path, strong, snapshot)
     run.go(min(workload.clients, path.operations), progress)
     return ReadRun(
         cluster,
@@ -99,18 +110,33 @@ def simulate(
         run.last_issue,
         tuple(machine.busy for machine in run.machines),
         warm_up,
+        tuple(run.transactions),
+        run.collects,
     )
 
 
 @dataclass(slots=True)
 class _Attempt:
-    """Attempt of a read: answers of an earlier one may still be on their way."""
+    """Attempt of a read of one key: answers of an earlier one may still be on their way."""
 
     operation: int
+    part: int
+    key: int
     gateway: int
     sent: float
     pending: int
     best: tuple[int, bool] = (-1, False)
+
+
+@dataclass(slots=True)
+class _PendingRead:
+    """A read under way: its keys, what they showed in this round, and in the one before."""
+
+    gateway: int
+    keys: list[int]
+    waiting: int
+    versions: list[int]
+    earlier: list[int] | None = None
 
 
 @dataclass(slots=True)
@@ -126,17 +152,24 @@ class _ReadSimulation:
     """The event loop; every handler is called at the time of its event."""
 
     def __init__(
-        self, cluster: RaftCluster, rule: ReadRule, path: ReadSamplePath, strong: bool
+        self,
+        cluster: RaftCluster,
+        rule: ReadRule,
+        path: ReadSamplePath,
+        strong: bool,
+        snapshot: bool,
     ) -> None:
         self.cluster, self.path = cluster, path
-        self.rule = rule.start(cluster.nodes, cluster.leader, path.rule)
+        self.groups, self.leaders = cluster.groups, cluster.leaders
+        self.rules = [rule.start(cluster.nodes, leader, path.rule) for leader in self.leaders]
         self.learns, self.spare = rule.learns, rule.spare
-        self.strong = strong
+        self.strong, self.snapshot = strong, snapshot
         self.machines = [Machine(cluster.cores) for _ in range(cluster.nodes)]
-        self.replicas = Replicas(cluster.nodes, cluster.leader, cluster.visibility, strong)
+        self.replicas = [
+            Replicas(cluster.nodes, leader, cluster.visibility, strong) for leader in self.leaders
+        ]
         self.half: list[list[float]] = (cluster.rtts / 2.0).tolist()
         self.speed: list[float] = cluster.speeds.tolist()
-        self.leader = cluster.leader
         self.size = cluster.followers_needed + 1
         self.heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
         self.number = count()
@@ -147,7 +180,10 @@ class _ReadSimulation:
         self.starts = [0.0] * path.operations
         self.retries = 0
         self.done: list[HistoryEntry] = []
-        self.attempts: dict[int, int] = {}
+        self.attempts: dict[tuple[int, int], int] = {}
+        self.reading: dict[int, _PendingRead] = {}
+        self.transactions: list[ReadTransaction] = []
+        self.collects = 0
         self.writes: dict[int, _Write] = {}
         self.queues: dict[int, deque[int]] = {}
 
@@ -167,6 +203,10 @@ class _ReadSimulation:
         """Put an event on the heap; events of the same time come in the order they were put."""
         heapq.heappush(self.heap, (time, next(self.number), handler, arguments))
 
+    def leader_of(self, o: int) -> int:
+        """Return the leader of the group of an operation's first key."""
+        return self.leaders[int(self.path.key[o]) % self.groups]
+
     def issue(self) -> None:
         """A client is free: it issues the next operation, if there is one."""
         o = self.next
@@ -178,11 +218,12 @@ class _ReadSimulation:
         work = self.cluster.gateway_ms * float(self.path.work[o, 0]) / self.speed[gateway]
         end = self.machines[gateway].visit(self.now, work)
         if self.path.reads[o]:
-            self.attempts[o] = 0
-            self.at(end, self.route, o, gateway)
+            keys = [int(self.path.key[o]), *self.path.more_keys[o].tolist()]
+            self.reading[o] = _PendingRead(gateway, keys, len(keys), [0] * len(keys))
+            self.at(end, self.collect, o)
         else:
             self.writes[o] = _Write()
-            self.at(end + self.half[gateway][self.leader], self.arrive_write, o)
+            self.at(end + self.half[gateway][self.leader_of(o)], self.arrive_write, o)
 
     def finish(self, o: int, version: int) -> None:
         """An operation is answered; its client goes on."""
@@ -194,11 +235,20 @@ class _ReadSimulation:
 
     # Reads
 
-    def route(self, o: int, gateway: int) -> None:
-        """Ask the rule and send to the nodes it names."""
-        quorum = self.rule.choose(gateway, self.now)
+    def collect(self, o: int) -> None:
+        """Read all keys, in parallel."""
+        for part in range(len(self.reading[o].keys)):
+            self.attempts[o, part] = 0
+            self.route(o, part)
+
+    def route(self, o: int, part: int) -> None:
+        """Ask the rule of the key's group and send to the nodes it names."""
+        read = self.reading[o]
+        gateway = read.gateway
+        key = read.keys[part]
+        quorum = self.rules[key % self.groups].choose(gateway, self.now)
         self._check(quorum)
-        attempt = _Attempt(o, gateway, self.now, answers_needed(quorum, self.spare))
+        attempt = _Attempt(o, part, key, gateway, self.now, answers_needed(quorum, self.spare))
         for node in quorum:
             if node == gateway:
                 self.read_at(attempt, node)
@@ -225,8 +275,9 @@ class _ReadSimulation:
 
     def read_at(self, attempt: _Attempt, node: int) -> None:
         """The read arrives at a node; its answer is put on the way."""
-        service = self.cluster.read_ms * float(self.path.work[attempt.operation, 1 + node])
-        service /= self.speed[node]
+        o, part, path = attempt.operation, attempt.part, self.path
+        work = path.more_work[o, part - 1, node] if part else path.work[o, 1 + node]
+        service = self.cluster.read_ms * float(work) / self.speed[node]
         machine = self.machines[node]
         queue = 0
         if self.learns:
@@ -240,27 +291,47 @@ class _ReadSimulation:
         self, attempt: _Attempt, node: int, served: float, service: float, queue: int
     ) -> None:
         """An answer is back: what the replica showed at the end of its service counts."""
-        o, gateway = attempt.operation, attempt.gateway
+        o, part, key = attempt.operation, attempt.part, attempt.key
         if self.learns:
             wait = self.now - attempt.sent
-            self.rule.answered(Answered(gateway, node, self.now, wait, service, queue))
+            answer = Answered(attempt.gateway, node, self.now, wait, service, queue)
+            self.rules[key % self.groups].answered(answer)
         attempt.pending -= 1
         if attempt.pending < 0:  # a spare one: the attempt went on without it
             return
-        seen = self.replicas.see(node, int(self.path.key[o]), served)
+        seen = self.replicas[key % self.groups].see(node, key, served)
         if seen > attempt.best:
             attempt.best = seen
         if attempt.pending:
             return
         version, has_value = attempt.best
         if has_value:
-            del self.attempts[o]
-            self.finish(o, version)
+            del self.attempts[o, part]
+            self.part_read(o, part, version)
             return
-        wait = self.cluster.backoff.draw(self.attempts[o], next(self.waits))
-        self.attempts[o] += 1
+        wait = self.cluster.backoff.draw(self.attempts[o, part], next(self.waits))
+        self.attempts[o, part] += 1
         self.retries += 1
-        self.at(self.now + wait, self.route, o, gateway)
+        self.at(self.now + wait, self.route, o, part)
+
+    def part_read(self, o: int, part: int, version: int) -> None:
+        """One key is read; with all of them the read ends, or begins another round."""
+        read = self.reading[o]
+        read.versions[part] = version
+        read.waiting -= 1
+        if read.waiting:
+            return
+        many = len(read.keys)
+        if many > 1 and self.snapshot and read.versions != read.earlier:
+            self.collects += read.earlier is not None
+            read.waiting, read.versions, read.earlier = many, [0] * many, read.versions
+            self.collect(o)
+            return
+        del self.reading[o]
+        if many > 1:
+            seen = tuple(zip(read.keys, read.versions, strict=True))
+            self.transactions.append(ReadTransaction(self.starts[o], self.now, seen))
+        self.finish(o, read.versions[0])
 
     # Writes
 
@@ -273,18 +344,20 @@ class _ReadSimulation:
 
     def propose(self, o: int) -> None:
         """First visit to L."""
-        self.at(self._visit_leader(o, 1 + self.leader), self.proposed, o)
+        self.at(self._visit_leader(o, 1 + self.leader_of(o)), self.proposed, o)
 
     def _visit_leader(self, o: int, column: int) -> float:
-        work = self.cluster.write_ms * float(self.path.work[o, column]) / self.speed[self.leader]
-        return self.machines[self.leader].visit(self.now, work)
+        leader = self.leader_of(o)
+        work = self.cluster.write_ms * float(self.path.work[o, column]) / self.speed[leader]
+        return self.machines[leader].visit(self.now, work)
 
     def proposed(self, o: int) -> None:
         """In the log of L; sent to the followers."""
-        self.writes[o].entry = self.replicas.append(int(self.path.key[o]), self.now)
+        key, leader = int(self.path.key[o]), self.leader_of(o)
+        self.writes[o].entry = self.replicas[key % self.groups].append(key, self.now)
         for node in range(self.cluster.nodes):
-            if node != self.leader:
-                self.at(self.now + self.half[self.leader][node], self.append_at, o, node)
+            if node != leader:
+                self.at(self.now + self.half[leader][node], self.append_at, o, node)
 
     def append_at(self, o: int, node: int) -> None:
         """The entry arrives at a follower."""
@@ -292,14 +365,15 @@ class _ReadSimulation:
         end = self.machines[node].visit(self.now, work)
         entry = self.writes[o].entry
         assert entry is not None
-        log = self.replicas.entries[int(self.path.key[o])]
+        key = int(self.path.key[o])
+        log = self.replicas[key % self.groups].entries[key]
         if entry.version > 1:  # a log has no holes
             end = max(end, log[entry.version - 2].appended[node])
         entry.appended[node] = end
         # What the follower was told while the entry was on its way waits for it.
         entry.intent[node] = max(entry.intent[node], end)
         entry.value[node] = max(entry.value[node], end)
-        self.at(end + self.half[node][self.leader], self.acked, o)
+        self.at(end + self.half[node][self.leader_of(o)], self.acked, o)
 
     def acked(self, o: int) -> None:
         """A follower has the entry; with m of them the entry is committed."""
@@ -332,7 +406,7 @@ class _ReadSimulation:
         late = self.cluster.intent_ms * float(self.path.lag[o, 2 * nodes])
         self._tell(o, entry.value, entry.intent, late, nodes)
         gateway = int(self.path.gateway[o])
-        self.at(self.now + self.half[self.leader][gateway], self.answer, o, entry.version)
+        self.at(self.now + self.half[self.leader_of(o)][gateway], self.answer, o, entry.version)
         queue = self.queues[int(self.path.key[o])]
         queue.popleft()
         if queue:
@@ -344,11 +418,12 @@ class _ReadSimulation:
         self, o: int, times: list[float], after: Sequence[float], late: float, column: int
     ) -> None:
         """Set when each follower applies a message that L sends `late` ms from now."""
+        leader = self.leader_of(o)
         for node in range(self.cluster.nodes):
-            if node == self.leader:
+            if node == leader:
                 continue
             lag = self.cluster.apply_lag_ms * float(self.path.lag[o, column + node])
-            heard = self.now + late + self.half[self.leader][node] + lag
+            heard = self.now + late + self.half[leader][node] + lag
             times[node] = heard if math.isinf(after[node]) else max(heard, after[node])
 
     def answer(self, o: int, version: int) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from placement.errors import InputError
-from placement.online.reads.election_runs import ElectionSettings, ReadPath
-from placement.online.reads.election_simulator import simulate_elections
+from placement.online.reads.elections import ElectionSettings, ReadPath, simulate_elections
 from tests.effort import seeds
 
 ADVERSE = ElectionSettings(duration_ms=3000.0, crashes=3.0, cuts=2.0, cut_ms=300.0, down_ms=50.0)

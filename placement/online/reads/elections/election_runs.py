@@ -1,6 +1,6 @@
 """A Raft group whose leaders fail: what is simulated, and what its clients saw.
 
-The simulator of it is :mod:`placement.online.reads.election_simulator`.
+The simulator of it is :mod:`placement.online.reads.elections.election_simulator`.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ import numpy as np
 
 from placement.checks import instance_of
 from placement.online.random_streams import checked_seed
-from placement.online.reads.election_runs import ElectionRun, ElectionSettings, ReadPath
+from placement.online.reads.elections.election_runs import ElectionRun, ElectionSettings, ReadPath
 from placement.online.reads.linearizability import HistoryEntry
 
 __all__ = ["simulate_elections"]
