@@ -40,6 +40,7 @@ MODULES = MappingProxyType(
         "milp.strength": "benchmarks.milp.strength",
         "online.dynamic": "benchmarks.online.dynamic.study",
         "online.reads": "benchmarks.online.reads.study",
+        "online.reads.claims": "benchmarks.online.reads.claims",
         "online.selection": "benchmarks.online.selection.study",
         "online.selection.closed_loop": "benchmarks.online.selection.closed_loop",
         "online.selection.ladder": "benchmarks.online.selection.ladder",

@@ -11,6 +11,8 @@ import numpy as np
 from benchmarks.harness import machine
 from benchmarks.harness.pictures import rows as table
 from benchmarks.harness.result_files import Row, existing_rows, read_json, rows_of
+from benchmarks.online.reads.claims import RESULTS as CLAIMS
+from benchmarks.online.reads.claims_tables import claims_sections
 from benchmarks.online.reads.pictures import draw
 from benchmarks.online.reads.rows import STRATEGIES, UNIFORM, mean
 from benchmarks.online.reads.study import (
@@ -65,7 +67,8 @@ RETRIES = (
 def page() -> str:
     """Return the page from the kept results."""
     head = read_json(RESULTS.with_suffix(".json"))
-    return "\n".join(_page(existing_rows(RESULTS), head)) + "\n"
+    claims = claims_sections(read_json(CLAIMS))
+    return "\n".join([*_page(existing_rows(RESULTS), head), "", *claims]) + "\n"
 
 
 def draw_figures() -> None:

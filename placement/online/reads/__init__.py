@@ -9,7 +9,9 @@ leaseholder and the others to majorities without it.
   :mod:`~placement.online.reads.retry_model`;
 - optimal strategies: :class:`ReadProblem`, :func:`evaluate`, :func:`lower_bound`;
 - what clients see: :mod:`~placement.online.reads.simulator`, and whether it was linearizable:
-  :mod:`~placement.online.reads.linearizability`.
+  :mod:`~placement.online.reads.linearizability`, over several keys:
+  :mod:`~placement.online.reads.snapshots`;
+- what they see while leaders fail: :mod:`~placement.online.reads.elections`.
 """
 
 from placement.online.reads.cluster import RaftCluster, ReadWorkload, Visibility
@@ -49,6 +51,11 @@ from placement.online.reads.read_rules import (
 from placement.online.reads.run_result import ReadRun
 from placement.online.reads.sample_path import ReadSamplePath, draw_path, uniforms
 from placement.online.reads.simulator import simulate
+from placement.online.reads.snapshots import (
+    ReadTransaction,
+    SnapshotViolations,
+    check_snapshots,
+)
 from placement.online.reads.strategy_evaluator import ReadFigures, evaluate
 
 __all__ = [
@@ -73,8 +80,10 @@ __all__ = [
     "ReadRun",
     "ReadSamplePath",
     "ReadStrategy",
+    "ReadTransaction",
     "ReadWorkload",
     "RuleState",
+    "SnapshotViolations",
     "ThresholdQuorums",
     "Violation",
     "Violations",
@@ -83,6 +92,7 @@ __all__ = [
     "bottleneck",
     "cheapest_choice",
     "check",
+    "check_snapshots",
     "draw_path",
     "evaluate",
     "evaluate_leases",

@@ -1,0 +1,180 @@
+"""Leaseholder or majority: what sets the write latency, reads across elections, transactions.
+
+    python -m benchmarks run online.reads.claims [--seeds 2] [--operations 15000]
+
+Writes benchmarks/results/online_reads_claims.json: the write latency against the work of a write at
+the leaseholder, its followers and x; what reads do while leaders crash or are cut off, with all
+assumptions and without each; transactions that read several groups. Minutes of processor time: two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from benchmarks.harness import machine
+from benchmarks.harness.machine import ROOT
+from benchmarks.harness.result_files import save_json
+from benchmarks.harness.study import Study
+from heuristics.online.reads import LeaseHolder, UniformQuorum
+from placement.online.reads import RaftCluster, ReadRule, ReadWorkload, Visibility, simulate
+from placement.online.reads.elections import ElectionSettings, ReadPath, simulate_elections
+
+__all__ = ["PARTS", "RESULTS", "STUDY", "VARIANTS"]
+
+RESULTS = ROOT / "benchmarks" / "results" / "online_reads_claims.json"
+X = 2 / 7
+VISITS = (0.5, 0.25, 0.1, 0.05)
+CLIENTS = (70, 150, 300)
+SPANS = (1, 2, 4)
+AFTER_MS = 300.0
+
+_BUSY = ElectionSettings(
+    3, down_ms=5.0, crash_any=True, reads=1000.0, crashes=20.0, heartbeat_ms=80.0, writes=40.0,
+    cuts=3.0, cut_ms=200.0, duration_ms=4000.0,
+)  # fmt: skip
+_FAULTS = ElectionSettings(cuts=0.5)
+VARIANTS: dict[str, ElectionSettings] = {
+    **{str(path): dataclasses.replace(_FAULTS, path=path) for path in ReadPath},
+    "leaseholder, without a lease": dataclasses.replace(_FAULTS, lease=False),
+    "leaseholder, no entry of its own term": dataclasses.replace(_FAULTS, own_entry=False),
+    "leaseholder, clocks off by up to 80 %": dataclasses.replace(_FAULTS, drift=0.8),
+    "leaseholder, many restarts": _BUSY,
+    "leaseholder, many restarts, voting at once": dataclasses.replace(_BUSY, patient=False),
+    "leaseholder, many restarts, nothing kept": dataclasses.replace(_BUSY, persist=False),
+}
+"""Name of each row -> its settings."""
+
+
+def write_latency(seeds: int, operations: int) -> Iterator[dict[str, Any]]:
+    """The leaseholder's work of a write, from more than a follower's to less."""
+    for visit in VISITS:
+        for clients in CLIENTS:
+            cluster = RaftCluster(write_ms=visit, gateway_ms=0.7)
+            workload = ReadWorkload(clients=clients)
+            for name, rule in (("leaseholder", LeaseHolder()), ("quorum", UniformQuorum(X))):
+                yield {
+                    "visit_ms": visit,
+                    "clients": clients,
+                    "rule": name,
+                    **_closed(cluster, workload, rule, seeds, operations),
+                }
+
+
+def _closed(
+    cluster: RaftCluster, workload: ReadWorkload, rule: ReadRule, seeds: int, operations: int
+) -> dict[str, float]:
+    runs = [
+        simulate(cluster, workload, rule, operations=operations, seed=seed) for seed in range(seeds)
+    ]
+    return {
+        "throughput": sum(run.throughput for run in runs) / seeds,
+        "read_ms": sum(run.read_latency.mean for run in runs) / seeds,
+        "write_ms": sum(run.write_latency.mean for run in runs) / seeds,
+        "busiest": sum(max(run.utilisation) for run in runs) / seeds,
+        "leader": sum(run.utilisation[cluster.leader] for run in runs) / seeds,
+    }
+
+
+def elections(seeds: int, operations: int) -> Iterator[dict[str, Any]]:
+    """Ten runs of each variant for each seed."""
+    for name, settings in VARIANTS.items():
+        runs = [simulate_elections(settings, seed) for seed in range(10 * seeds)]
+        found = [run.violations for run in runs]
+        row: dict[str, Any] = {
+            "variant": name,
+            "runs": len(runs),
+            "failures": sum(len(run.failures) for run in runs),
+            "terms": sum(run.terms for run in runs),
+            "reads": sum(each.reads for each in found),
+            "stale": sum(each.stale for each in found),
+            "other": sum(each.total - each.stale for each in found),
+            "runs_with_any": sum(not each.linearizable for each in found),
+            "unanswered": sum(run.unanswered for run in runs),
+        }
+        for side, reads in (("read", True), ("write", False)):
+            every = [run.latency(reads=reads) for run in runs]
+            after = [run.latency(reads=reads, after_ms=AFTER_MS) for run in runs]
+            row |= {
+                f"{side}_ms": _mean(every),
+                f"{side}_p50": sum(each.p50 for each in every) / len(every),
+                f"{side}_after_ms": _mean(after),
+            }
+        yield row
+
+
+def _mean(latencies: list[Any]) -> float:
+    """Mean over all operations of several runs."""
+    many = sum(each.n for each in latencies)
+    return float(sum(each.n * each.mean for each in latencies if each.n) / many)
+
+
+def transactions(seeds: int, operations: int) -> Iterator[dict[str, Any]]:
+    """Reads of one, two and four groups; leaders on one machine, or one on each."""
+    for groups in (1, 5):
+        for span in SPANS:
+            cluster = RaftCluster(groups=groups, visibility=Visibility.LOG)
+            workload = ReadWorkload(span=span, keys=1000, hot_share=0.8, hot_fraction=0.02)
+            for name, rule, strong in (
+                ("leaseholder", LeaseHolder(), False),
+                ("strong quorum", UniformQuorum(X), True),
+            ):
+                for snapshot in (False, True) if span > 1 else (False,):
+                    runs = [
+                        simulate(
+                            cluster, workload, rule, strong=strong, snapshot=snapshot,
+                            operations=operations // span, seed=seed,
+                        )
+                        for seed in range(seeds)
+                    ]  # fmt: skip
+                    yield {
+                        "groups": groups,
+                        "span": span,
+                        "rule": name,
+                        "snapshot": snapshot,
+                        "throughput": sum(run.throughput for run in runs) / seeds,
+                        "read_ms": sum(run.read_latency.mean for run in runs) / seeds,
+                        "write_ms": sum(run.write_latency.mean for run in runs) / seeds,
+                        "violations": sum(run.violations.total for run in runs),
+                        "transactions": sum(run.snapshots.transactions for run in runs),
+                        "torn": sum(run.snapshots.torn for run in runs),
+                        "crossed": sum(run.snapshots.crossed for run in runs),
+                        "collects": sum(run.collects for run in runs),
+                    }
+
+
+PARTS: dict[str, Callable[[int, int], Iterator[dict[str, Any]]]] = {
+    "write latency": write_latency,
+    "elections": elections,
+    "transactions": transactions,
+}
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--operations", type=int, default=15_000, help="of each closed-loop run")
+
+
+def _run_study(options: argparse.Namespace) -> int:
+    """Run the parts; Ctrl-C keeps nothing of this run."""
+    document: dict[str, object] = {
+        "benchmark": "online_reads_claims",
+        "seeds": options.seeds,
+        "operations": options.operations,
+    }
+    for part, rows_of in PARTS.items():
+        rows: list[dict[str, Any]] = []
+        for row in rows_of(options.seeds, options.operations):
+            rows.append(row)
+            print(f"\r{part}: {len(rows)} rows", end="", file=sys.stderr)
+        print(file=sys.stderr)
+        document[part] = rows
+    document["machine"] = machine.describe(["numpy"])
+    save_json(RESULTS, document)
+    return 0
+
+
+STUDY = Study(__doc__, _add_arguments, _run_study, results=("online_reads_claims.json",))
