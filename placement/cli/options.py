@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from placement.cli import argument_types as types
+from placement.cli.price_options import add_prices, apply_prices, has_prices
 from placement.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def add_instance(parser: argparse.ArgumentParser, *, option: bool = False) -> No
         help="multiply the demand of a client by F; may be repeated",
     )
     add_sites(group, "--without", "sites that are gone; the clients there stay")
+    add_prices(parser)
 
 
 def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = False) -> None:
@@ -242,7 +244,7 @@ def add_output(parser: argparse.ArgumentParser, *, plan: bool) -> None:
 
 
 def instance_from(args: argparse.Namespace) -> Instance:
-    """Load the instance of :func:`add_instance`, with its demand scaled and without lost sites."""
+    """Load the instance of :func:`add_instance`, with what its options change."""
     from placement.api import load
 
     source: str = args.instance
@@ -256,13 +258,15 @@ def instance_from(args: argparse.Namespace) -> Instance:
     try:
         if factors:
             instance = scale_demand(instance, factors)
-        return without_sites(instance, gone) if gone else instance
+        if gone:
+            instance = without_sites(instance, gone)
     except InputError as error:
         raise error.at("--without" if error.field == "sites" else "--scale-demand") from None
+    return apply_prices(instance, args) if has_prices(args) else instance
 
 
 def _changed(args: argparse.Namespace) -> bool:
-    return bool(args.scale_demand or args.without)
+    return bool(args.scale_demand or args.without or has_prices(args))
 
 
 def reference_from(args: argparse.Namespace) -> Reference | None:

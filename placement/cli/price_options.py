@@ -1,0 +1,176 @@
+"""The options that put prices on an instance."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from placement.cli import argument_types as types
+from placement.errors import InputError
+
+if TYPE_CHECKING:
+    from placement.io.price_lists.apply_prices import PriceInput
+    from placement.io.price_lists.price_tables import SitePrices, TransferTable
+    from placement.model.instance import Instance
+
+__all__ = ["add_prices", "apply_prices", "has_prices"]
+
+_AWS = "aws"
+_OPTIONS = (
+    "prices",
+    "transfer",
+    "client_sites",
+    "gb_per_op",
+    "written_gb",
+    "interval_hours",
+    "stored_gb",
+    "replication",
+)
+
+
+def add_prices(parser: argparse.ArgumentParser) -> None:
+    """Add the options that :func:`apply_prices` reads."""
+    group = parser.add_argument_group("prices (per month, in one currency)")
+    group.add_argument(
+        "--prices",
+        metavar="FILE|X",
+        help="prices of each site: a CSV with the columns site, storage, machines, "
+        "machines_non_voting, requests; a JSON price list of AWS or Azure; or one price for all",
+    )
+    group.add_argument(
+        "--transfer",
+        metavar="FILE|aws",
+        help="prices per GB sent: a CSV (from, to, price; or square), a JSON price list of AWS or "
+        "Azure, or 'aws': the list of 2022 in the package skyplane",
+    )
+    group.add_argument(
+        "--zones",
+        metavar="LEVEL",
+        help="the names in --transfer are the domains of LEVEL and not sites",
+    )
+    group.add_argument(
+        "--marginal-gb",
+        type=types.number(),
+        metavar="GB",
+        help="monthly volume whose tier gives the price, where --transfer has volume tiers",
+    )
+    group.add_argument(
+        "--client-sites",
+        metavar="FILE|nearest|internet",
+        help="site whose prices of traffic a client has: a CSV (client, site), the site with the "
+        "smallest RTT, or the internet; a client with the name of a site is there",
+    )
+    group.add_argument(
+        "--gb-per-op",
+        action="append",
+        default=[],
+        metavar="OP=GB,…",
+        help="GB that one operation moves; OP is an operation, or read or write for all of them",
+    )
+    group.add_argument(
+        "--written-gb",
+        type=types.number(),
+        metavar="GB",
+        help="GB written per month, which the leader ships to each replica",
+    )
+    group.add_argument(
+        "--interval-hours",
+        type=types.number(0, above=True),
+        metavar="H",
+        help="hours that one interval of demand covers (default: all intervals are one month)",
+    )
+    group.add_argument(
+        "--stored-gb", type=types.number(), metavar="GB", help="GB of one replica, for its copy"
+    )
+    group.add_argument(
+        "--replication",
+        choices=("leader", "gateway"),
+        help="who ships a write to the replicas: the leader, or the site of the client",
+    )
+
+
+def has_prices(args: argparse.Namespace) -> bool:
+    """Return whether one of the options was given."""
+    return any(getattr(args, name, None) not in (None, []) for name in _OPTIONS)
+
+
+def apply_prices(instance: Instance, args: argparse.Namespace) -> Instance:
+    """Return the instance with the prices of the options.
+
+    Raises
+    ------
+    InputError
+        Naming the option, or the file and its row.
+    """
+    from placement.io.price_lists.apply_prices import with_prices
+
+    return with_prices(instance, _given(instance, args))
+
+
+def _given(instance: Instance, args: argparse.Namespace) -> PriceInput:
+    from placement.io.price_lists.apply_prices import PriceInput
+
+    names = [part for text in args.gb_per_op for part in text.split(",") if part.strip()]
+    return PriceInput(
+        sites=None if args.prices is None else _sites(args.prices),
+        transfer=None if args.transfer is None else _transfer(args),
+        zones=args.zones,
+        client_places={} if args.client_sites is None else _places(instance, args.client_sites),
+        gb_per_op=types.read_named_numbers(names, "--gb-per-op", "OP=GB"),
+        written_gb=args.written_gb,
+        interval_hours=args.interval_hours,
+        replication=args.replication,
+        stored_gb=args.stored_gb,
+    )
+
+
+def _sites(text: str) -> SitePrices | float:
+    from placement.io.price_lists.cloud_lists import read_cloud_sites
+    from placement.io.price_lists.csv_prices import read_site_prices
+
+    if not Path(text).exists():
+        try:
+            return types.read_number(text, "--prices", 0.0, types.LARGEST_NUMBER)
+        except InputError:
+            raise InputError(
+                "no such file", field="--prices", value=text, expected="a file, or one price"
+            ) from None
+    return read_cloud_sites(text) if text.endswith(".json") else read_site_prices(text)
+
+
+def _transfer(args: argparse.Namespace) -> TransferTable:
+    import dataclasses
+
+    from placement.io.price_lists.cloud_lists import read_cloud_transfer
+    from placement.io.price_lists.csv_prices import read_transfer
+
+    if args.transfer == _AWS:
+        from placement.datasets.aws_transfer import find_aws_transfer
+
+        path, source = find_aws_transfer()
+        table = dataclasses.replace(read_transfer(path), source=source, currency="USD")
+    elif args.transfer.endswith(".json"):
+        table = read_cloud_transfer(args.transfer)
+    else:
+        table = read_transfer(args.transfer)
+    return table if args.marginal_gb is None else table.at_volume(args.marginal_gb)
+
+
+def _places(instance: Instance, text: str) -> dict[str, str]:
+    from placement.io.formats.tables import name_cell, read_table
+    from placement.io.price_lists.apply_prices import nearest_sites
+    from placement.io.price_lists.price_tables import INTERNET
+
+    if text == "nearest":
+        return nearest_sites(instance)
+    if text == INTERNET:
+        return dict.fromkeys(instance.clients, INTERNET)
+    table = read_table(text)
+    client, site = table.column("client"), table.column("site")
+    return {
+        name_cell(cells[client], table.at(row), "client").strip(): name_cell(
+            cells[site], table.at(row), "site"
+        ).strip()
+        for row, cells in enumerate(table.rows)
+    }
