@@ -88,7 +88,7 @@ def explain_infeasible(problem: Problem) -> tuple[str, ...]:
     -------
     tuple of str
         Empty when the constraints have a plan and only the objective (one with conditions of its
-        own, such as surviving losses) rejects it.
+        own, such as surviving losses) or a wait without enough members rejects it.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def explain_infeasible(problem: Problem) -> tuple[str, ...]:
     """
     found, confirmed, plan = minimal_conflict(problem)
     if plan is not None:
-        if not problem.objective.minimises_mean:
+        if not problem.objective.minimises_mean or problem.demand.waits:
             return ()
         raise SolverError(f"no plan is said to exist, but here is one: {plan}")
     voters = problem.rules.voters

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from placement.methods import available as available
     from placement.methods import solve as solve
     from placement.model.changed_instance import scale_demand as scale_demand
+    from placement.model.changed_instance import with_waits as with_waits
     from placement.model.changed_instance import without_sites as without_sites
     from placement.model.configuration import Configuration as Configuration
     from placement.model.constraints import Diversity as Diversity
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
     from placement.model.instance import Prices as Prices
     from placement.model.operations import STANDARD_OPERATIONS as STANDARD_OPERATIONS
     from placement.model.operations import Operation as Operation
+    from placement.model.protocols import Protocol as Protocol
+    from placement.model.waits import Wait as Wait
     from placement.overtime import moves
     from placement.overtime import replay as replay
     from placement.overtime import watch as watch
@@ -98,14 +101,17 @@ _HOME = {
     "STANDARD_OPERATIONS": "placement.model.operations",
     "Operation": "placement.model.operations",
     "Plan": "placement.plan",
+    "Protocol": "placement.model.protocols",
     "Problem": "placement.problem",
     "Status": "placement.status",
     "Termination": "placement.status",
     "next_replicas": "placement.analysis.next_replica",
     "pareto": "placement.analysis.pareto_frontier",
     "scale_demand": "placement.model.changed_instance",
+    "with_waits": "placement.model.changed_instance",
     "without_sites": "placement.model.changed_instance",
     "sweep": "placement.analysis.sweep",
+    "Wait": "placement.model.waits",
 }
 
 _MODULES = {

@@ -14,7 +14,8 @@ A distribution registers one in its pyproject.toml::
     "my-rule.percentile" = "my_package.other_module:solve"
 
 A name with a dot is a part of a method: the callable that answers the problems whose objective is
-of the kind after the dot. Other kinds go to the method's own ``call``.
+of the kind after the dot, and ``NAME.waits`` those whose operations have waits or constants
+(:mod:`placement.model.waits`). Other kinds go to the method's own ``call``.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from placement.errors import SolverError, UnsupportedError
 from placement.feasibility.feasible_plans import reasons_infeasible, repaired, violations
 from placement.method_options import Options, Progress, Setting, all_settings
 from placement.model.configuration import Configuration
+from placement.model.protocols import Protocol
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.status import Status
@@ -105,7 +107,8 @@ class Method:
     refuses
         Problem -> why this method cannot take it, or None. There is no silent approximation.
     objectives
-        Kinds of objective it can minimise; see :mod:`placement.evaluation.objective`.
+        Kinds of objective it can minimise; see :mod:`placement.evaluation.objective`. "waits": the
+        mean latency of operations with waits or constants.
     cost_parts
         Parts of the cost beside prices of sites that it can take, of :attr:`Problem.cost_parts`.
     settings
@@ -152,9 +155,14 @@ def available() -> tuple[str, ...]:
     return METHODS.names()
 
 
+def _kind(problem: Problem) -> str:
+    """Return the kind of question: that of the objective, or "waits" of operations with waits."""
+    return "waits" if problem.demand.has_waits else problem.objective.kind
+
+
 def _call_for(method: Method, problem: Problem) -> Callable[[Problem, Options], Plan]:
     """Return the part of the method for the problem's kind of objective, else its own call."""
-    part = METHODS.entries.get(f"{method.name}.{problem.objective.kind}")
+    part = METHODS.entries.get(f"{method.name}.{_kind(problem)}")
     if part is None:
         return method.call
     found: Callable[[Problem, Options], Plan] = part.load()
@@ -176,7 +184,12 @@ def load_method(name: str) -> Method:
 
 def refusal(method: Method, problem: Problem) -> str | None:
     """Return why a method cannot take a problem, or None."""
-    kind = problem.objective.kind
+    kind = _kind(problem)
+    if kind == "waits" and kind not in method.objectives:
+        return (
+            "it knows operations of the four coefficients alone, and those of the question have "
+            "waits or constants"
+        )
     if kind not in method.objectives:
         return (
             f"it minimises {' or '.join(method.objectives)} latency, and the objective "
@@ -236,7 +249,11 @@ def prepare_batch(method: Method, problems: Sequence[Problem], options: Options)
         For an unknown setting.
     """
     if isinstance(method.call, BatchSession):
-        taken = [problem for problem in problems if refusal(method, problem) is None]
+        taken = [
+            problem
+            for problem in problems
+            if refusal(method, problem) is None and _call_for(method, problem) is method.call
+        ]
         method.call.prepare(taken, _with_all_settings(method, options))
 
 
@@ -255,7 +272,7 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
     """
     reason = refusal(method, problem)
     if reason is not None:
-        who = _methods_that_take(problem) if problem.objective.kind not in method.objectives else ""
+        who = _methods_that_take(problem) if _kind(problem) not in method.objectives else ""
         raise UnsupportedError(f"method {method.name!r} cannot take this problem: {reason}{who}")
     options = _with_all_settings(method, options)
     if options.start is not None:
@@ -269,6 +286,9 @@ def run(method: Method, problem: Problem, options: Options) -> Plan:
         plan = _call_for(method, problem)(problem, options)
         if note:
             plan = plan.replace(notes=(*plan.notes, note))
+    if isinstance(problem.protocol, Protocol):
+        said = problem.protocol.notes(problem.instance.operations, problem.rules.replicas_max)
+        plan = plan.replace(notes=(*plan.notes, *said)) if said else plan
     seconds = time.perf_counter() - started
     if plan.configuration is not None:
         broken = violations(problem, plan.configuration)

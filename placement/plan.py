@@ -30,6 +30,7 @@ from placement.evaluation.cost_model import configuration_cost
 from placement.evaluation.losses import Failures
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import cutoff, first_best
+from placement.evaluation.wait_breakdown import OperationParts, WaitLatency, by_part, by_wait
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.problem import Problem
@@ -242,14 +243,18 @@ class Plan:
 
     @property
     def leader(self) -> str | None:
-        """Name of the leader; None when nothing was found."""
-        return None if self.configuration is None else self._name(self.configuration.leader)
+        """Name of the leader; None when nothing was found, or no operation needs a leader."""
+        if self.configuration is None or self.problem.demand.leaderless:
+            return None
+        return self._name(self.configuration.leader)
 
     @property
     def voters(self) -> tuple[str, ...]:
-        """Names of the voters, closest to the leader first."""
+        """Names of the voters, closest to the leader first; without a leader in site order."""
         if self.configuration is None:
             return ()
+        if self.problem.demand.leaderless:
+            return tuple(map(self._name, sorted(self.configuration.voters)))
         return tuple(self._name(site) for site, _ in answer_times(self.problem, self.configuration))
 
     @property
@@ -323,7 +328,9 @@ class Plan:
     @cached_property
     def leaders(self) -> tuple[LeaderValue, ...]:
         """Every voter that may lead, as leader, best first (Sharov et al., Figure 2)."""
-        return () if self.configuration is None else by_leader(self.problem, self.configuration)
+        if self.configuration is None or self.problem.demand.leaderless:
+            return ()
+        return by_leader(self.problem, self.configuration)
 
     @cached_property
     def quorum_members(self) -> tuple[QuorumMember, ...]:
@@ -334,6 +341,16 @@ class Plan:
     def quorum_wait(self) -> float:
         """q_ℓ(V) in ms (of the last scenario when RTTs vary); NaN when nothing was found."""
         return max((m.rtt for m in self.quorum_members if m.counted), default=math.nan)
+
+    @cached_property
+    def waits(self) -> tuple[WaitLatency, ...]:
+        """Return each wait of each operation: how long, for whom; none with plain votes alone."""
+        return () if self.configuration is None else by_wait(self.problem, self.configuration)
+
+    @cached_property
+    def parts(self) -> tuple[OperationParts, ...]:
+        """Return the trips, waits and constant that each operation's latency is the sum of."""
+        return () if self.configuration is None else by_part(self.problem, self.configuration)
 
     @cached_property
     def failures(self) -> Failures:
@@ -364,7 +381,10 @@ class Plan:
                 ("operations", self.per_operation),
                 ("leaders", self.leaders),
                 ("quorum", self.quorum_members),
+                ("parts", self.parts if self.problem.demand.has_waits else ()),
+                ("waits", self.waits),
             )
+            if rows or name not in ("parts", "waits")
         }
 
     def __str__(self) -> str:

@@ -13,9 +13,12 @@ from placement.checks import LARGEST, FloatArray, elements, instance_of, number,
 from placement.errors import InputError
 from placement.evaluation.cost_model import cost_model
 from placement.evaluation.objective import MEAN_LATENCY, Objective
+from placement.evaluation.wait_checks import check_waits
 from placement.model.constraints import Diversity, Rules, majority
 from placement.model.demand import Demand, aggregate, decay_weights
 from placement.model.instance import Instance
+from placement.model.operations import Operation
+from placement.model.protocols import Protocol, votes_as_coefficients
 from placement.model.rules import AllowedSites, allowed_sites, compile_rules, is_count
 
 __all__ = ["Problem"]
@@ -64,6 +67,9 @@ class Problem:
         Weight of the monthly cost in the objective, in ms·operations per unit of cost.
     objective
         What is minimised; the mean latency unless given.
+    protocol
+        The commit protocol, as :class:`Protocol` or as its text ("epaxos:slow=0.05"): what the
+        operations of each kind wait for. None: what the operations of the instance say.
 
     Raises
     ------
@@ -89,6 +95,7 @@ class Problem:
     budget: float | None = None
     cost_weight: float = 0.0
     objective: Objective = MEAN_LATENCY
+    protocol: Protocol | str | None = None
 
     def __post_init__(self) -> None:
         instance_of(
@@ -137,7 +144,10 @@ class Problem:
                 value=self.budget if self.budget is not None else self.cost_weight,
                 expected="an instance with prices (Instance(prices=Prices(…)))",
             )
+        if self.protocol is not None and not isinstance(self.protocol, Protocol):
+            object.__setattr__(self, "protocol", Protocol(text(self.protocol, "protocol")))
         _ = self.rules, self.demand, cost_model(self.instance)  # all three validate
+        check_waits(self)
         self.objective.check(self)
 
     def replace(self, **changes: object) -> Problem:
@@ -155,15 +165,32 @@ class Problem:
         """Return a copy with another number of replicas: all else is known to be valid."""
         copy = object.__new__(Problem)
         fields = {field: self.__dict__[field] for field in _FIELDS}
-        copy.__dict__.update(fields, replicas=replicas, demand=self.demand, _allowed=self._allowed)
+        copy.__dict__.update(
+            fields,
+            replicas=replicas,
+            demand=self.demand,
+            operations=self.operations,
+            _allowed=self._allowed,
+        )
         copy.__dict__["rules"] = compile_rules(copy, self._allowed, self.rules)  # validates
+        check_waits(copy)
         copy.objective.check(copy)
         return copy
 
     @cached_property
     def demand(self) -> Demand:
         """Demand aggregated over the intervals."""
-        return aggregate(self.instance, self.decay)
+        return aggregate(self.instance, self.decay, self.operations)
+
+    @cached_property
+    def operations(self) -> tuple[Operation, ...]:
+        """What the operations of the instance wait for in this question, names unchanged."""
+        given, rules = self.instance.operations, self.rules
+        if isinstance(self.protocol, Protocol):
+            return self.protocol.rewritten(given, voters=rules.voters, quorum=rules.quorum)
+        if not any(operation.waits for operation in given):
+            return given
+        return tuple(votes_as_coefficients(one, rules.voters, rules.quorum) for one in given)
 
     @cached_property
     def rules(self) -> Rules:
@@ -259,6 +286,8 @@ def describe(problem: Problem) -> str:
         parts.append(f"quorum {rules.quorum}")
     if problem.tier < 3:
         parts.append("replicas fixed" if problem.tier == 2 else "replicas and voters fixed")
+    if problem.protocol is not None:
+        parts.append(f"protocol {problem.protocol}")
     if problem.leader is not None:
         parts.append(f"leader {problem.leader}")
     if problem.leaders is not None:

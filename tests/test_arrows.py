@@ -69,6 +69,7 @@ RANKS: dict[str, dict[str, int]] = {
         "formulations.overtime": 2,
         "formulations.contingency": 3,
         "formulations.tail": 3,
+        "formulations.waits": 3,
         "formulations.minimal_conflict": 3,
     },
     "heuristics": {

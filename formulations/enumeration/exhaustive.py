@@ -181,7 +181,7 @@ METHOD = Method(
     call=solve,
     summary="every replica set with its best roles: the referee",
     exact=True,
-    objectives=("mean", "contingency", "percentile"),
+    objectives=("mean", "contingency", "percentile", "waits"),
     settings={"limit": Setting(20_000_000, "most replica sets to enumerate", minimum=1)},
     complexity="O(C(|S|, |R|)·(C + |R|²·|V|))",
     reference="Sharov et al. 2015, section 5",

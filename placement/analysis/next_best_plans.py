@@ -21,6 +21,7 @@ from collections.abc import Iterator
 
 from placement.checks import instance_of, whole
 from placement.errors import InputError
+from placement.evaluation.wait_checks import refuse_waits
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.proving import prove
@@ -45,6 +46,7 @@ def best_plans(problem: Problem, method: str = "exact") -> Iterator[Plan]:
     SolverError
         When the method does not prove one of the parts.
     """
+    refuse_waits(problem, "the list of the next best plans")
     count = itertools.count()
     heap: list[tuple[float, int, Plan]] = []
 

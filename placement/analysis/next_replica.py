@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from placement.analysis.varied_counts import objective_words, plan_columns, value_in_ms
 from placement.checks import function, instance_of
 from placement.errors import InputError
+from placement.evaluation.wait_checks import refuse_waits
 from placement.model.configuration import Configuration
 from placement.model.instance import Instance
 from placement.plan import Plan, evaluate
@@ -89,6 +90,7 @@ def next_replicas(
     if progress is not None:
         function(progress, "progress")
     problem = plan.problem if instance is None else plan.problem.replace(instance=instance)
+    refuse_waits(problem, "the worth of the next replica")
     known = set(problem.instance.sites)
     held = [site for site in plan.replicas if site in known]
     if not held:

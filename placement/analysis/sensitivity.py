@@ -26,6 +26,7 @@ from placement.checks import FloatArray, instance_of, number, text
 from placement.errors import InputError
 from placement.evaluation.breakdown import objective_value
 from placement.evaluation.score import TIE, nearest
+from placement.evaluation.wait_checks import refuse_waits
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
@@ -229,6 +230,7 @@ def rtt_range(
         For a plan that is not optimal, an unknown client or site, or a site and itself.
     """
     _require_optimal(plan)
+    refuse_waits(plan.problem, "a range of an RTT")
     instance = plan.problem.instance
     matrix, row, column, values = _row(instance, source, site, waiting)
     now = float(values[column])
@@ -308,6 +310,7 @@ def safe_rtt_range(
     of sites K = max(Σ B, D). O(C).
     """
     _require_optimal(plan)
+    refuse_waits(plan.problem, "a safe range of an RTT")
     if runner_up is not None:
         instance_of(runner_up, Plan, "runner_up", "a plan")
     problem = plan.problem

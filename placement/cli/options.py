@@ -80,6 +80,14 @@ def add_instance(parser: argparse.ArgumentParser, *, option: bool = False) -> No
         help="multiply the demand of a client by F; may be repeated",
     )
     add_sites(group, "--without", "sites that are gone; the clients there stay")
+    group.add_argument(
+        "--wait",
+        action="append",
+        default=[],
+        metavar="OPERATION=WAIT",
+        help="what an operation waits for in place of its votes, for example 'single_group=leader: "
+        "quorum of voters + 1 of voters outside region'; may be repeated (placement protocols)",
+    )
     add_prices(parser)
 
 
@@ -138,6 +146,11 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         metavar="PLAN",
         help="keep the diversity of a plan that runs today: at every level at most as many voters "
         "per domain, and replicas in at least as many domains",
+    )
+    group.add_argument(
+        "--protocol",
+        metavar="NAME[:PARAMETER=VALUE,…]",
+        help="commit protocol, for example epaxos:slow=0.05 (placement protocols lists them)",
     )
     group.add_argument(
         "--decay",
@@ -251,8 +264,10 @@ def instance_from(args: argparse.Namespace) -> Instance:
     instance = load(source, mix=args.mix, seed=args.workload_seed)
     if not _changed(args):
         return instance
-    from placement.model.changed_instance import scale_demand, without_sites
+    from placement.model.changed_instance import scale_demand, with_waits, without_sites
 
+    if args.wait:
+        instance = with_waits(instance, _waits(args.wait))
     factors = types.read_named_numbers(args.scale_demand, "--scale-demand", "CLIENT=F")
     gone = names(args.without, instance.sites)
     try:
@@ -266,7 +281,18 @@ def instance_from(args: argparse.Namespace) -> Instance:
 
 
 def _changed(args: argparse.Namespace) -> bool:
-    return bool(args.scale_demand or args.without or has_prices(args))
+    return bool(args.scale_demand or args.without or args.wait or has_prices(args))
+
+
+def _waits(given: Sequence[str]) -> dict[str, list[str]]:
+    """Read ``--wait``: the waits of each operation."""
+    found: dict[str, list[str]] = {}
+    for text in given:
+        name, equals, wait = text.partition("=")
+        if not equals or not name.strip():
+            raise InputError("not a wait", field="--wait", value=text, expected="OPERATION=WAIT")
+        found.setdefault(name.strip(), []).append(wait.strip())
+    return found
 
 
 def reference_from(args: argparse.Namespace) -> Reference | None:
@@ -364,6 +390,7 @@ def problem_from(
         decay=args.decay,
         budget=args.budget,
         cost_weight=args.cost_weight,
+        protocol=args.protocol,
     )
 
 

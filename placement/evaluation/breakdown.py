@@ -115,6 +115,8 @@ def _means(
         quorum_size(problem, configuration),
     )
     issued = demand.counts.sum(axis=axes)
+    if demand.waits:  # a wait that nobody has may be endless
+        latency = np.where(demand.counts > 0, latency, 0.0)
     total = (latency * demand.counts).sum(axis=axes)
     mean = np.divide(total, issued, out=np.full_like(total, math.nan), where=issued > 0)
     return issued, mean

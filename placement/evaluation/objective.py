@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from placement.errors import InputError
 from placement.evaluation.cost_model import configuration_cost
 from placement.evaluation.score import score, score_many
 from placement.evaluation.value_tables import ValueTable
@@ -280,6 +281,14 @@ class MeanLatency:
         """Latency under the loss of each single site, clients staying where they are."""
         from placement.evaluation.losses import failures
 
+        if problem.demand.has_waits:
+            raise InputError(
+                "losses are not computed for operations with waits or constants",
+                field="failures",
+                value=str(problem.protocol or "operations with waits"),
+                expected="operations of the four coefficients alone, such as protocol raft",
+            )
+
         return failures(problem, configuration)
 
     def headline(self, problem: Problem) -> str:
@@ -293,8 +302,9 @@ class MeanLatency:
         return 0.0
 
     def violations(self, problem: Problem, configuration: Configuration) -> tuple[str, ...]:
-        """Return nothing: every configuration has a mean latency."""
-        del problem, configuration
+        """Return the waits that a configuration has too few members for; most often none."""
+        if problem.demand.waits and math.isinf(score_of(problem, configuration)):
+            return ("a wait needs more answers than there are members",)
         return ()
 
     def diversity(self, voters: int, quorum: int) -> tuple[Diversity, ...]:

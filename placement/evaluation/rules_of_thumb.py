@@ -82,8 +82,11 @@ def smallest_quorum(
 def rules_of_thumb(problem: Problem, configuration: Configuration) -> tuple[RuleOfThumb, ...]:
     """Score the naive leaders for the replicas and voters of a feasible configuration.
 
-    Candidates are the voters that may lead. Scores are Eq. 1; prices do not enter.
+    Candidates are the voters that may lead. Scores are Eq. 1; prices do not enter. Nothing where
+    no operation needs a leader.
     """
+    if problem.demand.leaderless:
+        return ()
     voters = sorted(configuration.voters)
     candidates = [s for s in voters if problem.rules.may_lead[s]] or [configuration.leader]
     demand, quorum = problem.demand, quorum_size(problem, configuration)

@@ -7,8 +7,9 @@
     m        = majority(|V|) = ⌈(|V| + 1)/2⌉, unless a flexible quorum says otherwise
 
 (Sharov et al., PVLDB 8(12), 2015, sections 3 and 4; with RTTs that vary by interval the sum runs
-over the scenarios too.) Everything works on site indices; names are crossed in the problem and
-the plan.
+over the scenarios too. Operations with other waits than δ·q_ℓ, or with constants, add the sums of
+:mod:`placement.evaluation.wait_latency`.) Everything works on site indices; names are crossed in
+the problem and the plan.
 
 All terms are non-negative and the sums are pairwise, so that two ways to the same score differ by a
 few units in the last place; `TIE` is far above that and far below anything a user could care for.
@@ -22,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray
+from placement.evaluation.wait_latency import wait_latency, waits_score
 from placement.model.demand import Demand
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "score",
     "score_many",
     "score_terms",
+    "wait_latencies",
 ]
 
 TIE = 1e-12
@@ -185,7 +188,24 @@ def score(
         near, relay, direct, wait = _scenario_terms(demand, k, leader, voters, replicas, quorum)
         per_client = demand.near[k] * near + demand.relay[k] * relay + demand.direct[k] * direct
         total += float(np.add.reduce(per_client) + demand.quorum[k] * wait)
+    if demand.has_waits:
+        one, waited = _rows(leader, voters, replicas), 0.0
+        for k in range(demand.scenarios if demand.waits else 0):
+            closest = nearest(demand.client_rtt[k], one[2][0])[np.newaxis]
+            waited += float(waits_score(demand, k, *one, closest, quorum)[0])
+        total = total + waited + demand.constant
     return total
+
+
+def _rows(
+    leader: int, voters: npt.ArrayLike, replicas: npt.ArrayLike
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return one configuration as arrays with one row."""
+    return (
+        np.array([leader], dtype=np.intp),
+        np.array([voters], dtype=np.intp),
+        np.sort(np.array([replicas], dtype=np.intp)),
+    )
 
 
 def score_many(
@@ -228,6 +248,7 @@ def score_many(
     for first in range(0, len(leader), block):
         rows = slice(first, first + block)
         part = np.zeros(len(leader[rows]))
+        waited = np.zeros(len(part))
         for k in range(demand.scenarios):
             by_site = np.ascontiguousarray(demand.client_rtt[k].T)
             distances = by_site[replica[rows]]  # (n, r, C)
@@ -242,7 +263,9 @@ def score_many(
             )
             waits = quorum_latency(demand.site_rtt[k], chosen, voter[rows], quorum)
             part += per_client.sum(axis=-1) + demand.quorum[k] * waits
-        total[rows] = part
+            if demand.waits:
+                waited += waits_score(demand, k, chosen, voter[rows], replica[rows], near, quorum)
+        total[rows] = part + waited + demand.constant if demand.has_waits else part
     return total
 
 
@@ -300,14 +323,39 @@ def operation_latency(
 ) -> FloatArray:
     """t(c) of every operation in ms, shape (scenarios, clients, operations).
 
-    t(c) = α·d(c, near) + β·d(near, ℓ) + γ·d(c, ℓ) + δ·q_ℓ, the summand of Eq. 1 before counting:
-    Σ counts · operation_latency is the score, to rounding.
+    t(c) = α·d(c, near) + β·d(near, ℓ) + γ·d(c, ℓ) + δ·q_ℓ, with other waits and the constant where
+    the operation has them, the summand of Eq. 1 before counting: Σ counts · operation_latency is
+    the score, to rounding.
     """
     near, relay, direct, waits = score_terms(demand, leader, voters, replicas, quorum)
     alpha, beta, gamma, delta = demand.coefficients.T
-    return np.asarray(
+    latency = (
         near[..., np.newaxis] * alpha
         + relay[..., np.newaxis] * beta
         + direct[..., np.newaxis] * gamma
         + waits[:, np.newaxis, np.newaxis] * delta
     )
+    if demand.has_waits:
+        latency += demand.constants
+        for j, each in enumerate(wait_latencies(demand, leader, voters, replicas, quorum)):
+            times = demand.times[:, j]
+            latency += np.where(times > 0, times * each[..., np.newaxis], 0.0)
+    return np.asarray(latency)
+
+
+def wait_latencies(
+    demand: Demand, leader: int, voters: npt.ArrayLike, replicas: npt.ArrayLike, quorum: int
+) -> list[FloatArray]:
+    """Return how long each wait of the demand lasts, ms: each of shape (scenarios, clients)."""
+    one = _rows(leader, voters, replicas)
+    shape = demand.counts.shape[1:2]
+    found = []
+    for term in demand.waits:
+        rows = []
+        for rtt, between in zip(demand.client_rtt, demand.site_rtt, strict=True):
+            closest = nearest(rtt, one[2][0])[np.newaxis]
+            rows.append(
+                np.broadcast_to(wait_latency(term, rtt, between, *one, closest, quorum)[0], shape)
+            )
+        found.append(np.array(rows))
+    return found

@@ -9,10 +9,9 @@ import numpy as np
 from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.io.formats.document import Document
-from placement.io.instance_folder import FORMAT, VERSION, check_fingerprint, head
+from placement.io.instance_folder import FORMAT, VERSION, check_fingerprint, head, operation_from
 from placement.io.prices_document import prices_embedded, prices_from_embedded
 from placement.model.instance import SITE_LEVEL, Instance
-from placement.model.operations import Operation
 
 __all__ = ["instance_document", "instance_from_document"]
 
@@ -69,17 +68,7 @@ def instance_from_document(document: Document) -> Instance:
             client_rtt=_array(document, "client_rtt"),
             site_rtt=_array(document, "site_rtt"),
             counts=_array(document, "counts"),
-            operations=tuple(
-                Operation(
-                    row.text("name"),
-                    row.number("near"),
-                    row.number("relay"),
-                    row.number("direct"),
-                    row.number("quorum"),
-                    row.text("kind", ""),  # type: ignore[arg-type]  # checked there
-                )
-                for row in document.tables("operations")
-            ),
+            operations=tuple(operation_from(row) for row in document.tables("operations")),
             domains=domains,
             intervals=document.names("intervals"),
             site_coordinates=_array(places, "sites") if places.has("sites") else None,

@@ -48,7 +48,7 @@ from placement.io.prices_document import (
     prices_tables,
 )
 from placement.model.instance import Instance
-from placement.model.operations import NAMED_OPERATIONS, Operation, kind_of
+from placement.model.operations import NAMED_OPERATIONS, Operation
 
 __all__ = [
     "FORMAT",
@@ -57,12 +57,14 @@ __all__ = [
     "check_fingerprint",
     "head",
     "load_instance",
+    "operation_from",
     "read_sites",
     "save_instance",
 ]
 
 FORMAT = "replica-placement instance"
-VERSION = 1
+VERSION = 2
+"""Version 2 has waits and constants of operations; an instance without them is of version 1."""
 MANIFEST = "instance.json"
 _MANIFESTS = (MANIFEST, "instance.toml")
 
@@ -173,7 +175,7 @@ def head(instance: Instance) -> dict[str, object]:
     prices = instance.prices
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if any(one.has_waits for one in instance.operations) else 1,
         "name": instance.name,
         "provenance": list(instance.provenance),
         "fingerprint": instance.fingerprint,
@@ -185,10 +187,11 @@ def head(instance: Instance) -> dict[str, object]:
                 "direct": operation.direct,
                 "quorum": operation.quorum,
                 # left out where it goes without saying, as in files of older versions
-                **({} if operation.kind == usual else {"kind": operation.kind}),
+                **({} if operation.kind == operation.usual_kind else {"kind": operation.kind}),
+                **({"waits": list(map(str, operation.waits))} if operation.waits else {}),
+                **({"constant": operation.constant} if operation.constant else {}),
             }
             for operation in instance.operations
-            for usual in [kind_of(operation.name, operation.quorum)]
         ],
         "intervals": list(instance.intervals),
         "levels": _level_columns(instance),
@@ -447,18 +450,29 @@ def _operations(document: Document, counts: Labelled) -> tuple[Operation, ...]:
         return tuple(standard[name] for name in counts.columns)
     found = []
     for row in rows:
-        row.only(("name", "near", "relay", "direct", "quorum", "kind"))
-        try:
-            found.append(
-                Operation(
-                    row.text("name"),
-                    near=row.number("near", 0.0),
-                    relay=row.number("relay", 0.0),
-                    direct=row.number("direct", 0.0),
-                    quorum=row.number("quorum", 0.0),
-                    kind=row.text("kind", ""),  # type: ignore[arg-type]  # checked there
-                )
-            )
-        except InputError as error:
-            raise (error if error.source else error.at(f"{row.source}, {row.place}")) from None
+        found.append(operation_from(row))
     return tuple(found)
+
+
+def operation_from(row: Document) -> Operation:
+    """Return the operation that a row of a manifest describes.
+
+    Raises
+    ------
+    InputError
+        For an unknown key, and for what is no operation, naming the row.
+    """
+    row.only(("name", "near", "relay", "direct", "quorum", "kind", "waits", "constant"))
+    try:
+        return Operation(
+            row.text("name"),
+            near=row.number("near", 0.0),
+            relay=row.number("relay", 0.0),
+            direct=row.number("direct", 0.0),
+            quorum=row.number("quorum", 0.0),
+            kind=row.text("kind", ""),  # type: ignore[arg-type]  # checked there
+            waits=row.names("waits", ()),
+            constant=row.number("constant", 0.0),
+        )
+    except InputError as error:
+        raise (error if error.source else error.at(f"{row.source}, {row.place}")) from None

@@ -48,7 +48,8 @@ __all__ = [
 ]
 
 FORMAT = "replica-placement plan"
-VERSION = 1
+VERSION = 2
+"""Version 2 has a protocol, or operations with waits; a plan without them is of version 1."""
 
 _AGREE = 1e-9
 """Relative excess of a stored bound over the objective that is rounding."""
@@ -142,7 +143,7 @@ def save_plan(
 
 
 def _quorum_document(plan: QuorumPlan) -> dict[str, object]:
-    return {"format": FORMAT, "version": VERSION, **quorum_plan_document(plan)}
+    return {"format": FORMAT, "version": 1, **quorum_plan_document(plan)}
 
 
 def plan_document(
@@ -169,7 +170,7 @@ def plan_document(
         about["content"] = instance_document(instance)
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if plan.problem.protocol or plan.problem.demand.has_waits else 1,
         "status": plan.status.value,
         "termination": plan.termination.value,
         "method": plan.method,
@@ -207,20 +208,24 @@ def _decision(plan: Plan) -> dict[str, object]:
         "headline": _headline(plan),
         "mean_latency_ms": _finite(plan.mean_latency),
         "quorum_wait_ms": _finite(plan.quorum_wait),
-        "cost": None if instance.prices is None else _finite(plan.cost),
+        "cost": None
+        if instance.prices is None or plan.problem.demand.has_waits
+        else _finite(plan.cost),
     }
 
 
 def _breakdown(plan: Plan) -> dict[str, object]:
     """Return the tables behind the values."""
+    has_waits = plan.problem.demand.has_waits
     return {
         "breakdown": {
             "clients": _rows(plan.per_client),
             "operations": _rows(plan.per_operation),
             "leaders": _rows(plan.leaders),
             "quorum": _rows(plan.quorum_members),
+            **({"parts": _rows(plan.parts), "waits": _rows(plan.waits)} if has_waits else {}),
         },
-        "failures": failures_document(plan.failures) if plan.found else None,
+        "failures": failures_document(plan.failures) if plan.found and not has_waits else None,
         "tail": _objective_rows(plan),
     }
 
@@ -416,14 +421,18 @@ def _certificate(document: Document) -> Mapping[str, object] | None:
 
 
 def _configuration(document: Document, instance: Instance) -> Configuration | None:
-    if not document.has("leader"):
+    if not document.has("leader") and not document.has("voters_as_found"):
         return None
     for key in ("voters_as_found", "replicas"):
         if not document.names(key):
             raise document.refuse(key, "nothing in it", "names of sites")
+    voters = instance.site_indices(document.names("voters_as_found"), "voters_as_found").tolist()
     return Configuration.of(
-        int(instance.site_indices([document.text("leader")], "leader")[0]),
-        instance.site_indices(document.names("voters_as_found"), "voters_as_found").tolist(),
+        # without a leader, which has no part then, the first voter stands for it
+        int(instance.site_indices([document.text("leader")], "leader")[0])
+        if document.has("leader")
+        else min(voters),
+        voters,
         instance.site_indices(document.names("replicas"), "replicas").tolist(),
     )
 

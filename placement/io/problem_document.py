@@ -44,6 +44,7 @@ def problem_document(problem: Problem) -> dict[str, object]:
         "budget": None if problem.budget is None else float(problem.budget),
         "cost_weight": float(problem.cost_weight),
         "objective": objective_document(problem.objective, problem.instance),
+        **({} if problem.protocol is None else {"protocol": str(problem.protocol)}),
     }
 
 
@@ -88,6 +89,7 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         budget=document.number("budget") if document.has("budget") else None,
         cost_weight=document.number("cost_weight", 0.0),
         objective=objective_from(document.table("objective"), instance),
+        protocol=document.text("protocol") if document.has("protocol") else None,
     )
     check_recomputed(
         document, problem_document(problem), "the question as it was read", defaults=True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy as np
 from placement.checks import LARGEST, instance_of, mapping, number
 from placement.errors import InputError
 from placement.model.instance import Instance
+from placement.model.waits import Wait
 
-__all__ = ["scale_demand", "without_sites"]
+__all__ = ["scale_demand", "with_waits", "without_sites"]
 
 
 def scale_demand(instance: Instance, factors: Mapping[str, float]) -> Instance:
@@ -85,3 +87,31 @@ def without_sites(instance: Instance, sites: Sequence[str]) -> Instance:
         prices=prices,
         provenance=(*instance.provenance, f"Without the sites {names}."),
     )
+
+
+def with_waits(instance: Instance, waits: Mapping[str, Sequence[Wait | str] | str]) -> Instance:
+    """Return the instance whose named operations wait for something else than rounds of votes.
+
+    Parameters
+    ----------
+    instance
+        Sites, clients, RTTs and demand.
+    waits
+        Name of an operation -> its waits, in place of its coefficient δ; its trips stay.
+
+    Raises
+    ------
+    InputError
+        For an unknown operation, and for a text that is no wait.
+    """
+    known = {operation.name: operation for operation in instance.operations}
+    for name, given in mapping(waits, "waits", "operation -> its waits").items():
+        if name not in known:
+            raise InputError(
+                "unknown operation",
+                field="waits",
+                value=name,
+                expected="one of " + ", ".join(known),
+            )
+        known[name] = dataclasses.replace(known[name], quorum=0.0, waits=given)  # type: ignore[arg-type]  # checked there
+    return instance.replace(operations=tuple(known.values()))

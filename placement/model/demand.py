@@ -12,14 +12,18 @@ scores over *scenarios*, each with its own matrices, that one configuration must
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.model.instance import Instance
+from placement.model.operations import Operation
+from placement.model.wait_terms import WaitTerm, wait_terms, wait_times
 
 __all__ = ["Demand", "aggregate", "decay_weights"]
 
@@ -45,6 +49,12 @@ class Demand:
         D of Eq. 1: weighted rounds of votes, shape (scenarios,).
     operations
         Weighted number of operations in all, Σ n: score / operations is the mean latency in ms.
+    waits
+        The distinct waits beside the rounds of votes, with their weights; most often none.
+    times
+        How often each operation waits each of them, shape (operations, waits).
+    constants
+        Constant ms of each operation, shape (operations,).
     """
 
     client_rtt: FloatArray
@@ -56,11 +66,33 @@ class Demand:
     direct: FloatArray
     quorum: FloatArray
     operations: float
+    waits: tuple[WaitTerm, ...] = ()
+    times: FloatArray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
+    constants: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
 
     @property
     def scenarios(self) -> int:
         """Number of scenarios."""
         return int(self.client_rtt.shape[0])
+
+    @property
+    def has_waits(self) -> bool:
+        """Return whether A, B, G and D leave out a part of the score: waits or constants."""
+        return bool(self.waits) or bool(self.constants.any())
+
+    @property
+    def constant(self) -> float:
+        """Return the part of the score that no configuration changes, ms·operations."""
+        return float((self.counts @ self.constants).sum()) if self.constants.any() else 0.0
+
+    @property
+    def leaderless(self) -> bool:
+        """Return whether operations wait for somebody, and none of them needs a leader."""
+        return (
+            bool(self.waits)
+            and not self.coefficients[:, 1:].any()
+            and all(term.origin != "leader" for term in self.waits)
+        )
 
 
 def decay_weights(intervals: int, decay: float) -> FloatArray:
@@ -94,7 +126,9 @@ def decay_weights(intervals: int, decay: float) -> FloatArray:
     return weights
 
 
-def aggregate(instance: Instance, decay: float = 1.0) -> Demand:
+def aggregate(
+    instance: Instance, decay: float = 1.0, operations: tuple[Operation, ...] | None = None
+) -> Demand:
     """Aggregate the intervals of an instance into the coefficients of Eq. 1.
 
     Parameters
@@ -103,6 +137,8 @@ def aggregate(instance: Instance, decay: float = 1.0) -> Demand:
         The world.
     decay
         τ >= 1 of Eq. 2.
+    operations
+        What the operations of the instance wait for under a protocol; None: what they say.
 
     Returns
     -------
@@ -119,15 +155,20 @@ def aggregate(instance: Instance, decay: float = 1.0) -> Demand:
     O(T·C·O) for T intervals, C clients, O operations, once per instance and decay: all problems on
     an instance share what comes out.
     """
+    if operations is not None and operations != instance.operations:
+        return _aggregate(instance, decay_weights(len(instance.intervals), decay), operations)
     known = instance.aggregated.get(decay) if isinstance(decay, (int, float)) else None
     if known is not None:
         return known
-    demand = _aggregate(instance, decay_weights(len(instance.intervals), decay))
+    weights = decay_weights(len(instance.intervals), decay)
+    demand = _aggregate(instance, weights, instance.operations)
     instance.aggregated[float(decay)] = demand
     return demand
 
 
-def _aggregate(instance: Instance, weights: FloatArray) -> Demand:
+def _aggregate(
+    instance: Instance, weights: FloatArray, operations: tuple[Operation, ...]
+) -> Demand:
     weighted = instance.counts * weights[:, np.newaxis, np.newaxis]
     if not weighted.any():
         raise InputError(
@@ -147,7 +188,7 @@ def _aggregate(instance: Instance, weights: FloatArray) -> Demand:
         client_rtt = instance.client_rtt[np.newaxis]
         site_rtt = instance.site_rtt[np.newaxis]
         counts = weighted.sum(axis=0, keepdims=True)
-    coefficients = np.array([operation.coefficients for operation in instance.operations])
+    coefficients = np.array([operation.coefficients for operation in operations])
     alpha, beta, gamma, delta = coefficients.T
     arrays = {
         "client_rtt": client_rtt,
@@ -163,7 +204,14 @@ def _aggregate(instance: Instance, weights: FloatArray) -> Demand:
         array = np.ascontiguousarray(array)
         array.flags.writeable = False
         arrays[name] = array
-    return Demand(operations=float(counts.sum()), **arrays)
+    more: dict[str, Any] = {}
+    if any(operation.has_waits for operation in operations):
+        more = {
+            "waits": wait_terms(instance, operations, arrays["counts"]),
+            "times": wait_times(operations)[1],
+            "constants": np.array([operation.constant for operation in operations]),
+        }
+    return Demand(operations=float(counts.sum()), **arrays, **more)
 
 
 def _per_interval(rtt: FloatArray, periods: int) -> FloatArray:

@@ -325,6 +325,8 @@ class Instance:
         }
         if self.prices is not None and self.prices.given:
             head["prices"] = {k: v for k, v in self.prices.given.items() if k != "source"}
+        if any(operation.has_waits for operation in self.operations):
+            head["waits"] = [(*map(str, o.waits), o.constant.hex()) for o in self.operations]
         digest.update(json.dumps(head, sort_keys=True).encode())
         arrays = [self.client_rtt, self.site_rtt, self.counts]
         if self.prices is not None:

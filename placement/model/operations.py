@@ -6,17 +6,20 @@ Every operation of a leader-based store, and every variation on its message flow
 
 where ``near`` is the replica closest to client c, ℓ the leader and q_ℓ the time ℓ waits for a
 quorum of votes. The five operations of Sharov et al. (PVLDB 8(12), 2015, section 2) are rows of
-this kind; users add their own.
+this kind; users add their own. Other commit protocols have other waits than δ·q_ℓ: those of
+:class:`placement.model.waits.Wait`, and a constant time per operation.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from placement.checks import LARGEST, number, text
+from placement.checks import LARGEST, elements, number, text
 from placement.errors import InputError
+from placement.model.waits import Wait
 
 __all__ = [
     "BOUNDED_READ",
@@ -55,12 +58,16 @@ class Operation:
         "read" or "write": whether the operation changes state, which its messages do not tell (a
         linearizable read may wait for votes). By default what :func:`kind_of` says. Rules of thumb
         about writes ask for it; no score depends on it.
+    waits
+        Waits beside the δ rounds of votes, as :class:`Wait` or as its text; they add up.
+    constant
+        ms that every operation takes, wherever the replicas are (a commit wait, a time stamp).
 
     Raises
     ------
     InputError
-        For a name that is no text, a coefficient that is negative, not finite or too large, or an
-        unknown kind.
+        For a name that is no text, a coefficient that is negative, not finite or too large, an
+        unknown kind, or a text that is no wait.
 
     Examples
     --------
@@ -68,6 +75,12 @@ class Operation:
 
     >>> Operation("mostly fresh read", near=1, relay=0.3)
     Operation(name='mostly fresh read', near=1.0, relay=0.3, direct=0.0, quorum=0.0, kind='read')
+
+    A write that needs a majority, and a vote from another region than the leader's:
+
+    >>> Operation("write", direct=1, waits=["leader: 2 of voters + 1 of voters outside region"])
+    Operation(name='write', near=0.0, relay=0.0, direct=1.0, quorum=0.0, kind='write', \
+waits=(Wait('leader: 2 of voters + 1 of voters outside region'),))
     """
 
     name: str
@@ -76,6 +89,14 @@ class Operation:
     direct: float = 0.0
     quorum: float = 0.0
     kind: Kind | Literal[""] = ""
+    waits: Sequence[Wait | str] = ()
+    constant: float = 0.0
+
+    def __repr__(self) -> str:
+        fields = ["name", "near", "relay", "direct", "quorum", "kind"]
+        fields += ["waits"] * bool(self.waits) + ["constant"] * bool(self.constant)
+        values = {field: self.__getattribute__(field) for field in fields}
+        return f"Operation({', '.join(f'{key}={value!r}' for key, value in values.items())})"
 
     def __post_init__(self) -> None:
         text(self.name, "operation")
@@ -91,8 +112,17 @@ class Operation:
                     value=value,
                     expected=error.expected,
                 ) from None
+        given = (self.waits,) if isinstance(self.waits, (Wait, str)) else self.waits
+        if given != () or type(given) is not tuple:
+            waits = [
+                one if isinstance(one, Wait) else Wait(text(one, "waits"))
+                for one in elements(given, "waits", "a list of waits")
+            ]
+            object.__setattr__(self, "waits", tuple(waits))
+        if self.constant != 0 or type(self.constant) is not float:
+            object.__setattr__(self, "constant", number(self.constant, "constant", maximum=LARGEST))
         if self.kind == "":
-            object.__setattr__(self, "kind", kind_of(self.name, self.quorum))
+            object.__setattr__(self, "kind", self.usual_kind)
         elif self.kind not in ("read", "write"):
             raise InputError(
                 f"unknown kind of operation {self.name!r}",
@@ -107,6 +137,16 @@ class Operation:
         return (self.near, self.relay, self.direct, self.quorum)
 
     @property
+    def usual_kind(self) -> Kind:
+        """Return what :func:`kind_of` says from the name and the answers waited for."""
+        return kind_of(self.name, self.quorum + len(self.waits))
+
+    @property
+    def has_waits(self) -> bool:
+        """Return whether more than the four coefficients says how long the operation takes."""
+        return bool(self.waits) or self.constant > 0
+
+    @property
     def is_transaction(self) -> bool:
         """Return whether the operation changes state."""
         return self.kind == "write"
@@ -115,8 +155,8 @@ class Operation:
 def kind_of(name: str, quorum: float) -> Kind:
     """Return the kind of an operation that the input does not name.
 
-    A read when it needs no votes, or when its name has the word "read" and none of "write",
-    "modify" and "update"; else a write.
+    A read when it waits for no answers of others (`quorum` is 0), or when its name has the word
+    "read" and none of "write", "modify" and "update"; else a write.
 
     Examples
     --------

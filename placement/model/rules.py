@@ -14,6 +14,7 @@ import numpy as np
 from placement.checks import LARGEST_WHOLE, BoolArray
 from placement.errors import InputError
 from placement.model.constraints import Diversity, GroupRule, Rules, group_rule, majority, mask
+from placement.model.protocols import Protocol
 
 if TYPE_CHECKING:
     from placement.problem import Problem
@@ -75,6 +76,24 @@ def is_count(value: object) -> TypeGuard[int | tuple[int, int] | range]:
     if isinstance(value, tuple):
         return not _by_name(value)
     return isinstance(value, (int, range)) and not isinstance(value, bool)
+
+
+def _quorum(problem: Problem, voters: int) -> int:
+    """Return m: the question's, or the protocol's, or a majority."""
+    of_protocol = (
+        problem.protocol.quorum(voters) if isinstance(problem.protocol, Protocol) else None
+    )
+    if problem.quorum is None:
+        return majority(voters) if of_protocol is None else of_protocol
+    quorum = _whole(problem.quorum, "quorum")
+    if of_protocol is not None and quorum != of_protocol:
+        raise InputError(
+            "another quorum than the protocol's",
+            field="quorum",
+            value=quorum,
+            expected=f"{of_protocol}, as in {problem.protocol}, or no quorum",
+        )
+    return quorum
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +169,7 @@ def allowed_sites(problem: Problem) -> AllowedSites:
     else:
         count = _whole(voters, "voters")
 
-    quorum = majority(count) if problem.quorum is None else _whole(problem.quorum, "quorum")
+    quorum = _quorum(problem, count)
     if quorum > count:
         raise InputError(
             "a quorum larger than the number of voters",

@@ -38,9 +38,10 @@ def steps_of_enumeration(problem: Problem) -> int:
         math.comb(able, size) * math.comb(size, rules.voters)
         for size in range(rules.replicas_min, rules.replicas_max + 1)
     )
+    leaders = 1 if problem.demand.leaderless else rules.voters
     losses = 0 if problem.minimises_mean else len(instance.sites)
     each = _STEPS_OF_A_CONFIGURATION * (1 + losses) + len(instance.clients) * rules.replicas_max
-    return sets * rules.voters * each * problem.demand.scenarios
+    return sets * leaders * each * problem.demand.scenarios
 
 
 def _configurations(problem: Problem) -> Iterator[Configuration]:
@@ -55,9 +56,9 @@ def _configurations(problem: Problem) -> Iterator[Configuration]:
             voting = [s for s in replicas if rules.may_vote[s]]
             for voters in itertools.combinations(voting, rules.voters):
                 if votes <= set(voters):
-                    for leader in voters:
-                        if rules.may_lead[leader]:
-                            yield Configuration(leader, voters, replicas)
+                    leaders = [site for site in voters if rules.may_lead[site]]
+                    for leader in leaders[:1] if problem.demand.leaderless else leaders:
+                        yield Configuration(leader, voters, replicas)
 
 
 def check_enumeration(plan: Plan, bound: float, work: Work) -> tuple[int, int, float | None]:

@@ -121,9 +121,11 @@ def plan_figures(plan: Plan) -> Mapping[str, Callable[[], Figure]]:
         found |= {
             "latency": lambda: _latency(plan),
             "clients": lambda: _clients(plan),
-            "leaders": lambda: _leaders(plan),
-            "failures": lambda: _failures(plan),
         }
+        if plan.leaders:
+            found["leaders"] = lambda: _leaders(plan)
+        if not plan.problem.demand.has_waits:
+            found["failures"] = lambda: _failures(plan)
     return found
 
 

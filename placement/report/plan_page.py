@@ -40,7 +40,11 @@ def plan_sections(plan: Plan) -> list[Markup]:
     sections = [_summary(plan)]
     sections.append(_map(plan))
     if plan.found:
-        sections += [_clients(plan), *_values(plan), _leaders(plan), _failures(plan)]
+        sections += [_clients(plan), *_values(plan)]
+        if plan.leaders:
+            sections.append(_leaders(plan))
+        if not plan.problem.demand.has_waits:
+            sections.append(_failures(plan))
         sections.append(_operations(plan))
     sections.append(_background(plan))
     return sections
@@ -73,11 +77,14 @@ def _summary(plan: Plan) -> Markup:
                f"{plan.termination.value}.")  # fmt: skip
     if not plan.found:
         return section("answer", "Answer", badge, question, made, reasons("Why", plan.reasons))
-    worst = plan.failures.worst
+    worst = None if problem.demand.has_waits else plan.failures.worst
+    waited = problem.demand.quorum.any() or not problem.demand.has_waits
     pairs = [
         *_headline(plan),
         ("Mean latency", milliseconds(plan.mean_latency), "over all operations"),
-        ("Leader", str(plan.leader), f"waits {milliseconds(plan.quorum_wait)} for its quorum"),
+        ("Leader", plan.leader, f"waits {milliseconds(plan.quorum_wait)} for its quorum")
+        if plan.leader is not None and waited
+        else ("Leader", plan.leader or "none", "" if plan.leader else "no operation needs one"),
         (
             "Gap",
             percent(plan.gap),
@@ -148,8 +155,9 @@ def _map(plan: Plan) -> Markup:
     instance = plan.problem.instance
     if plan.found:
         said = (
-            f"Map of {len(instance.sites)} sites and {len(instance.clients)} clients. The leader "
-            f"is {plan.leader}; {len(plan.voters)} of {len(plan.replicas)} replicas vote."
+            f"Map of {len(instance.sites)} sites and {len(instance.clients)} clients. "
+            + (f"The leader is {plan.leader}; " if plan.leader else "No operation needs a leader; ")
+            + f"{len(plan.voters)} of {len(plan.replicas)} replicas vote."
         )
     else:
         said = f"Map of {len(instance.sites)} sites and {len(instance.clients)} clients, no plan."
@@ -306,7 +314,7 @@ def _clients(plan: Plan) -> Markup:
         ],
     )
     same = None
-    if not different:
+    if not different and plan.leader is not None:
         same = tag("p", {"class": "note"}, "The naive rules choose the same leader as this plan: "
                    "there is no before to compare with.")  # fmt: skip
     return section("clients", "Latency of each client", same, picture, dumbbell, table)
@@ -429,7 +437,40 @@ def _operations(plan: Plan) -> Markup:
             [Column("Operation"), Column("Share, %", True), Column("Mean latency, ms", True)],
             [[row.operation, 100 * row.share, row.latency] for row in plan.per_operation],
         ),
+        *_waits(plan),
     )
+
+
+def _waits(plan: Plan) -> list[Child]:
+    """Return the tables of parts and waits; nothing where the four coefficients say all."""
+    if not plan.problem.demand.has_waits:
+        return []
+    numbers = ("To nearest", "To leader", "Waiting", "Constant")
+    return [
+        data_table(
+            "What the latency of an operation is the sum of, ms",
+            [Column("Operation"), *(Column(name, True) for name in numbers)],
+            [
+                [row.operation, row.to_nearest, row.to_leader, row.waiting, row.constant]
+                for row in plan.parts
+            ],
+        ),
+        data_table(
+            "Waits, one round each",
+            [
+                Column("Operation"),
+                Column("Wait"),
+                Column("Mean, ms", True),
+                Column("Most often last"),
+                Column("Share, %", True),
+                Column("With one answer fewer, ms", True),
+            ],
+            [
+                [r.operation, r.wait, r.latency, r.last, 100 * r.last_share, r.one_fewer]
+                for r in plan.waits
+            ],
+        ),
+    ]
 
 
 def _background(plan: Plan) -> Markup:

@@ -25,7 +25,18 @@ def plan_text(plan: Plan) -> str:
     instance = plan.problem.instance
     sections = [facts(plan_facts(plan))]
     sections.extend(sentences("Breaks" if plan.found else "Why", plan.reasons))
-    if plan.found:
+    if plan.found and plan.problem.demand.has_waits:
+        sections.extend(
+            [
+                section("Replicas", _replicas(plan)),
+                section("Operations, ms", _parts(plan)),
+                *([section("Waits, one round each", _waits(plan))] if plan.waits else []),
+                section("Clients", _clients(plan)),
+            ]
+        )
+        if plan.leaders:
+            sections.append(section("Leaders, replicas and voters unchanged", _leaders(plan)))
+    elif plan.found:
         sections.extend(
             [
                 section("Replicas", _replicas(plan)),
@@ -85,14 +96,12 @@ def _decision(plan: Plan) -> list[tuple[str, str]]:
     rows = [
         *_headline(plan),
         ("Mean latency", f"{number_text(plan.mean_latency, 3)} ms per operation{_bound(plan)}"),
-        ("Leader", str(plan.leader)),
-        (
-            "Commit",
-            f"waits {number_text(plan.quorum_wait)} ms for {votes} of "
-            f"{len(plan.quorum_members)} votes",
-        ),
+        ("Leader", plan.leader or "none: no operation needs one"),
     ]
-    if plan.problem.instance.prices is not None:
+    if plan.problem.demand.quorum.any() or not plan.problem.demand.has_waits:
+        wait = f"waits {number_text(plan.quorum_wait)} ms for {votes} of "
+        rows.append(("Commit", f"{wait}{len(plan.quorum_members)} votes"))
+    if plan.problem.instance.prices is not None and not plan.problem.demand.has_waits:
         prices = plan.problem.instance.prices
         rows.append(("Cost", f"{number_text(plan.cost)} {prices.currency} per month"))
         if prices.source:
@@ -139,9 +148,9 @@ def _replicas(plan: Plan) -> str:
     rows = []
     for member in plan.quorum_members:
         role = "leader" if member.voter == plan.leader else "voter"
-        rows.append(
-            [member.voter, role, number_text(member.rtt), "waited for" if member.counted else ""]
-        )
+        counted = "waited for" if member.counted else ""
+        cells = [number_text(member.rtt), counted] if plan.leader else ["–", ""]
+        rows.append([member.voter, role, *cells])
     voters = set(plan.voters)
     rtt = plan.problem.demand.site_rtt[-1]
     sites = plan.problem.instance.sites
@@ -201,6 +210,47 @@ def _operations(plan: Plan) -> str:
             for row in plan.per_operation
         ],
         right=(1, 2),
+        indent="  ",
+    )
+
+
+def _parts(plan: Plan) -> str:
+    """Return the operations with the trips and waits that their latency is the sum of."""
+    return table(
+        ["operation", "share", "mean", "= to nearest", "+ to leader", "+ waiting", "+ constant"],
+        [
+            [
+                row.operation,
+                f"{100 * row.share:.2f} %",
+                number_text(row.latency),
+                number_text(part.to_nearest),
+                number_text(part.to_leader),
+                number_text(part.waiting),
+                number_text(part.constant),
+            ]
+            for row, part in zip(plan.per_operation, plan.parts, strict=True)
+        ],
+        right=(1, 2, 3, 4, 5, 6),
+        indent="  ",
+    )
+
+
+def _waits(plan: Plan) -> str:
+    """Return who answers last in each wait, and what one answer fewer would save."""
+    return table(
+        ["operation", "wait", "mean ms", "most often last", "", "one fewer, ms"],
+        [
+            [
+                row.operation,
+                row.wait,
+                number_text(row.latency),
+                row.last,
+                f"{100 * row.last_share:.0f} %",
+                number_text(row.one_fewer),
+            ]
+            for row in plan.waits
+        ],
+        right=(2, 4, 5),
         indent="  ",
     )
 

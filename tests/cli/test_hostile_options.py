@@ -139,6 +139,7 @@ def base(
         ("show",): ["world"],
         ("import",): ["rtt.csv", "--mix", "cache", "-o", "made"],
         ("methods",): [],
+        ("protocols",): ["epaxos"],
         ("deployment", "read"): zones,
         ("deployment", "lint"): zones,
         ("deployment", "evaluate"): ["plan.json", "--instance", "world"],

@@ -115,7 +115,7 @@ BROKEN = [
     ("counts.csv", "00:00,Oslo", "00:00,Bern", ["counts.csv, row 3", "duplicate client", "00:00"]),
     ("counts.csv", "00:30,Oslo", "00:31,Oslo", ["counts.csv", "missing row"]),
     ("counts.csv", "39.0", "38.0", ["fingerprint", "remove the key"]),
-    ("instance.json", '"version": 1', '"version": 2', ["instance.json: version", "got 2"]),
+    ("instance.json", '"version": 1', '"version": 3', ["instance.json: version", "got 3"]),
     ("instance.json", "placement instance", "placement plan", ["format", "another kind"]),
     ("instance.json", '"intervals"', '"intervalls"', ["unknown key", "'intervals'?"]),
     ("instance.json", '"near": 1.0', '"near": -1.0', ["operations[0]", "near", "-1.0", ">= 0"]),

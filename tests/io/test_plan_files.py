@@ -236,7 +236,7 @@ FORGED: list[tuple[str, Any, str]] = [
     ("notes", "one", "notes: not a list of names: got 'one'"),
     ("stats", {"x": [1]}, "stats.x: not a number or text: got [1]"),
     ("method", None, "method: missing key"),
-    ("version", 99, "version: a version this release cannot read: got 99, expected 1 to 1"),
+    ("version", 99, "version: a version this release cannot read: got 99, expected 1 to 2"),
     ("format", "poem", "format: a file of another kind: got 'poem'"),
     ("problem", {"replicas": 3, "voters": 4}, "voters: more voters than replicas: got 4"),
     ("problem", {"replicas": "x", "voters": 3}, "problem.replicas: not a whole number: got 'x'"),

@@ -35,6 +35,7 @@ import numpy as np
 
 from placement.errors import InputError, UnitsWarning
 from placement.evaluation.score import TIE
+from placement.evaluation.wait_checks import refuse_waits
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.neighbours import neighbours
 from placement.model.configuration import Configuration
@@ -123,6 +124,7 @@ def best_move(
     :func:`placement.feasibility.neighbours.neighbours` follows. Ties: single changes that cost
     nothing are taken back one by one, which need not reach the nearest of all.
     """
+    refuse_waits(problem, "a move with a price")
     search = _MoveSearch(problem, current, prices, horizon, answer)
     for one in (current, *known):
         if not violations(problem, one):

@@ -37,6 +37,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from placement.errors import InputError, UnsupportedError
+from placement.evaluation.wait_checks import refuse_waits
 from placement.methods import load_method, refusal
 from placement.overtime.replay.deployments import Deployments
 from placement.overtime.replay.planned import replay_planned
@@ -147,6 +148,7 @@ def _checked(
     method: str,
 ) -> tuple[str, ...]:
     """Refuse what does not fit together, and return the strategies in their order."""
+    refuse_waits(problem, "a replay")
     trace.check_fits(problem.instance)
     if len(trace.intervals) < 2:
         raise InputError(

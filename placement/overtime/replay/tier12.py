@@ -48,7 +48,7 @@ def fixed_roles(problem: Problem, trace: Trace, deployments: Deployments) -> Fix
     O(N·T·C·(O + |R|)) for N databases and T intervals, in BLAS.
     """
     instance = problem.instance
-    coefficients = np.array([operation.coefficients for operation in instance.operations])
+    coefficients = np.array([operation.coefficients for operation in problem.operations])
     alpha, beta, gamma, delta = coefficients.T
     databases, intervals = trace.counts.shape[:2]
     scores = np.full((databases, intervals, len(instance.sites)), np.inf)

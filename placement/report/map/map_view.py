@@ -240,15 +240,15 @@ def _roles(instance: Instance, plan: Plan | None) -> tuple[dict[int, Role], dict
     if plan is None or plan.configuration is None:
         return {}, {}
     index = {name: i for i, name in enumerate(instance.sites)}
-    leader = plan.configuration.leader
-    voters = [index[name] for name in plan.voters if index[name] != leader]
+    leads = [] if plan.leader is None else [plan.configuration.leader]
+    voters = [index[name] for name in plan.voters if index[name] not in leads]
     rest = [s for s in plan.configuration.replicas if s not in plan.configuration.voters]
-    roles: dict[int, Role] = {leader: "leader"}
+    roles: dict[int, Role] = dict.fromkeys(leads, "leader")
     for s in voters:
         roles[s] = "voter"
     for s in rest:
         roles[s] = "replica"
-    return roles, {s: i for i, s in enumerate([leader, *voters, *rest], start=1)}
+    return roles, {s: i for i, s in enumerate([*leads, *voters, *rest], start=1)}
 
 
 def _site_marks(
@@ -338,13 +338,14 @@ def _arrows(
             if pieces:
                 said = f"{row.client} reads at {row.nearest}: {row.to_nearest:.1f} ms"
                 arrows.append(Arrow("read", pieces, said))
-    for c in heaviest[:_COMMITTERS] if geographic else ():
+    led = plan.leader is not None
+    for c in heaviest[:_COMMITTERS] if geographic and led else ():
         row = plan.per_client[c]
         pieces = way(around[c], leader)
         if pieces and row.operations > 0:
             said = f"{row.client} asks {leader}: {row.to_leader:.1f} ms"
             arrows.append(Arrow("ask", pieces, said))
-    for member in plan.quorum_members:
+    for member in plan.quorum_members if led else ():
         if member.voter != leader:
             arrows.append(
                 Arrow(

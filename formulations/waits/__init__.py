@@ -1,0 +1,1 @@
+"""Placement for operations with waits: the search over sets of replicas."""

@@ -1,0 +1,135 @@
+"""``placement protocols``: what operations wait for under each commit protocol."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from placement.cli import argument_types as types
+from placement.cli import exit_codes as exits
+from placement.cli.argument_parser import Subparsers
+from placement.cli.options import add_output
+from placement.cli.plan_output import print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from placement.model.protocol_families import Path, ProtocolFamily
+
+__all__ = ["add_parser", "run"]
+
+_VOTERS = 5
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "protocols",
+        help="list the commit protocols, or describe one",
+        description="List the commit protocols that --protocol takes, or describe one: what each "
+        "kind of operation waits for, its parameters, what is assumed, and where it is from.",
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a protocol, with its parameters")
+    parser.add_argument(
+        "--voters",
+        type=types.whole(1, types.LARGEST_SIZE),
+        default=_VOTERS,
+        metavar="N",
+        help=f"voters that the numbers of answers are for (default {_VOTERS})",
+    )
+    add_output(parser, plan=False)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the list or the description."""
+    from placement.model.protocol_families import FAMILIES
+    from placement.model.protocols import Protocol
+
+    if args.name is None:
+        if args.json:
+            rows = [{"name": one.name, "summary": one.summary} for one in FAMILIES.values()]
+            print_json({"protocols": rows})
+        else:
+            print(_list(FAMILIES))
+        return exits.FOUND
+    given: dict[str, float | str] = {}
+    bare = args.name.strip() in FAMILIES
+    if bare:  # a description needs no value of its own for what a user must say
+        given = {
+            key: "LEVEL" if one.kind == "level" else 2
+            for key, one in FAMILIES[args.name.strip()].parameters.items()
+            if one.required
+        }
+    protocol = Protocol(args.name, given)
+    paths = protocol.family.paths(protocol.parameters, args.voters)
+    if args.json:
+        print_json(_document(protocol.family, str(protocol), paths, args.voters))
+    else:
+        print(_description(protocol.family, str(protocol), paths, args.voters))
+    return exits.FOUND
+
+
+def _list(families: Mapping[str, ProtocolFamily]) -> str:
+    from placement.text import table, wrap
+
+    rows = [[one.name, ", ".join(one.parameters), one.summary] for one in families.values()]
+    return (
+        table(["protocol", "parameters", "summary"], rows)
+        + "\n\n"
+        + wrap(
+            "placement protocols NAME: its formulas, assumptions and source. "
+            "placement solve … --protocol NAME:PARAMETER=VALUE,… asks under it."
+        )
+    )
+
+
+def _document(
+    family: ProtocolFamily, asked: str, paths: Mapping[str, Path], voters: int
+) -> dict[str, object]:
+    return {
+        "name": family.name,
+        "protocol": asked,
+        "voters": voters,
+        "summary": family.summary,
+        "source": family.source,
+        "assumptions": [*_ASSUMED, *family.assumptions],
+        "parameters": {
+            key: {"default": one.default, "meaning": one.meaning, "required": one.required}
+            for key, one in family.all_parameters.items()
+        },
+        "paths": {
+            kind: {
+                "near": path.trips[0],
+                "relay": path.trips[1],
+                "direct": path.trips[2],
+                "waits": list(path.waits),
+                "constant": path.constant,
+            }
+            for kind, path in paths.items()
+        },
+    }
+
+
+_ASSUMED = (
+    "No contention but for the shares given.",
+    "All members are asked at once, and servers take no time.",
+    "The nearest replica by RTT is the one contacted.",
+    "Numbers of answers count the one that waits when it is a member.",
+)
+
+
+def _description(family: ProtocolFamily, asked: str, paths: Mapping[str, Path], voters: int) -> str:
+    from placement.text import escape, wrap
+
+    facts = [(asked, family.summary), ("source", family.source)]
+    facts += [(kind, str(path)) for kind, path in paths.items()]
+    for key, one in family.all_parameters.items():
+        default = "must be given" if one.default is None else f"default {one.default:g}"
+        if one.default is None and not one.required:
+            default = "no default"
+        facts.append((f":{key}=", f"{one.meaning} ({default})"))
+    facts.append(("assumed", " ".join((*_ASSUMED, *family.assumptions))))
+    width = max(len(word) for word, _ in facts) + 2
+    lines = [wrap(f"{word:<{width}}{escape(text)}", indent=" " * width) for word, text in facts]
+    return "\n".join([lines[0], f"{'voters':<{width}}{voters}", *lines[1:]])

@@ -1,0 +1,193 @@
+"""What the latency of a plan is made of: trips and waits by operation, and who answers last."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.checks import FloatArray
+from placement.evaluation.objective import quorum_size
+from placement.evaluation.score import nearest, score_terms, wait_latencies
+from placement.evaluation.wait_latency import needed
+from placement.model.configuration import Configuration
+from placement.model.demand import Demand
+from placement.model.wait_terms import WaitTerm
+from placement.model.waits import Clause, Wait
+
+if TYPE_CHECKING:
+    from placement.problem import Problem
+
+__all__ = ["OperationParts", "WaitLatency", "by_part", "by_wait"]
+
+
+@dataclass(frozen=True, slots=True)
+class OperationParts:
+    """Mean latency of one kind of operation, as the sum of its parts in ms.
+
+    Attributes
+    ----------
+    operation
+        Its name.
+    to_nearest
+        Trips from the client to its nearest replica.
+    to_leader
+        Trips from there, and from the client, to the leader.
+    waiting
+        Waits for votes and other answers.
+    constant
+        The same for every operation of the kind.
+    """
+
+    operation: str
+    to_nearest: float
+    to_leader: float
+    waiting: float
+    constant: float
+
+
+@dataclass(frozen=True, slots=True)
+class WaitLatency:
+    """One wait of one kind of operation, over all clients that issue it.
+
+    Attributes
+    ----------
+    operation
+        Its name.
+    wait
+        Who waits for whom, in words.
+    latency
+        Mean of one round in ms.
+    last, last_share
+        The member that most often answers last of those waited for, and the share of the
+        operations for which it does.
+    one_fewer
+        Mean of one round in ms if each clause needed one answer fewer.
+    """
+
+    operation: str
+    wait: str
+    latency: float
+    last: str
+    last_share: float
+    one_fewer: float
+
+
+def by_part(problem: Problem, configuration: Configuration) -> tuple[OperationParts, ...]:
+    """Return the parts of the mean latency of each operation, in the order of the instance.
+
+    The parts of an operation that nobody issued are NaN.
+    """
+    demand, quorum = problem.demand, quorum_size(problem, configuration)
+    asked = (configuration.leader, configuration.voters, configuration.replicas, quorum)
+    near, relay, direct, votes = score_terms(demand, *asked)
+    waits = wait_latencies(demand, *asked)
+    found = []
+    for row, operation in enumerate(problem.instance.operations):
+        alpha, beta, gamma, delta = demand.coefficients[row]
+        waiting = np.broadcast_to(delta * votes[:, np.newaxis], near.shape).copy()
+        for j, latency in enumerate(waits):
+            if demand.times[row, j]:
+                waiting += demand.times[row, j] * latency
+        constant = float(demand.constants[row]) if demand.constants.size else 0.0
+        count = demand.counts[:, :, row]
+        parts = (alpha * near, beta * relay + gamma * direct, waiting)
+        nearest_ms, leader_ms, waiting_ms = (_mean(part, count) for part in parts)
+        found.append(
+            OperationParts(
+                operation.name,
+                nearest_ms,
+                leader_ms,
+                waiting_ms,
+                constant if count.any() else math.nan,
+            )
+        )
+    return tuple(found)
+
+
+def _mean(values: FloatArray, count: FloatArray) -> float:
+    """Return the mean weighted with the counts; NaN where there are none."""
+    total = float(count.sum())
+    if total == 0:
+        return math.nan
+    return float((np.where(count > 0, values, 0.0) * count).sum() / total)
+
+
+def by_wait(problem: Problem, configuration: Configuration) -> tuple[WaitLatency, ...]:
+    """Return each wait of each operation that was issued, in the order of the instance.
+
+    Rounds of votes of the four coefficients are left out: ``Plan.quorum_members`` has them.
+    """
+    demand, quorum = problem.demand, quorum_size(problem, configuration)
+    asked = (configuration.leader, configuration.voters, configuration.replicas, quorum)
+    latencies = wait_latencies(demand, *asked)
+    fewer = wait_latencies(_one_fewer(demand, configuration, quorum), *asked)
+    last = [_last(demand, term, configuration, quorum) for term in demand.waits]
+    found = []
+    for row, operation in enumerate(problem.instance.operations):
+        count = demand.counts[:, :, row]
+        for j, term in enumerate(demand.waits):
+            if not (demand.times[row, j] and count.any()):
+                continue
+            share = np.bincount(
+                last[j][count > 0], count[count > 0], minlength=len(problem.instance.sites)
+            )
+            wait = Wait(term.origin, term.clauses, float(demand.times[row, j]))
+            slowest = int(share.argmax())
+            found.append(
+                WaitLatency(
+                    operation.name,
+                    str(wait),
+                    _mean(latencies[j], count),
+                    problem.instance.sites[slowest],
+                    float(share[slowest] / share.sum()),
+                    _mean(fewer[j], count),
+                )
+            )
+    return tuple(found)
+
+
+def _one_fewer(demand: Demand, configuration: Configuration, quorum: int) -> Demand:
+    """Return the demand with one answer fewer in every clause, at least one.
+
+    A clause whose need follows from the members of the origin's domain stays.
+    """
+
+    def fewer(clause: Clause) -> Clause:
+        if clause.scope and not isinstance(clause.need, int):
+            return clause
+        members = configuration.voters if clause.role == "voters" else configuration.replicas
+        size = np.array(len(members))
+        need = int(needed(clause, len(members), quorum, size))
+        return dataclasses.replace(clause, need=max(1, need - 1))
+
+    terms = tuple(
+        dataclasses.replace(term, wait=Wait(term.origin, tuple(map(fewer, term.clauses))))
+        for term in demand.waits
+    )
+    return dataclasses.replace(demand, waits=terms)
+
+
+def _last(demand: Demand, term: WaitTerm, configuration: Configuration, quorum: int) -> np.ndarray:
+    """Return the member that answers last for every scenario and client, (scenarios, clients)."""
+    latency = wait_latencies(
+        dataclasses.replace(demand, waits=(term,)),
+        configuration.leader,
+        configuration.voters,
+        configuration.replicas,
+        quorum,
+    )[0]
+    members = np.array(sorted({*configuration.voters, *configuration.replicas}), dtype=np.intp)
+    rows = []
+    for k, (rtt, between) in enumerate(zip(demand.client_rtt, demand.site_rtt, strict=True)):
+        if term.origin == "client":
+            answers = rtt[:, members]
+        else:
+            near = nearest(rtt, configuration.replicas)
+            origins = near if term.origin == "near" else np.full_like(near, configuration.leader)
+            answers = between[origins[:, np.newaxis], members]
+        rows.append(members[np.abs(answers - latency[k][:, np.newaxis]).argmin(axis=1)])
+    return np.array(rows)

@@ -1,0 +1,129 @@
+"""Questions about waits that contradict themselves, refused with the field and the way out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placement.errors import InputError, UnsupportedError
+from placement.model.protocols import Protocol
+from placement.model.waits import Clause
+
+if TYPE_CHECKING:
+    from placement.problem import Problem
+
+__all__ = ["check_waits", "refuse_waits"]
+
+
+def refuse_waits(problem: Problem, what: str) -> None:
+    """Refuse operations with waits or constants where only the four coefficients are known.
+
+    Parameters
+    ----------
+    problem
+        The question.
+    what
+        What cannot take them, in words, such as "a replay".
+
+    Raises
+    ------
+    UnsupportedError
+        For a question whose operations have waits or constants.
+    """
+    if problem.demand.has_waits:
+        raise UnsupportedError(
+            f"{what} knows operations of the four coefficients alone, and those of the question "
+            f"have waits or constants ({_who(problem)}); ask it with operations without them, or "
+            "with a protocol whose commits wait for one quorum of votes, such as raft"
+        )
+
+
+def check_waits(problem: Problem) -> None:
+    """Refuse a question whose waits nobody can answer, or that is not about waits alone.
+
+    Raises
+    ------
+    InputError
+        For more answers than members, for voters that are not all replicas where the nearest
+        replica or the client waits, for a leader where there is none, for transactions without a
+        path under the protocol, and for money, losses or percentiles.
+    """
+    demand, rules = problem.demand, problem.rules
+    if isinstance(problem.protocol, Protocol):
+        _check_groups(problem, problem.protocol)
+    rewritten = problem.operations != problem.instance.operations
+    if (demand.has_waits or rewritten) and (problem.budget is not None or problem.cost_weight):
+        raise InputError(
+            "the cost follows the messages of the operations of the instance, and not those of a "
+            "protocol or of waits",
+            field="cost_weight" if problem.cost_weight else "budget",
+            value=problem.cost_weight or problem.budget,
+            expected="no money in such a question",
+        )
+    if not demand.has_waits:
+        return
+    if not problem.objective.minimises_mean:
+        raise InputError(
+            f"the objective {problem.objective.kind!r} is not computed for operations with waits "
+            "or constants",
+            field="objective",
+            value=_who(problem),
+            expected="the mean latency, or operations of the four coefficients alone",
+        )
+    for term in demand.waits:
+        for clause in term.clauses:
+            _check_need(problem, clause)
+        if term.origin != "leader" and not (
+            rules.replicas_min == rules.replicas_max == rules.voters
+        ):
+            raise InputError(
+                f"every replica votes where the {_ORIGINS[term.origin]} waits ({term.wait.asked})",
+                field="voters",
+                value=rules.voters,
+                expected="as many voters as replicas, or a protocol with a leader, such as leases",
+            )
+    if demand.leaderless:
+        for field, value in (("leader", problem.leader), ("leaders", problem.leaders)):
+            if value is not None:
+                raise InputError(
+                    "no operation needs a leader",
+                    field=field,
+                    value=value,
+                    expected=f"no {field} with {_who(problem)}",
+                )
+
+
+_ORIGINS = {"near": "nearest replica", "client": "client"}
+
+
+def _who(problem: Problem) -> str:
+    """Return what brings the waits, in words."""
+    return f"protocol {problem.protocol}" if problem.protocol else "operations with waits"
+
+
+def _check_need(problem: Problem, clause: Clause) -> None:
+    """Refuse a clause that asks for more members than its role has."""
+    rules = problem.rules
+    size = rules.voters if clause.role == "voters" else rules.replicas_min
+    if isinstance(clause.need, int) and clause.need > size:
+        raise InputError(
+            f"more answers than {clause.role}",
+            field="waits",
+            value=str(clause),
+            expected=f"at most {size} of {clause.role}",
+        )
+
+
+def _check_groups(problem: Problem, protocol: Protocol) -> None:
+    """Refuse transactions over several groups that have no path, where some were issued."""
+    instance = problem.instance
+    missing = protocol.needs_groups(instance.operations)
+    for place, operation in enumerate(instance.operations):
+        if operation.name in missing and instance.counts[:, :, place].any():
+            raise InputError(
+                f"the protocol {protocol.name} has no path for {operation.name}, which spans "
+                "several groups: they have no leaders that stand together",
+                field="protocol",
+                value=str(protocol),
+                expected=f"{protocol.name}:multi=2 (commits one after another), another mix "
+                "(--mix ycsb-a), or waits of the operation by hand",
+            )

@@ -1,0 +1,139 @@
+"""How long waits last: the order statistics of their clauses, for many configurations at once.
+
+    wait_o(clauses) = the smallest t such that every clause has its answers within t of the origin o
+                    = max over the clauses of the need-th smallest { d(o, x) : x a member }
+
+An origin that is a member itself answers at once; a client is no member. A wait that a
+configuration cannot meet, for lack of members, lasts forever.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placement.checks import FloatArray, IntArray
+from placement.model.constraints import majority
+from placement.model.demand import Demand
+from placement.model.wait_terms import WaitTerm
+from placement.model.waits import Clause
+
+__all__ = ["needed", "wait_latency", "waits_score"]
+
+
+def needed(clause: Clause, role_size: int, quorum: int, members: IntArray) -> IntArray:
+    """Return how many answers a clause needs.
+
+    Parameters
+    ----------
+    clause
+        What is asked for.
+    role_size
+        Members of the role in all.
+    quorum
+        m of the problem.
+    members
+        How many of them are asked, those inside or outside; any shape.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `members`.
+    """
+    if clause.need == "all":
+        return members
+    if clause.need == "majority":
+        if clause.scope == "inside":
+            return np.asarray(members // 2 + 1)
+        return np.full_like(members, majority(role_size))
+    return np.full_like(members, quorum if clause.need == "quorum" else clause.need)
+
+
+def wait_latency(
+    term: WaitTerm,
+    client_rtt: FloatArray,
+    site_rtt: FloatArray,
+    leaders: IntArray,
+    voters: IntArray,
+    replicas: IntArray,
+    near: IntArray,
+    quorum: int,
+) -> FloatArray:
+    """Return how long one wait lasts in many configurations, ms.
+
+    Parameters
+    ----------
+    term
+        The wait.
+    client_rtt, site_rtt
+        RTTs of one scenario, shapes (clients, sites) and (sites, sites).
+    leaders, voters, replicas
+        Site indices, shapes (n,), (n, v) and (n, r).
+    near
+        Every client's nearest replica, shape (n, clients).
+    quorum
+        m of the problem.
+
+    Returns
+    -------
+    ndarray
+        Shape (n, clients), or (n, 1) for a wait of the leader; infinite where it cannot be met.
+
+    Notes
+    -----
+    O(n · clients · members) per clause, in NumPy.
+    """
+    latest = np.zeros((len(leaders), 1))
+    for clause, labels in zip(term.clauses, term.labels, strict=True):
+        members = voters if clause.role == "voters" else replicas
+        if term.origin == "client":
+            answers = client_rtt.T[members].transpose(0, 2, 1)  # (n, clients, members)
+        else:
+            origins = near if term.origin == "near" else leaders[:, np.newaxis]
+            answers = site_rtt[origins[..., np.newaxis], members[:, np.newaxis, :]]
+            if labels is not None:
+                same = labels[origins][..., np.newaxis] == labels[members][:, np.newaxis, :]
+                asked = same if clause.scope == "inside" else ~same
+                answers = np.where(asked, answers, np.inf)
+        count = np.isfinite(answers).sum(axis=-1)
+        need = needed(clause, members.shape[1], quorum, count)
+        answers = np.sort(answers, axis=-1)
+        place = np.clip(need - 1, 0, members.shape[1] - 1)
+        found = np.take_along_axis(answers, place[..., np.newaxis], axis=-1)[..., 0]
+        found = np.where(need == 0, 0.0, np.where(need > members.shape[1], np.inf, found))
+        latest = np.maximum(latest, found)
+    return latest
+
+
+def waits_score(
+    demand: Demand,
+    scenario: int,
+    leaders: IntArray,
+    voters: IntArray,
+    replicas: IntArray,
+    near: IntArray,
+    quorum: int,
+) -> FloatArray:
+    """Return what all waits add to the scores of many configurations in one scenario, (n,).
+
+    The arguments are those of :func:`wait_latency`.
+    """
+    total = np.zeros(len(leaders))
+    for term in demand.waits:
+        weight = term.weight[scenario]
+        if not weight.any():
+            continue
+        latency = wait_latency(
+            term,
+            demand.client_rtt[scenario],
+            demand.site_rtt[scenario],
+            leaders,
+            voters,
+            replicas,
+            near,
+            quorum,
+        )
+        if term.origin == "leader":
+            total += latency[:, 0] * weight.sum()
+        else:  # a client that issues nothing waits for nothing, however long
+            total += (weight * np.where(weight > 0, latency, 0.0)).sum(axis=-1)
+    return total

@@ -1,0 +1,212 @@
+"""Commit protocols of databases: what each kind of operation waits for, in trips and waits.
+
+A protocol rewrites the operations of an instance by their kind, and leaves the demand alone. An
+operation is of the kind that its four coefficients say:
+
+    weak_read (α = 1) · bounded_read (α = β = 1) · strong_read (γ = 1) · write (γ = δ = 1) ·
+    multi_write (γ = 1, δ = 2) · other
+
+An operation of another kind keeps its row. Common to all: no contention but for the shares that a
+user gives, all members are asked at once, servers take no time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from placement.checks import text
+from placement.errors import InputError
+from placement.model.operations import Operation
+
+if TYPE_CHECKING:
+    from placement.model.protocol_families import ProtocolFamily
+
+__all__ = ["Protocol", "operation_path"]
+
+
+_PATH_OF: dict[tuple[float, float, float, float], str] = {
+    (1, 0, 0, 0): "weak_read",
+    (1, 1, 0, 0): "bounded_read",
+    (0, 0, 1, 0): "strong_read",
+    (0, 0, 1, 1): "write",
+    (0, 0, 1, 2): "multi_write",
+}
+
+
+def operation_path(operation: Operation) -> str:
+    """Return the kind of an operation, which decides its path; "other" keeps its row.
+
+    Examples
+    --------
+    >>> operation_path(Operation("audit", direct=1, quorum=1))
+    'write'
+    >>> operation_path(Operation("mostly fresh read", near=1, relay=0.3))
+    'other'
+    """
+    if operation.has_waits:
+        return "other"
+    if operation.name == "relayed_strong_read":
+        return "strong_read"
+    path = _PATH_OF.get(operation.coefficients, "other")
+    return "strong_read" if path == "write" and operation.kind == "read" else path
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A protocol with its parameters.
+
+    Parameters
+    ----------
+    name
+        One that ``placement protocols`` lists; or the whole as text, ``NAME:PARAMETER=VALUE,…``.
+    parameters
+        Those that differ from the default.
+
+    Raises
+    ------
+    InputError
+        For an unknown name or parameter, and for a value out of its range.
+
+    Examples
+    --------
+    >>> Protocol("epaxos:slow=0.05")
+    Protocol('epaxos:slow=0.05')
+    >>> Protocol("raft").rewritten([Operation("put", direct=1, quorum=1)], voters=3, quorum=2)
+    (Operation(name='put', near=0.0, relay=0.0, direct=1.0, quorum=1.0, kind='write'),)
+    """
+
+    name: str
+    parameters: Mapping[str, float | str] = dataclasses.field(default_factory=dict)
+
+    def __init__(self, name: str, parameters: Mapping[str, float | str] | None = None) -> None:
+        from placement.model.protocol_families import family_of
+
+        given: dict[str, float | str] = dict(parameters or {})
+        name, _, rest = text(name, "protocol").partition(":")
+        family = family_of(name.strip())
+        for part in filter(None, map(str.strip, rest.split(","))):
+            key, equals, value = part.partition("=")
+            if not equals or key.strip() in given:
+                raise InputError(
+                    "not a parameter of a protocol",
+                    field="protocol",
+                    value=part,
+                    expected="NAME:PARAMETER=VALUE,…, each parameter once",
+                )
+            given[key.strip()] = value.strip()
+        object.__setattr__(self, "name", family.name)
+        object.__setattr__(self, "parameters", family.checked(given))
+
+    @cached_property
+    def family(self) -> ProtocolFamily:
+        """Return what is common to all protocols of this name."""
+        from placement.model.protocol_families import family_of
+
+        return family_of(self.name)
+
+    def __str__(self) -> str:
+        given = ",".join(
+            f"{key}={value if isinstance(value, str) else repr(value).removesuffix('.0')}"
+            for key, value in self.parameters.items()
+        )
+        return f"{self.name}:{given}" if given else self.name
+
+    def __repr__(self) -> str:
+        return f"Protocol({str(self)!r})"
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def quorum(self, voters: int) -> int | None:
+        """Return the votes a commit waits for, where a parameter says so; else None."""
+        given = self.parameters.get("quorum")
+        if given is None:
+            return None
+        if float(given) > voters:
+            raise InputError(
+                "more votes than voters",
+                field="protocol",
+                value=str(self),
+                expected=f"quorum <= {voters}",
+            )
+        return int(float(given))
+
+    def rewritten(
+        self, operations: Sequence[Operation], *, voters: int, quorum: int
+    ) -> tuple[Operation, ...]:
+        """Return the operations under this protocol, names and kinds unchanged.
+
+        Parameters
+        ----------
+        operations
+            Of an instance.
+        voters, quorum
+            |V| and m of the question.
+
+        Raises
+        ------
+        InputError
+            For a parameter that these numbers do not allow.
+        """
+        paths = self.family.paths(self.parameters, voters)
+        found = []
+        for operation in operations:
+            path = paths.get(operation_path(operation))
+            if path is None:
+                found.append(operation)
+                continue
+            near, relay, direct = path.trips
+            found.append(
+                Operation(
+                    operation.name,
+                    near=near,
+                    relay=relay,
+                    direct=direct,
+                    kind=operation.kind,
+                    waits=path.waits,
+                    constant=path.constant,
+                )
+            )
+        return tuple(votes_as_coefficients(one, voters, quorum) for one in found)
+
+    def needs_groups(self, operations: Sequence[Operation]) -> tuple[str, ...]:
+        """Name the transactions over several groups that have no path: nobody leads the groups."""
+        if not self.family.one_group_only or "multi" in self.parameters:
+            return ()
+        return tuple(one.name for one in operations if operation_path(one) == "multi_write")
+
+    def notes(self, operations: Sequence[Operation], replicas: int) -> tuple[str, ...]:
+        """Return what a reader of an answer should know of the protocol, as sentences."""
+        said = list(self.family.warnings(self.parameters, replicas))
+        kept = [one.name for one in operations if operation_path(one) == "other"]
+        if kept:
+            said.append(
+                f"the protocol {self.name} has no path for {', '.join(kept)}: kept as given"
+            )
+        return tuple(said)
+
+
+def votes_as_coefficients(operation: Operation, voters: int, quorum: int) -> Operation:
+    """Return the operation with waits of the leader for m votes as its coefficient δ.
+
+    The score is the same, and methods that know the four coefficients alone can take it.
+    """
+    rest, rounds = [], operation.quorum
+    for wait in operation.waits:
+        assert not isinstance(wait, str)  # text was read when the operation was made
+        clause = wait.clauses[0]
+        plain = len(wait.clauses) == 1 and clause.role == "voters" and not clause.scope
+        need = {"quorum": quorum, "majority": voters // 2 + 1, "all": voters}.get(
+            str(clause.need), clause.need
+        )
+        if wait.origin == "leader" and plain and need == quorum:
+            rounds += wait.times
+        elif wait.times > 0:
+            rest.append(wait)
+    if len(rest) == len(operation.waits):
+        return operation
+    return dataclasses.replace(operation, quorum=rounds, waits=tuple(rest))

@@ -1,0 +1,86 @@
+"""The command line under a protocol: solve, show, report, check, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from placement.cli import main
+from placement.io import save_instance
+from tests.protocols.worlds import world
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with an instance, which is the working directory."""
+    save_instance(world(6), tmp_path / "world")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main(list(words)) == code
+    said = capsys.readouterr()
+    return said.out + said.err
+
+
+ASK = ("solve", "world", "--replicas", "3", "--voters", "3")
+
+
+def test_a_plan_without_a_leader_goes_through_every_verb_that_shows_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = run(capsys, *ASK, "--protocol", "epaxos:slow=0.1,multi=2", "-o", "plan.json")
+    assert "none: no operation needs one" in out
+    assert "near: 2 of voters" in out
+    document = json.loads((folder / "plan.json").read_text())
+    assert document["leader"] is None
+    assert document["version"] == 2
+    assert document["problem"]["protocol"] == "epaxos:slow=0.1,multi=2"
+    assert document["failures"] is None
+    assert "proved" in run(capsys, "check", "plan.json")
+    assert run(capsys, "report", "plan.json", "-o", "page.html") is not None
+    page = (folder / "page.html").read_text()
+    assert "no operation needs one" in page
+    assert "near: 2 of voters" in page
+    assert "Ranking of leaders" not in page
+
+
+def test_a_wait_by_hand(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wait = "single_group=leader: quorum of voters + 1 of voters outside region"
+    out = run(capsys, *ASK, "--wait", wait, "--json")
+    plan = json.loads(out)
+    assert plan["breakdown"]["waits"][0]["wait"] == wait.partition("=")[2]
+    assert plan["leader"] is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--protocol", "epaxos"), "epaxos:multi=2"),
+        (("--protocol", "leases", "--method", "milp"), "methods that take it: exact, exhaustive"),
+        (("--wait", "nobody=leader: 1 of voters"), "unknown operation"),
+        (("--wait", "leader: 1 of voters"), "--wait"),
+        (("--wait", "single_group=leader: some of voters"), "need"),
+        (("--protocol", "leases", "--spread", "0.2", "--percentile", "99"), "objective"),
+    ],
+)
+def test_the_command_line_refuses(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    assert folder.exists()
+    assert said in run(capsys, *ASK, *words, code=1)
+
+
+def test_the_list_and_the_description_of_protocols(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = json.loads(run(capsys, "protocols", "--json"))["protocols"]
+    for row in listed:
+        assert row["name"] in run(capsys, "protocols")
+        found = json.loads(run(capsys, "protocols", row["name"], "--json"))
+        assert found["source"]
+        assert set(found["paths"]) == {
+            "weak_read", "bounded_read", "strong_read", "write", "multi_write"
+        }  # fmt: skip
+        assert row["name"] in run(capsys, "protocols", row["name"])

@@ -1,0 +1,262 @@
+"""Protocols as questions: equal to Eq. 1 where they are, files, refusals, properties."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import placement
+from placement import InputError, Operation, Problem, Protocol, UnsupportedError
+from placement.analysis.next_best_plans import next_best_plans
+from placement.analysis.sensitivity import demand_range, rtt_range
+from placement.evaluation.objective import score_of
+from placement.io import load_instance, load_plan, save_instance, save_plan
+from placement.model.configuration import Configuration
+from placement.model.protocol_families import FAMILIES
+from placement.proof.certificate_check import check_certificate
+from placement.status import Status
+from placement.workloads import MIXES
+from tests.protocols.worlds import world
+
+LEADERLESS = ("epaxos", "atlas", "tempo", "caesar", "mencius", "hermes", "abd")
+
+
+def score(one: placement.Instance, protocol: str | None, leader: int, group: list[int]) -> float:
+    size = len(group)
+    problem = Problem(one, replicas=size, voters=size, protocol=protocol)
+    return score_of(problem, Configuration.of(leader, group, group))
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_raft_is_eq_1_to_the_last_bit(mix: str) -> None:
+    one = placement.load("world27", mix=mix)
+    for group in ([0, 3, 7], [1, 4, 9, 16, 25]):
+        for leader in group:
+            assert score(one, "raft", leader, group) == score(one, None, leader, group)
+    waits = {
+        name: [f"{times} × leader: quorum of voters"]
+        for name, times in (("single_group", 1), ("multi_group", 2))
+    }
+    by_hand = placement.with_waits(one, waits)
+    assert score(by_hand, None, 3, [0, 3, 7]) == score(one, None, 3, [0, 3, 7])
+
+
+def test_old_instances_keep_their_fingerprint_and_their_version(tmp_path: Path) -> None:
+    one = world(3)
+    assert one.fingerprint.startswith("f69e2c3277e844677cd13116")  # before there were waits
+    save_instance(one, tmp_path / "old")
+    manifest = json.loads((tmp_path / "old" / "instance.json").read_text())
+    assert manifest["version"] == 1
+    assert "waits" not in manifest["operations"][3]
+    new = placement.with_waits(one, {"single_group": ["leader: all of replicas"]})
+    assert new.fingerprint != one.fingerprint
+    save_instance(new, tmp_path / "new")
+    assert json.loads((tmp_path / "new" / "instance.json").read_text())["version"] == 2
+    assert load_instance(tmp_path / "new") == new
+
+
+@pytest.mark.parametrize("protocol", ["leases:interference=0.1", "epaxos:slow=0.3,multi=2"])
+def test_a_plan_file_holds_the_protocol_and_reads_back(tmp_path: Path, protocol: str) -> None:
+    problem = Problem(world(5), replicas=3, voters=3, protocol=protocol)
+    plan = placement.solve(problem)
+    assert plan.status is Status.OPTIMAL
+    save_plan(plan, tmp_path / "plan.json")
+    again = load_plan(tmp_path / "plan.json", check=True)
+    assert again.configuration == plan.configuration
+    assert again.score == plan.score
+    assert str(again.problem.protocol) == protocol
+    assert (again.leader is None) == protocol.startswith("epaxos")
+    changed = json.loads((tmp_path / "plan.json").read_text())
+    changed["breakdown"]["waits"][0]["latency"] += 1
+    (tmp_path / "plan.json").write_text(json.dumps(changed))
+    with pytest.raises(InputError, match="latency"):
+        load_plan(tmp_path / "plan.json")
+
+
+def test_the_parts_add_up() -> None:
+    for name in FAMILIES:
+        given = {"flexible": ":quorum=2", "flexiraft": ":level=region",
+                 "semi-sync": ":level=region", "coordinated": ":r=2,w=2"}.get(name, "")  # fmt: skip
+        if FAMILIES[name].one_group_only:
+            given += (":" if not given else ",") + "multi=2"
+        problem = Problem(world(8), replicas=5, voters=5, protocol=name + given)
+        plan = placement.solve(problem, "exhaustive")
+        for row, part in zip(plan.per_operation, plan.parts, strict=True):
+            total = part.to_nearest + part.to_leader + part.waiting + part.constant
+            assert total == pytest.approx(row.latency), name
+        mean = sum(row.share * row.latency for row in plan.per_operation if row.share)
+        assert mean == pytest.approx(plan.mean_latency), name
+        for wait in plan.waits:
+            assert wait.one_fewer <= wait.latency
+            assert wait.last in plan.replicas
+
+
+def test_a_certificate_of_a_small_question_is_checked_and_a_better_one_found() -> None:
+    problem = Problem(world(11), replicas=3, voters=3, protocol="epaxos:multi=2")
+    plan = placement.solve(problem)
+    assert plan.certified
+    assert check_certificate(plan).bound == pytest.approx(plan.score)
+    worse = plan.replace(bound=plan.bound * 1.5)
+    assert worse.bound > plan.score
+
+
+# --- properties ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_one_more_answer_never_lowers_a_score(seed: int) -> None:
+    one, group = world(seed), [0, 2, 3, 5, 6]
+    for origin in ("leader", "near", "client"):
+        scores = [
+            score(placement.with_waits(one, {"single_group": [f"{origin}: {k} of voters"]}),
+                  None, 2, group)
+            for k in range(1, 6)
+        ]  # fmt: skip
+        assert scores == sorted(scores)
+        all_of = placement.with_waits(one, {"single_group": [f"{origin}: all of voters"]})
+        assert score(all_of, None, 2, group) == scores[-1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_scaling_rtts_scales_scores_and_constants_move_no_plan(seed: int) -> None:
+    one = world(seed)
+    twice = one.replace(client_rtt=2 * one.client_rtt, site_rtt=2 * one.site_rtt)
+    for protocol in ("leases", "epaxos:multi=2", "pqr"):
+        assert score(twice, protocol, 2, [0, 2, 5]) == 2 * score(one, protocol, 2, [0, 2, 5])
+    plans = [
+        placement.solve(Problem(one, replicas=3, voters=3, protocol=f"spanner:epsilon={e}"))
+        for e in (3, 7)
+    ]
+    assert plans[0].configuration == plans[1].configuration
+    writes = one.counts[:, :, 3:].sum()
+    assert plans[1].score - plans[0].score == pytest.approx(4 * writes)
+
+
+def test_epaxos_of_three_needs_a_majority_and_permuted_sites_give_the_same_score() -> None:
+    one = world(4, ties=False)
+    hand = placement.with_waits(one, {"single_group": ["near: majority of voters"]})
+    hand = hand.replace(operations=tuple(
+        Operation(o.name, near=1, waits=o.waits, kind="write") if o.name == "single_group" else o
+        for o in hand.operations))  # fmt: skip
+    row = [o.name for o in one.operations].index("single_group")
+    only = np.zeros_like(one.counts)
+    only[..., row] = one.counts[..., row] + 1
+    group = [1, 3, 5]
+    assert score(one.replace(counts=only), "epaxos", 1, group) == score(
+        hand.replace(counts=only), None, 1, group
+    )
+    order = np.random.default_rng(1).permutation(len(one.sites))
+    turned = one.replace(
+        sites=tuple(one.sites[i] for i in order),
+        client_rtt=one.client_rtt[:, order],
+        site_rtt=one.site_rtt[np.ix_(order, order)],
+        domains={"region": tuple(one.domains["region"][i] for i in order)},
+    )
+    for protocol in ("epaxos:multi=2", "leases", "semi-sync:level=region"):
+        plans = [
+            placement.solve(Problem(w, replicas=3, voters=3, protocol=protocol))
+            for w in (one, turned)
+        ]
+        assert plans[0].score == pytest.approx(plans[1].score, rel=1e-12)
+        assert set(plans[0].replicas) == set(plans[1].replicas)
+
+
+# --- refusals ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"protocol": "paxso"}, "protocol"),
+        ({"protocol": "epaxos:fast=1"}, "protocol"),
+        ({"protocol": "epaxos:slow=1.5"}, "slow"),
+        ({"protocol": "epaxos:slow"}, "protocol"),
+        ({"protocol": "epaxos:slow=0,slow=1"}, "protocol"),
+        ({"protocol": "semi-sync"}, "protocol"),
+        ({"protocol": "semi-sync:level=planet"}, "level"),
+        ({"protocol": "semi-sync:level=region,k=4"}, "waits"),
+        ({"protocol": "atlas:f=2,multi=2"}, "f"),
+        ({"protocol": "atlas:f=0"}, "f"),
+        ({"protocol": "spanner:epsilon=-1"}, "epsilon"),
+        ({"protocol": "coordinated:r=2,w=4,multi=2"}, "waits"),
+        ({"protocol": "epaxos"}, "protocol"),  # the world has transactions over several groups
+        ({"protocol": "epaxos:multi=2", "voters": 2}, "voters"),
+        ({"protocol": "epaxos:multi=2", "replicas": (3, 4)}, "voters"),
+        ({"protocol": "caesar:multi=2", "replicas": 2, "voters": 2}, "voters"),
+        ({"protocol": "epaxos:multi=2", "leader": "s1"}, "leader"),
+        ({"protocol": "epaxos:multi=2", "leaders": ["s1", "s2"]}, "leaders"),
+        ({"protocol": "flexible:quorum=2", "quorum": 3}, "quorum"),
+        ({"protocol": "flexible:quorum=4"}, "protocol"),
+        ({"protocol": "leases", "budget": 5}, "budget"),
+        ({"protocol": "leases", "cost_weight": 5}, "cost_weight"),
+        ({"protocol": 3}, "protocol"),
+        ({"protocol": "leases", "objective": placement.Contingency("site")}, "objective"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_with_its_field(asked: dict, field: str) -> None:
+    one = world(1).replace(prices=placement.Prices(np.ones(7)))
+    with pytest.raises(InputError) as caught:
+        Problem(one, **{"replicas": 3, "voters": 3, **asked})
+    assert caught.value.field == field
+    assert caught.value.expected
+
+
+def test_methods_that_do_not_know_waits_refuse_them() -> None:
+    problem = Problem(world(1), replicas=3, voters=3, protocol="leases")
+    for name in placement.available():
+        if name in ("exact", "exhaustive"):
+            assert placement.solve(problem, name).status is Status.OPTIMAL
+        else:
+            with pytest.raises(UnsupportedError, match="four coefficients"):
+                placement.solve(problem, name)
+
+
+def test_analyses_that_do_not_know_waits_refuse_them() -> None:
+    problem = Problem(world(1), replicas=3, voters=3, protocol="leases")
+    plan = placement.solve(problem)
+    assert demand_range(plan, "c0").low <= 1
+    for ask in (
+        lambda: rtt_range(plan, "c0", "s1"),
+        lambda: next_best_plans(plan),
+        lambda: placement.next_replicas(plan),
+    ):
+        with pytest.raises(UnsupportedError, match="a protocol whose commits"):
+            ask()
+    with pytest.raises(InputError, match="losses are not computed"):
+        _ = plan.failures
+
+
+def test_a_protocol_says_what_is_unusual() -> None:
+    one = world(2).replace(
+        operations=(*world(2).operations[:4], Operation("odd", near=1, relay=0.3))
+    )
+    plan = placement.solve(Problem(one, replicas=3, voters=3, protocol="epaxos:slow=0.5"))
+    assert any("conflicts" in note for note in plan.notes)
+    assert any("odd" in note for note in plan.notes)
+    assert plan.leader is not None  # the odd operation asks the leader
+    plan = placement.solve(
+        Problem(one, replicas=3, voters=3, protocol="coordinated:r=1,w=1"), "exhaustive"
+    )
+    assert any("r + w <= 3" in note for note in plan.notes)
+
+
+def test_a_wait_that_nobody_can_meet_makes_a_configuration_infeasible() -> None:
+    one = world(2, sites=3).replace(domains={"region": ("a", "a", "b")})
+    problem = Problem(one, replicas=2, voters=2, protocol="semi-sync:level=region")
+    plan = placement.solve(problem)
+    assert "s2" in plan.voters
+    broken = placement.evaluate(problem, leader="s0", voters=["s0", "s1"], replicas=["s0", "s1"])
+    assert broken.status is Status.VIOLATING
+    assert "answers" in broken.reasons[0]
+    nowhere = one.replace(domains={"region": ("a", "a", "a")})
+    none = placement.solve(Problem(nowhere, replicas=2, voters=2, protocol=problem.protocol))
+    assert none.status is Status.INFEASIBLE
+
+
+def test_text_and_parameters_are_one() -> None:
+    assert Protocol("epaxos", {"slow": 0.05}) == Protocol("epaxos: slow=0.05")
+    assert str(Protocol("leases")) == "leases"
+    assert hash(Protocol("leases")) == hash(Protocol("leases"))
