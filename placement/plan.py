@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from placement.errors import InputError
+from placement.evaluation.bill import MonthlyBill, bill_of
 from placement.evaluation.breakdown import (
     ClientLatency,
     LeaderValue,
@@ -278,10 +279,17 @@ class Plan:
 
     @cached_property
     def cost(self) -> float:
-        """Price of the replicas; 0 without prices."""
+        """Cost per month; 0 without prices."""
         if self.configuration is None:
             return math.inf
         return configuration_cost(self.problem.instance, self.configuration)
+
+    @cached_property
+    def bill(self) -> MonthlyBill | None:
+        """Every term of the cost by site and by pair; None without prices or a configuration."""
+        if self.configuration is None or self.problem.instance.prices is None:
+            return None
+        return bill_of(self.problem.instance, self.configuration)
 
     @cached_property
     def objective(self) -> float:

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
-from placement.text import escape
+from placement.text import escape, plan_text, values_text
 
 if TYPE_CHECKING:
+    from placement.evaluation.bill import MonthlyBill
     from placement.plan import Plan
     from placement.status import Status
 
@@ -57,18 +58,50 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
     A plan without a configuration is printed but not written: the user should not find a file where
     a decision was expected.
     """
-    written = _save(plan, args)
+    today, tiered, written = _bill_today(plan, args), _tiered(plan, args), _save(plan, args)
     if args.json:
         from placement.cli.options import reference_from
+        from placement.io.bill_document import bill_document
         from placement.io.plan_file import plan_document
 
         reference = reference_from(args)
-        print_json(plan_document(plan, reference=reference, embed=reference is None))
+        document = plan_document(plan, reference=reference, embed=reference is None)
+        if today is not None:
+            document = {**document, "bill_today": bill_document(today)}
+        if tiered is not None:
+            document = {**document, "bill_tiers": bill_document(tiered)}
+        print_json(document)
     else:
-        print(plan)
+        print(plan_text(plan, today))
+        if tiered is not None:
+            from placement.evaluation.bill import bill_tables
+            from placement.text.text_tables import section
+
+            print("\nWith volume tiers")
+            print("\n\n".join(section(one.title, values_text(one)) for one in bill_tables(tiered)))
         if written:
             print(f"\n{written}")
     return exit_code(plan.status)
+
+
+def _tiered(plan: Plan, args: argparse.Namespace) -> MonthlyBill | None:
+    """Return the bill with the tiers of ``--tiers``."""
+    if getattr(args, "tiers", None) is None or not plan.found:
+        return None
+    from placement.cli.price_options import tiered_bill
+
+    return tiered_bill(plan, args.tiers)
+
+
+def _bill_today(plan: Plan, args: argparse.Namespace) -> MonthlyBill | None:
+    """Return the bill of the configuration of ``--from`` at the prices of the plan."""
+    if getattr(args, "present", None) is None or plan.bill is None:
+        return None
+    from placement.cli.price_options import present_configuration
+    from placement.evaluation.bill import bill_of
+
+    instance = plan.problem.instance
+    return bill_of(instance, present_configuration(instance, args.present))
 
 
 def _save(plan: Plan, args: argparse.Namespace) -> str:

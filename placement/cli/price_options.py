@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,21 @@ from placement.cli import argument_types as types
 from placement.errors import InputError
 
 if TYPE_CHECKING:
+    from placement.evaluation.bill import MonthlyBill
     from placement.io.price_lists.apply_prices import PriceInput
     from placement.io.price_lists.price_tables import SitePrices, TransferTable
+    from placement.model.configuration import Configuration
     from placement.model.instance import Instance
+    from placement.plan import Plan
 
-__all__ = ["add_prices", "apply_prices", "has_prices"]
+__all__ = [
+    "add_bill",
+    "add_prices",
+    "apply_prices",
+    "has_prices",
+    "present_configuration",
+    "tiered_bill",
+]
 
 _AWS = "aws"
 _OPTIONS = (
@@ -90,6 +101,73 @@ def add_prices(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_bill(parser: argparse.ArgumentParser) -> None:
+    """Add ``--from``, the plan that runs today, and ``--tiers``, which price its bill again."""
+    parser.add_argument(
+        "--tiers",
+        metavar="FILE",
+        help="volume tiers by which the traffic of the answer is priced again: a CSV with from, "
+        "up_to_gb (blank: no limit) and price",
+    )
+    parser.add_argument(
+        "--from",
+        dest="present",
+        metavar="PLAN",
+        help="the plan file of what runs today: its bill stands beside that of the new plan, and "
+        "with --stored-gb the copies to new sites are paid",
+    )
+
+
+def present_configuration(instance: Instance, path: str) -> Configuration:
+    """Return the configuration of a plan file on the sites of an instance.
+
+    Raises
+    ------
+    InputError
+        For a plan without a configuration, and one with a site that the instance does not have.
+    """
+    from placement.io.plan_file import load_plan
+    from placement.model.configuration import Configuration
+
+    plan = load_plan(path)
+    if plan.leader is None:
+        raise InputError("a plan without a configuration", source=path, field="--from")
+    try:
+        voters, replicas = (
+            instance.site_indices(names, field).tolist()
+            for names, field in ((plan.voters, "voters"), (plan.replicas, "replicas"))
+        )
+        leader = int(instance.site_indices([plan.leader], "leader")[0])
+    except InputError as error:
+        raise error.at(path) from None
+    return Configuration.of(leader, voters, replicas)
+
+
+def tiered_bill(plan: Plan, path: str) -> MonthlyBill:
+    """Return the bill of a plan with the volume tiers of a file.
+
+    Raises
+    ------
+    InputError
+        For a plan without prices, and a sender that is neither a site nor a client.
+    """
+    from placement.io.price_lists.csv_prices import read_tiers
+
+    if plan.bill is None:
+        raise InputError(
+            "no prices", field="--tiers", value=path, expected="an instance with prices"
+        )
+    tiers, instance = read_tiers(path), plan.problem.instance
+    for name in tiers:
+        if name not in instance.sites and name not in instance.clients:
+            raise InputError(
+                "unknown sender", source=path, field="from", value=name,
+                expected="a site or a client of the instance",
+            )  # fmt: skip
+    senders = {row.sender for row in plan.bill.rows}
+    return plan.bill.with_tiers({name: tiers[name] for name in tiers if name in senders})
+
+
 def has_prices(args: argparse.Namespace) -> bool:
     """Return whether one of the options was given."""
     return any(getattr(args, name, None) not in (None, []) for name in _OPTIONS)
@@ -105,7 +183,12 @@ def apply_prices(instance: Instance, args: argparse.Namespace) -> Instance:
     """
     from placement.io.price_lists.apply_prices import with_prices
 
-    return with_prices(instance, _given(instance, args))
+    given = _given(instance, args)
+    if getattr(args, "present", None) is not None:
+        here = present_configuration(instance, args.present)
+        sites = tuple(instance.sites[r] for r in here.replicas)
+        given = dataclasses.replace(given, present=sites)
+    return with_prices(instance, given)
 
 
 def _given(instance: Instance, args: argparse.Namespace) -> PriceInput:
@@ -140,8 +223,6 @@ def _sites(text: str) -> SitePrices | float:
 
 
 def _transfer(args: argparse.Namespace) -> TransferTable:
-    import dataclasses
-
     from placement.io.price_lists.cloud_lists import read_cloud_transfer
     from placement.io.price_lists.csv_prices import read_transfer
 

@@ -144,7 +144,7 @@ class CostModel:
         self._instance = instance
         self.prices = prices
         self._linear: dict[int, LinearCost] = {}
-        _ = self._to_clients, self._from_clients  # both validate
+        _ = self.to_clients, self.from_clients  # both validate
 
     @cached_property
     def months(self) -> float:
@@ -200,13 +200,13 @@ class CostModel:
         return self.prices.written_gb or float(self.volumes.written.sum())
 
     @cached_property
-    def _to_clients(self) -> FloatArray | None:
+    def to_clients(self) -> FloatArray | None:
         """Price per GB from each site to each client, shape (clients, sites); None: not needed."""
         volumes = self.volumes
         return self._client_prices("to_clients", volumes.near + volumes.direct)
 
     @cached_property
-    def _from_clients(self) -> FloatArray | None:
+    def from_clients(self) -> FloatArray | None:
         """Price per GB from each client to each site, shape (clients, sites); None: not needed."""
         everything = self.prices.replication == "gateway"
         written = self.written if everything else self.volumes.written
@@ -264,7 +264,7 @@ class CostModel:
             else:
                 vote = prices.machines - other
                 found.append(CostTerm("machines", replica=other, voter=vote))
-        to_clients, from_clients = self._to_clients, self._from_clients
+        to_clients, from_clients = self.to_clients, self.from_clients
         if from_clients is not None and prices.replication == "gateway":
             found.append(CostTerm("replication", replica=self.written @ from_clients))
         elif from_clients is not None and volumes.written.any():
@@ -323,17 +323,17 @@ class CostModel:
         rows = np.arange(len(table))
         if instance.client_rtt.ndim == 2:
             return float(table[rows, nearest(instance.client_rtt, replicas)].sum())
-        gb, operations = self._near_by_interval
+        gb, operations = self.near_by_interval
         total = 0.0
         for k, near in enumerate(nearest(instance.client_rtt, replicas)):
-            if self._to_clients is not None:
-                total += float(gb[k] @ self._to_clients[rows, near])
+            if self.to_clients is not None:
+                total += float(gb[k] @ self.to_clients[rows, near])
             if self.prices.requests is not None:
                 total += float(operations[k] @ self.prices.requests[near]) / _MILLION
         return total
 
     @cached_property
-    def _near_by_interval(self) -> tuple[FloatArray, FloatArray]:
+    def near_by_interval(self) -> tuple[FloatArray, FloatArray]:
         """Part of each interval in `volumes.near` and `near_operations`, (intervals, clients)."""
         counts = self._instance.counts / self.months
         operations = self._instance.operations

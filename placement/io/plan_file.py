@@ -23,6 +23,7 @@ from typing import TypeVar
 from placement.errors import InputError
 from placement.evaluation.losses import Failures, failures
 from placement.feasibility.feasible_plans import violations
+from placement.io.bill_document import bill_document
 from placement.io.embedded_instance import instance_document, instance_from_document
 from placement.io.formats.document import Document, encode_json, jsonable, read_document
 from placement.io.formats.files import write_file
@@ -227,6 +228,7 @@ def _breakdown(plan: Plan) -> dict[str, object]:
         },
         "failures": failures_document(plan.failures) if plan.found and not has_waits else None,
         "tail": _objective_rows(plan),
+        "bill": None if plan.bill is None else bill_document(plan.bill),
     }
 
 

@@ -8,6 +8,7 @@ from placement.evaluation.rules_of_thumb import rules_of_thumb
 from placement.plan import Plan
 from placement.problem import describe
 from placement.report.baselines import baseline_names, baselines, distinct_baselines, latency_shares
+from placement.report.bill_section import bill_section, shown_tables
 from placement.report.charts.html_tables import Column, data_table, milliseconds, percent
 from placement.report.charts.markup import Child, Markup, tag
 from placement.report.charts.parts import facts, reasons, section
@@ -40,7 +41,7 @@ def plan_sections(plan: Plan) -> list[Markup]:
     sections = [_summary(plan)]
     sections.append(_map(plan))
     if plan.found:
-        sections += [_clients(plan), *_values(plan)]
+        sections += [_clients(plan), *_values(plan), *bill_section(plan)]
         if plan.leaders:
             sections.append(_leaders(plan))
         if not plan.problem.demand.has_waits:
@@ -57,16 +58,7 @@ def _values(plan: Plan) -> list[Markup]:
     tables = plan.problem.objective.tables(plan.problem, plan.configuration)
     if not tables:
         return []
-    shown = [
-        data_table(
-            one.title,
-            [Column(column.name, column.decimals is not None) for column in one.columns],
-            one.rows,
-            mark=() if one.chosen is None else (one.chosen,),
-        )
-        for one in tables
-    ]
-    return [section("tail", f"The {plan.problem.objective.describe()}", *shown)]
+    return [section("tail", f"The {plan.problem.objective.describe()}", *shown_tables(tables))]
 
 
 def _summary(plan: Plan) -> Markup:

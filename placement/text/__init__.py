@@ -14,7 +14,7 @@ from placement.text.characters import (
     wrap,
 )
 from placement.text.instances import instance_text
-from placement.text.plans import MOST_FAILURES, failures_table, plan_text
+from placement.text.plans import MOST_FAILURES, failures_table, plan_text, values_text
 from placement.text.text_tables import table
 
 __all__ = [
@@ -29,5 +29,6 @@ __all__ = [
     "plan_text",
     "spreadsheet_text",
     "table",
+    "values_text",
     "wrap",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from placement.evaluation.bill import MonthlyBill, bill_tables
 from placement.text.characters import WIDTH, escape, number_text, wrap
 from placement.text.text_tables import facts, section, sentences, table
 
@@ -13,15 +14,23 @@ if TYPE_CHECKING:
     from placement.evaluation.value_tables import ValueTable
     from placement.plan import ClientLatency, Plan
 
-__all__ = ["MOST_FAILURES", "failures_table", "plan_facts", "plan_text"]
+__all__ = ["MOST_FAILURES", "failures_table", "plan_facts", "plan_text", "values_text"]
 
 _MOST_CLIENTS = 5
 MOST_FAILURES = 12
 """Losses that the text of a plan shows."""
 
 
-def plan_text(plan: Plan) -> str:
-    """Return everything a planner asks first about a plan."""
+def plan_text(plan: Plan, today: MonthlyBill | None = None) -> str:
+    """Return everything a planner asks first about a plan.
+
+    Parameters
+    ----------
+    plan
+        Any plan.
+    today
+        Bill of the configuration that runs today, to stand beside that of the plan.
+    """
     instance = plan.problem.instance
     sections = [facts(plan_facts(plan))]
     sections.extend(sentences("Breaks" if plan.found else "Why", plan.reasons))
@@ -40,7 +49,8 @@ def plan_text(plan: Plan) -> str:
         sections.extend(
             [
                 section("Replicas", _replicas(plan)),
-                *(section(one.title, _values(one)) for one in _tables(plan)),
+                *(section(one.title, values_text(one)) for one in _tables(plan)),
+                *_bill(plan, today),
                 section("Operations", _operations(plan)),
                 section("Clients", _clients(plan)),
                 section("Leaders, replicas and voters unchanged", _leaders(plan)),
@@ -185,7 +195,18 @@ def _tables(plan: Plan) -> tuple[ValueTable, ...]:
     return plan.problem.objective.tables(plan.problem, plan.configuration)
 
 
-def _values(values: ValueTable) -> str:
+def _bill(plan: Plan, today: MonthlyBill | None) -> list[str]:
+    """Return the tables of the bill of a plan, beside those of today where given.
+
+    Nothing without prices, and where one term is all that there is to tell.
+    """
+    if plan.bill is None or (today is None and len(plan.bill.by_term) < 2):
+        return []
+    return [section(one.title, values_text(one)) for one in bill_tables(plan.bill, today)]
+
+
+def values_text(values: ValueTable) -> str:
+    """Return a table of values as aligned text."""
     rows = []
     for place, row in enumerate(values.rows):
         cells = []

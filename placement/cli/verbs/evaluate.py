@@ -15,6 +15,7 @@ from placement.cli.options import (
 )
 from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import check_target, show_plan
+from placement.cli.price_options import add_bill
 
 __all__ = ["add_parser", "run"]
 
@@ -28,6 +29,7 @@ def add_parser(verbs: Subparsers) -> None:
     )
     add_instance(parser)
     add_constraints(parser, configuration=True)
+    add_bill(parser)
     add_percentile(parser)
     add_output(parser, plan=True)
     parser.set_defaults(run=run)

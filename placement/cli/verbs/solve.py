@@ -17,6 +17,7 @@ from placement.cli.options import (
 )
 from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import check_target, show_plan
+from placement.cli.price_options import add_bill
 from placement.cli.progress_line import progress_of
 
 __all__ = ["add_parser", "run"]
@@ -31,6 +32,7 @@ def add_parser(verbs: Subparsers) -> None:
     )
     add_instance(parser)
     add_constraints(parser)
+    add_bill(parser)
     add_percentile(parser)
     add_method(parser)
     add_output(parser, plan=True)
