@@ -212,3 +212,37 @@ def test_mistakes_name_option_and_value(plan, capsys, arguments, words):
     )
     assert (code, out) == (1, "")
     assert words in err
+
+
+def test_copies_by_a_metric_of_a_file_and_of_larger_objects(plan, capsys, tmp_path):
+    """Prices decide in place of RTTs; an object's size makes reads longer, not the choice other."""
+    asked = ("online", "dynamic", "world27", "--plan", plan, "--objects", 40, "--copies", 4)
+    sites = json.loads(answer(capsys, *asked, "--json")[1])["sites"]
+    instance = load("world27")
+    chosen = instance.site_indices(sites)
+    table = site_rtt(instance, chosen)
+    rows = [
+        f"{a},{b},{table[i, j] / 10}"
+        for i, a in enumerate(sites)
+        for j, b in enumerate(sites)
+        if i != j
+    ]
+    metric = tmp_path / "price.csv"
+    metric.write_text("src,dst,cost\n" + "\n".join(rows) + "\n")
+    by_rtt = json.loads(answer(capsys, *asked, "--json")[1])["rows"]
+    code, out, _ = answer(
+        capsys, *asked, "--metric", metric, "--prefer-within", 10, "--json"
+    )  # fmt: skip
+    assert code == 0
+    by_metric = json.loads(out)["rows"]
+    for one, other in zip(by_rtt, by_metric, strict=True):
+        # A tenth of every RTT, but nothing within a site.
+        assert other["mean_latency"] <= one["mean_latency"] / 10 + 1e-9
+    assert "mean cost" in answer(capsys, *asked, "--metric", metric)[1]
+    large = json.loads(answer(capsys, *asked, "--object-kb", 100, "--json")[1])["rows"]
+    for one, other in zip(by_rtt, large, strict=True):
+        assert other["mean_latency"] >= 3 * one["mean_latency"]
+    metric.write_text("src,dst,cost\n" + "\n".join(rows[1:]) + "\n")
+    code, _, err = answer(capsys, *asked, "--metric", metric)
+    assert code == 1
+    assert "price.csv" in err

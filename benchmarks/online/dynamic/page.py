@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table
+from benchmarks.online.dynamic.sizes import missed_section, sizes_section
 
 __all__ = ["page"]
 
@@ -51,6 +52,8 @@ def page(document: Mapping[str, Any]) -> str:
         "latency": _latency,
         "other_keys": _other_keys,
         "protocol": _protocol,
+        "sizes": sizes_section,
+        "missed": missed_section,
     }
     head = """# Dynamic replication, measured
 

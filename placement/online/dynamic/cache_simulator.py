@@ -137,9 +137,9 @@ def simulate_caches(
                 else:
                     found[index] = caches[node].read(key)
             asked = ~local & ~tick.write
-            own = np.diag(rtt)[home]
+            own, hop = np.diag(rtt)[home], np.diag(world.geography.hops)[home]
             # A miss has gone to its own site in vain first.
-            latency = np.where(asked, np.where(found, own, own + latency), latency)
+            latency = np.where(asked, np.where(found, own, hop + latency), latency)
             hits += int(found.sum())
             misses += int((asked & ~found).sum())
             evictions += int(tick.write.sum()) * len(holder) if evicting else 0

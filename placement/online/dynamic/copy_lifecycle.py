@@ -46,12 +46,21 @@ class CopySet:
         self._absent[new] = 0
         return int(new.sum())
 
-    def judge(self, popular: BoolArray) -> int:
+    def judge(self, popular: BoolArray, known: BoolArray | None = None) -> int:
         """Apply a complete serving list: count absences and delete; return how many go.
 
-        An incomplete list must not be given: it neither deletes nor counts.
+        Parameters
+        ----------
+        popular
+            The list, shape (sites, objects). An incomplete one must not be given: it neither
+            deletes nor counts.
+        known
+            Copies whose holder has the list, same shape; None: all.
         """
         missing = self.active & ~popular
+        if known is not None:
+            missing &= known
+            popular = popular & known
         self._absent[missing] += 1
         self._absent[popular] = 0
         gone = missing & (self._absent >= self.grace)

@@ -26,6 +26,8 @@ class Evaluation:
         Its first part, Σ reads · RTT.
     mean_read_rtt
         `read_cost` per read, in ms; 0 when nothing is read.
+    mean_latency
+        RTT in ms per read, which is `mean_read_rtt` unless copies are chosen by another metric.
     write_cost
         Its second part.
     replicas
@@ -37,6 +39,7 @@ class Evaluation:
     cost: float
     read_cost: float
     mean_read_rtt: float
+    mean_latency: float
     write_cost: float
     replicas: npt.NDArray[np.int64]
     overfull: tuple[int, ...]
@@ -80,10 +83,29 @@ def evaluate(problem: ReplicationProblem, copies: npt.ArrayLike) -> Evaluation:
         read_cost + write_cost,
         read_cost,
         read_cost / problem.total_reads if problem.total_reads else 0.0,
+        _mean_latency(problem, dynamic, read_cost),
         write_cost,
         replicas,
         tuple(int(site) for site in over),
     )
+
+
+def _mean_latency(problem: ReplicationProblem, copies: BoolArray, read_cost: float) -> float:
+    """Return the RTT per read; of copies that are as good by the metric the closest serves."""
+    geography, reads = problem.geography, problem.total_reads
+    if not reads:
+        return 0.0
+    if geography.latency is None:
+        return read_cost / reads
+    best, total = read_rtt(problem, copies), 0.0
+    for site, row in enumerate(geography.preferred):
+        delay = np.full(problem.objects, np.inf)
+        for j in range(geography.count):
+            held = problem.static[j] | copies[j] if j in row else problem.static[j]
+            serves = held & (geography.rtt[site, j] == best[site])
+            np.minimum(delay, np.where(serves, geography.latency[site, j], np.inf), out=delay)
+        total += float(problem.reads[site] @ delay)
+    return total / reads
 
 
 def checked_copies(problem: ReplicationProblem, copies: npt.ArrayLike) -> BoolArray:

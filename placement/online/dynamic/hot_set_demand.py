@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from placement.online.dynamic.hash_ring import Ring, random_ring
 from placement.online.dynamic.problem import ReplicationProblem
 from placement.online.dynamic.site_geography import Geography
 
-__all__ = ["Generators", "HotSetWorld", "hot_set_world", "zipf"]
+__all__ = ["Generators", "HotSetWorld", "RequestSource", "hot_set_world", "zipf"]
 
 
 def zipf(keys: int, exponent: float = 0.99) -> FloatArray:
@@ -30,6 +31,18 @@ def zipf(keys: int, exponent: float = 0.99) -> FloatArray:
     weights: FloatArray = np.arange(1, keys + 1, dtype=np.float64) ** -exponent
     weights /= weights.sum()
     return weights
+
+
+@runtime_checkable
+class RequestSource(Protocol):
+    """Clients that ask, each at a site."""
+
+    @property
+    def site(self) -> IntArray:
+        """Site of each client, shape (clients,)."""
+
+    def reads(self, sites: int) -> FloatArray:
+        """Share of all requests by site and key, shape (sites, keys); sums to 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +101,7 @@ class HotSetWorld:
     keys
         Position of each key on the ring, shape (keys,).
     generators
-        Who asks.
+        Who asks: :class:`Generators`, or the clients of a trace.
     static_copies
         Static copies of each object.
     """
@@ -96,13 +109,17 @@ class HotSetWorld:
     geography: Geography
     ring: Ring
     keys: FloatArray
-    generators: Generators
+    generators: RequestSource
     static_copies: int = 3
 
     def __post_init__(self) -> None:
         instance_of(self.geography, Geography, "geography", "a Geography")
         instance_of(self.ring, Ring, "ring", "a Ring")
-        instance_of(self.generators, Generators, "generators", "Generators")
+        if not isinstance(self.generators, RequestSource):
+            raise InputError(
+                "no source of requests", field="generators", value=self.generators,
+                expected="Generators, or the clients of a trace",
+            )  # fmt: skip
         keys = numbers_of(self.keys, "keys")
         if keys.ndim != 1 or not ((keys >= 0) & (keys < 1)).all():
             raise InputError("not on the ring", field="keys", expected="positions from 0 to < 1")

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from placement.checks import BoolArray, IntArray, instance_of, number, text
-from placement.online.dynamic.hot_set_demand import Generators, HotSetWorld
+from placement.online.dynamic.hot_set_demand import Generators, HotSetWorld, RequestSource
 from placement.online.random_streams import spawn_streams
 
 __all__ = ["CAUSES", "RequestWorkload", "Tick", "WriteKeys", "requests"]
@@ -77,7 +77,7 @@ class Tick:
 
     start: float
     restarted: tuple[int, ...]
-    generators: Generators
+    generators: RequestSource
     generator: IntArray
     key: IntArray
     write: BoolArray
@@ -92,6 +92,8 @@ def requests(world: HotSetWorld, workload: RequestWorkload, seed: int) -> Iterat
     streams = spawn_streams(seed, CAUSES)
     arrivals, restarts = streams["arrivals"], streams["restarts"]
     generators = world.generators
+    instance_of(generators, Generators, "world.generators", "Generators: hot sets, not a trace")
+    assert isinstance(generators, Generators)
     count, keys = len(generators.site), len(generators.common)
     # A table of cumulative chances turns uniform numbers into ranks by bisection.
     cumulative = np.cumsum(generators.popularity)

@@ -6,6 +6,7 @@ Latency is network time only: nodes never queue. A tick's requests see the state
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +14,23 @@ import numpy as np
 from placement.checks import BoolArray, FloatArray, IntArray, instance_of
 from placement.errors import InputError
 from placement.online.dynamic.bloom_summaries import BloomSummary, ErrorCounter
-from placement.online.dynamic.hot_set_demand import Generators, HotSetWorld
+from placement.online.dynamic.hot_set_demand import HotSetWorld, RequestSource
 from placement.online.dynamic.read_votes import most_voted
-from placement.online.dynamic.request_traffic import RequestWorkload, Tick, WriteKeys, requests
+from placement.online.dynamic.request_traffic import (
+    CAUSES,
+    RequestWorkload,
+    Tick,
+    WriteKeys,
+    requests,
+)
+from placement.online.dynamic.site_geography import Geography
+from placement.online.dynamic.trace_traffic import trace_ticks
 from placement.online.dynamic.vote_servers import VoteCluster, VoteSettings
 from placement.online.dynamic.write_wait import WriteForwarding, write_rtt
+from placement.online.random_streams import spawn_streams
+from placement.online.request_trace import RequestTrace
 
-__all__ = ["SimulationTrace", "hot_sets", "simulate"]
+__all__ = ["SimulationTrace", "hot_sets", "simulate", "simulate_trace"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +80,7 @@ class SimulationTrace:
     reads: tuple[FloatArray, IntArray]
 
 
-def hot_sets(generators: Generators, static: BoolArray, k: int) -> BoolArray:
+def hot_sets(generators: RequestSource, static: BoolArray, k: int) -> BoolArray:
     """Return the k objects that clients at each site read most, shape (sites, objects).
 
     By their chances, without objects that have a static copy there; ties to the smaller object.
@@ -108,21 +119,69 @@ def simulate(
     -----
     O(requests · longest preference list + ticks · sites · objects).
     """
-    instance_of(world, HotSetWorld, "world", "a HotSetWorld of placement.online.dynamic")
     instance_of(
         workload, RequestWorkload, "workload", "a RequestWorkload of placement.online.dynamic"
     )
+    return _simulated(
+        world, requests(world, workload, seed), settings, seed, workload.tick, forwarding,
+        workload.write_keys,
+    )  # fmt: skip
+
+
+def simulate_trace(
+    world: HotSetWorld,
+    trace: RequestTrace,
+    settings: VoteSettings,
+    seed: int = 0,
+    *,
+    tick: float = 0.5,
+    scale: float = 1.0,
+    forwarding: WriteForwarding = WriteForwarding.ALL,
+) -> SimulationTrace:
+    """Simulate the requests of a trace.
+
+    Parameters
+    ----------
+    world
+        Of :func:`placement.online.dynamic.trace_traffic.trace_world` for this trace; "hot" are the
+        objects that clients at a site read most in the whole trace.
+    trace
+        Of :func:`placement.online.read_trace`.
+    settings
+        Of the mechanism.
+    seed
+        Of the nodes that miss a summary.
+    tick, scale
+        Seconds that are simulated at once; factor on the times of the trace.
+    forwarding
+        What a write waits for.
+    """
+    ticks = trace_ticks(trace, world, tick=tick, scale=scale)
+    return _simulated(world, ticks, settings, seed, tick, forwarding, "read")
+
+
+def _simulated(
+    world: HotSetWorld,
+    ticks: Iterable[Tick],
+    settings: VoteSettings,
+    seed: int,
+    length: float,
+    forwarding: WriteForwarding,
+    write_keys: WriteKeys,
+) -> SimulationTrace:
+    instance_of(world, HotSetWorld, "world", "a HotSetWorld of placement.online.dynamic")
     instance_of(settings, VoteSettings, "settings", "VoteSettings of placement.online.dynamic")
     instance_of(forwarding, WriteForwarding, "forwarding", "a WriteForwarding")
-    if workload.tick > settings.round_s:
+    if length > settings.round_s:
         raise InputError(
             "a tick spans more than a round",
             field="tick",
-            value=workload.tick,
+            value=length,
             expected=f"at most round_s = {settings.round_s}",
         )
-    run = _ReplicationRun(world, settings, forwarding, workload.write_keys)
-    for tick in requests(world, workload, seed):
+    rng = spawn_streams(seed, CAUSES)["policy"]
+    run = _ReplicationRun(world, settings, forwarding, write_keys, rng)
+    for tick in ticks:
         run.step(tick)
     return run.trace()
 
@@ -136,17 +195,16 @@ class _ReplicationRun:
         settings: VoteSettings,
         forwarding: WriteForwarding,
         write_keys: WriteKeys,
+        rng: np.random.Generator,
     ) -> None:
         self._world, self._settings, self._forwarding = world, settings, forwarding
         self._write_keys = write_keys
-        self._cluster = VoteCluster(world, settings)
+        self._cluster = VoteCluster(world, settings, rng)
         self._clients = VotingClients(world, settings)
         problem = world.problem(settings.k)
-        self._rtt, self._static_rtt = world.geography.rtt, problem.static_rtt
+        self._rtt = world.geography.delay
         self._static = problem.static
-        # First of the closest static sites, for each site.
-        near = np.where(self._static[None], self._rtt[:, :, None], np.inf)
-        self._closest: IntArray = near.argmin(axis=1)
+        self._closest = _closest_static(world.geography, self._static)
         self._hot = hot_sets(world.generators, self._static, settings.k)
         self._best = hot_sets(world.generators, self._static, max(1, settings.k // 10))
         lists = world.geography.preferred
@@ -241,7 +299,7 @@ class _ReplicationRun:
         self._cast(ballots, contact, key)
         latency = self._rtt[home, contact]
         # A node without the copy relays to the closest static one and hands the answer back.
-        latency += np.where(absent, self._static_rtt[contact, key], 0.0)
+        latency += np.where(absent, self._rtt[contact, self._closest[contact, key]], 0.0)
         errors = np.bincount(client[absent | missed], minlength=len(clients.site))
         clients.note(np.bincount(client, minlength=len(clients.site)), errors, cluster)
         return latency, absent, missed
@@ -277,6 +335,13 @@ class _ReplicationRun:
             recall=np.array(self._recall),
             reads=(values, counts),
         )
+
+
+def _closest_static(geography: Geography, static: BoolArray) -> IntArray:
+    """Return the best static site of each object for each site: by metric, RTT, then index."""
+    order = np.lexsort((geography.delay, geography.rtt))
+    held = static[order]  # (sites, rank, objects)
+    return np.take_along_axis(order, held.argmax(axis=1), axis=1)
 
 
 def _mean(values: FloatArray | BoolArray) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,8 +31,14 @@ class Geography:
     rtt
         d[i, j] in ms from a client at i to a copy at j, shape (sites, sites); the diagonal is the
         RTT within the site. Need not be symmetric.
+        Another metric may stand here, such as the price of traffic: it is then what lists are
+        ordered by, what decides between copies and what is minimised.
     preferred
         Per site the indices of its preferred sites, best first.
+    latency
+        RTTs in ms where `rtt` is another metric, shape (sites, sites).
+    hop
+        RTTs in ms of requests that bring no object back, shape (sites, sites); None: as of reads.
 
     Raises
     ------
@@ -47,6 +54,8 @@ class Geography:
     sites: tuple[str, ...]
     rtt: FloatArray
     preferred: tuple[tuple[int, ...], ...]
+    latency: FloatArray | None = None
+    hop: FloatArray | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -55,6 +64,9 @@ class Geography:
             raise InputError("no sites", field="sites", expected="at least one")
         axis = ("site", self.sites)
         put(self, "rtt", nonnegative(self.rtt, "rtt", [axis, axis]))
+        for name in ("latency", "hop"):
+            if getattr(self, name) is not None:
+                put(self, name, nonnegative(getattr(self, name), name, [axis, axis]))
         lists = elements(self.preferred, "preferred", "a list of indices for each site")
         put(self, "preferred", tuple(_indices(row) for row in lists))
         if len(self.preferred) != len(self.sites):
@@ -111,6 +123,86 @@ class Geography:
             near = [j for j in order if j != site and row[j] <= limit and row[j] >= row[site]]
             lists.append((site, *near))
         return cls(names, table, tuple(lists))
+
+    @classmethod
+    def by_metric(
+        cls, sites: Sequence[str], rtt: object, metric: object, limit: float
+    ) -> Geography:
+        """Prefer the own site and every other within `limit` of a metric, the least one first.
+
+        Ties of the metric go to the closer site, and then to the first.
+
+        Parameters
+        ----------
+        sites
+            Names, unique.
+        rtt
+            RTTs in ms, shape (sites, sites).
+        metric
+            What a read of a client at i from a copy at j costs, shape (sites, sites): a price of
+            traffic, or RTTs with a penalty for loaded sites. The own site costs its clients least.
+        limit
+            In the unit of the metric.
+
+        Examples
+        --------
+        >>> rtt, price = [[1, 20, 30], [20, 1, 9], [30, 9, 1]], [[0, 8, 2], [8, 0, 2], [2, 2, 0]]
+        >>> Geography.by_metric(("a", "b", "c"), rtt, price, 5.0).preferred
+        ((0, 2), (1, 2), (2, 1, 0))
+        """
+        names = unique_names(sites, "sites")
+        axis = ("site", names)
+        delay = nonnegative(rtt, "rtt", [axis, axis])
+        table = nonnegative(metric, "metric", [axis, axis])
+        lists = []
+        for site, row in enumerate(table):
+            order = np.lexsort((delay[site], row)).tolist()
+            lists.append((site, *(j for j in order if j != site and row[site] <= row[j] <= limit)))
+        return cls(names, table, tuple(lists), delay)
+
+    def with_objects_of(
+        self, kilobytes: float, megabits_per_s: float, first_kilobytes: float = 14.6
+    ) -> Geography:
+        """Return the same sites with read times of objects of one size in place of RTTs.
+
+        A read takes as many round trips as a new connection needs to send the object, its window
+        beginning at `first_kilobytes` (ten segments) and doubling in every one, and the time that
+        its bytes take. Lists keep their order, since that grows with the RTT.
+
+        Parameters
+        ----------
+        kilobytes
+            Size of every object.
+        megabits_per_s
+            Bandwidth of a read between any two sites, and within one.
+        first_kilobytes
+            Window of the first round trip; infinite: connections that are warm.
+
+        Examples
+        --------
+        >>> pair = Geography.within(("a", "b"), [[1, 40], [40, 1]], 100.0)
+        >>> pair.with_objects_of(100.0, 800.0).rtt.tolist()
+        [[4.0, 121.0], [121.0, 4.0]]
+        """
+        size = number(kilobytes, "kilobytes", above=True)
+        speed = number(megabits_per_s, "megabits_per_s", above=True)
+        first = number(first_kilobytes, "first_kilobytes", above=True, infinite=True)
+        trips = max(1, math.ceil(math.log2(size / first + 1)))
+        sending = 8 * size / speed  # kilobits over kilobits per ms
+        delay = self.delay * trips + sending
+        if self.latency is None:
+            return Geography(self.sites, delay, self.preferred, hop=self.hops)
+        return Geography(self.sites, self.rtt, self.preferred, delay, self.hops)
+
+    @property
+    def delay(self) -> FloatArray:
+        """RTTs in ms, shape (sites, sites): `latency`, or `rtt` where that is no other metric."""
+        return self.rtt if self.latency is None else self.latency
+
+    @property
+    def hops(self) -> FloatArray:
+        """RTTs in ms of requests that bring no object back, shape (sites, sites)."""
+        return self.delay if self.hop is None else self.hop
 
     @cached_property
     def count(self) -> int:

@@ -46,6 +46,13 @@ class VoteSettings:
     lost
         Rounds whose summary stays incomplete: they create and delete nothing, and are not counted
         as absences.
+    missed
+        Probability that the summary of a round stays incomplete at a node. A primary without it
+        creates no copies of its objects in that round, and a holder without it neither deletes its
+        copy nor counts an absence.
+    copies_per_s
+        New copies that reach a site per second, those of most votes first; infinite: all at once.
+        A copy that is no longer asked for before it is there is not sent.
     threshold, least, memory
         When clients refresh, see :class:`placement.online.dynamic.bloom_summaries.ErrorCounter`.
     bloom_error
@@ -60,6 +67,8 @@ class VoteSettings:
     gossip_s: float = 2.0
     grace: int = 3
     lost: frozenset[int] = frozenset()
+    missed: float = 0.0
+    copies_per_s: float = math.inf
     threshold: float = 0.05
     least: int = 100
     memory: float | None = None
@@ -71,6 +80,8 @@ class VoteSettings:
         number(self.gossip_s, "gossip_s")
         number(self.bloom_error, "bloom_error", maximum=math.nextafter(1.0, 0.0))
         number(self.bloom_room, "bloom_room", above=True)
+        number(self.missed, "missed", maximum=1.0)
+        number(self.copies_per_s, "copies_per_s", above=True, infinite=True)
         put = object.__setattr__
         for name in ("k", "grace"):
             put(self, name, whole(getattr(self, name), name, minimum=1))
@@ -97,10 +108,17 @@ class VoteCluster:
         Where objects live.
     settings
         Parameters of the mechanism.
+    rng
+        Draws the nodes that miss a summary.
     """
 
-    def __init__(self, world: HotSetWorld, settings: VoteSettings) -> None:
+    def __init__(
+        self, world: HotSetWorld, settings: VoteSettings, rng: np.random.Generator
+    ) -> None:
         self.settings = settings
+        self._rng = rng
+        self._nodes = len(world.ring.position)
+        self._primary = world.ring.static_nodes(world.keys, 1)[:, 0]
         self.sites = world.geography.count
         self.objects = len(world.keys)
         self.static: BoolArray = world.ring.static_sites(world.keys, world.static_copies)
@@ -122,6 +140,8 @@ class VoteCluster:
         self._round = 0
         self._completed = 0
         self._served = 0
+        self._wanted: list[IntArray] = [np.zeros(0, dtype=np.intp) for _ in range(self.sites)]
+        self._sent_until = 0.0
 
     def vote(self, contact: IntArray, site: IntArray, key: IntArray) -> None:
         """Count votes: the site whose node was asked, the site voted for, and the key, in order."""
@@ -139,16 +159,52 @@ class VoteCluster:
             found = self._pending.get(self._completed)
             if found is not None:
                 self.complete, self.votes_of_complete = found
-                self.created += self.copies.create(self.complete)
+                self._create((self._completed + 1) * length + self.settings.gossip_s)
             self._completed += 1
         while now >= (self._served + 2) * length - 1e-9:
             found = self._pending.pop(self._served, None)
             if found is not None:
-                self.copies.judge(found[0])
+                self.copies.judge(found[0], self._knows()[self.contact])
                 self._serving.append(found[0])
                 self.told = np.logical_or.reduce(list(self._serving))
                 self.version += 1
             self._served += 1
+        self._send(now)
+
+    def _knows(self) -> BoolArray:
+        """Draw which nodes have the summary of a round, shape (nodes,)."""
+        if not self.settings.missed:
+            return np.ones(self._nodes, dtype=bool)
+        return self._rng.random(self._nodes) >= self.settings.missed
+
+    def _create(self, now: float) -> None:
+        """Create the copies that a complete list asks for, or queue them at their sites."""
+        assert self.complete is not None
+        assert self.votes_of_complete is not None
+        asked = self.complete & self._knows()[self._primary]
+        if math.isinf(self.settings.copies_per_s):
+            self.created += self.copies.create(asked)
+            return
+        self._send(now)
+        new = asked & ~self.static & ~self.copies.active
+        for site, votes in enumerate(self.votes_of_complete):
+            keys = np.flatnonzero(new[site])
+            self._wanted[site] = keys[np.argsort(-votes[keys], kind="stable")]
+        self._sent_until = now
+
+    def _send(self, now: float) -> None:
+        """Let the copies arrive that had the time to."""
+        if math.isinf(self.settings.copies_per_s):
+            return
+        many = int((now - self._sent_until) * self.settings.copies_per_s + 1e-9)
+        if many < 1:
+            return
+        self._sent_until += many / self.settings.copies_per_s
+        here = np.zeros_like(self.static)
+        for site, keys in enumerate(self._wanted):
+            here[site, keys[:many]] = True
+            self._wanted[site] = keys[many:]
+        self.created += self.copies.create(here)
 
     def _close(self) -> tuple[BoolArray, IntArray]:
         """Merge the counters of all nodes; the top-k of each site, and the exact votes."""

@@ -54,6 +54,13 @@ def add_parser(parts: Subparsers) -> None:
          "requests of your own in place of Zipf's law, CSV or Parquet: time, client, key; op"),
         ("--prefer-within", types.number(), 100.0, "MS",
          "clients look for a copy at sites within this RTT"),
+        ("--object-kb", types.number(above=True), None, "KB",
+         "size of every object: reads take as long as a new connection needs to send it"),
+        ("--bandwidth", types.number(above=True), 100.0, "MBIT",
+         "bandwidth of a read in Mbit/s, for --object-kb"),
+        ("--metric", types.text, None, "FILE",
+         "what decides between copies and is minimised in place of RTTs, such as the price of "
+         "traffic: long CSV with src, dst, cost; --prefer-within is in its unit"),
         ("--write-cost", types.number(), 0.0, "W",
          "cost of a write at each dynamic copy, as part of the RTT to it"),
     )  # fmt: skip
@@ -113,11 +120,13 @@ def run(args: argparse.Namespace) -> int:
     return show_rows(
         args,
         rows,
-        _COLUMNS,
+        _COLUMNS if args.metric is None else _COLUMNS | {"mean_latency": "mean cost"},
         question=f"Reads of {problem.objects:,} objects of {name}, with at most {args.copies} "
         f"dynamic copies at each of the sites {sites}",
         facts=[
-            "Mean ms: network RTT of a read, and the cost of writes where --write-cost is given",
+            "Mean ms: network RTT of a read, and the cost of writes where --write-cost is given"
+            if args.metric is None
+            else f"Mean cost: of a read by {args.metric}",
             "Gap: to the bound of the optimum; none where votes with a grace period hold more "
             "copies",
         ],
@@ -175,8 +184,16 @@ def _problem(args: argparse.Namespace) -> tuple[ReplicationProblem, str]:
     static[: len(held)] = True
     capacity = np.full(len(sites), args.copies)
     capacity[: len(held)] = 0
+    names_of = tuple(instance.sites[site] for site in sites)
+    if args.metric is None:
+        geography = Geography.within(names_of, rtt, args.prefer_within)
+    else:
+        table = _metric(args.metric, names_of)
+        geography = Geography.by_metric(names_of, rtt, table, args.prefer_within)
+    if args.object_kb is not None:
+        geography = geography.with_objects_of(args.object_kb, args.bandwidth)
     problem = ReplicationProblem(
-        Geography.within([instance.sites[site] for site in sites], rtt, args.prefer_within),
+        geography,
         static,
         of_site,
         capacity,
@@ -184,6 +201,19 @@ def _problem(args: argparse.Namespace) -> tuple[ReplicationProblem, str]:
         forward=args.write_cost * rtt[: len(held)].min(axis=0),
     )
     return problem, instance.name
+
+
+def _metric(name: str, sites: tuple[str, ...]) -> FloatArray:
+    """Read what a read between two sites costs; a site costs its own clients 0 unless named."""
+    import numpy as np
+
+    from placement.io.rtt_importers import LongColumns, read_long_rtt
+
+    found = read_long_rtt(name, columns=LongColumns(rtt="cost"))
+    table, _ = found.between(sites, sites, diagonal=False)
+    own = np.arange(len(sites))
+    table[own, own] = np.nan_to_num(table[own, own])
+    return table
 
 
 def _chances(args: argparse.Namespace, sites: int) -> FloatArray:
