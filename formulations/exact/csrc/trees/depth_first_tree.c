@@ -107,11 +107,13 @@ void open_leader_tree(context *x, int leader, const double *u)
     current_tree(x)->tight = x->tree.stack[0].warm = warm_start_sizes(x, &x->tree.stack[0]);
 }
 
-/* 1 when the tree has turned out large: more nodes than TIGHT_NODES, all sizes that it is for together. */
+/* 1 when the tree has turned out large: TIGHT_NODES nodes, or more of a tree for several sizes, all sizes together. */
 static int is_large(const context *x)
 {
-    int sizes = x->sizes.active ? count_sizes(x->tree.stack[0].open) : 1;
-    return (double)current_tree(x)->nodes * sizes >= (double)x->limits.tight_nodes;
+    double nodes = (double)current_tree(x)->nodes;
+    if (x->sizes.active)
+        nodes *= count_sizes(x->tree.stack[0].open) / TIGHT_NODES_SIZES;
+    return nodes >= (double)x->limits.tight_nodes;
 }
 
 static void put_root(context *x, const double *u, int shared, const unsigned char *state)
