@@ -68,6 +68,7 @@ SCENARIOS = [
     "scenarios/python/module",
     "scenarios/threshold_bound",
     "scenarios/threshold_record",
+    "scenarios/threshold_rows",
     "scenarios/threshold_tree",
 ]
 # Python's own flags make integers wrap around, which keeps GCC from vectorising loops over int

@@ -22,7 +22,7 @@ __all__ = ["MOST_RECORDED", "ThresholdEvents"]
 MOST_RECORDED = 8_000_000
 """Numbers that a search records at most, 64 MB; with more there is no certificate."""
 
-_CLOSE, _FIX, _BRANCH, _ENUMERATE, _NONE, _VOTERS = 1, 2, 3, 4, 5, 6
+_CLOSE, _FIX, _BRANCH, _ENUMERATE, _NONE, _VOTERS, _VOTE = 1, 2, 3, 4, 5, 6, 7
 _NAMES = {_CLOSE: "close", _FIX: "fix", _VOTERS: "voters"}
 _FINEST = 52  # bits of a whole number that a double holds for certain
 _WIDEST = 900  # bits before or behind the point, at most
@@ -77,8 +77,8 @@ class ThresholdEvents:
                 rows = numbers(int(count) * width).reshape(int(count), width)
                 decided = [sites(), sites()] if kind == _FIX else []
                 yield [_NAMES[kind], self._parts(float(spare), rows), *decided]
-            elif kind == _BRANCH:
-                yield ["branch", int(numbers(1)[0])]
+            elif kind in {_BRANCH, _VOTE}:
+                yield ["branch" if kind == _BRANCH else "vote", int(numbers(1)[0])]
             elif kind == _ENUMERATE:
                 yield ["enumerate"]
             elif kind == _NONE:

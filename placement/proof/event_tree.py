@@ -8,7 +8,9 @@ a list of events that narrow or split the state of its beginning until nothing i
 - ``["close", multipliers]``: a bound shows that the state holds nothing better;
 - ``["enumerate"]``: every replica set of the state is evaluated;
 - ``["branch", j]``: first come the events of the state with j in I, up to the one that closes it,
-  then those of the state with j in O.
+  then those of the state with j in O;
+- ``["vote", j]``: the same of the state in which j votes, with j in I, and of that in which it does
+  not vote.
 
 What is bounded, and by what, is a matter of the kind of proof
 (:mod:`placement.proof.leader_proof`, :mod:`placement.proof.loss_proof`). Every bound has a quick
@@ -21,7 +23,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
 from typing import Any, Generic, TypeVar
 
@@ -72,18 +74,31 @@ class Work:
 
 @dataclass(frozen=True)
 class State:
-    """Sites that hold a replica, and sites that do not."""
+    """Sites that hold a replica and sites that do not, and sites that are known to vote or not to.
+
+    A bound may leave out what is known of votes: it then holds for more configurations.
+    """
 
     inside: frozenset[int]
     outside: frozenset[int]
+    voters: frozenset[int] = frozenset()
+    others: frozenset[int] = frozenset()
 
     def with_site(self, site: int) -> State:
         """Return the state with a replica at one more site."""
-        return State(self.inside | {site}, self.outside)
+        return replace(self, inside=self.inside | {site})
 
     def without_site(self, site: int) -> State:
         """Return the state with no replica at one more site."""
-        return State(self.inside, self.outside | {site})
+        return replace(self, outside=self.outside | {site})
+
+    def with_vote(self, site: int) -> State:
+        """Return the state in which a site votes, and so holds a replica."""
+        return replace(self, inside=self.inside | {site}, voters=self.voters | {site})
+
+    def without_vote(self, site: int) -> State:
+        """Return the state in which a site does not vote."""
+        return replace(self, others=self.others | {site})
 
 
 class EventTree(ABC, Generic[_Form, _Multipliers]):
@@ -206,7 +221,7 @@ class EventTree(ABC, Generic[_Form, _Multipliers]):
             done = False
             if kind == "fix":
                 out, kept = self._fix(event, state, number)
-                state = State(state.inside | kept, state.outside | out)
+                state = replace(state, inside=state.inside | kept, outside=state.outside | out)
             elif kind == "close":
                 if not self._closes(state, self._read(event)):
                     raise self._flaw(number, "the bound does not reach the claim")
@@ -220,6 +235,14 @@ class EventTree(ABC, Generic[_Form, _Multipliers]):
                     raise self._flaw(number, f"site {site} is not free to branch on")
                 pending.append((state.without_site(site), self._remember()))
                 state = state.with_site(site)
+            elif kind == "vote":
+                site = index(event[1])
+                if site in state.outside | state.voters | state.others or not (
+                    0 <= site < self.sites
+                ):
+                    raise self._flaw(number, f"the vote of site {site} is not open to branch on")
+                pending.append((state.without_vote(site), self._remember()))
+                state = state.with_vote(site)
             else:
                 done = self._other(event, number, state)
             if done:

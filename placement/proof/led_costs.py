@@ -53,36 +53,49 @@ class LedCosts:
         """Least K + D·q of a scenario over the leaders that a state leaves; None: no quorum.
 
         The voters are replicas, obey their caps, and are none of the lost sites: so q is at least
-        the m-th wait among sites of I and as many free ones as may be added.
+        the m-th wait among known voters and as many more as there may be voters, of whom no more
+        are free sites than replicas may be added.
         """
-        most = self.claim.rules.replicas_max - len(state.inside)
+        rules = self.claim.rules
+        room = rules.replicas_max - len(state.inside), rules.voters - len(state.voters)
+        if min(room) < 0:
+            return None
         best: int | None = None
         for leader in leaders:
-            if leader in state.outside or leader in lost:
+            if leader in state.outside or leader in state.others or leader in lost:
                 continue
             costs = self.single(leader)
             if best is not None and costs.constant >= best:
                 continue
-            wait = self._wait(leader, costs.radius_costs, lost, state, most)
+            wait = self._wait(leader, costs.radius_costs, lost, state, room)
             if wait is not None and (best is None or costs.constant + wait < best):
                 best = costs.constant + wait
         return best
 
     def _wait(
-        self, leader: int, waits: Sequence[int], lost: frozenset[int], state: State, most: int
+        self,
+        leader: int,
+        waits: Sequence[int],
+        lost: frozenset[int],
+        state: State,
+        room: tuple[int, int],
     ) -> int | None:
-        rules = self.claim.rules
+        """Least quorum wait; `room` for more replicas, and for more voters."""
+        rules, (more_replicas, more_voters) = self.claim.rules, room
         load = CapUsage(rules.of("voters") if rules.nested_voter_caps else (), ())
-        held = added = fitting = 0
+        voting = held = added = fitting = 0
         for site in self._nearest(leader):
-            if site in state.outside or site in lost:
+            if site in state.outside or site in state.others or site in lost:
                 continue
-            if site in state.inside:
+            if site in state.voters:
+                voting += 1
+            elif site in state.inside:
                 held += 1
             else:
                 added += 1
             fitting += load.take(site)
-            if fitting >= rules.quorum and held + min(added, most) >= rules.quorum:
+            able = voting + min(held + min(added, more_replicas), more_voters)
+            if fitting >= rules.quorum and able >= rules.quorum:
                 return int(waits[site])
         return None
 

@@ -94,6 +94,11 @@ class LossProof(ThresholdProof[_GridOfLeader]):
         clients = len(question.claim.clients)
         super().__init__(choice, whom, work, clients, 1 + len(question.lost), grids)
 
+    def start(self, *held: int) -> State:
+        """Return the state in which nothing is decided but pins, and `held`, who vote."""
+        pinned = np.nonzero(self.question.rules.must_vote)[0].tolist()
+        return dataclasses.replace(super().start(*held), voters=frozenset((*pinned, *held)))
+
     # --- bounds -----------------------------------------------------------------------------
 
     def _in_force(self, state: State) -> set[int]:

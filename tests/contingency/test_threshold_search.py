@@ -146,6 +146,20 @@ def test_a_bound_on_the_way_is_never_above_the_optimum(goal):
         assert min(least, kernel.best()[0]) <= truth.objective * (1 + 1e-9) + 1e-9
 
 
+@pytest.mark.parametrize(("mix", "most"), [("ycsb-b", 2000), ("sessions", 20_000)])
+def test_voters_that_stand_in_for_one_another_are_branched_on(mix, most):
+    """Nine replicas, three of which vote: branching on replicas alone takes 40,000 nodes or more.
+
+    With strong operations only (ycsb-b), a threshold is reached by one scenario alone, which had
+    no weight in the states above.
+    """
+    instance = placement.load("aws", mix=mix)
+    problem = placement.Problem(instance, replicas=9, voters=3, objective=Contingency())
+    plan = placement.solve(problem)
+    assert plan.status is Status.OPTIMAL
+    assert plan.stats["nodes"] < most
+
+
 @pytest.mark.parametrize("goal", GOALS)
 def test_ctrl_c_gives_the_best_plan_so_far(goal):
     """A progress function that raises as a signal handler would, in the middle of the trees."""

@@ -149,10 +149,15 @@ def mutate(certificate, kind, rng):
     elif kind == "close early":
         events[place] = ["close", []]
     elif kind == "branch elsewhere":
-        branch = _some(rng, [event for event in events if event[0] == "branch"])
+        branch = _some(rng, [event for event in events if event[0] in ("branch", "vote")])
         if branch is None:
             return None
         branch[1] = int(rng.integers(9))
+    elif kind == "other branch":
+        branch = _some(rng, [event for event in events if event[0] in ("branch", "vote")])
+        if branch is None:
+            return None
+        branch[0] = "vote" if branch[0] == "branch" else "branch"
     elif kind == "fix more":
         fixed = _some(rng, [event for event in events if event[0] == "fix"])
         if fixed is None:
@@ -162,7 +167,7 @@ def mutate(certificate, kind, rng):
         return None
     elif kind == "move multipliers":
         at = int(rng.integers(len(part[3])))
-        part[3][at] = int(part[3][at] * rng.choice([0, 0.5, 2])) + int(rng.integers(-3, 3))
+        part[3][at] = int(part[3][at] * rng.choice([0, 0.25, 4])) + int(rng.integers(-3, 3))
     elif kind == "other grid":
         part[2] += int(rng.choice([-4, -2, 1, 4]))
     elif kind == "other weight" and part[1] is not None:
@@ -178,8 +183,8 @@ def mutate(certificate, kind, rng):
 
 KINDS = (
     "drop proof", "drop floor", "swap leaders", "one successor", "drop event", "repeat event",
-    "close early", "branch elsewhere", "fix more", "move multipliers", "other grid", "other weight",
-    "other scenario", "drop scenario",
+    "close early", "branch elsewhere", "other branch", "fix more", "move multipliers", "other grid",
+    "other weight", "other scenario", "drop scenario",
 )  # fmt: skip
 
 
@@ -196,7 +201,7 @@ def test_no_mutation_proves_what_is_false():
         for proof in plan.certificate["proofs"]
         for event in proof["events"]
     }
-    assert {kind for kind, _ in kinds} >= {"close", "fix", "branch", "enumerate"}
+    assert {kind for kind, _ in kinds} >= {"close", "fix", "branch", "vote", "enumerate"}
     tried, gone = Counter(), Counter()
     for number in range(examples(200)):
         plan = plans[number % len(plans)]

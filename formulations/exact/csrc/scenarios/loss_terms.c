@@ -26,28 +26,37 @@ void losses_thresholds(loss_problem *x)
         x->scenario[s].threshold = x->goal == GOAL_BOUNDED && s > 0 ? kept : least;
 }
 
-/* q of a leader: lower bound on the quorum-th distance to a voter, or BIG where there cannot be enough. */
+/* q of a leader: lower bound on the quorum-th distance to a voter, or BIG where there cannot be enough. Voters are replicas,
+ * v in all: of the sites whose vote is open no more count than votes are left, and of those without a replica no more than
+ * replicas are left. */
 static double least_wait(const loss_problem *x, int leader, const unsigned char *lost, const unsigned char *state, int most)
 {
     const int *order = x->near_order + (size_t)leader * (size_t)x->sites;
+    const unsigned char *vote = state + x->sites;
     const cap_levels *caps = &x->voter_caps;
-    int in = 0, open = 0, capped = 0;
+    int in = 0, held = 0, open = 0, capped = 0, votes = x->voters;
+    for (int j = 0; j < x->sites; j++)
+        votes -= vote[j] == IN;
+    if (votes < 0)
+        return BIG;
     if (caps->count)
         for (int k = 0; k < caps->count; k++)
             memset(x->voter_counts + (size_t)k * (size_t)x->sites, 0, (size_t)caps->labels[k] * sizeof(int));
     for (int o = 0; o < x->sites; o++) {
         int j = order[o];
-        if (state[j] == OUT || !x->may_vote[j] || (lost && lost[j]))
+        if (state[j] == OUT || vote[j] == OUT || (lost && lost[j]))
             continue;
-        in += state[j] == IN;
-        open += state[j] == FREE;
+        in += vote[j] == IN;
+        held += vote[j] == FREE && state[j] == IN;
+        open += vote[j] == FREE && state[j] == FREE;
         int fits = 1;
         for (int k = 0; k < caps->count && fits; k++)
             fits = x->voter_counts[(size_t)k * (size_t)x->sites + (size_t)caps->label[k][j]] < caps->cap[k];
         for (int k = 0; k < caps->count && fits; k++)
             x->voter_counts[(size_t)k * (size_t)x->sites + (size_t)caps->label[k][j]]++;
         capped += fits;
-        if (capped >= x->quorum && in + (open < most ? open : most) >= x->quorum)
+        int more = held + (open < most ? open : most);
+        if (capped >= x->quorum && in + (more < votes ? more : votes) >= x->quorum)
             return distance(x, leader, j);
     }
     return BIG;
@@ -61,7 +70,7 @@ static double least_of_group(const loss_problem *x, const int *list, int count, 
         int a = list[i];
         if (direct[a] >= best && direct == x->direct)
             break; /* the list is sorted by it */
-        if (direct[a] >= best || state[a] == OUT || (lost && lost[a]))
+        if (direct[a] >= best || state[a] == OUT || state[x->sites + a] == OUT || (lost && lost[a]))
             continue;
         double wait = least_wait(x, a, lost, state, most);
         if (wait < BIG && direct[a] + x->quorum_weight * wait < best)
@@ -216,6 +225,7 @@ int losses_prepare(loss_problem *x)
     q->caps = &x->replica_caps;
     q->scenarios = 1 + x->losses * (x->moved.count ? 2 : 1);
     q->scenario = x->scenario;
+    q->votes = 1;
     q->fixed_weights = x->goal == GOAL_WEIGHTED;
     q->self = x;
     q->in_force = in_force;
@@ -273,7 +283,7 @@ static void set_leader(loss_problem *x, int leader)
 
 int losses_open(loss_problem *x, int leader, const unsigned char *heir, int fixed, const double *u)
 {
-    unsigned char *state = malloc((size_t)x->sites + 1);
+    unsigned char *state = malloc(2 * (size_t)x->sites + 1);
     if (!state)
         return 0;
     if (x->opened)
@@ -281,8 +291,10 @@ int losses_open(loss_problem *x, int leader, const unsigned char *heir, int fixe
     x->opened = 0;
     memcpy(x->heir, heir, (size_t)x->sites);
     set_leader(x, leader);
-    for (int j = 0; j < x->sites; j++)
+    for (int j = 0; j < x->sites; j++) {
         state[j] = !x->may_hold[j] ? OUT : x->must_hold[j] || j == leader || j == fixed ? IN : FREE;
+        state[x->sites + j] = !x->may_vote[j] ? OUT : x->must_vote[j] || j == leader || j == fixed ? IN : FREE;
+    }
     int ok = tree_open(&x->tree, &x->question, state, u);
     free(state);
     x->opened = ok;
@@ -302,7 +314,7 @@ double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u
 {
     scenario_question q = x->question;
     scenario_tree t;
-    unsigned char *state = malloc((size_t)x->sites + 1);
+    unsigned char *state = malloc(2 * (size_t)x->sites + 1);
     double value = -BIG;
     *memory = 0;
     if (!state) {
@@ -315,8 +327,10 @@ double losses_floor(loss_problem *x, int leader, int rules, int steps, double *u
     q.total = x->value < BIG ? 1.2 * x->value : BIG;
     memset(x->discount, 0, (size_t)x->sites * sizeof(double));
     q.in_force = only_normal;
-    for (int j = 0; j < x->sites; j++)
+    for (int j = 0; j < x->sites; j++) {
         state[j] = !x->may_hold[j] ? OUT : j == leader || (rules && x->must_hold[j]) ? IN : FREE;
+        state[x->sites + j] = x->may_vote[j] ? FREE : OUT;
+    }
     if (q.total >= BIG) { /* something to aim at: the cost with the leader alone, and all that may be asked */
         double sum = x->direct[leader];
         for (int c = 0; c < x->padded; c++)

@@ -40,6 +40,8 @@ typedef struct {
     const cap_levels *caps;     /* of replicas, on nested levels */
     int scenarios;
     const scenario *scenario;   /* thresholds may fall while the tree runs: `leaf` lowers them */
+    int votes;                  /* 1: a state has as many bytes again, FREE, IN or OUT as a voter, and the tree branches on
+                                   these as well; a site that is IN as a voter is IN as a replica */
     int fixed_weights;          /* 1: `in_force` gives the weights, and they are not stepped */
     int weigh_selection;        /* 1: weights follow what the selected sites cost, 0: what the multipliers say they do, which
                                    needs fewer nodes where many scenarios are in force */
@@ -68,7 +70,7 @@ typedef struct multiplier_block {
 } multiplier_block;
 
 typedef struct {
-    unsigned char *state;       /* sites */
+    unsigned char *state;       /* sites; with votes twice as many */
     multiplier_block *from;     /* of the parent; NULL: a root without any */
     double bound;               /* sum_s weight_s X_s (weights sum to 1) is at least this, by the parent */
     double normal_bound;        /* X_0 >= T_0 + this, by the parent, where the other thresholds stay as they are */
@@ -101,7 +103,8 @@ typedef struct {
     int *set;                   /* sites: a set that is enumerated */
     int *counts;                /* caps of the set: MAX_LEVELS x sites */
     int *listed;                /* sites: those that matter, or voters */
-    double *gain;               /* sites: what the bound rises by without each ... */
+    double *gain, *vote_gain, *vote_cost; /* sites: what the bound rises by without each as a replica, without and with it
+                                   as a voter ... */
     double *slack;              /* ... scenarios: the remaining room for voters */
     unsigned char *scratch_state;
 } scenario_tree;
@@ -121,21 +124,31 @@ void tree_close(scenario_tree *t);
 /* 1 when the limit of the call is reached. */
 int tree_must_pause(scenario_tree *t);
 
-/* threshold_bound.c: the bound of a state, and steps on its multipliers */
+/* threshold_rows.c: the scenarios that count in a state */
 scenario_bound *bound_alloc(const scenario_question *q);
 void bound_free(scenario_bound *b);
+/* Free sites, scenarios with a weight, their columns and first multipliers. 0: the state holds no set of replicas; -1: no
+ * memory. */
+int rows_open(scenario_tree *t, const unsigned char *state, const multiplier_block *from);
+/* Give a weight again to scenarios in force that have none, where the selection reaches their threshold: a scenario that
+ * counted for nothing above may be all that closes a state. -1: the state holds no set of replicas; else how many. */
+int rows_wake(scenario_tree *t, const unsigned char *state, const multiplier_block *from);
+/* X - T of scenario a at the fixed and the selected sites: what the clients pay there, not what the multipliers say. */
+double row_value_of_selection(scenario_tree *t, int a);
+/* The best weights and multipliers, for the children; NULL: no memory. */
+multiplier_block *bound_block(const scenario_tree *t, const multiplier_block *from);
+
+/* threshold_bound.c: the bound of a state, and steps on its multipliers */
 /* Best value found of the right side above, less its rounding error; > 0 or = 0: closed. -BIG: no scenario has a weight.
  * Leaves rho, the selection and the multipliers in `b`. */
 double bound_state(scenario_tree *t, const unsigned char *state, const multiplier_block *from, int steps);
-/* Its best weights and multipliers, for the children; NULL: no memory. */
-multiplier_block *bound_block(const scenario_tree *t, const multiplier_block *from);
 /* What the bound of each scenario alone, at the best multipliers, leaves of its threshold for `rest`: t->slack. */
 void bound_slacks(scenario_tree *t, const unsigned char *state);
 
 struct scenario_bound {
     int free_count, *free_site; /* free sites of the state */
     int in_count, most;         /* replicas, and how many more there may be */
-    int active;                 /* scenarios with a weight */
+    int active, asleep;         /* scenarios with a weight, and in force without one */
     int *which;
     double *weight, *rest;
     double *u, *best_u, *best_weight; /* active x padded; weights: active */
@@ -146,7 +159,10 @@ struct scenario_bound {
     size_t capacity;            /* ... in doubles */
     double *gradient;           /* active x padded */
     double *direction, *unit;   /* scratch; ones */
+    double *base, *size;        /* active: X_s - T_s without free sites, and the size of its terms */
+    double *served;             /* active: of those, what the clients pay at most */
     double *value;              /* active: X_s - T_s at the selection, scaled */
+    double *kept_weight, *kept_value; /* active: scratch */
     double *part;               /* active x sites: rho by scenario */
     double *rho, *best_rho;     /* by position of the free site */
     int *selected, selected_count, *order;

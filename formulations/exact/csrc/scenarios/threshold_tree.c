@@ -20,9 +20,14 @@ int tree_must_pause(scenario_tree *t)
     return t->paused;
 }
 
+static size_t state_length(const scenario_question *q)
+{
+    return (size_t)q->sites * (q->votes ? 2 : 1);
+}
+
 static int push(scenario_tree *t, const unsigned char *state, multiplier_block *from, double bound, double normal)
 {
-    size_t S = (size_t)t->question->sites;
+    size_t length = state_length(t->question);
     if (t->depth == t->capacity) {
         int grown = t->capacity ? 2 * t->capacity : 64;
         scenario_node *stack = realloc(t->stack, (size_t)grown * sizeof(scenario_node));
@@ -32,9 +37,9 @@ static int push(scenario_tree *t, const unsigned char *state, multiplier_block *
         t->capacity = grown;
     }
     scenario_node *n = &t->stack[t->depth];
-    if (!(n->state = malloc(S + 1)))
+    if (!(n->state = malloc(length + 1)))
         return 0;
-    memcpy(n->state, state, S);
+    memcpy(n->state, state, length);
     n->from = block_hold(from);
     n->bound = bound;
     n->normal_bound = normal;
@@ -63,9 +68,12 @@ int tree_open(scenario_tree *t, const scenario_question *q, const unsigned char 
     t->counts = malloc((MAX_LEVELS * S + 1) * sizeof(int));
     t->listed = malloc((S + 1) * sizeof(int));
     t->gain = malloc((S + 1) * sizeof(double));
+    t->vote_gain = malloc((S + 1) * sizeof(double));
+    t->vote_cost = malloc((S + 1) * sizeof(double));
     t->slack = malloc(((size_t)q->scenarios + 1) * sizeof(double));
-    t->scratch_state = malloc(S + 1);
-    int ok = t->work && t->set && t->counts && t->listed && t->gain && t->slack && t->scratch_state;
+    t->scratch_state = malloc(state_length(q) + 1);
+    int ok = t->work && t->set && t->counts && t->listed && t->gain && t->vote_gain && t->vote_cost && t->slack &&
+             t->scratch_state;
     if (ok && u) { /* one row that every scenario begins with; -1 is no scenario's number */
         ok = (from = block_make(1, q->padded)) != NULL;
         if (ok) {
@@ -95,6 +103,8 @@ void tree_close(scenario_tree *t)
     free(t->counts);
     free(t->listed);
     free(t->gain);
+    free(t->vote_gain);
+    free(t->vote_cost);
     free(t->slack);
     free(t->scratch_state);
     memset(t, 0, sizeof(*t));
@@ -200,46 +210,84 @@ static void fix_sites(scenario_tree *t, unsigned char *state, double value)
     }
 }
 
-/* The free site whose loss as a candidate raises the bound most; -1: none is free. Where nothing tells them apart, one of
- * the `voters`. */
-static int branching_site(scenario_tree *t, unsigned char *state, const int *voters, int count)
+/* By how much the voters' part rises for scenario s of weight `share`, with a site in another state. */
+static double rise(const scenario_tree *t, int s, double share, double before, const unsigned char *state, int most)
+{
+    double after = t->question->rest(t->question->self, s, state, most);
+    return after >= BIG ? BIG : share * (after - before);
+}
+
+/* What the bound rises by for each free site: t->gain without it as a replica, t->vote_gain without it as a voter, t->vote_cost
+ * with it as a voter. */
+static void measure_gains(scenario_tree *t, unsigned char *state)
 {
     const scenario_question *q = t->question;
     scenario_bound *b = t->work;
-    double most = -1.0;
-    int found = -1;
+    unsigned char *vote = q->votes ? state + q->sites : state;
+    for (int j = 0; j < q->sites; j++)
+        t->gain[j] = t->vote_gain[j] = t->vote_cost[j] = 0.0;
     for (int i = 0; i < b->free_count; i++)
-        t->gain[b->free_site[i]] = b->best_chosen[i] ? b->next - b->best_rho[i] + 1e-12 : 0.0;
+        t->gain[b->free_site[i]] = b->best_chosen[i] ? b->next - b->best_rho[i] : 0.0;
     for (int a = 0; a < b->active; a++) {
-        int s = b->which[a], tried = b->free_count;
-        const int *site = b->free_site;
-        if (!(b->best_weight[a] > 0.0))
+        int s = b->which[a], tried = 0;
+        double share = b->best_weight[a] / q->scenario[s].scale;
+        if (!(share > 0.0))
             continue;
-        if (q->matter) {
+        if (q->matter)
             tried = q->matter(q->self, s, state, b->most, b->order);
-            site = b->order;
-        }
+        else
+            for (int j = 0; j < q->sites; j++)
+                if (state[j] != OUT)
+                    b->order[tried++] = j;
         for (int i = 0; i < tried; i++) {
-            if (state[site[i]] != FREE)
+            int site = b->order[i];
+            if (vote[site] != FREE)
                 continue;
-            state[site[i]] = OUT;
-            double without = q->rest(q->self, s, state, b->most);
-            state[site[i]] = FREE;
-            t->gain[site[i]] +=
-                without >= BIG ? BIG : b->best_weight[a] / q->scenario[s].scale * (without - b->rest[a]);
+            vote[site] = OUT;
+            t->vote_gain[site] += rise(t, s, share, b->rest[a], state, b->most);
+            vote[site] = FREE;
+            if (!q->votes)
+                continue;
+            unsigned char held = state[site];
+            vote[site] = state[site] = IN;
+            t->vote_cost[site] += rise(t, s, share, b->rest[a], state, b->most - (held == FREE));
+            vote[site] = FREE;
+            state[site] = held;
         }
-        t->effort += 30.0 * tried;
+        t->effort += 60.0 * tried;
     }
-    for (int i = 0; i < b->free_count; i++) {
-        int site = b->free_site[i];
-        if (state[site] == FREE && t->gain[site] > most) {
-            most = t->gain[site];
-            found = site;
+}
+
+/* The site to branch on: that whose loss as a candidate raises the bound most; -1: none is free. Where nothing tells them
+ * apart, one of the `voters`. `vote`: on its vote rather than on its replica. So it is where most of the rise is that of the
+ * voters' part, or where any further voter costs more than a replica less: sites near each other stand in for one another,
+ * and none of them is missed alone. */
+static int branching_site(scenario_tree *t, unsigned char *state, const int *voters, int count, int *vote)
+{
+    const scenario_question *q = t->question;
+    double most = -1.0;
+    int found = -1, voter = -1;
+    *vote = 0;
+    measure_gains(t, state);
+    for (int j = 0; j < q->sites; j++) {
+        double gain = t->gain[j] + t->vote_gain[j];
+        int open = q->votes && state[j] != OUT && state[q->sites + j] == FREE;
+        if (open && (voter < 0 || t->vote_cost[j] < t->vote_cost[voter]))
+            voter = j;
+        if (gain > most && (state[j] == FREE || (open && gain > 0.0))) {
+            most = gain;
+            found = j;
         }
     }
     for (int i = 0; i < count && most <= 0.0; i++)
         if (state[voters[i]] == FREE)
             return voters[i];
+    if (voter >= 0 && (found < 0 || most <= 0.0 || t->vote_cost[voter] > most)) {
+        *vote = 1;
+        return voter;
+    }
+    if (found >= 0 && q->votes && state[q->sites + found] == FREE)
+        *vote = state[found] == IN || t->vote_gain[found] > t->gain[found];
     return found;
 }
 
@@ -304,8 +352,8 @@ static tree_outcome step(scenario_tree *t)
     const scenario_question *q = t->question;
     scenario_node node = t->stack[t->depth - 1];
     unsigned char *state = t->scratch_state;
-    int in = 0, free_count = 0, voters = 0;
-    memcpy(state, node.state, (size_t)q->sites);
+    int in = 0, free_count = 0, voters = 0, vote = 0;
+    memcpy(state, node.state, state_length(q));
     int kept = close_full_domains(t, state);
     for (int j = 0; j < q->sites; j++) {
         in += state[j] == IN;
@@ -358,16 +406,18 @@ static tree_outcome step(scenario_tree *t)
     if (value > -BIG)
         fix_sites(t, state, value);
     multiplier_block *own = bound_block(t, node.from);
-    int site = own ? branching_site(t, state, t->listed, voters) : -1, ok = own != NULL;
+    int site = own ? branching_site(t, state, t->listed, voters, &vote) : -1, ok = own != NULL;
     pop(t);
     if (ok && site < 0) /* everything is decided: one set, or none */
         ok = push(t, state, own, bound, normal);
     else if (ok) {
-        record_value(&t->record, 3.0);
+        record_value(&t->record, vote ? 7.0 : 3.0);
         record_value(&t->record, site);
-        state[site] = OUT;
+        state[vote ? q->sites + site : site] = OUT;
         ok = push(t, state, own, bound, normal);
         state[site] = IN;
+        if (vote)
+            state[q->sites + site] = IN;
         ok = ok && push(t, state, own, bound, normal);
     }
     block_release(own);
