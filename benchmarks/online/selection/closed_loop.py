@@ -40,7 +40,7 @@ from placement.online.selection import (
     time_line,
 )
 
-__all__ = ["RESULTS", "STUDY", "arriving", "load_step", "mixes", "speeds"]
+__all__ = ["BIN_MS", "RESULTS", "STUDY", "arriving", "load_step", "mixes", "speeds"]
 
 RESULTS = ROOT / "benchmarks" / "results" / "online_selection_closed_loop.json"
 MIXES = {"read-only": 0.0, "read-heavy": 0.05, "update-heavy": 0.5}

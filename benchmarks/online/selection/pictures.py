@@ -1,18 +1,22 @@
-"""The p99 of replica selection against the time between two draws of the speeds, as a picture."""
+"""Pictures of replica selection: p99 against the time between two draws; the load step."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.harness.machine import ROOT
+from benchmarks.harness.pictures import axes_of
 from benchmarks.harness.result_files import Row
 from placement.report.charts.palette import METHODS
 
-__all__ = ["EPOCHS", "draw_epochs"]
+__all__ = ["EPOCHS", "LOAD_STEP", "draw_epochs", "draw_load_step"]
 
 EPOCHS = ROOT / "docs/figures/online-selection-epochs.png"
+
+LOAD_STEP = ROOT / "docs/figures/online-selection-load-step.png"
 
 _POLICIES = ("RR", "LOR", "C3", "ORA")
 _MARKS = "vs^D"
@@ -70,3 +74,32 @@ def draw_epochs(rows: Sequence[Row], path: Path = EPOCHS) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     plt.close(figure)
+
+
+def draw_load_step(
+    rows: Sequence[Mapping[str, Any]], bin_ms: float, path: Path = LOAD_STEP
+) -> None:
+    """Draw median and p99 of reads over time while 40 generators join, for the first seed.
+
+    Parameters
+    ----------
+    rows
+        Rows of the load step; those with a time line are drawn, without duplicates of reads.
+    bin_ms
+        Time between two values of a line.
+    path
+        Where the picture goes.
+    """
+    lines = [row for row in rows if "p99 line" in row and "hedged" not in row["policy"]]
+    figure, panels = axes_of(2)
+    for axes, key, label in zip(
+        panels, ("median", "p99 line"), ("median of reads, ms", "p99 of reads, ms"), strict=True
+    ):
+        for number, row in enumerate(lines):
+            values = row[key][:-1]  # the last bin is not full
+            times = [bin_ms * place / 1000 for place in range(len(values))]
+            axes.plot(times, values, color=METHODS[number], lw=1.5, label=row["policy"])
+        axes.axvline(lines[0]["joins_ms"] / 1000, color="0.5", ls=":", label="40 generators join")
+        axes.set(xlabel="time, s", ylabel=label, ylim=(0, None))
+    panels[0].legend(frameon=False, fontsize=8)
+    figure.savefig(path, dpi=110)

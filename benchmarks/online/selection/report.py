@@ -10,10 +10,11 @@ from benchmarks.harness import machine
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT
 from benchmarks.harness.result_files import Row, existing_rows, read_json, rows_of
+from benchmarks.online.selection.closed_loop import BIN_MS
 from benchmarks.online.selection.closed_loop import RESULTS as CLOSED
 from benchmarks.online.selection.closed_loop_tables import closed_loop_section
 from benchmarks.online.selection.ladder import RESULTS as LADDER
-from benchmarks.online.selection.pictures import draw_epochs
+from benchmarks.online.selection.pictures import draw_epochs, draw_load_step
 from benchmarks.online.selection.reference import GRID, ORIGINAL, POISSON, RATIOS, SETTINGS
 from benchmarks.online.selection.study import RESULTS
 
@@ -36,6 +37,7 @@ def draw_figures() -> None:
     """Draw the figures of the page from the kept results."""
     _draw(read_json(LADDER))
     draw_epochs(existing_rows(RESULTS))
+    draw_load_step(read_json(CLOSED)["load step"], BIN_MS)
 
 
 def _spread(values: Sequence[float], digits: int = 1) -> str:

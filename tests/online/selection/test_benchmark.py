@@ -1,0 +1,32 @@
+"""The figures of the page are those of the kept results."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.online.selection.closed_loop import BIN_MS, RESULTS
+from benchmarks.online.selection.pictures import LOAD_STEP, draw_load_step
+
+
+def rows():
+    return json.loads(RESULTS.read_text(encoding="utf-8"))["load step"]
+
+
+def test_the_load_step_is_drawn_from_the_kept_results(tmp_path):
+    """Drawn again it is the same picture; text may differ a little between versions."""
+    image = pytest.importorskip("matplotlib.image")
+    draw_load_step(rows(), BIN_MS, tmp_path / "step.png")
+    new, kept = image.imread(tmp_path / "step.png"), image.imread(LOAD_STEP)
+    assert new.shape == kept.shape
+    assert np.mean(np.abs(new - kept).max(axis=2) > 0.1) < 0.002
+
+
+def test_what_the_page_says_of_the_load_step():
+    lines = {row["policy"]: row for row in rows() if "p99 line" in row}
+    join = int(lines["C3"]["joins_ms"] / BIN_MS)
+    after = {name: np.array(lines[name]["p99 line"][join:-1]) for name in ("C3", "DS")}
+    assert after["C3"].argmax() == 0
+    assert round(after["C3"][0]) == 51
+    assert after["C3"][2:].max() < 41
+    assert (round(after["DS"].min()), round(after["DS"].max())) == (38, 87)
