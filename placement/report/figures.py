@@ -225,8 +225,10 @@ def _map(plan: Plan) -> Figure:
     halo = [withStroke(linewidth=2.5, foreground="white")]
     for label in view.labels:
         side = {"start": "left", "end": "right", "middle": "center"}[label.anchor]
-        axes.text(label.x, label.y, _name(label.text), ha=side, va="baseline", fontsize=8.5,
-                  fontweight="bold", color=_INK, path_effects=halo, zorder=9)  # fmt: skip
+        small = label.role == "site"
+        axes.text(label.x, label.y, _name(label.text), ha=side, va="baseline",
+                  fontsize=6.5 if small else 8.5, fontweight="normal" if small else "bold",
+                  color=_SOFT if small else _INK, path_effects=halo, zorder=9)  # fmt: skip
     return figure
 
 

@@ -103,8 +103,8 @@ def _summary(plan: Plan) -> Markup:
         pairs.append(
             (
                 "Against a naive leader",
-                f"−{100 * (1 - plan.mean_latency / most.mean_latency):.1f} %",
-                f"{most.strategy}: {most.leader}",
+                f"{100 * (1 - plan.mean_latency / most.mean_latency):.1f} % lower",
+                f"mean latency than with {most.leader} ({most.strategy})",
             )
         )
     return section(
@@ -170,7 +170,7 @@ def _map(plan: Plan) -> Markup:
     parts: list[Child] = [
         tag(
             "div",
-            {"class": "map-box", "tabindex": "0", "role": "region", "aria-label": "Map, scrolls"},
+            {"class": "map-box", "tabindex": "0", "role": "region", "aria-label": "Map"},
             svg_map(view, caption=said),
         ),
         tag("p", {"class": "story", "aria-live": "polite", "id": "story"}, ""),

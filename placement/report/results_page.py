@@ -237,7 +237,10 @@ def comparison_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> l
     if not rows:
         return [section("answer", "No results", tag("p", {"class": "badge unknown"},
                                                     "The comparison has no row."))]  # fmt: skip
-    found = [row for row in rows if math.isfinite(_number(row.get("mean_latency")))]
+    found = sorted(
+        (row for row in rows if math.isfinite(_number(row.get("mean_latency")))),
+        key=lambda row: (_number(row["mean_latency"]), _number(row.get("seconds"))),
+    )
     best = min((_number(row["mean_latency"]) for row in found), default=math.nan)
     content: list[Child] = [tag("p", {"class": "question"}, f"Asked: {about}.") if about else None]
     if found:
@@ -246,15 +249,15 @@ def comparison_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> l
                 [
                     Bar(str(row["method"]), _number(row["mean_latency"]),
                         f"{_number(row['mean_latency']):.2f} ms",
-                        "leader" if _number(row["mean_latency"]) <= best * (1 + 1e-9) else "voter")
+                        "best" if _number(row["mean_latency"]) <= best * (1 + 1e-9) else "voter")
                     for row in found
                 ],
-                caption="Mean latency of each method’s plan",
+                caption="Mean latency of each method’s plan: lower is better, the best in green",
             ),
             bars(
                 [
                     Bar(str(row["method"]), 100 * _number(row.get("gap")),
-                        percent(_number(row.get("gap"))), "lost")
+                        percent(_number(row.get("gap"))), "voter")
                     for row in found
                 ],
                 caption="Gap to the best bound that any method proved",
@@ -265,7 +268,8 @@ def comparison_sections(rows: Sequence[Mapping[str, Any]], about: str = "") -> l
                         _time(_number(row.get("seconds"))), "plan")
                     for row in found
                 ],
-                caption="Wall time",
+                caption="Wall time, on a logarithmic scale",
+                logarithmic=True,
             ),
         ]  # fmt: skip
     # A percentile, or a price in the objective: then gaps are not about the mean.

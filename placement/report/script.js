@@ -41,6 +41,16 @@
     });
   });
 
+  // --- wide tables become cards on a phone (style.css): each cell says what it is
+  document.querySelectorAll("table.sortable").forEach(function (table) {
+    var names = Array.from(table.tHead.rows[0].cells).map(function (cell) { return cell.textContent; });
+    if (names.length < 4) { return; }
+    table.parentElement.classList.add("cards");
+    Array.from(table.tBodies[0].rows).forEach(function (row) {
+      Array.from(row.cells).forEach(function (cell, column) { cell.dataset.label = names[column]; });
+    });
+  });
+
   // --- folding long tables
   document.querySelectorAll(".table-box.long").forEach(function (box) {
     var count = box.querySelector("tbody").rows.length;
@@ -64,13 +74,6 @@
     mark.addEventListener("click", tell);
     mark.addEventListener("focus", tell);
     mark.addEventListener("mouseenter", tell);
-  });
-  // a phone shows a part of the map at first: let it be the part with the leader
-  document.querySelectorAll(".map-box").forEach(function (box) {
-    var leader = box.querySelector(".mark.leader");
-    if (!leader || box.scrollWidth <= box.clientWidth) return;
-    var at = leader.getBoundingClientRect(), frame = box.getBoundingClientRect();
-    box.scrollLeft += (at.left + at.right - frame.left - frame.right) / 2;
   });
   document.querySelectorAll("input[data-layer]").forEach(function (box) {
     box.addEventListener("change", function () {

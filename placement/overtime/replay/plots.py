@@ -61,17 +61,24 @@ def plot_overheads(result: Replay, database: str, *, title: str = "") -> Figure:
     row = result.databases.index(database)
     figure, panels = figure_panels(len(result.tiers))
     for axes, tier in zip(panels, result.tiers, strict=True):
+        shown: dict[str, FloatArray] = {}
         for outcome in result.outcomes:
             if outcome.tier != tier or outcome.strategy not in _SERIES:
                 continue
             over = result.overhead(tier, outcome.strategy)[row]
             if np.isfinite(over).any():
-                colour, dashes = _SERIES[outcome.strategy]
-                axes.plot(over, color=colour, ls=dashes, lw=1.5, label=outcome.strategy)
+                shown[outcome.strategy] = over
+        # Strategies often agree for hours: lines drawn first are wider, so that none hides another.
+        for strategy, width in zip(shown, np.linspace(4.5, 1.2, len(shown)), strict=True):
+            colour, dashes = _SERIES[strategy]
+            axes.plot(shown[strategy], color=colour, ls=dashes, lw=width, label=strategy)
         _time(axes, result.intervals)
         axes.set_ylabel("latency above the oracle (%)")
         axes.set_title(f"tier {tier}", fontsize=10)
-        axes.set_ylim(bottom=0)
+        most = max(
+            (float(np.nanmax(over[np.isfinite(over)])) for over in shown.values()), default=1
+        )
+        axes.set_ylim(-0.02 * most if most > 0 else -0.05, None)  # a line at zero stays whole
         if axes.get_legend_handles_labels()[1]:
             axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     figure.suptitle(_plain(title or database), fontsize=11)

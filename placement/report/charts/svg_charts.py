@@ -66,13 +66,24 @@ def _number(value: float) -> str:
     return f"{value:,.6g}"
 
 
-def bars(rows: Sequence[Bar], *, caption: str, least: float = 0.0) -> Markup:
-    """Horizontal bars from zero; a value that is not finite gets its text and no bar."""
-    top = max((row.value for row in rows if math.isfinite(row.value)), default=0.0)
-    top = max(top, least, 1e-12)
+def bars(
+    rows: Sequence[Bar], *, caption: str, least: float = 0.0, logarithmic: bool = False
+) -> Markup:
+    """Horizontal bars from zero; a value that is not finite gets its text and no bar.
+
+    With `logarithmic` the bars begin at the power of ten below the smallest value instead, for
+    times that differ by orders of magnitude.
+    """
+    finite = [row.value for row in rows if math.isfinite(row.value)]
+    top = max(*finite, least, 1e-12) if finite else max(least, 1e-12)
+    above = [value for value in finite if value > 0.0]
+    decade = 10.0 ** math.floor(math.log10(min(above)) - 0.1) if above and logarithmic else 0.0
     body: list[Child] = []
     for row in rows:
-        width = 100 * max(row.value, 0.0) / top if math.isfinite(row.value) else 0.0
+        share = max(row.value, 0.0) / top if math.isfinite(row.value) else 0.0
+        if decade and share:
+            share = math.log(row.value / decade) / math.log(top / decade)
+        width = 100 * share
         body.append(
             tag(
                 "li",

@@ -30,10 +30,14 @@ WIDTH = 1000.0
 
 _LABEL_HEIGHT = 17.0
 _LETTER = 8.2
+_SMALL_LETTER = 6.2
 _LONGEST = 26
 _MARK = 13.0
 _COMMITTERS = 8
 """Clients whose way to the leader is drawn."""
+
+_MOST_SITES = 60
+"""Sites without a replica whose name is tried."""
 
 _READERS = 300
 """Clients whose way to their replica is drawn."""
@@ -97,12 +101,13 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A name beside a mark: anchor point, and whether the text ends or starts there."""
+    """A name beside a mark: anchor point, whether the text ends or starts there, role."""
 
     text: str
     x: float
     y: float
     anchor: Literal["start", "end", "middle"]
+    role: Role | Literal["client"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,13 +364,14 @@ def _arrows(
 
 
 def _labels(sites: tuple[Mark, ...], height: float) -> tuple[Label, ...]:
-    """Put each replica's name where it covers no mark and no other name, the leader's first."""
+    """Put names where they cover no mark and no other name; the leader's first, then replicas'."""
     marks = sorted((m for m in sites if m.number), key=lambda m: m.number)
-    taken = [(m.x - m.size, m.y - m.size, m.x + m.size, m.y + m.size) for m in marks]
+    others = [m for m in sites if not m.number]
+    taken = [(m.x - m.size, m.y - m.size, m.x + m.size, m.y + m.size) for m in (*marks, *others)]
     labels: list[Label] = []
-    for mark in marks[:40]:
+    for mark in (*marks[:40], *others[:_MOST_SITES]):
         name = clipped(escape(mark.name), _LONGEST)
-        wide = _LETTER * display_width(name) + 4
+        wide = (_LETTER if mark.number else _SMALL_LETTER) * display_width(name) + 4
         gap = mark.size * (1.4 if mark.role == "leader" else 1.0) + 4
         spots: list[tuple[float, float, Literal["start", "end", "middle"]]] = [
             (mark.x + gap, mark.y + 5, "start"),
@@ -382,7 +388,7 @@ def _labels(sites: tuple[Mark, ...], height: float) -> tuple[Label, ...]:
             box = (left, y - _LABEL_HEIGHT + 4, left + wide, y + 4)
             inside = box[0] >= 2 and box[2] <= WIDTH - 2 and box[1] >= 2 and box[3] <= height - 2
             if inside and not any(_overlap(box, other) for other in taken):
-                labels.append(Label(name, x, y, anchor))
+                labels.append(Label(name, x, y, anchor, mark.role))
                 taken.append(box)
                 break  # a name without room is in the list beside the map
     return tuple(labels)

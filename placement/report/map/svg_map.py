@@ -43,7 +43,7 @@ def svg_map(view: MapView, *, caption: str, identifier: str = "map") -> Markup:
         tag("g", {"class": "sites"}, [_site(mark) for mark in view.sites]),
         tag("g", {"class": "names", "aria-hidden": "true"}, [
             tag("text", {"x": _n(label.x), "y": _n(label.y), "text-anchor": label.anchor,
-                         "direction": "ltr"},
+                         "direction": "ltr", "class": "site" if label.role == "site" else None},
                 tag("tspan", {"style": "unicode-bidi:isolate"}, label.text))
             for label in view.labels
         ]),
