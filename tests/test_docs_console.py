@@ -1,6 +1,7 @@
 """Quick start and how-to pages run as they stand: files, commands and Python, in their order.
 
-A block of text below a paragraph that begins with the name of a CSV, SQL or JSON file is that file.
+A block of text below a paragraph that begins with the name of a CSV, SQL, JSON or text file is that
+file.
 A block of kind ``console`` is a session: each line with ``$`` is run, and its output is compared
 with the lines below it, where ``...`` stands for anything. The how-to pages and the page of
 databases start from the folder that the quick start makes.
@@ -28,7 +29,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 def write_files(text, folder):
     """Write the files that a page shows."""
     found = re.findall(
-        r"^`([\w-]+\.(?:csv|sql|json))`.*?^```text\n(.*?)^```", text, re.DOTALL | re.MULTILINE
+        r"^`([\w-]+\.(?:csv|sql|json|txt))`.*?^```text\n(.*?)^```", text, re.DOTALL | re.MULTILINE
     )
     for name, table in found:
         (folder / name).write_text(table, encoding="utf-8")

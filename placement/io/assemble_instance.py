@@ -10,7 +10,7 @@ import numpy as np
 
 from placement.checks import FloatArray, number
 from placement.errors import InputError
-from placement.io.demand_tables import read_demand
+from placement.io.demand_tables import DemandTable, read_demand
 from placement.io.formats.tables import read_table
 from placement.io.instance_folder import read_sites
 from placement.io.labelled_arrays import INTERVAL, Labelled
@@ -18,7 +18,7 @@ from placement.io.rtt_table import Fill, RttTable
 from placement.model.instance import Instance
 from placement.model.operations import NAMED_OPERATIONS, STANDARD_OPERATIONS, Operation
 
-__all__ = ["Demanded", "assemble", "even_counts", "read_counts"]
+__all__ = ["Demanded", "assemble", "counts_of", "even_counts", "read_counts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,11 @@ def read_counts(path: str | os.PathLike[str]) -> Demanded:
         For anything but counts, the same cell given twice, a missing row of a wide table, several
         databases.
     """
-    demand = read_demand(path)
+    return counts_of(read_demand(path))
+
+
+def counts_of(demand: DemandTable) -> Demanded:
+    """Return the demand of the one database of a table; errors as :func:`read_counts`."""
     if len(demand.databases) > 1:
         raise InputError(
             "demand of several databases",

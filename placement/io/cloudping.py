@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from placement.errors import InputError
+from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
 from placement.io.formats.document import read_json
-from placement.io.formats.tables import (
-    quantity_cell,
-)
+from placement.io.formats.tables import quantity_cell
 from placement.io.rtt_table import RttTable
 
-__all__ = ["read_cloudping"]
+__all__ = ["FEED", "read_cloudping"]
 
 
 def read_cloudping(path: str | os.PathLike[str]) -> RttTable:
@@ -36,8 +35,10 @@ def read_cloudping(path: str | os.PathLike[str]) -> RttTable:
     InputError
         For any other form or unit, a pair given twice, and values that are no RTT.
     """
-    source = os.fspath(path)
-    value = read_json(path)
+    return _rtts(read_json(path), os.fspath(path))
+
+
+def _rtts(value: object, source: str) -> RttTable:
     if isinstance(value, list):
         pairs, words = _averages(value, source), "averages"
     elif isinstance(value, dict) and isinstance(value.get("data"), dict):
@@ -146,3 +147,17 @@ def _json_rtt(value: object, source: str, field: str) -> float:
             "not a number", source=source, field=field, value=value, expected="milliseconds"
         )
     return quantity_cell(value, source, field)
+
+
+def _recognises(content: Content) -> bool:
+    value = content.json
+    if isinstance(value, list):
+        return all(isinstance(row, dict) and "averages" in row for row in value)
+    return isinstance(value, dict) and "data" in value
+
+
+def _read(content: Content, request: FeedRequest) -> RttReading:
+    return RttReading(_rtts(content.document, content.source))
+
+
+FEED = Feed("cloudping", "answer of cloudping.co (JSON)", _recognises, _read)

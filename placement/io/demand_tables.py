@@ -17,7 +17,7 @@ from placement.errors import InputError
 from placement.io.formats.column_reader import ColumnTable, read_frame
 from placement.io.interval_order import order_intervals
 
-__all__ = ["DemandTable", "read_demand"]
+__all__ = ["DemandTable", "demand_of", "read_demand"]
 
 COUNT = "a finite number of operations >= 0"
 
@@ -96,7 +96,17 @@ def read_demand(
     -----
     O(rows + databases · intervals · clients · operations).
     """
-    frame = read_frame(path)
+    return demand_of(read_frame(path), clients=clients, operations=operations, intervals=intervals)
+
+
+def demand_of(
+    frame: ColumnTable,
+    *,
+    clients: Sequence[str] | None = None,
+    operations: Sequence[str] | None = None,
+    intervals: Sequence[str] | None = None,
+) -> DemandTable:
+    """Return the demand in the columns of a table; parameters and errors as :func:`read_demand`."""
     long = "operation" in frame.columns or (
         "count" in frame.columns and "count" not in (operations or ())
     )

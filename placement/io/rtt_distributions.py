@@ -35,9 +35,12 @@ from placement.tail.rtt_distributions import Distributions
 __all__ = [
     "PairTable",
     "distributions_of",
+    "pairs_of",
     "percentile_columns",
+    "percentile_rtts",
     "read_distributions",
     "read_pairs",
+    "weight_of",
 ]
 
 _PERCENTILE = re.compile(r"(?:rtt_)?p(\d+(?:\.\d+)?)(?:_ms)?")
@@ -123,14 +126,23 @@ def read_pairs(path: str | os.PathLike[str]) -> PairTable:
         percentiles), a histogram without weight, and cells that are no numbers; with file, row,
         field.
     """
-    table = read_table(path)
+    return pairs_of(read_table(path))
+
+
+def weight_of(table: Table) -> str | None:
+    """Return the column with the weights of a histogram; None where there is none."""
+    return next((name for name in _WEIGHTS if name in table.columns), None)
+
+
+def pairs_of(table: Table) -> PairTable:
+    """Return the distributions of a table; errors as :func:`read_pairs`."""
     source, destination = table.column("src"), table.column("dst")
     percents = percentile_columns(table)
     if not table.rows:
         raise InputError("no rows", source=table.source, expected="a row per pair")
     if percents:
         return _percentiles(table, source, destination, percents)
-    weight = next((name for name in _WEIGHTS if name in table.columns), None)
+    weight = weight_of(table)
     rtt = table.column("rtt")
     bars: dict[Pair, tuple[list[float], list[float]]] = {}
     for i, cells in enumerate(table.rows):

@@ -1,7 +1,7 @@
-"""Measured RTTs in their usual formats: square tables, long tables, cloudping's JSON.
+"""Measured RTTs as tables: square and long.
 
 Every reader gives an :class:`RttTable`; :mod:`placement.io.assemble_instance` makes an instance of
-it.
+it. Other formats are in :mod:`placement.io.feeds`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
 
 import numpy as np
 
 from placement.errors import InputError
-from placement.io.cloudping import read_cloudping
 from placement.io.formats.column_reader import ColumnTable
 from placement.io.formats.tables import (
     RTT,
@@ -29,15 +27,13 @@ from placement.io.interval_order import order_intervals
 from placement.io.rtt_table import RttTable
 
 __all__ = [
-    "Kind",
     "LongColumns",
+    "long_rtts",
     "read_long_rtt",
     "read_rtt",
     "read_square_rtt",
+    "square_rtts",
 ]
-
-Kind = Literal["auto", "square", "long", "cloudping", "percentiles"]
-"""Layout of a file of RTTs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,46 +55,34 @@ class LongColumns:
 
 
 def read_rtt(
-    path: str | os.PathLike[str], kind: Kind = "auto", columns: LongColumns | None = None
+    path: str | os.PathLike[str], kind: str = "auto", columns: LongColumns | None = None
 ) -> RttTable:
-    """Read RTTs of any layout.
+    """Read RTTs of any registered format.
 
     Parameters
     ----------
     path
-        CSV, TSV, Parquet or JSON.
+        CSV, TSV, Parquet, JSON or the text of a tool.
     kind
-        "auto": JSON is cloudping's; a table is long if it has the three columns of a long table,
-        one of percentiles if it has instead ``src``, ``dst`` and columns such as ``p50``, else
-        square.
+        A format of :data:`placement.io.feeds.registry.FEEDS`; "auto": the one that recognises the
+        content.
     columns
         Of a long table.
 
     Raises
     ------
     InputError, MissingDependencyError
-        As the reader of the layout.
+        As :func:`placement.io.feeds.registry.read_feed`.
     """
-    if kind not in get_args(Kind):
-        raise InputError(
-            "unknown layout",
-            field="kind",
-            value=kind,
-            expected="one of " + ", ".join(get_args(Kind)),
-        )
-    if kind == "cloudping" or (kind == "auto" and Path(path).suffix.lower() == ".json"):
-        return read_cloudping(path)
-    names = columns or LongColumns()
-    table = read_table(path)
-    long = {names.source, names.destination, names.rtt} <= set(table.columns)
-    if kind == "long" or (kind == "auto" and (long or columns is not None)):
-        return _long(table, names)
-    if kind == "percentiles" or (kind == "auto" and {"src", "dst"} <= set(table.columns)):
-        from placement.io.rtt_distributions import percentile_columns, percentile_rtts
+    from placement.io.feeds.registry import FeedRequest, read_feed
 
-        if kind == "percentiles" or percentile_columns(table):
-            return percentile_rtts(table)
-    return _square(table)
+    roles: dict[str, str] = {}
+    if columns is not None:
+        roles = {"src": columns.source, "dst": columns.destination, "rtt": columns.rtt}
+        if columns.interval is not None:
+            roles["interval"] = columns.interval
+        kind = "long" if kind == "auto" else kind
+    return read_feed(path, kind, FeedRequest(roles))[1].table
 
 
 def read_square_rtt(path: str | os.PathLike[str]) -> RttTable:
@@ -111,10 +95,11 @@ def read_square_rtt(path: str | os.PathLike[str]) -> RttTable:
     InputError
         For duplicate rows or columns, and for cells that are no RTT.
     """
-    return _square(read_table(path))
+    return square_rtts(read_table(path))
 
 
-def _square(table: Table) -> RttTable:
+def square_rtts(table: Table) -> RttTable:
+    """Return the RTTs of a square table; errors as :func:`read_square_rtt`."""
     destinations = tuple(name.strip() for name in table.columns[1:])
     if not destinations:
         raise InputError(
@@ -171,10 +156,11 @@ def read_long_rtt(path: str | os.PathLike[str], columns: LongColumns | None = No
         For a missing column, a pair given twice, and cells that are no RTT. Missing pairs are
         refused, or filled, by :meth:`RttTable.between`, which knows which are needed.
     """
-    return _long(read_table(path), columns or LongColumns())
+    return long_rtts(read_table(path), columns or LongColumns())
 
 
-def _long(table: Table, columns: LongColumns) -> RttTable:
+def long_rtts(table: Table, columns: LongColumns) -> RttTable:
+    """Return the RTTs of a long table; errors as :func:`read_long_rtt`."""
     frame, varying = ColumnTable.of(table), columns.interval is not None
     for name in (columns.source, columns.destination, columns.rtt, columns.interval):
         if name is not None:
@@ -233,7 +219,7 @@ def _check_rows(table: Table, columns: LongColumns) -> None:
                 field=columns.destination,
                 value=pair,
                 expected=f"once (first in row {table.numbers[found[key]]})"
-                + ("" if key[0] else "; is there a column of intervals?"),
+                + ("" if key[0] else "; --columns interval=COLUMN, or --format samples"),
             )
         found[key] = i
         quantity_cell(cells[rtt], at, columns.rtt)

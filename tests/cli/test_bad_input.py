@@ -390,7 +390,12 @@ def test_suspect_units_are_a_warning_that_names_the_fix(
     )
     with pytest.warns(UnitsWarning, match=fix):
         assemble(read_rtt(tmp_path / "rtt.csv"), mix="cache")
-    outcome = placement("import", tmp_path / "rtt.csv", "--mix", "cache", "-o", tmp_path / "w")
+    line = ("import", tmp_path / "rtt.csv", "--mix", "cache", "-o", tmp_path / "w")
+    outcome = placement(*line)  # no terminal: nobody can be asked
+    assert outcome.code == 1
+    assert "no unit is told" in outcome.err
+    assert "or --unit ms if they are milliseconds" in outcome.err
+    outcome = placement(*line, "--unit", "ms")
     assert outcome.code == 0  # a warning, not a refusal
     lines = outcome.err.strip().split("\n")
     assert all(line.startswith("warning: ") and fix in line for line in lines)

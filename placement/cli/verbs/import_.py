@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,14 +14,18 @@ from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_output
 from placement.cli.plan_output import print_json, print_notes
+from placement.entry_points import entry_points
 from placement.errors import InputError
 
 if TYPE_CHECKING:
+    from placement.io.assemble_instance import Demanded
+    from placement.io.feeds.registry import RttReading
     from placement.model.operations import Operation
 
 __all__ = ["add_parser", "run"]
 
 _ROUND_TRIPS = ("near", "relay", "direct", "quorum")
+_UNITS = {"ms": 1.0, "s": 1000.0, "us": 1e-3, "ns": 1e-6}
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -26,32 +33,75 @@ def add_parser(verbs: Subparsers) -> None:
     parser = verbs.add_parser(
         "import",
         help="make an instance of your own RTTs and demand",
-        description="Make an instance from a table of RTTs between sites, and demand. RTTs are "
-        "milliseconds; rows (sources) wait for columns (destinations).",
+        description="Make an instance from measured RTTs between sites, and demand. The format of "
+        "a file is recognised by its content. RTTs are milliseconds; rows (sources) wait for "
+        "columns (destinations).",
     )
-    parser.add_argument("rtt", metavar="RTT", help="RTTs between sites: CSV, TSV, Parquet, JSON")
+    parser.add_argument(
+        "rtt",
+        metavar="RTT",
+        nargs="+",
+        help="RTTs between sites: tables, JSON, or the text of ping, fping, mtr and others; "
+        "several files are put together",
+    )
     parser.add_argument(
         "--format",
-        choices=("auto", "square", "long", "cloudping", "percentiles"),
+        choices=("auto", *sorted(entry_points("placement.feeds"))),
         default="auto",
-        help="layout of the RTT files (default: by their columns)",
+        help="format of the RTT files (default: by their content)",
     )
     parser.add_argument(
         "--client-rtt",
         metavar="FILE",
         help="RTTs from clients to sites (default: a client in every site)",
     )
-    long = parser.add_argument_group("columns of a long table")
-    long.add_argument("--src", metavar="COLUMN", help="the source (default src)")
-    long.add_argument("--dst", metavar="COLUMN", help="the destination (default dst)")
-    long.add_argument("--rtt-column", metavar="COLUMN", help="the RTT (default rtt)")
-    long.add_argument("--interval", metavar="COLUMN", help="the interval, if there are several")
+    table = parser.add_argument_group("reading RTTs")
+    table.add_argument(
+        "--columns",
+        metavar="ROLE=COLUMN,…",
+        help="columns of a long table: src=from,dst=to,rtt=ms; interval=when if there are several "
+        "(default: names that fit)",
+    )
+    table.add_argument(
+        "--unit",
+        choices=tuple(_UNITS),
+        help="unit of a table's RTTs (default: by header and cells, else ms)",
+    )
+    table.add_argument(
+        "--decimal",
+        choices=("auto", "point", "comma"),
+        default="auto",
+        help="decimal sign of tables (default: by their cells)",
+    )
+    table.add_argument(
+        "--measured-from",
+        metavar="SITE",
+        help="where a probe ran, if its text does not say so (default: name of the file)",
+    )
+    table.add_argument(
+        "--site-of",
+        action="append",
+        default=[],
+        metavar="HOST=SITE,…",
+        help="sites of hosts and addresses; hosts of one site become their median; may be repeated",
+    )
+    table.add_argument(
+        "--distributions",
+        metavar="FILE",
+        help="write samples or percentiles there, for solve --percentile --distributions",
+    )
     demand = parser.add_argument_group("demand")
     demand.add_argument(
         "--counts",
         metavar="FILE",
         help="operations issued: client and a column per operation, or client, operation, count; "
-        "with a column interval if there are several",
+        "with a column interval if there are several; also exports of SQL and Grafana",
+    )
+    demand.add_argument(
+        "--count-columns",
+        metavar="ROLE=COLUMN,…",
+        help="columns of --counts: client=region,operation=statement,count=calls,interval=time "
+        "(default: names that fit)",
     )
     demand.add_argument(
         "--mix", help="instead: the same demand of every client, with a named operation mix"
@@ -60,8 +110,9 @@ def add_parser(verbs: Subparsers) -> None:
         "--operation",
         action="append",
         default=[],
-        metavar="NAME:KEY=VALUE,…",
-        help="define an operation that --counts names, by round trips: near (client to nearest "
+        metavar="NAME=OPERATION or NAME:KEY=VALUE,…",
+        help="say which operation a name in --counts is (select=strong_read; '*' is every other "
+        "name), or define one by round trips: near (client to nearest "
         "replica), relay (nearest replica to leader), direct (client to leader), quorum (rounds of "
         "votes); may be repeated",
     )
@@ -104,40 +155,46 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, check, write."""
-    from placement.io.assemble_instance import assemble, read_counts
-    from placement.io.formats.files import check_folder
+    from placement.io.assemble_instance import assemble
+    from placement.io.feeds.pair_tables import pairs_csv
+    from placement.io.formats.files import check_file, check_folder, write_file
     from placement.io.instance_folder import save_instance
-    from placement.io.rtt_importers import LongColumns, read_rtt
-    from placement.text import instance_text
+    from placement.text import escape, instance_text
 
     check_folder(args.output, force=args.force)
-    given = {
-        "source": args.src,
-        "destination": args.dst,
-        "rtt": args.rtt_column,
-        "interval": args.interval,
-    }
-    chosen = {key: value for key, value in given.items() if value is not None}
-    columns = LongColumns(**chosen) if chosen else None
-    rtt = read_rtt(args.rtt, args.format, columns).scaled(args.scale)
-    client_rtt = None
+    if args.distributions is not None:
+        check_file(args.distributions, force=args.force)
+    names = _pairs(args.site_of, "--site-of")
+    maps = [text for text in args.operation if ":" not in text]
+    own = tuple(_operation(text) for text in args.operation if ":" in text)
+    said: list[str] = []
+    reading = _rtts(args.rtt, args, names, said)
+    client_reading = None
     if args.client_rtt is not None:
-        client_rtt = read_rtt(args.client_rtt, args.format, columns).scaled(args.scale)
-    counts = None if args.counts is None else read_counts(args.counts)
-    if counts is not None:
-        print_notes(args.counts, counts.notes)
+        client_reading = _rtts([args.client_rtt], args, {}, said)
+    if args.distributions is not None and reading.distributions is None:
+        raise InputError(
+            "no distributions in the RTTs",
+            source=reading.table.source,
+            field="--distributions",
+            value=args.distributions,
+            expected="samples, histograms or percentiles of every pair",
+        )
+    counts = None if args.counts is None else _demand(args, maps, names)
     instance = assemble(
-        rtt,
+        reading.table,
         counts=counts,
         mix=args.mix,
-        client_rtt=client_rtt,
+        client_rtt=None if client_reading is None else client_reading.table,
         sites=args.sites,
-        operations=tuple(map(_operation, args.operation)),
+        operations=own,
         fill=args.fill,
         intra_site=args.intra_site,
         name=args.name if args.name is not None else Path(args.output).resolve().name,
     )
     manifest = save_instance(instance, args.output, tables=args.tables, force=args.force)
+    if args.distributions is not None and reading.distributions is not None:
+        write_file(args.distributions, pairs_csv(reading.distributions), force=args.force)
     if args.json:
         print_json(
             {
@@ -147,12 +204,101 @@ def run(args: argparse.Namespace) -> int:
                 "clients": len(instance.clients),
                 "intervals": len(instance.intervals),
                 "provenance": list(instance.provenance),
+                "notes": said,
             }
         )
     else:
         print(instance_text(instance))
+        print("\n" + "\n".join(map(escape, said)))
         print(f"\nWritten to {manifest}")
     return exits.FOUND
+
+
+def _rtts(
+    paths: list[str], args: argparse.Namespace, names: Mapping[str, str], said: list[str]
+) -> RttReading:
+    """Read RTT files and put them together; add lines about it to `said`."""
+    from placement.io.feeds.column_roles import column_map
+    from placement.io.feeds.merged import merge, renamed
+    from placement.io.feeds.registry import FeedRequest, read_feed
+
+    roles = column_map(args.columns, ("src", "dst", "rtt", "interval"), "--columns")
+    request = FeedRequest(roles, args.unit, args.decimal, args.measured_from or "")
+    readings = []
+    for path in paths:
+        feed, reading = read_feed(path, args.format, request)
+        guessed = " (recognised by its content)" if args.format == "auto" and not roles else ""
+        notes = "; ".join((f"format {feed.name}{guessed}", *reading.notes))
+        said.append(f"{Path(path).name}: {notes}")
+        readings.append(reading)
+    reading = renamed(merge(readings), names, "--site-of")
+    factor = args.scale
+    if not reading.unit_known and args.unit is None and factor == 1:
+        factor = _asked_unit(reading)
+    return dataclasses.replace(reading, table=reading.table.scaled(factor))
+
+
+def _asked_unit(reading: RttReading) -> float:
+    """Return milliseconds per unit of numbers without a unit; ask where they are no likely ms."""
+    from placement.io.feeds.units import likely_unit
+
+    guess = likely_unit(reading.table)
+    if guess is None:
+        return 1.0
+    unit, largest = guess
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InputError(
+            f"RTTs that look like {unit}, and no unit is told",
+            source=reading.table.source,
+            field="rtt",
+            value=largest,
+            expected=f"--unit {unit}, or --unit ms if they are milliseconds",
+        )
+    print(f"RTTs look like {unit}: the largest is {largest:g}.", file=sys.stderr)
+    print(f"Unit ({', '.join(_UNITS)}) [{unit}]: ", end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline().strip() or unit
+    if answer not in _UNITS:
+        raise InputError("no unit", field="unit", value=answer, expected=" or ".join(_UNITS))
+    return _UNITS[answer]
+
+
+def _demand(args: argparse.Namespace, maps: list[str], names: Mapping[str, str]) -> Demanded:
+    """Read demand, and say what was done."""
+    from placement.io.assemble_instance import counts_of, read_counts
+    from placement.io.demand_tables import demand_of
+    from placement.io.feeds.column_roles import DEMAND_ROLES, column_map
+    from placement.io.feeds.demand_columns import DemandRequest, is_standard, read_demand_feed
+
+    columns = column_map(args.count_columns, tuple(DEMAND_ROLES), "--count-columns")
+    request = DemandRequest(columns, _pairs(maps, "--operation"), names, args.decimal)
+    if is_standard(args.counts, request):
+        counts = read_counts(args.counts)
+        print_notes(args.counts, counts.notes)
+        return counts
+    feed = read_demand_feed(args.counts, request)
+    counts = counts_of(demand_of(feed.frame))
+    print_notes(args.counts, (*feed.notes, *counts.notes))
+    return dataclasses.replace(counts, notes=(*feed.notes, *counts.notes))
+
+
+def _pairs(texts: list[str], option: str) -> dict[str, str]:
+    """Read ``A=B,C=D`` of a repeated option."""
+    found: dict[str, str] = {}
+    for part in (part for text in texts for part in text.split(",")):
+        name, equals, value = (piece.strip() for piece in part.rpartition("="))
+        if not equals or not name or not value or name in found:
+            no_rounds = option == "--operation" and not equals
+            raise InputError(
+                "no round trips" if no_rounds else "not a name and its meaning",
+                field=option,
+                value=part,
+                expected="NAME=OPERATION, each name once, or a name and round trips, such as "
+                "audit:near=1,relay=0.3"
+                if option == "--operation"
+                else "HOST=SITE, each host once",
+            )
+        found[name] = value
+    return found
 
 
 def _operation(argument: str) -> Operation:

@@ -1,0 +1,1 @@
+"""Feeds: RTTs and demand as tools, dashboards and clouds write them."""

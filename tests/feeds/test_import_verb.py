@@ -1,0 +1,150 @@
+"""``placement import`` with what people have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from placement import InputError
+from placement.cli.argument_parser import Parser
+from placement.cli.verbs import import_
+from placement.io import load_instance
+
+
+def imported(*arguments: object) -> int:
+    parser = Parser()
+    import_.add_parser(parser.add_subparsers())
+    return import_.run(parser.parse_args(["import", *map(str, arguments)]))
+
+
+def mesh(folder: Path) -> list[Path]:
+    """Return the files of fping -C from three hosts."""
+    names = {"10.0.0.1": (0, 92, 220), "10.0.0.2": (93, 0, 160), "10.0.0.3": (221, 161, 0)}
+    files = []
+    for name, row in names.items():
+        path = folder / f"{name}.txt"
+        lines = [
+            f"{end} : {ms - 1} {ms} {ms + 5}" for end, ms in zip(names, row, strict=True) if ms
+        ]
+        path.write_text("\n".join(lines))
+        files.append(path)
+    return files
+
+
+HOSTS = "10.0.0.1=frankfurt,10.0.0.2=virginia,10.0.0.3=tokyo"
+
+
+def test_a_mesh_of_fping_becomes_an_instance_and_distributions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "samples.csv"
+    code = imported(
+        *mesh(tmp_path), "--mix", "social", "-o", tmp_path / "mine", "--site-of", HOSTS,
+        "--distributions", table,
+    )  # fmt: skip
+    assert code == 0
+    out = capsys.readouterr().out
+    assert "10.0.0.1.txt: format fping (recognised by its content); " in out
+    assert "6 samples of 2 pairs; the RTT is the median" in out
+    world = load_instance(tmp_path / "mine")
+    assert world.sites == ("virginia", "tokyo", "frankfurt") or set(world.sites) == {
+        "frankfurt", "virginia", "tokyo",
+    }  # fmt: skip
+    place = {name: i for i, name in enumerate(world.sites)}
+    assert world.site_rtt[place["frankfurt"], place["tokyo"]] == 220
+    from placement.io.rtt_distributions import read_distributions
+
+    with pytest.warns(match="no distribution from"):
+        told = read_distributions(table, world)
+    assert told.sites == world.sites
+
+
+def test_a_pair_that_two_files_measure_differently_is_refused(tmp_path: Path) -> None:
+    first = tmp_path / "a.csv"
+    first.write_text("from,to,ms\na,b,10\nb,a,10\n")
+    second = tmp_path / "b.csv"
+    second.write_text("from,to,ms\na,b,11\n")
+    with pytest.raises(InputError, match=r"b\.csv: a → b: a pair measured twice.*got 11\.0"):
+        imported(first, second, "--mix", "social", "-o", tmp_path / "mine")
+    with pytest.raises(InputError, match="--site-of: host: no such host: got 'c'"):
+        imported(first, "--mix", "social", "-o", tmp_path / "mine", "--site-of", "c=d")
+
+
+def test_hosts_of_one_site_become_their_median(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("from,to,ms\na1,b,10\na2,b,20\nb,a1,30\nb,a2,50\n")
+    code = imported(
+        path, "--mix", "social", "-o", tmp_path / "mine", "--site-of", "a1=a,a2=a", "--json"
+    )
+    assert code == 0
+    world = load_instance(tmp_path / "mine")
+    assert world.sites == ("a", "b")
+    assert world.site_rtt.tolist() == [[0, 15], [40, 0]]
+
+
+def test_seconds_are_recognised_and_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("from,to,rtt\na,b,0.19\nb,a,0.2\n")
+    words = r"r\.csv: rtt: RTTs that look like s, .*got 0\.2, expected --unit s, or --unit ms"
+    with pytest.raises(InputError, match=words):
+        imported(path, "--mix", "social", "-o", tmp_path / "mine")
+    imported(path, "--mix", "social", "-o", tmp_path / "told", "--unit", "s")
+    assert load_instance(tmp_path / "told").site_rtt[0, 1] == 190
+
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+        def readline(self) -> str:
+            return "\n"
+
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    imported(path, "--mix", "social", "-o", tmp_path / "asked")
+    assert load_instance(tmp_path / "asked").site_rtt[0, 1] == 190
+    assert "RTTs look like s: the largest is 0.2." in capsys.readouterr().err
+
+
+def test_columns_and_an_export_of_demand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "r.csv").write_text("wann,von,nach,wert\n1,a,b,12\n1,b,a,13\n")
+    (tmp_path / "d.csv").write_text("region,statement,calls\na,SELECT,10 k\nb,audit,5\n")
+    code = imported(
+        tmp_path / "r.csv", "--columns", "src=von,dst=nach,rtt=wert",
+        "--counts", tmp_path / "d.csv", "--operation", "SELECT=strong_read",
+        "--operation", "audit:near=1,quorum=2", "-o", tmp_path / "mine", "--json",
+    )  # fmt: skip
+    assert code == 0
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    assert document["notes"] == [
+        "r.csv: format long; columns: src is 'von', dst is 'nach', rtt is 'wert'"
+    ]
+    assert "operations: SELECT is strong_read" in captured.err
+    world = load_instance(tmp_path / "mine")
+    assert [o.name for o in world.operations] == ["strong_read", "audit"]
+    assert world.counts[0].tolist() == [[10_000, 0], [0, 5]]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--columns", "src"), "--columns: not a column of a role: got 'src'"),
+        (("--columns", "src=nope"), "--columns src: no such column: got 'nope'"),
+        (("--site-of", "a"), "--site-of: not a name and its meaning: got 'a'"),
+        (("--distributions", "d.csv"), "--distributions: no distributions in the RTTs"),
+        (("--format", "fping"), "no RTTs"),
+        (("--format", "consul"), "row 1: not JSON"),
+    ],
+)
+def test_bad_options(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("from,to,ms\na,b,10\nb,a,10\n")
+    with pytest.raises(InputError) as caught:
+        imported(path, "--mix", "social", "-o", tmp_path / "mine", *options)
+    assert words in str(caught.value)
