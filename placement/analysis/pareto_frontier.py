@@ -1,9 +1,4 @@
-"""Latency against money: the plans that no other beats in both.
-
-The ε-constraint method (Haimes, Lasdon and Wismer, IEEE Trans. SMC 1(3), 1971): minimise the
-latency, then again with a budget just below the cost of what came out, until nothing is left;
-points that are dominated are removed.
-"""
+"""Latency against money: the plans that no other beats in both, and what changes between them."""
 
 from __future__ import annotations
 
@@ -11,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from placement.analysis.frontier_search import descending_budgets, frontier_plans
 from placement.analysis.varied_counts import (
     check_question,
     objective_words,
@@ -21,7 +17,7 @@ from placement.analysis.varied_counts import (
 )
 from placement.checks import whole
 from placement.errors import InputError
-from placement.methods import Progress, solve
+from placement.methods import Progress, load_method, solve
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
@@ -30,7 +26,7 @@ from placement.status import OPTIMALITY_TOLERANCE, Status, Termination
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PARETO_COLUMNS", "pareto"]
+__all__ = ["PARETO_COLUMNS", "changes_in_words", "pareto"]
 
 PARETO_COLUMNS = (
     "cost",
@@ -46,11 +42,9 @@ PARETO_COLUMNS = (
     "leader",
     "voter_sites",
     "replica_sites",
+    "change",
 )
 """Columns of a frontier; see :func:`pareto`."""
-
-_BUDGET_STEP = 4e-9
-"""Relative; costs that differ by less are the same cost (budgets are kept to a relative 1e-9)."""
 
 
 def pareto(
@@ -90,10 +84,11 @@ def pareto(
     -------
     pandas.DataFrame
         One row per point, cheapest first, columns as in :func:`placement.sweep` with the numbers of
-        replicas and voters of each plan. ``table.attrs["complete"]`` says whether every solve was
-        proven and none is missing: then no point of the frontier is missing either, up to costs
-        that differ by less than a relative 4e-9. Otherwise ``status`` and ``gap`` of the rows say
-        how sure each is.
+        replicas and voters of each plan, and ``change``: what is different from the row before,
+        such as "+1 replica: Tokyo; leader to Paris". ``table.attrs["complete"]`` says whether every
+        solve was proven and none is missing: then no point of the frontier is missing either, up to
+        costs that differ by less than a relative 4e-9. Otherwise ``status`` and ``gap`` of the rows
+        say how sure each is.
 
     Raises
     ------
@@ -102,8 +97,11 @@ def pareto(
 
     Notes
     -----
-    One solve per point, and one more for every plan that is found first at the same latency and a
-    higher price.
+    See :mod:`placement.analysis.frontier_search`: one solve with a weight of the cost for each
+    supported point, one with a budget for each other point and each pair of supported neighbours.
+    With `points`, a budget of the question, or an objective that no weight of the cost joins, all
+    solves have budgets: one per point, and one more for every plan that is found first at the same
+    latency and a higher price.
     """
     import pandas as pd
 
@@ -122,9 +120,10 @@ def pareto(
     if isinstance(question, Problem) and question.budget is not None:
         start = question.budget
 
-    def ask(problem: Problem, budget: float) -> Plan:
+    def ask(problem: Problem) -> Plan:
+        budget = math.inf if problem.budget is None else problem.budget
         return solve(
-            problem.replace(budget=None if math.isinf(budget) else budget, cost_weight=0.0),
+            problem,
             method,
             time_limit=time_limit,
             gap_limit=gap_limit,
@@ -134,6 +133,13 @@ def pareto(
             settings=settings,
         )
 
+    weighs = points is None and math.isinf(start) and load_method(method).exact
+
+    def search(problem: Problem) -> Iterator[Plan]:
+        if weighs and problem.minimises_mean:
+            return frontier_plans(problem, ask)
+        return descending_budgets(problem, ask, start)
+
     sizes = sorted(set(whole_numbers(replicas, "replicas")))
     plans: list[Plan] = []
     complete = True
@@ -141,8 +147,8 @@ def pareto(
         for count in voter_counts(question, voters):
             least = count if count is not None else 1
             for span in _runs([size for size in sizes if size >= least]):
-                problem = with_counts(question, span, count)
-                for solves, plan in enumerate(_descending_budgets(problem, ask, start), 1):
+                problem = with_counts(question, span, count).replace(cost_weight=0.0, budget=None)
+                for solves, plan in enumerate(search(problem), 1):
                     complete = complete and plan.status in (Status.OPTIMAL, Status.INFEASIBLE)
                     if plan.found:
                         plans.append(plan)
@@ -153,32 +159,48 @@ def pareto(
                         break
     except KeyboardInterrupt:
         complete = False
+    best = _undominated(plans)
     rows = [
-        {**plan_columns(plan), "replicas": len(plan.replicas), "voters": len(plan.voters)}
-        for plan in _undominated(plans)
+        {
+            **plan_columns(plan),
+            "replicas": len(plan.replicas),
+            "voters": len(plan.voters),
+            "change": "" if before is None else changes_in_words(before, plan),
+        }
+        for before, plan in zip([None, *best], best, strict=False)
     ]
     table = pd.DataFrame(rows, columns=list(PARETO_COLUMNS))
     table.attrs.update(
         complete=complete,
         currency=instance.prices.currency,
+        prices=instance.prices.source,
         objective=objective_words(question),
     )
     return table
 
 
-def _descending_budgets(
-    problem: Problem, ask: Callable[[Problem, float], Plan], budget: float
-) -> Iterator[Plan]:
-    """Yield the best plan within the budget, then within just less than that cost, and so on.
+def changes_in_words(before: Plan, after: Plan) -> str:
+    """Return what is different in the second of two plans, such as "+1 replica: Tokyo".
 
-    The last one has no configuration, unless the one before costs nothing.
+    Replicas that join and leave, the leader, and voters that stay replicas.
     """
-    while budget >= 0:
-        plan = ask(problem, budget)
-        yield plan
-        if not plan.found:
-            return
-        budget = plan.cost - _BUDGET_STEP * (1 + plan.cost)
+    parts = []
+    for sign, some, others in (("+", after, before), ("−", before, after)):
+        sites = [site for site in some.replicas if site not in others.replicas]
+        if sites:
+            noun = "replica" if len(sites) == 1 else "replicas"
+            parts.append(f"{sign}{len(sites)} {noun}: {', '.join(sites)}")
+    if before.leader != after.leader:
+        parts.append(f"leader to {after.leader}")
+    for word, some, others in (("votes now", after, before), ("votes no more", before, after)):
+        sites = [
+            site
+            for site in some.voters
+            if site not in others.voters and site in others.replicas and site in some.replicas
+        ]
+        if sites:
+            parts.append(f"{', '.join(sites)} {word}")
+    return "; ".join(parts)
 
 
 def _undominated(plans: Sequence[Plan]) -> list[Plan]:

@@ -70,7 +70,8 @@ def results_page(results: Results) -> str:
 
 
 def table_page(table: PlanTable) -> str:
-    """Return the page of a comparison (rows with a ``method``) or a sweep."""
+    """Return the page of a comparison (rows with a ``method``), a sweep or a frontier."""
+    from placement.report.frontier_page import frontier_sections
     from placement.report.results_page import (
         comparison_sections,
         figures_sections,
@@ -79,6 +80,8 @@ def table_page(table: PlanTable) -> str:
 
     if table.columns:
         return page("Methods compared", figures_sections(table.rows, table.columns, table.about))
+    if table.rows and "change" in table.rows[0]:
+        return page("Latency against cost", frontier_sections(table.rows, table.about))
     if table.rows and "method" not in table.rows[0]:
         return page("How many replicas", sweep_sections(table.rows, table.about))
     return page("Methods compared", comparison_sections(table.rows, table.about))
@@ -128,7 +131,7 @@ def load_source(path: str | os.PathLike[str]) -> Source:
         rows = next(
             (
                 v
-                for k in ("rows", "methods", "cells", "table")
+                for k in ("rows", "methods", "cells", "points", "table")
                 if isinstance(v := value.get(k), list)
             ),
             None,
@@ -138,7 +141,7 @@ def load_source(path: str | os.PathLike[str]) -> Source:
             "nothing to report on",
             source=os.fspath(path),
             expected="a plan (placement solve -o), benchmark results (.jsonl), or the JSON of "
-            "placement compare, placement sweep or placement online",
+            "placement compare, placement sweep, placement pareto or placement online",
         )
     if rows and not ({"method", "voters"} & set(rows[0])):
         raise InputError(

@@ -37,6 +37,8 @@ FORMATS = ("png", "svg", "pdf")
 
 _PROVEN, _KNOWN, _OTHER = ROLES["plan"], ROLES["client"], METHODS[7]
 _SERIES = METHODS
+_MOST_CHANGES = 14
+"""Changes from point to point that are listed beside a frontier."""
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
@@ -180,9 +182,10 @@ def plot_pareto(table: pd.DataFrame, *, title: str = "") -> Figure:
     -------
     matplotlib.figure.Figure
         A staircase, since between two points nothing better than the left one exists; each point is
-        labelled with its numbers of replicas and voters, hollow when it is not proven.
+        labelled with its numbers of replicas and voters, hollow when it is not proven. A list on
+        the right names what changes at each point.
     """
-    figure = _figure(7.5, 4.8)
+    figure = _figure(10.5, 4.8)
     axes = figure.subplots()
     cost = table["cost"].to_numpy(dtype=float)
     latency = table["value"].to_numpy(dtype=float)
@@ -191,7 +194,7 @@ def plot_pareto(table: pd.DataFrame, *, title: str = "") -> Figure:
     for mask, face, label in ((proven, _PROVEN, "proven"), (~proven, "white", "not proven")):
         if mask.any():
             axes.scatter(cost[mask], latency[mask], s=34, c=face, edgecolors=_PROVEN, label=label)
-    # A label where there is room for one; the last point always has its own.
+    # Numbers of replicas and voters where there is room; the last point always has its own.
     span = max(float(np.ptp(cost)), 1e-300) if len(cost) else 1.0
     last = -math.inf
     for number, row in enumerate(table.to_dict("records")):
@@ -204,7 +207,8 @@ def plot_pareto(table: pd.DataFrame, *, title: str = "") -> Figure:
                 fontsize=8,
             )
             last = row["cost"]
-    axes.set_xlabel(f"cost ({_plain(str(table.attrs.get('currency', '')))} per interval of demand)")
+    _name_changes(axes, table)
+    axes.set_xlabel(f"cost ({_plain(str(table.attrs.get('currency', '')))} per month)")
     axes.set_ylabel(_value_label(table))
     _tidy(axes, "both")
     if len(table):
@@ -215,6 +219,33 @@ def plot_pareto(table: pd.DataFrame, *, title: str = "") -> Figure:
         fontsize=11,
     )
     return figure
+
+
+def _name_changes(axes: Axes, table: pd.DataFrame) -> None:
+    """Number the points and list beside the picture what changes at each, the first at the top."""
+    for number, (cost, value) in enumerate(zip(table["cost"], table["value"], strict=True), 1):
+        axes.annotate(
+            str(number),
+            (cost, value),
+            xytext=(-3, -10),
+            textcoords="offset points",
+            ha="right",
+            fontsize=7,
+            color=_OTHER,
+        )
+    changes = table["change"].tolist()
+    said = [f"1  {', '.join(table['replica_sites'].iloc[0])}"] if len(table) else []
+    said += [f"{number}  {change}" for number, change in enumerate(changes[1:], 2)]
+    if len(said) > _MOST_CHANGES:
+        said = [*said[:_MOST_CHANGES], f"… and {len(said) - _MOST_CHANGES} more"]
+    lines = [
+        line
+        for one in said
+        for line in textwrap.wrap(_plain(one), 46, subsequent_indent="   ", break_on_hyphens=False)
+    ]
+    axes.text(
+        1.02, 1.0, "\n".join(lines), transform=axes.transAxes, va="top", fontsize=7, color="0.3"
+    )
 
 
 def check_picture(path: str | os.PathLike[str], *, force: bool = False) -> Path:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from placement.model.instance import Instance
     from placement.problem import Problem
 
-__all__ = ["add_parser", "counts", "run"]
+__all__ = ["add_parser", "add_question", "counts", "question_of_sizes", "run"]
 
 _COUNTS = re.compile(r"\s*(\d+)\s*(?:\.\.\s*(\d+)\s*)?")
 
@@ -53,6 +53,17 @@ def add_parser(verbs: Subparsers) -> None:
         "--voters 1,3,5, and show what one more replica brings; with --pareto, the least latency "
         "for every cost.",
     )
+    group = add_question(parser)
+    group.add_argument(
+        "--pareto",
+        action="store_true",
+        help="the plans that no other beats in both latency and cost, as placement pareto",
+    )
+    parser.set_defaults(run=run)
+
+
+def add_question(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add what sweep and pareto ask alike; return the group of options about the frontier."""
     add_instance(parser)
     add_constraints(parser)
     add_percentile(parser)
@@ -61,18 +72,13 @@ def add_parser(verbs: Subparsers) -> None:
     add_method(parser)
     group = parser.add_argument_group("frontier")
     group.add_argument(
-        "--pareto",
-        action="store_true",
-        help="the plans that no other beats in both latency and cost (needs prices)",
-    )
-    group.add_argument(
         "--points",
         type=types.whole(1),
         metavar="N",
-        help="most solves per number of voters (default: all)",
+        help="most solves of the frontier per number of voters (default: all)",
     )
     add_table_output(parser)
-    parser.set_defaults(run=run)
+    return group
 
 
 def counts(values: Sequence[str]) -> tuple[int, ...] | None:
@@ -98,56 +104,38 @@ def counts(values: Sequence[str]) -> tuple[int, ...] | None:
 
 def run(args: argparse.Namespace) -> int:
     """Sweep, write, print."""
-    from placement.analysis.pareto_frontier import pareto
+    if args.pareto:
+        from placement.cli.verbs.pareto import run as run_pareto
+
+        return run_pareto(args)
     from placement.analysis.sweep import sweep
 
     check_table_targets(args)
-    problem, sizes, voters = _question(args, instance_from(args))
+    problem, sizes, voters = question_of_sizes(args, instance_from(args))
     with progress_of(args, problem) as line:
-        if args.pareto:
-            table = pareto(
-                problem,
-                replicas=sizes,
-                voters=voters,
-                method=args.method,
-                points=args.points,
-                **limits_from(args),
-                progress=None if line is None else lambda _, report: line(report),
-                settings=settings_from(args),
-            )
-        else:
-            table = sweep(
-                problem,
-                replicas=sizes,
-                voters=voters,
-                method=args.method,
-                **limits_from(args),
-                progress=None if line is None else lambda _size, _voters, report: line(report),
-                settings=settings_from(args),
-            )
-    document: dict[str, object]
-    if args.pareto:
-        attrs = {str(name): value for name, value in table.attrs.items()}
-        document = {**attrs, "method": args.method, "points": records(table)}
-        text = _pareto_text(table)
-    else:
-        document = {
-            "objective": table.attrs["objective"],
-            "method": args.method,
-            "cells": records(table),
-        }
-        text = _sweep_text(table)
-    show_table(table, args, document=document, text=text)
+        table = sweep(
+            problem,
+            replicas=sizes,
+            voters=voters,
+            method=args.method,
+            **limits_from(args),
+            progress=None if line is None else lambda _size, _voters, report: line(report),
+            settings=settings_from(args),
+        )
+    document: dict[str, object] = {
+        "objective": table.attrs["objective"],
+        "method": args.method,
+        "cells": records(table),
+    }
+    show_table(table, args, document=document, text=_sweep_text(table))
     if args.plot is not None:
-        from placement.report.plots import plot_pareto, plot_sweep
+        from placement.report.plots import plot_sweep
 
-        save_picture(plot_pareto(table) if args.pareto else plot_sweep(table), args)
-    if args.pareto and table.empty:
-        return exit_code_of(["infeasible" if table.attrs["complete"] else "unknown"])
+        save_picture(plot_sweep(table), args)
     return exit_code_of(table["status"])
 
 
-def _question(
+def question_of_sizes(
     args: argparse.Namespace, instance: Instance
 ) -> tuple[Problem, tuple[int, ...], tuple[int, ...] | None]:
     """Read the numbers, and build the question of the largest cell, which the others vary."""
@@ -214,31 +202,3 @@ def _sweep_text(table: pd.DataFrame) -> str:
         if row["reason"]
     ]
     return "\n".join(lines)
-
-
-def _pareto_text(table: pd.DataFrame) -> str:
-    from placement.text import table as text_table
-    from placement.text import wrap
-
-    objective = str(table.attrs["objective"])
-    rows = [
-        [
-            cell(float(row["cost"]), 2),
-            cell(row["mean_latency"], 3),
-            *([cell(row["value"], 3)] if objective else []),
-            str(row["status"]),
-            str(row["replicas"]),
-            str(row["voters"]),
-            str(row["leader"]),
-            ", ".join(row["replica_sites"]),
-        ]
-        for row in table.to_dict("records")
-    ]
-    currency = str(table.attrs["currency"])
-    head = [f"cost {currency}", "mean ms", *([f"{objective} ms"] if objective else [])]
-    head += ["status", "replicas", "voters", "leader", "sites"]
-    if table.attrs["complete"]:
-        sure = "Every point is proven, and none is missing."
-    else:
-        sure = "Not complete: some points are not proven or not found; more time may find them."
-    return "\n".join([text_table(head, rows), "", wrap(sure)])

@@ -1,0 +1,116 @@
+"""``placement pareto``: the whole trade-off between latency and cost."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from placement.cli.argument_parser import Subparsers
+from placement.cli.options import instance_from, limits_from, settings_from
+from placement.cli.progress_line import progress_of
+from placement.cli.table_output import (
+    cell,
+    check_table_targets,
+    exit_code_of,
+    records,
+    save_picture,
+    show_table,
+)
+from placement.cli.verbs.sweep import add_question, question_of_sizes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from placement.problem import Problem
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "pareto",
+        help="the plans that no other beats in both latency and cost",
+        description="Find every plan that no other beats in both latency and cost, among numbers "
+        "of replicas such as --replicas 3..7, and name what changes from one to the next. Needs "
+        "prices, of the instance or by --prices.",
+    )
+    add_question(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Find the frontier, write, print."""
+    from placement.analysis.pareto_frontier import pareto
+
+    check_table_targets(args)
+    problem, sizes, voters = question_of_sizes(args, instance_from(args))
+    with progress_of(args, problem) as line:
+        table = pareto(
+            problem,
+            replicas=sizes,
+            voters=voters,
+            method=args.method,
+            points=args.points,
+            **limits_from(args),
+            progress=None if line is None else lambda _, report: line(report),
+            settings=settings_from(args),
+        )
+    attrs = {str(name): value for name, value in table.attrs.items()}
+    document = {
+        "question": _question(problem, table),
+        **attrs,
+        "method": args.method,
+        "points": records(table),
+    }
+    show_table(table, args, document=document, text=_pareto_text(table))
+    if args.plot is not None:
+        from placement.report.plots import plot_pareto
+
+        save_picture(plot_pareto(table), args)
+    if table.empty:
+        return exit_code_of(["infeasible" if table.attrs["complete"] else "unknown"])
+    return exit_code_of(table["status"])
+
+
+def _question(problem: Problem, table: pd.DataFrame) -> str:
+    """Return the question in words, with the currency and the source of the prices."""
+    from placement.problem import describe
+
+    said = describe(problem.replace(cost_weight=0.0, budget=None))
+    parts = [f"latency against cost for {said} or fewer; on {problem.instance.name}"]
+    parts.append(f"cost in {table.attrs['currency']} per month")
+    if table.attrs["prices"]:
+        parts.append(f"prices: {table.attrs['prices']}")
+    return "; ".join(parts)
+
+
+def _pareto_text(table: pd.DataFrame) -> str:
+    from placement.text import escape, wrap
+    from placement.text import table as text_table
+
+    objective = str(table.attrs["objective"])
+    rows = [
+        [
+            cell(float(row["cost"]), 2),
+            cell(row["mean_latency"], 3),
+            *([cell(row["value"], 3)] if objective else []),
+            str(row["status"]),
+            str(row["replicas"]),
+            str(row["voters"]),
+            str(row["leader"]),
+            str(row["change"] or ", ".join(row["replica_sites"])),
+        ]
+        for row in table.to_dict("records")
+    ]
+    currency = str(table.attrs["currency"])
+    head = [f"cost {currency}", "mean ms", *([f"{objective} ms"] if objective else [])]
+    head += ["status", "replicas", "voters", "leader", "change (first row: sites)"]
+    if table.attrs["complete"]:
+        sure = "Every point is proven, and none is missing."
+    else:
+        sure = "Not complete: some points are not proven or not found; more time may find them."
+    lines = [text_table(head, rows), "", wrap(sure)]
+    if table.attrs["prices"]:
+        lines.append(wrap(f"Prices: {escape(str(table.attrs['prices']))}"))
+    return "\n".join(lines)
