@@ -1,10 +1,11 @@
 """Build the optional compiled kernels; everything else is in pyproject.toml.
 
-They are those of the exact engine (two), of the enumeration for quorum stores, and of simulated
-replica selection. The extensions use the limited API of CPython 3.11, so one wheel per platform
-serves every later version. They are optional: where no C compiler is found the package installs
-without them, and engine and enumeration run on NumPy, the simulation in Python (same results,
-slower); questions about losses and percentiles go to other methods.
+They are those of the exact engine (two), of the enumeration for quorum stores, of the search over
+sets for operations with waits, and of simulated replica selection. The extensions use the limited
+API of CPython 3.11, so one wheel per platform serves every later version. They are optional: where
+no C compiler is found the package installs without them, and engine and enumeration run on NumPy,
+the simulation in Python (same results, slower); questions about losses, percentiles and waits go to
+other methods.
 
 The environment variable REPLICA_PLACEMENT_KERNELS decides otherwise: ``required`` makes a missing
 or failing compiler an error, so that a release has no wheel that lacks its kernels unnoticed;
@@ -148,6 +149,21 @@ kernels = [
             for name in ("module", "set_search", "prefix_tree", "screening", "exact_figures")
         ],
         depends=["formulations/quorumstore/csrc/quorum.h"],
+        extra_compile_args=FLAGS,
+        py_limited_api=True,
+        optional=KERNELS == "optional",
+    ),
+    Extension(
+        "formulations.waits._kernel",
+        sources=[
+            "formulations/exact/csrc/python/buffers.c",
+            *(f"formulations/waits/csrc/{name}.c" for name in ("bound", "module", "tree", "waits")),
+        ],
+        depends=[
+            "formulations/exact/csrc/python/buffers.h",
+            "formulations/waits/csrc/sets.h",
+        ],
+        include_dirs=["formulations/exact/csrc/python", "formulations/waits/csrc"],
         extra_compile_args=FLAGS,
         py_limited_api=True,
         optional=KERNELS == "optional",

@@ -21,6 +21,7 @@ KERNELS = (
     "formulations.exact._kernel",
     "formulations.exact._scenarios",
     "formulations.quorumstore._kernel",
+    "formulations.waits._kernel",
     "heuristics.online.selection._kernel",
 )
 QUESTION = ("--replicas", "5", "--voters", "3", "--survive", "country")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from formulations.exact.enumeration_claim import certified_or_named
-from placement.methods import Options, load_method, run
+from placement.methods import Options, load_method, refusal, run
 from placement.plan import Plan
 from placement.problem import Problem
 
@@ -13,7 +13,13 @@ __all__ = ["solve"]
 
 
 def solve(problem: Problem, options: Options) -> Plan:
-    """Let the method that knows waits answer, and add a certificate where a check is quick."""
-    plan = run(load_method("exhaustive"), problem, dataclasses.replace(options, settings={}))
-    plan = plan.replace(method="exact")
-    return certified_or_named(plan, "'exhaustive'", wanted=bool(options.settings["certificate"]))
+    """Let the search over sets answer; enumeration where it cannot.
+
+    Where evaluating all configurations again takes seconds, the plan gets the certificate that asks
+    for this; else it says that it has none.
+    """
+    sets = load_method("sets")
+    method = sets if refusal(sets, problem) is None else load_method("exhaustive")
+    plan = run(method, problem, dataclasses.replace(options, settings={}))
+    plan = plan.replace(method="exact", notes=(*plan.notes, f"solved by {method.name!r}"))
+    return certified_or_named(plan, repr(method.name), wanted=bool(options.settings["certificate"]))

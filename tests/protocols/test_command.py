@@ -60,7 +60,10 @@ def test_a_wait_by_hand(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     ("words", "said"),
     [
         (("--protocol", "epaxos"), "epaxos:multi=2"),
-        (("--protocol", "leases", "--method", "milp"), "methods that take it: exact, exhaustive"),
+        (
+            ("--protocol", "leases", "--method", "milp"),
+            "methods that take it: exact, exhaustive, sets",
+        ),
         (("--wait", "nobody=leader: 1 of voters"), "unknown operation"),
         (("--wait", "leader: 1 of voters"), "--wait"),
         (("--wait", "single_group=leader: some of voters"), "need"),

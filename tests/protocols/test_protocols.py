@@ -207,7 +207,7 @@ def test_what_makes_no_sense_is_refused_with_its_field(asked: dict, field: str) 
 def test_methods_that_do_not_know_waits_refuse_them() -> None:
     problem = Problem(world(1), replicas=3, voters=3, protocol="leases")
     for name in placement.available():
-        if name in ("exact", "exhaustive"):
+        if name in ("exact", "exhaustive", "sets"):
             assert placement.solve(problem, name).status is Status.OPTIMAL
         else:
             with pytest.raises(UnsupportedError, match="four coefficients"):

@@ -1,0 +1,158 @@
+/* Lower bounds on all sets that begin alike: independent clients, and Lagrangean. */
+#include <math.h>
+#include <string.h>
+#include "sets.h"
+
+#define ROUNDING 1e-11 /* of all that was added: what sums in doubles can be wrong by, and more */
+
+double cutoff(const sets *x) { return x->found ? x->value * (1 + 1e-12) : INFINITY; }
+
+/* Least near costs, waits of the nearest replica included, of each free site for each client that it
+   may become nearest to; `fixed`: those of the nearest chosen site, which may stay. */
+static double independent(sets *x, int depth, int from, int free)
+{
+    const int C = x->clients, S = x->sites;
+    const double *distance = x->distance + (long)depth * C;
+    const int32_t *nearest = x->nearest + (long)depth * C;
+    for (int j = 0; j < x->terms; j++)
+        if (x->term[j].origin == NEAR)
+            for (int s = 0; s < S; s++)
+                x->wait[(long)j * S + s] =
+                    x->member[s] || s >= from ? least_wait(x, x->term + j, s, depth, from, free) : 0;
+    for (int c = 0; c < C; c++) {
+        double cost = INFINITY;
+        if (depth) {
+            cost = x->near_cost[(long)nearest[c] * C + c];
+            for (int j = 0; j < x->terms; j++)
+                if (x->term[j].origin == NEAR && x->term[j].weight[c] > 0)
+                    cost += x->term[j].weight[c] * x->wait[(long)j * S + nearest[c]];
+        }
+        x->fixed[c] = x->price[c] = cost;
+    }
+    for (int s = from; s < S; s++) {
+        const double *d = x->by_site + (long)s * C, *near = x->near_cost + (long)s * C;
+        double *w = x->cost + (long)s * C;
+        memcpy(w, near, (size_t)C * sizeof *w);
+        for (int j = 0; j < x->terms; j++)
+            if (x->term[j].origin == NEAR) {
+                double wait = x->wait[(long)j * S + s];
+                if (isinf(wait)) {
+                    for (int c = 0; c < C; c++)
+                        if (x->term[j].weight[c] > 0)
+                            w[c] = INFINITY;
+                } else
+                    for (int c = 0; c < C; c++)
+                        w[c] += x->term[j].weight[c] * wait;
+            }
+        for (int c = 0; c < C; c++) {
+            w[c] = x->member[s] || (depth && d[c] > distance[c]) ? INFINITY : w[c];
+            x->price[c] = w[c] < x->price[c] ? w[c] : x->price[c];
+        }
+    }
+    double sum = 0;
+    for (int c = 0; c < C; c++)
+        sum += x->price[c];
+    return sum;
+}
+
+/* Sum of the `free` most negative reduced costs; their sites are marked in `held`. */
+static double reductions(sets *x, int from, int free, const double *price)
+{
+    const int C = x->clients;
+    double least[MOST_MEMBERS];
+    int count = 0;
+    for (int s = from; s < x->sites; s++) {
+        const double *w = x->cost + (long)s * C;
+        double sum = 0;
+        for (int c = 0; c < C; c++) {
+            double less = w[c] - price[c];
+            sum += less < 0 ? less : 0;
+        }
+        int j = count < free ? count++ : free;
+        for (; j > 0 && least[j - 1] > sum; j--)
+            if (j < free) {
+                least[j] = least[j - 1];
+                x->held[j] = x->held[j - 1];
+            }
+        if (j < free) {
+            least[j] = sum;
+            x->held[j] = s;
+        }
+    }
+    double sum = 0;
+    for (int j = 0; j < count; j++)
+        sum += least[j];
+    return sum;
+}
+
+/* Prices of the clients, at most what the fixed nearest site costs each; subgradient steps. */
+static double lagrangean(sets *x, int from, int free, double enough, double target)
+{
+    const int C = x->clients, steps = free >= 4 ? 12 : free == 3 ? 4 : 1;
+    double best = -INFINITY, size = 1;
+    memcpy(x->price, x->fixed, (size_t)C * sizeof *x->price);
+    for (int step = 0;; step++) {
+        double sum = 0, rest = reductions(x, from, free, x->price), norm = 0;
+        for (int c = 0; c < C; c++)
+            sum += x->price[c];
+        double bound = sum + rest - ROUNDING * (sum - rest);
+        best = bound > best ? bound : best;
+        if (best > enough || step == steps || !(target < INFINITY))
+            return best;
+        for (int c = 0; c < C; c++) {
+            double slope = 1;
+            for (int j = 0; j < free && from + j < x->sites; j++)
+                slope -= x->cost[(long)x->held[j] * C + c] < x->price[c];
+            if (x->price[c] >= x->fixed[c] && slope > 0)
+                slope = 0;
+            x->slope[c] = slope;
+            norm += slope * slope;
+        }
+        if (norm == 0)
+            return best;
+        double length = size * (target - bound) / norm;
+        for (int c = 0; c < C; c++) {
+            double price = x->price[c] + length * x->slope[c];
+            x->price[c] = price > x->fixed[c] ? x->fixed[c] : price < 0 ? 0 : price;
+        }
+        size *= 0.8;
+    }
+}
+
+double prefix_bound(sets *x, int depth, int from)
+{
+    const int free = x->size - depth;
+    double sum = x->constant, most = cutoff(x);
+    if (x->sites - from < free)
+        return INFINITY;
+    if (x->leader >= 0)
+        for (int j = 0; j < x->terms; j++)
+            if (x->term[j].origin == LEADER)
+                sum += x->term[j].leader * least_wait(x, x->term + j, x->leader, depth, from, free);
+    if (x->has_client)
+        for (int j = 0; j < x->terms; j++)
+            if (x->term[j].origin == CLIENT)
+                for (int c = 0; c < x->clients; c++)
+                    if (x->term[j].weight[c] > 0)
+                        sum += x->term[j].weight[c] *
+                               least_client_wait(x, x->term + j, c, from, free);
+    if (isinf(sum))
+        return sum;
+    sum -= ROUNDING * sum;
+    if (sum > most)
+        return sum;
+    double near = independent(x, depth, from, free);
+    if (isinf(near))
+        return near;
+    near -= ROUNDING * near;
+    if (depth && sum + near <= most) {
+        double fixed = 0;
+        for (int c = 0; c < x->clients; c++)
+            fixed += x->fixed[c];
+        if (!isinf(fixed)) {
+            double other = lagrangean(x, from, free, most - sum, x->found ? x->value - sum : fixed);
+            near = other > near ? other : near;
+        }
+    }
+    return sum + near;
+}

@@ -1,0 +1,328 @@
+/* Python binding of the search over sets: limited API (abi3, CPython 3.11 and later). */
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "buffers.h"
+#include "sets.h"
+
+#define CAPSULE "formulations.waits._kernel.sets"
+#define SECONDS_BETWEEN_SIGNALS 0.02
+
+static void release(sets *x)
+{
+    void *held[] = {x->original, x->by_site, x->site_rtt, x->near_order, x->client_order, x->reads,
+                    x->relays, x->weights, x->labels, x->may_vote, x->must_vote, x->must_hold, x->term,
+                    x->rule, x->near_cost, x->distance, x->nearest, x->member, x->wait, x->cost,
+                    x->fixed, x->price, x->slope, x->held};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+        free(held[i]);
+    free(x);
+}
+
+static void free_sets(PyObject *capsule)
+{
+    sets *x = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (x)
+        release(x);
+}
+
+/* Terms and rules out of rows of whole numbers; 0 with the exception set. */
+static int read_rows(sets *x, PyObject *terms, PyObject *leaders, PyObject *rules, int labels)
+{
+    enum { TERM = 2 + 4 * MOST_CLAUSES, RULE = 6 };
+    size_t count = (size_t)x->terms;
+    int32_t *row = copy_buffer(terms, count * TERM * 4), *of = NULL;
+    double *rounds = row ? copy_buffer(leaders, count * 8) : NULL;
+    int good = rounds && (of = copy_buffer(rules, (size_t)x->rules * RULE * 4));
+    x->term = calloc(count + 1, sizeof *x->term);
+    x->rule = calloc((size_t)x->rules + 1, sizeof *x->rule);
+    for (int j = 0; good && j < x->terms; j++) {
+        term *t = x->term + j;
+        const int32_t *r = row + (size_t)j * TERM;
+        t->origin = r[0];
+        t->clauses = r[1];
+        t->leader = rounds[j];
+        t->weight = x->weights + (size_t)j * (size_t)x->clients;
+        good = r[0] >= LEADER && r[0] <= CLIENT && r[1] >= 1 && r[1] <= MOST_CLAUSES;
+        for (int k = 0; good && k < t->clauses; k++) {
+            const int32_t *c = r + 2 + 4 * k;
+            good = c[0] >= MAJORITY_INSIDE && c[0] <= x->size && c[1] >= VOTERS && c[1] <= REPLICAS &&
+                   c[2] >= EVERYWHERE && c[2] <= OUTSIDE && c[3] >= 0 && c[3] < labels;
+            t->clause[k] = (clause){c[0], c[1], c[2], x->labels + (size_t)c[3] * (size_t)x->sites};
+        }
+        x->has_near |= t->origin == NEAR;
+        x->has_client |= t->origin == CLIENT;
+    }
+    for (int k = 0; good && k < x->rules; k++) {
+        const int32_t *r = of + (size_t)k * RULE;
+        good = r[3] >= 0 && r[3] < MOST_DOMAINS && r[5] >= 0 && r[5] < labels;
+        x->rule[k] = (rule){r[0], r[1], r[2], r[3], r[4], x->labels + (size_t)r[5] * (size_t)x->sites};
+    }
+    if (!good && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "a wait or a rule is out of range");
+    free(row);
+    free(rounds);
+    free(of);
+    return good;
+}
+
+static int in_range(const int32_t *value, size_t count, int below)
+{
+    for (size_t i = 0; i < count; i++)
+        if (value[i] < 0 || value[i] >= below)
+            return 0;
+    return 1;
+}
+
+static int read_sets(sets *x, PyObject *args)
+{
+    PyObject *o[14];
+    int labels;
+    if (!PyArg_ParseTuple(args, "(iiiiiii)OOOOOOOOOOOOO", &x->sites, &x->clients, &x->size, &x->voters,
+                          &x->terms, &x->rules, &labels, &o[0], &o[1], &o[2], &o[3], &o[4], &o[5],
+                          &o[6], &o[7], &o[8], &o[9], &o[10], &o[11], &o[12]))
+        return 0;
+    if (x->sites < 1 || x->sites > 30000 || x->clients < 1 || x->size < 1 || x->size > x->sites ||
+        x->size > MOST_MEMBERS || x->voters < 1 || x->voters > x->size || x->terms < 0 ||
+        x->terms > 1000 || x->rules < 0 || x->rules > 1000 || labels < 1) {
+        PyErr_SetString(PyExc_ValueError, "sizes out of range");
+        return 0;
+    }
+    const size_t S = (size_t)x->sites, C = (size_t)x->clients, D = (size_t)x->size + 1;
+    if (!(x->original = copy_buffer(o[0], S * 4)) || !(x->by_site = copy_buffer(o[1], S * C * 8)) ||
+        !(x->site_rtt = copy_buffer(o[2], S * S * 8)) ||
+        !(x->near_order = copy_buffer(o[3], S * S * 4)) ||
+        !(x->client_order = copy_buffer(o[4], C * S * 4)) || !(x->reads = copy_buffer(o[5], C * 8)) ||
+        !(x->relays = copy_buffer(o[6], C * 8)) ||
+        !(x->weights = copy_buffer(o[7], (size_t)x->terms * C * 8)) ||
+        !(x->labels = copy_buffer(o[8], (size_t)labels * S * 4)) ||
+        !(x->may_vote = copy_buffer(o[9], 3 * S)))
+        return 0;
+    x->must_vote = malloc(S);
+    x->must_hold = malloc(S);
+    x->near_cost = calloc(S * C, 8);
+    x->distance = calloc(D * C, 8);
+    x->nearest = calloc(D * C, 4);
+    x->member = calloc(S, 1);
+    x->wait = calloc(S * ((size_t)x->terms + 1), 8);
+    x->cost = calloc(S * C, 8);
+    x->fixed = calloc(C, 8);
+    x->price = calloc(C, 8);
+    x->slope = calloc(C, 8);
+    x->held = calloc(S + MOST_MEMBERS, 4);
+    if (!x->must_vote || !x->must_hold || !x->near_cost || !x->distance || !x->nearest || !x->member ||
+        !x->wait || !x->cost || !x->fixed || !x->price || !x->slope || !x->held) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    memcpy(x->must_vote, x->may_vote + S, S);
+    memcpy(x->must_hold, x->may_vote + 2 * S, S);
+    x->leader = -1;
+    if (!in_range(x->near_order, S * S, x->sites) || !in_range(x->client_order, C * S, x->sites) ||
+        !in_range(x->labels, (size_t)labels * S, MOST_DOMAINS)) {
+        PyErr_SetString(PyExc_ValueError, "an index is out of range");
+        return 0;
+    }
+    return read_rows(x, o[10], o[11], o[12], labels);
+}
+
+PyDoc_STRVAR(create_doc, "create(sizes, original, by_site, site_rtt, near_order, client_order, reads,\n"
+                         "       relays, weights, labels, roles, terms, leaders, rules) -> sets");
+
+static PyObject *create(PyObject *self, PyObject *args)
+{
+    (void)self;
+    sets *x = calloc(1, sizeof *x);
+    if (!x)
+        return PyErr_NoMemory();
+    PyObject *capsule = read_sets(x, args) ? PyCapsule_New(x, CAPSULE, free_sets) : NULL;
+    if (!capsule)
+        release(x);
+    return capsule;
+}
+
+PyDoc_STRVAR(lead_doc, "lead(sets, leader, constant): begin a tree; leader -1: nobody leads");
+
+static PyObject *lead(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    int leader;
+    double constant;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Oid", &capsule, &leader, &constant))
+        return NULL;
+    sets *x = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (!x)
+        return NULL;
+    if (leader < -1 || leader >= x->sites) {
+        PyErr_SetString(PyExc_ValueError, "no such leader");
+        return NULL;
+    }
+    x->leader = leader;
+    x->constant = constant;
+    for (int s = 0; s < x->sites; s++) {
+        double there = leader < 0 ? 0 : x->site_rtt[(long)s * x->sites + leader];
+        for (int c = 0; c < x->clients; c++) {
+            long at = (long)s * x->clients + c;
+            x->near_cost[at] = x->reads[c] * x->by_site[at] + x->relays[c] * there;
+        }
+    }
+    Py_RETURN_NONE;
+}
+
+/* The state of a prefix that Python hands over; -1 with the exception set, else its length. */
+static int begin(sets *x, PyObject *source)
+{
+    Py_buffer view;
+    if (PyObject_GetBuffer(source, &view, PyBUF_C_CONTIGUOUS))
+        return -1;
+    const int32_t *site = view.buf;
+    Py_ssize_t count = view.len / 4;
+    int good = count <= x->size;
+    memset(x->member, 0, (size_t)x->sites);
+    for (Py_ssize_t i = 0; good && i < count; i++) {
+        good = site[i] >= 0 && site[i] < x->sites && !x->member[site[i]];
+        if (good)
+            push(x, (int)i, site[i]);
+    }
+    PyBuffer_Release(&view);
+    if (good)
+        return (int)count;
+    PyErr_SetString(PyExc_ValueError, "not a prefix");
+    return -1;
+}
+
+PyDoc_STRVAR(bound_doc, "bound(sets, prefix, first) -> lower bound on what begins like that");
+
+static PyObject *bound(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *prefix;
+    int from, depth;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOi", &capsule, &prefix, &from))
+        return NULL;
+    sets *x = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (!x || (depth = begin(x, prefix)) < 0)
+        return NULL;
+    if (!allowed(x, depth, 0))
+        return PyFloat_FromDouble(INFINITY);
+    return PyFloat_FromDouble(prefix_bound(x, depth, from < 0 ? 0 : from));
+}
+
+typedef struct {
+    double end, signals;
+    int interrupted;
+} watch;
+
+static double now(void)
+{
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int stop(void *context)
+{
+    watch *w = context;
+    double time = now();
+    if (time > w->signals) {
+        w->signals = time + SECONDS_BETWEEN_SIGNALS;
+        if (PyErr_CheckSignals())
+            return w->interrupted = 1;
+    }
+    return time > w->end;
+}
+
+PyDoc_STRVAR(run_doc, "run(sets, prefix, first, seconds) -> whether the search below it was completed");
+
+static PyObject *run(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *prefix;
+    int from, depth;
+    double seconds;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOid", &capsule, &prefix, &from, &seconds))
+        return NULL;
+    sets *x = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (!x || (depth = begin(x, prefix)) < 0)
+        return NULL;
+    watch w = {now() + seconds, 0, 0};
+    int done = !allowed(x, depth, 0) || search_below(x, depth, from < 0 ? 0 : from, stop, &w);
+    if (w.interrupted)
+        return NULL;
+    return PyBool_FromLong(done);
+}
+
+PyDoc_STRVAR(improve_doc, "improve(sets, set): swap sites of a complete set as long as that is better");
+
+static PyObject *improve(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *set;
+    int depth;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OO", &capsule, &set))
+        return NULL;
+    sets *x = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (!x || (depth = begin(x, set)) < 0)
+        return NULL;
+    if (depth != x->size) {
+        PyErr_SetString(PyExc_ValueError, "not a complete set");
+        return NULL;
+    }
+    descend(x);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(best_doc, "best(sets) -> (value, leader, set, voters, nodes, leaves), or None");
+
+static PyObject *best(PyObject *self, PyObject *capsule)
+{
+    (void)self;
+    sets *x = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (!x)
+        return NULL;
+    if (!x->found)
+        return Py_BuildValue("diy#y#LL", INFINITY, -1, "", (Py_ssize_t)0, "", (Py_ssize_t)0, x->nodes,
+                             x->leaves);
+    return Py_BuildValue("diy#y#LL", x->value, x->best_leader, (const char *)x->best_set,
+                         (Py_ssize_t)x->size * 4, (const char *)x->best_voters,
+                         (Py_ssize_t)x->voters * 4, x->nodes, x->leaves);
+}
+
+PyDoc_STRVAR(limit_doc, "limit(sets, value): know a value that the best is not above");
+
+static PyObject *limit(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    double value;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Od", &capsule, &value))
+        return NULL;
+    sets *x = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (!x)
+        return NULL;
+    if (!x->found || value < x->value) {
+        x->value = value;
+        x->best_leader = INT_MAX; /* any set that ties comes before it */
+        x->found = 1;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"create", create, METH_VARARGS, create_doc}, {"lead", lead, METH_VARARGS, lead_doc},
+    {"bound", bound, METH_VARARGS, bound_doc},    {"run", run, METH_VARARGS, run_doc},
+    {"improve", improve, METH_VARARGS, improve_doc}, {"best", best, METH_O, best_doc},
+    {"limit", limit, METH_VARARGS, limit_doc},    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_kernel", "Search over replica sets for operations with waits.", -1, methods,
+    NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__kernel(void);
+PyMODINIT_FUNC PyInit__kernel(void) { return PyModule_Create(&module); }

@@ -1,0 +1,87 @@
+/* The search over replica sets for operations with waits.
+
+   Sites are in search order, so that a set is an increasing sequence of positions. One tree has a
+   fixed leader, or none where no operation needs one. */
+#ifndef WAITS_SETS_H
+#define WAITS_SETS_H
+
+#include <stdint.h>
+
+enum { LEADER, NEAR, CLIENT };      /* who waits */
+enum { VOTERS, REPLICAS };          /* for whom */
+enum { EVERYWHERE, INSIDE, OUTSIDE };
+enum { ALL = 0, MAJORITY_INSIDE = -1 }; /* needs that are no number */
+enum { MOST_CLAUSES = 8, MOST_MEMBERS = 12, MOST_DOMAINS = 256 };
+
+typedef struct {
+    int need, role, scope;
+    const int32_t *label; /* domain of each site */
+} clause;
+
+typedef struct {
+    int origin, clauses;
+    clause clause[MOST_CLAUSES];
+    double leader;        /* rounds in all, of a leader's wait */
+    const double *weight; /* rounds by client */
+} term;
+
+typedef struct {
+    int voters; /* 1: a rule about voters, 0: about replicas */
+    int cap, distinct, domain, least;
+    const int32_t *label;
+} rule;
+
+typedef struct {
+    int sites, clients, size, voters, terms, rules;
+    int32_t *original;                  /* site index of each position: ties */
+    double *by_site;                    /* d(c, s), sites x clients */
+    double *site_rtt;                   /* sites x sites: the row waits */
+    int32_t *near_order, *client_order; /* positions by distance: of each site, of each client */
+    double *reads, *relays, *weights;
+    int32_t *labels;
+    uint8_t *may_vote, *must_vote, *must_hold;
+    term *term;
+    rule *rule;
+    int has_client, has_near;
+    /* of the tree */
+    int leader; /* position, or -1 */
+    double constant;
+    double *near_cost; /* sites x clients: near and relay */
+    /* state by depth: nearest distance, position and cost of each client */
+    double *distance;
+    int32_t *nearest;
+    int chosen[MOST_MEMBERS + 1];
+    uint8_t *member;
+    /* scratch */
+    double *wait, *cost, *fixed, *price, *slope;
+    int32_t *held;
+    /* best so far */
+    double value;
+    int best_leader, found;
+    int32_t best_set[MOST_MEMBERS], best_voters[MOST_MEMBERS];
+    long long nodes, leaves;
+} sets;
+
+/* Least value of a wait of an origin when `free` more sites from position `from` on are chosen. */
+double least_wait(const sets *x, const term *t, int origin, int depth, int from, int free);
+double least_client_wait(const sets *x, const term *t, int client, int from, int free);
+/* The wait itself, for complete voters and replicas. */
+double exact_wait(const sets *x, const term *t, int origin, const int *voters, int v);
+double exact_client_wait(const sets *x, const term *t, int client);
+
+/* Make a depth's state out of the one before it and the site chosen there. */
+void push(sets *x, int depth, int site);
+void pop(sets *x, int depth);
+/* Lower bound on the value of all sets that complete the first `depth` sites from position `from` on. */
+double prefix_bound(sets *x, int depth, int from);
+/* Value of the complete set of the state, which becomes the best if it is; a part of it beyond the cutoff. */
+double leaf(sets *x);
+double cutoff(const sets *x);
+/* Whether the counts of domains allow the set so far: caps, and at a leaf everything. */
+int allowed(const sets *x, int depth, int complete);
+/* Search below the present prefix; 0 when `stop` said so. */
+int search_below(sets *x, int depth, int from, int (*stop)(void *), void *context);
+/* Swap sites as long as that is better, from the present complete set. */
+void descend(sets *x);
+
+#endif
