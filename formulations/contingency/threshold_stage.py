@@ -172,11 +172,12 @@ class ThresholdStage:
         after = (self._below(value), required)
         if self.goal == "bounded":
             after = (self._most_after, self.ceiling * (1 + TIE))
+            required = min(required, after[1])
         return LossClaimRecord(
             goal=self.goal,
             bound=bound,
             granularity=self.step,
-            reached=(self._below(value), after[0]),
+            reached=(self._most_normal, after[0]),
             required=(required, after[1]),
             floors=self.floors,
             multipliers=self.u,
@@ -191,6 +192,12 @@ class ThresholdStage:
     def _most_after(self) -> float:
         """Score after a loss that the search takes for one above the ceiling."""
         return self.ceiling * (1 + 2 * TIE)
+
+    @property
+    def _most_normal(self) -> float:
+        """Score that is not to be reached without a loss."""
+        least = self._below(self.kernel.best()[0])
+        return min(least, self._most_after) if self.goal == "bounded" else least
 
     def _bound_leaders(self) -> list[int]:
         """Bound the normal score of everyone who may vote; leaders by it."""
@@ -226,7 +233,7 @@ class ThresholdStage:
 
     def _heirs(self, leader: int) -> BoolArray | None:
         """Return who may take over from a leader, or None when the leader itself is out."""
-        if self.goal != "weighted" and self.floors[leader] >= self._below(self.kernel.best()[0]):
+        if self.goal != "weighted" and self.floors[leader] >= self._most_normal:
             self.open_bounds.pop(leader, None)
             return None
         out = [self._out_as_heir(site) for site in range(len(self.floors))]
@@ -267,7 +274,7 @@ class ThresholdStage:
         counters, value = self.kernel.counters(), self.kernel.best()[0]
         if self.goal != "bounded":
             return min(counters.least, self._below(value))
-        least = self._below(value) + counters.least_normal
+        least = self._most_normal + counters.least_normal
         return least if math.isfinite(value) and math.isfinite(least) else -math.inf
 
     def _raise_bound(self, leader: int, bound: float) -> None:

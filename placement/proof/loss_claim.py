@@ -5,10 +5,12 @@ scenario and says that each configuration reaches one of them, X_s >= T_s:
 
 - goal "worst": all thresholds are the claimed bound;
 - goal "bounded": T_0 is the claimed bound, and the others are the limit and what the evaluator
-  rounds; a configuration that reaches one of those breaks the limit;
+  rounds; a configuration that reaches one of those breaks the limit. So does one that reaches it
+  without a loss: T_0 is no more than the others;
 - goal "weighted": there is one threshold, for Σ p_s X_s.
 
-Without a bound, T_0 is infinite: no configuration keeps the limit, or none survives every loss.
+Without a bound, T_0 is the limit or infinite: no configuration keeps it, or none survives every
+loss.
 """
 
 from __future__ import annotations
@@ -105,7 +107,8 @@ class LossClaim:
             return normal, normal
         top, bottom = self._limit.as_integer_ratio()
         limit = -((-top << self.claim.bits) // bottom)
-        return normal, limit + -(-abs(limit) // _PARTS)
+        limit += -(-abs(limit) // _PARTS)
+        return limit if normal is None else min(normal, limit), limit
 
     def sites_lost(self, scenario: int) -> frozenset[int]:
         """Sites that a scenario takes."""

@@ -146,6 +146,11 @@ def test_a_bound_on_the_way_is_never_above_the_optimum(goal):
         assert min(least, kernel.best()[0]) <= truth.objective * (1 + 1e-9) + 1e-9
 
 
+def test_a_limit_holds_without_a_loss_as_well():
+    """Relayed reads may be faster after a loss: the limit is kept after each, and not before."""
+    check(300_145, "bounded")
+
+
 @pytest.mark.parametrize(("mix", "most"), [("ycsb-b", 2000), ("sessions", 20_000)])
 def test_voters_that_stand_in_for_one_another_are_branched_on(mix, most):
     """Nine replicas, three of which vote: branching on replicas alone takes 40,000 nodes or more.

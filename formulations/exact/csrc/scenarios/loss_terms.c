@@ -23,7 +23,7 @@ void losses_thresholds(loss_problem *x)
     double kept = x->ceiling >= BIG ? BIG : x->ceiling * (1.0 + 2e-12); /* a score of exactly the ceiling is good enough */
     x->question.total = least;
     for (int s = 0; s < x->question.scenarios; s++)
-        x->scenario[s].threshold = x->goal == GOAL_BOUNDED && s > 0 ? kept : least;
+        x->scenario[s].threshold = x->goal == GOAL_BOUNDED && (s > 0 || kept < least) ? kept : least;
 }
 
 /* q of a leader: lower bound on the quorum-th distance to a voter, or BIG where there cannot be enough. Voters are replicas,

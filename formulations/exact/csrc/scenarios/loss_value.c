@@ -132,8 +132,8 @@ static double value_of(evaluation_of_set *e, int a, replica_mask voters, double 
     const loss_problem *x = e->x;
     double value = score_under(e, a, 0, voters), weighted = value, hit = 0.0;
     *normal = value;
-    if (value >= e->best && x->goal != GOAL_WEIGHTED)
-        return BIG;
+    if ((value >= e->best && x->goal != GOAL_WEIGHTED) || value > x->ceiling)
+        return BIG; /* a loss that misses the plan leaves it as it is: the normal score keeps the ceiling as well */
     for (int h = 0; h < e->hit; h++) {
         replica_mask alive = voters & ~e->members[h];
         if (bits_of(alive) < x->quorum)
