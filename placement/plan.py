@@ -321,6 +321,13 @@ class Plan:
         what = "bound" if self.found else "infeasibility"
         return f"{what} claimed by {self.method}, not checked"
 
+    @property
+    def bare_proof(self) -> str:
+        """Say what proved an optimal plan without a certificate; empty for any other plan."""
+        if self.status is not Status.OPTIMAL or self.certified or self.claim:
+            return ""
+        return f"proved by {self.method}; no certificate"
+
     # --- the numbers behind it ------------------------------------------------------------
 
     @cached_property

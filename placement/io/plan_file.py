@@ -59,7 +59,8 @@ _WHOSE = "this configuration"
 
 _AS_READ = (
     "format", "version", "status", "termination", "method", "seconds", "bound", "reasons", "notes",
-    "stats", "certificate", "claim", "provenance", "problem", "instance", "best_worst_case_ms",
+    "stats", "certificate", "claim", "proof", "provenance", "problem", "instance",
+    "best_worst_case_ms",
 )  # fmt: skip
 """Keys that are not recomputed: claims of the method, what was checked apart, and the question."""
 
@@ -139,7 +140,8 @@ def save_plan(
         document = _quorum_document(plan)
     else:
         document = plan_document(plan, reference=reference, embed=reference is None)
-    del document["claim"]  # of the reader of the file, which proves nothing by itself
+    for words in ("claim", "proof"):  # of the reader of the file, which proves nothing by itself
+        document.pop(words, None)
     return write_file(path, encode_json(document), force=force)
 
 
@@ -180,6 +182,7 @@ def plan_document(
         "bound": _finite(plan.bound),
         "gap": _finite(plan.gap),
         "claim": plan.claim or None,
+        "proof": plan.bare_proof or None,
         "reasons": list(plan.reasons),
         "notes": list(plan.notes),
         "stats": jsonable(plan.stats, "stats"),

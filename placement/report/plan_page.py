@@ -82,7 +82,7 @@ def _summary(plan: Plan) -> Markup:
             percent(plan.gap),
             plan.claim
             if plan.claim
-            else "proven optimal" + ("" if plan.certified else " (no certificate)")
+            else (plan.bare_proof or "proven optimal")
             if plan.status is Status.OPTIMAL
             else "at most this much could be saved"
             if math.isfinite(plan.gap)
@@ -134,8 +134,7 @@ def _status(plan: Plan) -> str:
     if plan.claim:
         return f"{plan.status.value}: {plan.claim}"
     said = _STATUS[plan.status]
-    bare = plan.status is Status.OPTIMAL and not plan.certified
-    return f"{said} (no certificate)" if bare else said
+    return f"{said} ({plan.bare_proof})" if plan.bare_proof else said
 
 
 def _seconds(value: float) -> str:

@@ -81,9 +81,8 @@ def _answer(plan: Plan) -> str:
     from placement.status import Status, Termination
 
     proof = plan.claim or "proven"
-    bare = "" if plan.certified or plan.claim else " (no certificate)"
     words = {
-        Status.OPTIMAL: f"optimal, {proof}{bare}",
+        Status.OPTIMAL: f"optimal ({plan.bare_proof})" if plan.bare_proof else f"optimal, {proof}",
         Status.FEASIBLE: "feasible",
         Status.INFEASIBLE: f"infeasible, {proof}: no configuration obeys all constraints",
         Status.UNKNOWN: "nothing found, and nothing proven",

@@ -193,7 +193,7 @@ def test_every_status_is_said_in_words() -> None:
     assert "breaks constraints" in str(broken)
     assert "at most 1 of the voters per continent does not hold" in str(broken)
     assert "nothing found, and nothing proven" in str(Plan.of(problem, None, method="m"))
-    assert "optimal, proven" in str(
+    assert "optimal (proved by m; no certificate)" in str(
         Plan.of(problem, Configuration.of(0, (0, 2), (0, 2)), method="m", bound=1e-30).replace(
             bound=objective_value(problem, Configuration.of(0, (0, 2), (0, 2))),
             status=_plan().status.OPTIMAL,

@@ -10,6 +10,7 @@ from placement.cli import main
 from placement.contingency.objective import Contingency
 from placement.errors import LimitError
 from placement.io import save_plan
+from placement.io.plan_file import plan_document
 from placement.methods import Options, load_method, run
 from placement.model.prices import Prices
 from placement.proof.certificate_check import CertificateError, check_certificate
@@ -88,12 +89,14 @@ def test_a_proof_without_a_certificate_says_so_in_text_json_and_report(tmp_path,
     plan = run(load_method("milp"), small(), Options())
     assert plan.status is Status.OPTIMAL
     assert not plan.certified
-    assert "optimal, proven (no certificate)" in str(plan)
+    assert "optimal (proved by milp; no certificate)" in str(plan)
+    assert plan_document(plan)["proof"] == "proved by milp; no certificate"
     with_one = run(EXACT, small(), Options())
     assert "no certificate" not in str(with_one)
+    assert plan_document(with_one)["proof"] is None
     page = tmp_path / "plan.html"
     page.write_text(plan_page(plan), encoding="utf-8")
-    assert "(no certificate)" in page.read_text(encoding="utf-8")
+    assert "(proved by milp; no certificate)" in page.read_text(encoding="utf-8")
     save_plan(plan, tmp_path / "plan.json")
     assert main(["show", str(tmp_path / "plan.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["certificate"] is None
