@@ -1,7 +1,7 @@
 """Types of the compiled threshold search (csrc/scenarios/python/).
 
-:mod:`formulations.contingency.loss_kernel` and :mod:`formulations.tail.late_kernel` say what the
-arguments are.
+:mod:`formulations.contingency.loss_kernel` and :mod:`formulations.exact.threshold_search` say what
+the arguments are.
 """
 
 from collections.abc import Callable
@@ -66,7 +66,7 @@ def late_voters(
 def least_late(voters: _LateVoters, state: bytes, room: int, /) -> float: ...
 def search_thresholds(
     orders: _Ints,
-    scenarios: tuple[tuple[_Floats, float, float, float, object], ...],
+    scenarios: tuple[tuple[_Floats | None, _Floats | None, float, float, float, object], ...],
     may_hold: npt.NDArray[np.bool_],
     must_hold: npt.NDArray[np.bool_],
     sizes: tuple[int, int, int, int, int, int, int],

@@ -1,8 +1,9 @@
 """The method ``exact``: from a problem to a proven plan, the default of `solve`.
 
-What the engine takes: one RTT matrix over time, prices that are a sum over the replicas, and
-everything else of a problem but a budget. RTTs that vary by interval, budgets, and prices of near
-reads and of votes go to the method ``milp``, and the plan says so.
+What the engine takes: one RTT matrix over time, a weight of prices that are a sum over the
+replicas, and everything else of a problem. A budget, on prices of any kind, adds a search of its
+own (:mod:`formulations.exact.budget`). RTTs that vary by interval, and a weight of prices of near
+reads or of votes, go to the method ``milp``, and the plan says so.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from formulations.exact.kernel import Kernel, open_kernel
 from formulations.exact.kernel_types import Counters, Incumbent
 from formulations.exact.multi_size import SizeResult, prove_sizes
 from formulations.exact.reduced_problem import ReducedProblem
+from formulations.exact.scenario_kernel import missing
 from placement.checks import FloatArray, IntArray
 from placement.feasibility.feasible_plans import find_feasible, repaired
 from placement.methods import BatchSession, Method, Options, Progress, Setting, load_method, run
@@ -92,11 +94,34 @@ class Session(BatchSession):
                 start = repaired(problem, self._before.configuration, problem.rules.replicas_max)
                 options = dataclasses.replace(options, start=start)
             plan = _delegate(problem, options, *other)
+        elif problem.budget is not None:
+            plan = self._within_budget(problem, options)
         else:
             best = None if prepared is None else prepared[2].proposal
             plan = self._search(problem, options, best)
         self._before = plan
         return plan
+
+    def _within_budget(self, problem: Problem, options: Options) -> Plan:
+        """Answer the question without its budget first, and search where that plan is too dear."""
+        from formulations.exact.budget.budget_plan import plan_of_search, too_dear
+        from formulations.exact.budget.budget_search import BudgetSearch
+
+        started = time.perf_counter()
+        limit = math.inf if options.time_limit is None else options.time_limit
+        free = problem.replace(budget=None)
+        unlimited = dataclasses.replace(options, start=None, gap_limit=0.0)
+        plan = self._search(free, unlimited, None)
+        if plan.configuration is None and plan.termination is Termination.FINISHED:
+            return plan.replace(problem=problem)
+        if plan.configuration is not None and not too_dear(problem, plan.configuration):
+            return plan.replace(problem=problem)
+        search = BudgetSearch(problem, options, plan.configuration, started + limit, plan.bound)
+        if plan.termination is Termination.INTERRUPTED:
+            search.termination = plan.termination
+        else:
+            search.run()
+        return plan_of_search(search, METHOD.name)
 
     def _search(self, problem: Problem, options: Options, best: Incumbent | None) -> Plan:
         end = time.perf_counter() + (math.inf if options.time_limit is None else options.time_limit)
@@ -131,7 +156,7 @@ def _group_by_size(problems: Sequence[Problem]) -> tuple[ReducedProblem | None, 
         rules = problem.rules
         if rules.replicas_min != rules.replicas_max or not problem.objective.minimises_mean:
             continue
-        if problem.cost_parts:
+        if problem.cost_parts or problem.budget is not None:
             continue
         if core is None:
             if ReducedProblem.refuses(problem.demand, rules) is None:
@@ -178,8 +203,12 @@ def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
     if other is not None:
         return other.reason, other.name
     reason = ReducedProblem.refuses(problem.demand, problem.rules)
-    if problem.cost_parts:
+    if reason is None and problem.cost_parts and problem.cost_weight:
         reason = f"{' and '.join(problem.cost_parts)} have prices"
+    if reason is None and problem.budget is not None:
+        reason = missing(options)
+        if not problem.rules.nested_replica_caps:
+            reason = "there is a budget, and rules for replicas are not caps on nested levels"
     return None if reason is None else (reason, _DELEGATE)
 
 

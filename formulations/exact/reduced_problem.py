@@ -1,7 +1,7 @@
 """The problem that the engine solves: demand, rules and one price per replica.
 
-The engine takes problems with one scenario and no budget; everything else it is asked for,
-:mod:`formulations.exact.method` hands on.  Scores and voters come from the shared
+The engine takes problems with one scenario, and no heed of a budget; everything else it is asked
+for, :mod:`formulations.exact.method` hands on.  Scores and voters come from the shared
 evaluator (:mod:`placement.evaluation.score`, :mod:`placement.evaluation.voter_choice`), nowhere
 else.
 """
@@ -86,7 +86,7 @@ class ReducedProblem:
     Raises
     ------
     UnsupportedError
-        For several scenarios, a budget, or too many crossing levels.
+        For several scenarios, or too many crossing levels.
     """
 
     demand: Demand
@@ -103,8 +103,6 @@ class ReducedProblem:
         """Return why the engine cannot take a problem, or None."""
         if demand.scenarios != 1:
             return "RTTs vary by interval"
-        if rules.budget is not None:
-            return "there is a budget"
         for role in ("voters", "replicas"):
             if len(site_families(rules, role)) > _MOST_FAMILIES:
                 return f"the rules for {role} are on too many crossing levels"

@@ -4,7 +4,7 @@ The p-th percentile of a plan is at most t when no more than a share 1 − p of 
 longer, and under one leader that share is a sum over clients and a term of the voters
 (:mod:`placement.tail.late_operations`). So "can t be reached under this leader?" is a question of
 one threshold, which a tree with Lagrangean bounds answers
-(:mod:`formulations.tail.late_kernel`).
+(:mod:`formulations.exact.threshold_search`).
 When t is out of reach under a leader, so is every smaller one. The search keeps for every leader
 the least bin that is not ruled out, and bisects:
 
@@ -32,6 +32,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.exact.method import METHOD
+from formulations.exact.threshold_search import (
+    QuorumWait,
+    Scenario,
+    SearchCounters,
+    search_leader,
+)
 from formulations.tail.late_certificate import (
     CLAIMED_LESS,
     FORMAT,
@@ -40,7 +46,6 @@ from formulations.tail.late_certificate import (
     TreeRecord,
     rounding_of_shares,
 )
-from formulations.tail.late_kernel import QuorumWait, Scenario, SearchCounters, search_leader
 from formulations.tail.late_voters import LateVoters, VoterOrder
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.objective import MEAN_LATENCY, score_of

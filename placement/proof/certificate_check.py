@@ -33,6 +33,8 @@ from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
+from placement.proof.budget_proof import FORMAT as BUDGET
+from placement.proof.budget_proof import BudgetClaim, BudgetProof, check_budget
 from placement.proof.claim import Claim
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.proof.enumeration_check import check_enumeration, steps_of_enumeration
@@ -53,7 +55,7 @@ FORMAT = "replica-placement/bound/1"
 WORK = 1_000_000_000
 """Steps that a check takes at most, unless it is told otherwise: two to four minutes."""
 
-_FORMATS = (FORMAT, LOSSES, PERCENTILE, ENUMERATION)
+_FORMATS = (FORMAT, LOSSES, PERCENTILE, BUDGET, ENUMERATION)
 _FEW_STEPS = 100_000_000  # of an enumeration that runs without being asked for
 _SCORE_TOLERANCE = 1e-9
 _MALFORMED = (
@@ -127,7 +129,10 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
 def _check_no_plan(plan: Plan, certificate: Mapping[str, Any] | None, work: Work) -> CheckResult:
     """Show by counting that there is no plan, or by looking at everything where that is little."""
     rules, sites = _survivors(plan.problem).rules, plan.problem.instance.sites
+    budgeted = plan.problem.budget is not None and plan.problem.objective.minimises_mean
     try:
+        if certificate is None and budgeted and _costs_too_much(plan.problem, work):
+            return CheckResult(math.inf, math.inf, int(rules.may_lead.sum()), 0, bounds=0)
         counted = check_no_plan(rules, sites, certificate)
     except CertificateError:
         if certificate is not None or steps_of_enumeration(plan.problem) > _FEW_STEPS:
@@ -135,6 +140,19 @@ def _check_no_plan(plan: Plan, certificate: Mapping[str, Any] | None, work: Work
         leaders, seen, _ = check_enumeration(plan, math.inf, work)
         counted = leaders, seen
     return CheckResult(math.inf, math.inf, *counted, bounds=0)
+
+
+def _costs_too_much(problem: Problem, work: Work) -> bool:
+    """Return whether the cheapest replicas exceed the budget under every leader."""
+    try:
+        question = BudgetClaim(problem, None)
+    except ValueError:
+        return False
+    leaders: list[int] = np.nonzero(question.rules.may_lead)[0].tolist()
+    trees = [BudgetProof(question, leader, work) for leader in leaders]
+    return all(
+        tree.closed_at_once(tree.start(leader)) for tree, leader in zip(trees, leaders, strict=True)
+    )
 
 
 def _survivors(problem: Problem) -> Problem:
@@ -156,9 +174,13 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
         score, bound = _claimed(plan, problem, certificate)
         leaders, events, normal = check_enumeration(plan, bound, work)
         return CheckResult(bound, score, leaders, events, 0, normal)
-    if problem.demand.scenarios != 1 or rules.budget is not None:
-        raise CertificateError("certificates prove questions of one RTT matrix and no budget only")
+    if problem.demand.scenarios != 1:
+        raise CertificateError("certificates prove questions of one RTT matrix only")
+    if rules.budget is not None and not problem.objective.minimises_mean:
+        raise CertificateError("certificates prove budgets only where the mean is minimised")
     score, bound = _claimed(plan, problem, certificate)
+    if kind == BUDGET:
+        return CheckResult(bound, score, *_check_budget(problem, bound, certificate, work))
     if kind != FORMAT:
         if not rules.nested_replica_caps or (kind == LOSSES and not rules.nested_voter_caps):
             raise CertificateError("certificates of this format take caps on nested levels only")
@@ -173,7 +195,19 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
         )
     if not problem.objective.minimises_mean:
         raise CertificateError("certificates of this format prove mean latency only")
+    # what no plan undercuts without a budget, none within a budget does
     return CheckResult(bound, score, *_check_mean(problem, bound, certificate, work))
+
+
+def _check_budget(
+    problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
+) -> tuple[int, int, int]:
+    rules = problem.rules
+    if rules.budget is None or not problem.objective.minimises_mean:
+        raise CertificateError("certificates of this format prove a mean under a budget only")
+    if not rules.nested_replica_caps or (rules.cost_weight and problem.cost_parts):
+        raise CertificateError("certificates of this format take caps on nested levels only")
+    return check_budget(problem, bound, certificate, work)
 
 
 def _check_ties(

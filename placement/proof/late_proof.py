@@ -59,23 +59,6 @@ class LateProof(ThresholdProof[LedCosts]):
         choice = SiteChoice(rules, leader, None)
         super().__init__(choice, f"leader {leader}", work, clients, 2, grids)
 
-    def closed_at_once(self, state: State) -> bool:
-        """Return whether every client at its best site, and the best voters, reach a threshold."""
-        free = self._free(state)
-        for form, cells_per_step in self._forms(None):
-            self.work.take(self.sites * self.clients // cells_per_step + self.deadline_steps)
-            for scenario in (_LATE, _MEAN):
-                threshold = self._threshold(form, scenario)
-                rest = self._rest(form, scenario, state)
-                costs = self._costs(form, scenario)
-                if rest is None:
-                    return True
-                if threshold is None or not isinstance(costs, TableCosts):
-                    continue
-                if costs.least(state.inside, free) - costs.constant + rest >= threshold:
-                    return True
-        return False
-
     # --- bounds -----------------------------------------------------------------------------
 
     @property
@@ -105,18 +88,11 @@ class LateProof(ThresholdProof[LedCosts]):
             return self.question.budget
         return None if self.question.bound is None else form.threshold(self.question.claim.needed)
 
-    def _weights(
-        self, form: LedCosts, state: State, parts: Sequence[BoundPart]
-    ) -> tuple[list[int], int]:
-        """Weights in the unit of the finer of both grids."""
+    def _bits(self, form: LedCosts, scenario: int) -> int:
+        if scenario == _LATE:
+            return self.tables.bits
         rounded = self.question.claim.rounded
-        bits = self.question.claim.bits if form.exact or rounded is None else rounded.shift
-        finest = max(bits, self.tables.bits)
-        own = {_LATE: finest - self.tables.bits, _MEAN: finest - bits}
-        parts = [
-            BoundPart(part.scenario, part.weight << own[part.scenario], part.u) for part in parts
-        ]
-        return super()._weights(form, state, parts)
+        return self.question.claim.bits if form.exact or rounded is None else rounded.shift
 
     def _other(self, event: Sequence[Any], number: int, state: State) -> bool:
         """Take the claim that no voters fit what each scenario alone leaves them."""

@@ -32,6 +32,7 @@ import numpy as np
 from placement.checks import FloatArray
 from placement.proof.event_tree import CertificateError, EventTree, State, Work
 from placement.proof.multipliers import Betas
+from placement.proof.rounded_costs import TableCosts
 from placement.proof.site_choice import SiteChoice
 
 __all__ = ["NO_BETAS", "BoundPart", "ScenarioCosts", "ThresholdProof", "read_multipliers"]
@@ -108,6 +109,10 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
     def _threshold(self, form: _Form, scenario: int) -> int | None:
         """Return T_s; None: it is infinite."""
 
+    def _bits(self, form: _Form, scenario: int) -> int:
+        """Bits behind the binary point of the costs of a scenario, where they differ."""
+        return 0
+
     def _lost(self, scenario: int) -> frozenset[int]:
         """Return L_s."""
         return frozenset()
@@ -115,14 +120,16 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
     def _weights(
         self, form: _Form, state: State, parts: Sequence[BoundPart]
     ) -> tuple[list[int], int]:
-        """Weight of each part, and the sum of the thresholds times these."""
+        """Weight of each part in the unit of the finest grid, and the thresholds times these."""
         total, weights = 0, []
+        finest = max((self._bits(form, part.scenario) for part in parts), default=0)
         for part in parts:
             threshold = self._threshold(form, part.scenario)
             if threshold is None:
                 raise CertificateError(f"proof for {self.whom}: scenario {part.scenario} is free")
-            weights.append(part.weight)
-            total += part.weight * threshold
+            weight = part.weight << (finest - self._bits(form, part.scenario))
+            weights.append(weight)
+            total += weight * threshold
         return weights, total
 
     def _less(self, scenario: int, state: State) -> list[int]:
@@ -130,6 +137,23 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
         return [0] * self.sites
 
     # --- bounds -----------------------------------------------------------------------------
+
+    def closed_at_once(self, state: State) -> bool:
+        """Return whether every client at its best site, and the best voters, reach a threshold."""
+        free = self._free(state)
+        for form, cells_per_step in self._forms(None):
+            self._take(None, cells_per_step)
+            for scenario in sorted(self._in_force(state)):
+                threshold = self._threshold(form, scenario)
+                rest = self._rest(form, scenario, state)
+                costs = self._costs(form, scenario)
+                if rest is None:
+                    return True
+                if threshold is None or not isinstance(costs, TableCosts):
+                    continue
+                if costs.least(state.inside, free) - costs.constant + rest >= threshold:
+                    return True
+        return False
 
     def _cells(self, multipliers: list[BoundPart] | None) -> int:
         if multipliers is None:

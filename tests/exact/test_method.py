@@ -62,7 +62,11 @@ def test_certificate_can_be_left_out():
 @pytest.mark.parametrize(
     ("instance", "question", "word"),
     [
-        (random_instance(3, prices=True), {"budget": 1e9}, "budget"),
+        (
+            random_instance(3, prices=True),
+            {"budget": 1e9, "diversity": [Diversity("region", "replicas", min_domains=2)]},
+            "budget",
+        ),
         (random_instance(3, intervals=2, varying=True), {}, "vary by interval"),
     ],
 )

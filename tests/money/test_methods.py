@@ -6,8 +6,12 @@ import math
 
 import pytest
 
+from formulations.exact.budget import budget_search
 from placement import Problem, Status, UnsupportedError, solve
 from placement.methods import available, load_method, refusal
+from placement.proof.budget_proof import FORMAT
+from placement.proof.certificate_check import CertificateError, check_certificate
+from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from tests.effort import seeds
 from tests.money.by_hand import cost, paid_instance, small_problem
 from tests.reference import configurations, objective, quorum_of
@@ -78,6 +82,81 @@ def test_a_budget_at_a_breakpoint(seed: int, kind: str, where: str) -> None:
         assert plan.status is Status.OPTIMAL, method
         assert plan.objective == pytest.approx(min(allowed), rel=1e-9), method
         assert plan.cost <= budget * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", seeds(2, 60))
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rounds", [0, 3])
+def test_every_budget_is_proven(
+    seed: int, kind: str, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At, below and above breakpoints, from a descent and from whatever plan comes first."""
+    monkeypatch.setattr(budget_search, "_ROUNDS", rounds)
+    free = paid_problem(seed, kind)
+    known = sorted((money, value) for value, money, _ in everything(free))
+    steps: list[tuple[float, float]] = []
+    for money, value in known:
+        if not steps or value < steps[-1][1] * (1 - 1e-9):
+            steps.append((money, value))
+    for money, value in (steps[0], steps[len(steps) // 2], steps[-1]):
+        for factor in (1 - 1e-6, 1.0, 1 + 1e-6):
+            problem = free.replace(budget=money * factor)
+            plan = solve(problem)
+            allowed = [v for m, v in known if m <= money * factor * (1 + 1e-9)]
+            assert plan.notes == ()
+            if allowed:
+                assert plan.status is Status.OPTIMAL
+                assert plan.objective == pytest.approx(min(allowed), rel=1e-9)
+                if factor == 1.0:
+                    assert plan.objective == pytest.approx(value, rel=1e-9)
+                assert plan.certificate is not None
+                assert plan.certificate["format"] != ENUMERATION
+            else:
+                assert plan.status is Status.INFEASIBLE
+            check_certificate(plan)
+
+
+def test_a_certificate_of_another_budget_proves_nothing() -> None:
+    checked = 0
+    for seed in range(6):
+        free = paid_problem(seed, "plain")
+        known = sorted((money, value) for value, money, _ in everything(free))
+        plan = solve(free.replace(budget=known[len(known) // 4][0]))
+        if plan.certificate is None or plan.certificate["format"] != FORMAT:
+            continue
+        better = [money for money, value in known if value < plan.objective * (1 - 1e-6)]
+        checked += 1
+        with pytest.raises(CertificateError):
+            check_certificate(plan.replace(problem=free.replace(budget=better[0])))
+        higher = {**plan.certificate, "bound": plan.objective * (1 + 1e-6)}
+        with pytest.raises(CertificateError):
+            check_certificate(plan.replace(certificate=higher))
+        assert plan.bound < plan.objective
+        for proof in plan.certificate["proofs"]:
+            shorter = [{**proof, "events": proof["events"][:-1]}]
+            rest = [p for p in plan.certificate["proofs"] if p is not proof]
+            with pytest.raises(CertificateError):
+                check_certificate(
+                    plan.replace(certificate={**plan.certificate, "proofs": [*shorter, *rest]})
+                )
+    assert checked
+
+
+def test_that_nothing_is_within_a_budget_has_a_certificate() -> None:
+    """The cheapest replicas fit, but what their clients read does not."""
+    checked = 0
+    for seed in range(8):
+        free = paid_problem(seed, "plain")
+        least = min(money for _, money, _ in everything(free))
+        plan = solve(free.replace(budget=least * (1 - 1e-6)))
+        assert plan.status is Status.INFEASIBLE
+        if plan.certificate is not None:
+            assert plan.certificate["format"] == FORMAT
+            assert math.isinf(check_certificate(plan).bound)
+            checked += 1
+            with pytest.raises(CertificateError):
+                check_certificate(plan.replace(problem=free.replace(budget=least)))
+    assert checked
 
 
 def test_the_nearest_replica_serves_and_not_a_cheaper_one() -> None:

@@ -1,8 +1,9 @@
-/* Does a plan under one leader keep a deadline for all operations but a share, and its mean below another threshold? As a
- * threshold question (scenario.h).
+/* Does a plan under one leader keep the thresholds of a few functions: late operations, the mean, the cost? As a threshold
+ * question (scenario.h).
  *
- * Each scenario is a sum over clients, a constant and a part of the voters: late operations that ask the leader
- * (late_voters.h), or D times the quorum-th least wait of the leader. The mathematics of both: formulations/tail. */
+ * Each scenario is a sum over clients, prices of the replicas, a constant and a part of the voters: late operations that ask
+ * the leader (late_voters.h), D times the quorum-th least wait of the leader, or prices of votes. The mathematics:
+ * formulations/tail, formulations/exact/limits. */
 #ifndef EXACT_LATE_H
 #define EXACT_LATE_H
 
@@ -11,11 +12,13 @@
 #define MOST_LATE 4 /* scenarios of a question */
 
 typedef struct {
-    double *cost;              /* sites x padded */
+    double *cost;              /* sites x padded; NULL: the clients cost nothing */
+    double *price;             /* of a replica at each site; NULL: nothing */
     double *first;             /* padded: half the cost at the leader */
     double constant;
     late_voters *late;         /* the voters' part; NULL: it is the following */
-    int able, place;           /* sites that may vote; m - 1 */
+    int able, place;           /* sites that may vote; m - 1, or all voters beside the leader less 1 */
+    int summed;                /* 1: the voters' part is the sum of the waits up to that place, which are prices of votes */
     int *site;                 /* in order of their waits, shape (able) */
     double *wait;              /* D times the wait, in this order */
 } late_scenario;
@@ -36,6 +39,7 @@ typedef struct late_problem {
     void *caller;
     unsigned char *state, *near; /* scratch: sites */
     double *left;              /* scratch: MOST_LATE */
+    double *cheapest;          /* scratch: sites */
     int *voters;               /* scratch: sites */
 } late_problem;
 

@@ -8,13 +8,38 @@
 static double least_wait(const late_scenario *g, const unsigned char *state, int room)
 {
     int found = 0;
+    double sum = 0.0;
+    if (g->place < 0)
+        return 0.0;
     for (int i = 0; i < g->able; i++) {
         unsigned char at = state[g->site[i]];
-        if (at == IN || (at == FREE && room-- > 0))
+        if (at == IN || (at == FREE && room-- > 0)) {
+            sum += g->wait[i];
             if (found++ == g->place)
-                return g->wait[i];
+                return g->summed ? sum : g->wait[i];
+        }
     }
     return BIG;
+}
+
+/* Least sum of the prices of free sites that complete a set: as many as the least size needs, and others below 0. */
+static double completion(const late_problem *x, const double *price, const unsigned char *state, int in, int most)
+{
+    int least = x->question.replicas_min - in, count = 0;
+    double sum = 0.0;
+    for (int j = 0; j < x->sites; j++) {
+        if (state[j] != FREE)
+            continue;
+        int at = count < most ? count++ : most;
+        if (at == most && (most <= 0 || price[j] >= x->cheapest[--at]))
+            continue;
+        for (; at > 0 && x->cheapest[at - 1] > price[j]; at--)
+            x->cheapest[at] = x->cheapest[at - 1];
+        x->cheapest[at] = price[j];
+    }
+    for (int i = 0; i < count && (i < least || x->cheapest[i] < 0.0); i++)
+        sum += x->cheapest[i];
+    return sum;
 }
 
 static double voters_part(const late_scenario *g, const unsigned char *state, int room)
@@ -25,8 +50,20 @@ static double voters_part(const late_scenario *g, const unsigned char *state, in
 static double rest(void *self, int s, const unsigned char *state, int most)
 {
     const late_problem *x = self;
-    double voters = voters_part(&x->given[s], state, most);
-    return voters >= BIG ? BIG : x->given[s].constant + voters;
+    const late_scenario *g = &x->given[s];
+    double sum = voters_part(g, state, most);
+    int in = 0;
+    if (sum >= BIG)
+        return BIG;
+    sum += g->constant;
+    for (int j = 0; j < x->sites && g->price; j++)
+        if (state[j] == IN) {
+            sum += g->price[j];
+            in++;
+        }
+    if (!g->cost && g->price && sum + completion(x, g->price, state, in, most) > x->scenario[s].threshold)
+        return BIG;
+    return sum;
 }
 
 static int in_force(void *self, const unsigned char *state, int *which, double *weight)
@@ -120,7 +157,11 @@ static int leaf(void *self, const int *replicas, int count)
         x->state[replicas[i]] = IN;
     for (int s = 0; s < x->scenarios; s++) {
         const late_scenario *g = &x->given[s];
-        x->left[s] = x->scenario[s].threshold - assigned(g->cost, x->rank, replicas, count, x->clients, (size_t)x->padded);
+        x->left[s] = x->scenario[s].threshold;
+        if (g->cost)
+            x->left[s] -= assigned(g->cost, x->rank, replicas, count, x->clients, (size_t)x->padded);
+        for (int i = 0; i < count && g->price; i++)
+            x->left[s] -= g->price[replicas[i]];
         if (x->left[s] < g->constant || g->constant + voters_part(g, x->state, 0) > x->left[s])
             return 0;
     }
@@ -132,15 +173,21 @@ static int leaf(void *self, const int *replicas, int count)
 int late_open(late_problem *x)
 {
     size_t S = (size_t)x->sites;
+    int late = 0;
     scenario_question *q = &x->question;
     x->state = malloc(S + 1);
     x->near = malloc(S + 1);
     x->left = malloc(MOST_LATE * sizeof(double));
     x->voters = malloc((S + 1) * sizeof(int));
-    if (!x->state || !x->near || !x->left || !x->voters)
+    x->cheapest = malloc((S + 1) * sizeof(double));
+    if (!x->state || !x->near || !x->left || !x->voters || !x->cheapest)
         return 0;
     for (int s = 0; s < x->scenarios; s++) {
         late_scenario *g = &x->given[s];
+        late = late || g->late;
+        x->scenario[s].price = g->price;
+        if (!g->cost)
+            continue;
         if (!(g->first = malloc(((size_t)x->padded + 1) * sizeof(double))))
             return 0;
         for (int c = 0; c < x->padded; c++)
@@ -160,7 +207,7 @@ int late_open(late_problem *x)
     q->in_force = in_force;
     q->rest = rest;
     q->matter = matter;
-    q->fit = fit;
+    q->fit = late ? fit : NULL;
     q->leaf = leaf;
     for (int j = 0; j < x->sites; j++)
         x->state[j] = x->must[j] || j == x->leader ? IN : x->may[j] ? FREE : OUT;
@@ -173,6 +220,7 @@ void late_close(late_problem *x)
         tree_close(&x->tree);
     for (int s = 0; s < MOST_LATE; s++) {
         free(x->given[s].cost);
+        free(x->given[s].price);
         free(x->given[s].first);
         free(x->given[s].site);
         free(x->given[s].wait);
@@ -185,6 +233,7 @@ void late_close(late_problem *x)
     free(x->state);
     free(x->near);
     free(x->left);
+    free(x->cheapest);
     free(x->voters);
     memset(x, 0, sizeof *x);
 }

@@ -8,8 +8,11 @@
  *   rho_j = sum_s lambda_s sum_{c: j before c's first fixed replica} min(0, cost_s[j][c] - u_sc)          (j not lost in s)
  *
  * so that a part of the search is closed where the right side, with the least rho that the size and the caps allow, is >= 0:
- * each of its sets has an s with X_s >= T_s. A kind of question gives the scenarios and its functions (`scenario_question`):
- * losses.h, late.h. The tree branches on sites, and calls `leaf` for every set that is left.
+ * each of its sets has an s with X_s >= T_s. A scenario may have prices of sites besides, which count for every replica: rho_js
+ * then has the price of j, of either sign, and rest_s those of the replicas that are fixed. A budget is such a scenario.
+ *
+ * A kind of question gives the scenarios and its functions (`scenario_question`): losses.h, late.h. The tree branches on
+ * sites, and calls `leaf` for every set that is left.
  *
  * Matrices over (site, client) are stored site after site, rows padded to a multiple of PAD clients; costs of padding are 0.
  */
@@ -21,7 +24,8 @@
 #include "kernel.h" /* PAD, BIG, FREE, IN, OUT, cap_levels, the loops over clients */
 
 typedef struct {
-    const double *cost;         /* sites x padded, >= 0 */
+    const double *cost;         /* sites x padded, >= 0; NULL: the clients cost nothing */
+    const double *price;        /* sites: what a replica costs at each; NULL: nothing */
     const int *rank;            /* sites x padded: rank[j][c] < rank[k][c] says that c prefers j to k */
     const unsigned char *lost;  /* sites: 1 where the site serves no client; NULL: none */
     double threshold;           /* T_s; BIG: none, and the scenario gets no weight */
@@ -50,7 +54,8 @@ typedef struct {
     /* Scenarios that count in a state (FREE, IN or OUT per site): writes their numbers, and their weights where these are
      * fixed, and returns how many. What counts in a state must count in every state below it. */
     int (*in_force)(void *self, const unsigned char *state, int *which, double *weight);
-    /* Lower bound on rest_s for every set of the sites IN and at most `most` of the sites FREE; BIG: there is no such set. */
+    /* Lower bound on rest_s for every set of the sites IN and at most `most` of the sites FREE, with the prices of the sites
+     * IN; BIG: there is no such set, or X_s >= T_s for all of them by the prices alone. */
     double (*rest)(void *self, int s, const unsigned char *state, int most);
     /* Free sites without which `rest` may be higher, into `sites`; returns how many. NULL: all of them. */
     int (*matter)(void *self, int s, const unsigned char *state, int most, int *sites);
@@ -165,7 +170,7 @@ struct scenario_bound {
     double *kept_weight, *kept_value; /* active: scratch */
     double *part;               /* active x sites: rho by scenario */
     double *rho, *best_rho;     /* by position of the free site */
-    int *selected, selected_count, *order;
+    int *selected, selected_count, best_count, *order;
     unsigned char *chosen, *best_chosen; /* by position */
     double next;                /* least rho that was left out at the best multipliers, 0 if none */
     double last;                /* largest selected rho there */

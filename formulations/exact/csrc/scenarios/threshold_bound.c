@@ -10,10 +10,10 @@
 #define WEIGHT_RATE 0.4     /* of the exponentiated gradient on the weights */
 #define OVERSHOOT 1e-4      /* the steps aim at this share of the thresholds above what closes */
 
-/* The `most` least rho that the caps allow; their sum. */
+/* The `most` least rho that the caps allow, without those above 0 that the least size does not need; their sum. */
 static double choose(const scenario_question *q, scenario_bound *b, const unsigned char *state)
 {
-    int n = b->free_count, most = b->most, count = 0;
+    int n = b->free_count, most = b->most, least = q->replicas_min - b->in_count, count = 0;
     double sum = 0.0;
     memset(b->chosen, 0, (size_t)n);
     if (q->caps->count == 0) {
@@ -31,6 +31,8 @@ static double choose(const scenario_question *q, scenario_bound *b, const unsign
             }
             b->selected[at] = i;
         }
+        while (count > 0 && count > least && b->rho[b->selected[count - 1]] > 0.0)
+            count--;
     } else {
         const cap_levels *caps = q->caps;
         for (int i = 0; i < n; i++)
@@ -51,6 +53,8 @@ static double choose(const scenario_question *q, scenario_bound *b, const unsign
         }
         for (int o = 0; o < n && count < most; o++) {
             int site = b->free_site[b->order[o]], fits = 1;
+            if (count >= least && b->rho[b->order[o]] > 0.0)
+                break;
             for (int k = 0; k < caps->count && fits; k++)
                 fits = b->counts[(size_t)k * (size_t)q->sites + (size_t)caps->label[k][site]] < caps->cap[k];
             if (!fits)
@@ -75,17 +79,21 @@ static void evaluate_parts(scenario_tree *t)
     scenario_bound *b = t->work;
     size_t P = (size_t)q->padded, S = (size_t)q->sites;
     for (int a = 0; a < b->active; a++) {
-        const double *u = b->u + (size_t)a * P;
-        double threshold = q->fixed_weights ? 0.0 : q->scenario[b->which[a]].threshold;
+        const double *u = b->u + (size_t)a * P, *price = q->scenario[b->which[a]].price;
+        double threshold = q->fixed_weights ? 0.0 : q->scenario[b->which[a]].threshold, dearest = 0.0;
         double served = served_cost(u, b->fixed + (size_t)a * P, q->padded), *part = b->part + (size_t)a * S;
         for (int i = 0; i < b->free_count; i++) {
             double *column = b->column[(size_t)a * S + (size_t)i];
             part[i] = 0.0;
             if (column)
                 reduced_costs(&column, 1, u, q->padded, &part[i]);
+            if (price) {
+                part[i] += price[b->free_site[i]];
+                dearest = fmax(dearest, fabs(price[b->free_site[i]]));
+            }
         }
         b->base[a] = b->rest[a] + served - threshold;
-        b->size[a] = fabs(b->rest[a]) + fabs(threshold) + served;
+        b->size[a] = fabs(b->rest[a]) + fabs(threshold) + served + 2.0 * b->most * dearest;
         b->served[a] = served;
         t->effort += (b->free_count + 3.0) * q->padded * 0.35 + 100.0;
     }
@@ -177,6 +185,7 @@ static void keep_best(scenario_tree *t)
     memcpy(b->best_weight, b->weight, (size_t)b->active * sizeof(double));
     memcpy(b->best_rho, b->rho, (size_t)b->free_count * sizeof(double));
     memcpy(b->best_chosen, b->chosen, (size_t)b->free_count);
+    b->best_count = b->selected_count;
     b->next = BIG;
     b->last = -BIG;
     for (int i = 0; i < b->free_count; i++) {
@@ -185,8 +194,8 @@ static void keep_best(scenario_tree *t)
         if (!b->chosen[i] && b->rho[i] < b->next)
             b->next = b->rho[i];
     }
-    if (b->next > 0.0)
-        b->next = 0.0;
+    if (b->next > 0.0 && (b->next >= BIG || b->in_count + b->selected_count > q->replicas_min))
+        b->next = 0.0; /* nothing need take the place of a site */
     b->total = q->fixed_weights ? q->total : 0.0;
     b->weight_zero = 0.0;
     for (int a = 0; a < b->active; a++) {
@@ -213,6 +222,7 @@ double bound_state(scenario_tree *t, const unsigned char *state, const multiplie
             b->best_rho[i] = 0.0;
             b->best_chosen[i] = 0;
         }
+        b->best_count = 0;
         b->next = 0.0;
         b->last = b->total = b->weight_zero = 0.0;
         return -BIG;
@@ -256,7 +266,7 @@ double bound_state(scenario_tree *t, const unsigned char *state, const multiplie
         for (int a = 0; a < b->active; a++) {
             double *g = b->gradient + (size_t)a * P;
             for (int c = 0; c < q->padded; c++)
-                g[c] = c < q->clients ? 1.0 : 0.0;
+                g[c] = c < q->clients && q->scenario[b->which[a]].cost ? 1.0 : 0.0;
             for (int i = 0; i < b->selected_count; i++) {
                 const double *column = b->column[(size_t)a * S + (size_t)b->selected[i]];
                 if (column)
@@ -297,6 +307,8 @@ void bound_slacks(scenario_tree *t, const unsigned char *state)
             b->rho[i] = 0.0;
             if (column)
                 reduced_costs(&column, 1, u, q->padded, &b->rho[i]);
+            if (s->price)
+                b->rho[i] += s->price[b->free_site[i]];
         }
         double saved = choose(q, b, state), terms = q->clients + q->sites + 24.0;
         t->slack[b->which[a]] = s->threshold - served - saved + 4.0 * UNIT_ROUNDOFF * terms * (s->threshold + served - saved);

@@ -139,10 +139,10 @@ static int serve_fixed(const scenario_question *q, const scenario *s, const unsi
     size_t P = (size_t)q->padded;
     int some = 0;
     for (size_t c = 0; c < P; c++) {
-        paid[c] = BIG;
+        paid[c] = s->cost ? BIG : 0.0;
         rank[c] = INT_MAX;
     }
-    for (int j = 0; j < q->sites; j++)
+    for (int j = 0; j < q->sites && s->cost; j++)
         if (state[j] == IN && !(s->lost && s->lost[j])) {
             serve(s->cost + (size_t)j * P, s->rank + (size_t)j * P, q->padded, rank, paid);
             some = 1;
@@ -162,7 +162,7 @@ static void make_columns(scenario_tree *t, const unsigned char *state, int a)
     for (int i = 0; i < b->free_count; i++) {
         size_t row = (size_t)b->free_site[i] * P;
         double **column = &b->column[(size_t)a * (size_t)q->sites + (size_t)i];
-        if (s->lost && s->lost[b->free_site[i]])
+        if (!s->cost || (s->lost && s->lost[b->free_site[i]]))
             *column = NULL;
         else if (!some)
             *column = (double *)(s->cost + row); /* only read */
@@ -175,20 +175,22 @@ static void make_columns(scenario_tree *t, const unsigned char *state, int a)
 }
 
 /* Serve the clients by the selected sites as well, from b->ranks and b->direction on; the sum of what they pay, 0 where no
- * site is left to serve: the least possible cost. */
+ * site is left to serve: the least possible cost. With the prices of the selected sites. */
 static double paid_at_selection(scenario_tree *t, const scenario *s)
 {
     const scenario_question *q = t->question;
     scenario_bound *b = t->work;
     size_t P = (size_t)q->padded;
+    double prices = 0.0;
     for (int i = 0; i < b->selected_count; i++) {
         int site = b->free_site[b->selected[i]];
-        if (!(s->lost && s->lost[site]))
+        prices += s->price ? s->price[site] : 0.0;
+        if (s->cost && !(s->lost && s->lost[site]))
             serve(s->cost + (size_t)site * P, s->rank + (size_t)site * P, q->padded, b->ranks, b->direction);
     }
     t->effort += (b->selected_count + 2.0) * q->padded * 0.5;
     double sum = sum_of(b->direction, q->padded);
-    return sum < BIG ? sum : 0.0;
+    return prices + (sum < BIG ? sum : 0.0);
 }
 
 double row_value_of_selection(scenario_tree *t, int a)
@@ -269,7 +271,7 @@ static int open_row(scenario_tree *t, const unsigned char *state, int a)
     else if (P && u[0] < 0.0) /* the mean cost of the free sites, at most that of the fixed ones */
         for (size_t c = 0; c < P; c++) {
             double sum = 0.0;
-            for (int i = 0; i < b->free_count; i++)
+            for (int i = 0; i < b->free_count && q->scenario[b->which[a]].cost; i++)
                 sum += q->scenario[b->which[a]].cost[(size_t)b->free_site[i] * P + c];
             u[c] = b->free_count ? sum / b->free_count : fixed[c] < BIG ? fixed[c] : 0.0;
         }

@@ -114,13 +114,18 @@ static int ask_caller(late_problem *x, const int *replicas, int count)
     return found;
 }
 
-/* Read a scenario from (costs by client and site, constant, threshold, scale, part); part: late voters, or (sites in order, waits, place). */
+/* Read a scenario from (costs by client and site or None, prices or None, constant, threshold, scale, part); part: late voters,
+ * or (sites in order, waits, place, summed). */
 static int take_scenario(PyObject *given, late_problem *x, int s)
 {
-    PyObject *costs, *part, *order, *waits;
+    PyObject *costs, *prices, *part, *order, *waits;
     late_scenario *g = &x->given[s];
-    if (!PyArg_ParseTuple(given, "OdddO", &costs, &g->constant, &x->scenario[s].threshold, &x->scenario[s].scale, &part) ||
-        !(g->cost = copy_transposed(costs, (size_t)x->clients, (size_t)x->sites, (size_t)x->padded)))
+    if (!PyArg_ParseTuple(given, "OOdddO", &costs, &prices, &g->constant, &x->scenario[s].threshold, &x->scenario[s].scale,
+                          &part))
+        return 0;
+    if (costs != Py_None && !(g->cost = copy_transposed(costs, (size_t)x->clients, (size_t)x->sites, (size_t)x->padded)))
+        return 0;
+    if (prices != Py_None && !(g->price = copy_buffer(prices, (size_t)x->sites * sizeof(double))))
         return 0;
     if (!PyTuple_Check(part)) {
         g->late = PyCapsule_GetPointer(part, VOTERS);
@@ -131,7 +136,7 @@ static int take_scenario(PyObject *given, late_problem *x, int s)
             }
         return g->late != NULL;
     }
-    if (!PyArg_ParseTuple(part, "OOii", &order, &waits, &g->able, &g->place))
+    if (!PyArg_ParseTuple(part, "OOiip", &order, &waits, &g->able, &g->place, &g->summed))
         return 0;
     if (g->able < 0 || g->able > x->sites) {
         PyErr_SetString(PyExc_ValueError, "more voters than sites");

@@ -2,10 +2,10 @@
 
 Wanted is a plan with X_s <= T_s in each of a few *scenarios*
 
-    X(R, V) = K + Σ_c w[near(c, R), c] + voters(V)
+    X(R, V) = K + Σ_c w[near(c, R), c] + Σ_r p_r x_r + voters(V)
 
 or the proof that there is none. near(c, R) is the replica that client c prefers; the voters' part
-is that of late operations, or D times the wait of the leader for its quorum.
+is that of late operations, D times the wait of the leader for its quorum, or prices of votes.
 """
 
 from __future__ import annotations
@@ -14,23 +14,74 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from formulations.exact.scenario_kernel import TreeOutcome, levels
-from formulations.tail.late_voters import LateVoters
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.score import closest_first
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
 
-__all__ = ["Leaf", "QuorumWait", "Scenario", "SearchCounters", "search_leader"]
+__all__ = [
+    "Leaf",
+    "QuorumWait",
+    "Scenario",
+    "SearchCounters",
+    "VotePrices",
+    "VotersPart",
+    "search_leader",
+]
 
 _ROOT_STEPS = 80
 _STEPS = 12
 
 Leaf = Callable[[list[int]], Configuration | None]
 """A complete R -> a configuration that keeps all thresholds, or None."""
+
+
+class VotersPart(Protocol):
+    """The part of the voters of a scenario."""
+
+    @property
+    def handle(self) -> object:
+        """The same as the compiled search takes it."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class VotePrices:
+    """Prices of the votes beside the leader's, as a part of the voters.
+
+    Attributes
+    ----------
+    sites
+        Those that may vote, without the leader, by their prices, int32.
+    prices
+        Of a vote at each, in this order.
+    others
+        |V| − 1.
+    """
+
+    sites: IntArray
+    prices: FloatArray
+    others: int
+
+    @classmethod
+    def of(cls, rules: Rules, prices: FloatArray | None, leader: int) -> VotePrices:
+        """Order the sites by the price of a vote; None: votes are free."""
+        if prices is None:
+            return cls(np.zeros(0, dtype=np.int32), np.zeros(0), 0)
+        able = np.nonzero(rules.may_vote)[0]
+        able = able[able != leader]
+        order = able[np.argsort(prices[able], kind="stable")]
+        return cls(order.astype(np.int32), prices[order], rules.voters - 1)
+
+    @property
+    def handle(self) -> tuple[IntArray, FloatArray, int, int, bool]:
+        """The same as the compiled search takes it."""
+        return self.sites, self.prices, len(self.sites), self.others - 1, True
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +110,9 @@ class QuorumWait:
         return cls(order.astype(np.int32), weight * waits[order], rules.quorum - 1)
 
     @property
-    def handle(self) -> tuple[IntArray, FloatArray, int, int]:
+    def handle(self) -> tuple[IntArray, FloatArray, int, int, bool]:
         """The same as the compiled search takes it."""
-        return self.sites, self.waits, len(self.sites), self.place
+        return self.sites, self.waits, len(self.sites), self.place, False
 
     def least(self, inside: BoolArray, free: BoolArray, room: int) -> float:
         """Return the m-th least wait over sites with a replica and at most `room` free ones.
@@ -81,7 +132,7 @@ class Scenario:
     Attributes
     ----------
     costs
-        w, >= 0, shape (sites, clients).
+        w, >= 0, shape (sites, clients); None: the clients cost nothing.
     constant
         K.
     voters
@@ -90,13 +141,16 @@ class Scenario:
         T; a leaf may lower that of the last scenario.
     scale
         What X and T are divided by before scenarios are weighed against each other, > 0.
+    prices
+        p, shape (sites,), of either sign; None: replicas cost nothing.
     """
 
-    costs: FloatArray
+    costs: FloatArray | None
     constant: float
-    voters: LateVoters | QuorumWait
+    voters: VotersPart
     threshold: float
     scale: float = 1.0
+    prices: FloatArray | None = None
 
 
 @dataclass
@@ -180,7 +234,14 @@ def search_leader(
     outcome, nodes, bounds, leaves, recorded = _scenarios.search_thresholds(
         orders,
         tuple(
-            (np.ascontiguousarray(s.costs.T), s.constant, s.threshold, s.scale, s.voters.handle)
+            (
+                None if s.costs is None else np.ascontiguousarray(s.costs.T),
+                None if s.prices is None else np.ascontiguousarray(s.prices),
+                s.constant,
+                s.threshold,
+                s.scale,
+                s.voters.handle,
+            )
             for s in scenarios
         ),
         rules.may_hold,
