@@ -172,7 +172,7 @@ kernels = [
         "heuristics.online.selection._kernel",
         sources=[
             f"heuristics/online/selection/csrc/{name}.c"
-            for name in ("module", "event_loop", "rate_limiter", "policies")
+            for name in ("module", "event_loop", "rate_limiter", "snitch", "policies")
         ],
         depends=["heuristics/online/selection/csrc/selection.h"],
         extra_compile_args=FLAGS,

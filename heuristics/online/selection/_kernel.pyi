@@ -17,6 +17,7 @@ def run(
     limiter: tuple[float, float, float, float, float, float, float, float, float, float, float, int]
     | None,
     hedge: tuple[float, float, float] | None,
+    snitch: tuple[float, float, float, float, int, int] | None,
     buffers: tuple[
         _Floats,  # arrival
         _Ints,  # client
@@ -32,6 +33,7 @@ def run(
         _Ints,  # generators
         _Floats,  # joins
         _Floats,  # share
+        _Floats,  # draws
         _Floats,  # latency
         _Ints,  # server
         _Floats,  # start

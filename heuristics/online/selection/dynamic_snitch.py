@@ -9,17 +9,27 @@ a simulation without disks and is left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from heuristics.online.selection.tie_orders import Limited
-from placement.checks import number, whole
+from placement.checks import FloatArray, number, whole
 from placement.online.random_streams import spawn_streams
 from placement.online.selection import Passive, Servers, ServerSamplePath
 
 __all__ = ["DynamicSnitch"]
+
+
+_BLOCK = 4096
+"""Draws that are made at once."""
+
+
+def _stream(sample: ServerSamplePath) -> np.random.Generator:
+    """Return the stream of the path's seed that decides whom samples keep."""
+    causes = ("speeds", "arrivals", "work", "shadow", "policy", "snitch")
+    return spawn_streams(sample.seed, causes)["snitch"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,15 @@ class DynamicSnitch(Limited):
         number(self.badness, "badness")
         super().__post_init__()
 
+    def priorities(self, sample: ServerSamplePath, many: int) -> FloatArray:
+        """Return at least `many` draws for the places in samples, in the order of the responses.
+
+        They are exponential: w/u with u uniform has the order of log w − log u.
+        """
+        rng = _stream(sample)
+        blocks = [rng.standard_exponential(_BLOCK)[::-1] for _ in range(-(-many // _BLOCK) or 1)]
+        return np.concatenate(blocks)
+
     def start(self, sample: ServerSamplePath, servers: Servers) -> _Snitch:
         """Start with empty samples; whom they keep is drawn from a stream of the path's seed."""
         return _Snitch(self, sample)
@@ -78,10 +97,14 @@ class _Snitch(Passive):
         self._rank = np.full(shape, -np.inf)  # log of the priority: the least one gives way
         self._score = np.zeros(shape[:2])
         self._next_update, self._next_reset = policy.update_ms, policy.reset_ms
-        causes = ("speeds", "arrivals", "work", "shadow", "policy", "snitch")
-        self._rng = spawn_streams(sample.seed, causes)["snitch"]
-        self._draws: list[float] = []
+        self._rng = _stream(sample)
+        self._draws = self._drawn()
         self._delay: list[list[float]] = cluster.one_way.tolist()
+
+    def _drawn(self) -> Iterator[float]:
+        """Yield the numbers of :meth:`DynamicSnitch.priorities`."""
+        while True:
+            yield from self._rng.standard_exponential(_BLOCK)[::-1].tolist()
 
     def _advance(self, now: float) -> None:
         """Compute the scores as they were at the last update before `now`."""
@@ -128,10 +151,7 @@ class _Snitch(Passive):
         now: float,
     ) -> None:
         self._advance(now)
-        if not self._draws:
-            self._draws = self._rng.standard_exponential(4096).tolist()
-        # w/u with u uniform has the order of log w − log u, and −log u is exponential.
-        rank = self._policy.decay * now / 1000.0 + self._draws.pop()
+        rank = self._policy.decay * now / 1000.0 + next(self._draws)
         ranks = self._rank[client, server]
         least = int(ranks.argmin())
         if rank > ranks[least]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from heuristics.online.selection.blind_policies import NearestReplica, RandomChoice, RoundRobin
 from heuristics.online.selection.c3 import C3
+from heuristics.online.selection.dynamic_snitch import DynamicSnitch
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from heuristics.online.selection.response_times import LeastResponseTime, TwoChoices
@@ -64,6 +65,8 @@ def described(policy: Policy, clients: int) -> _Described | None:
         return (8, True, policy.exponent, 0.0, C3().smoothing)
     if kind is LeastResponseTime and isinstance(policy, LeastResponseTime):
         return (9, policy.tie == "random", 0.0, 0.0, 1.0)
+    if kind is DynamicSnitch:
+        return (11, False, 0.0, 0.0, 1.0)
     if kind is NearestReplica and isinstance(policy, NearestReplica):
         return (10, policy.tie == "random", 0.0, 0.0, 1.0)
     return None
@@ -118,6 +121,14 @@ def _compiled(sample: ServerSamplePath, policy: Policy, known: _Described) -> Se
     limiter = policy.limiter
     hedge = policy if isinstance(policy, Hedged) else None
     kinds = cluster.closed or (LoadGenerators(1, cluster.update_share),)
+    chooses = policy if hedge is None else hedge.policy
+    snitch, draws = None, np.empty(0)
+    if isinstance(chooses, DynamicSnitch):
+        draws = chooses.priorities(sample, n * cluster.replication)
+        snitch = (
+            chooses.update_ms, chooses.reset_ms, chooses.decay, chooses.badness, chooses.size,
+            len(draws),
+        )  # fmt: skip
     counts = [each.count if cluster.closed else 0 for each in kinds]
     end, tries, refused, events, hedged = _kernel.run(
         (
@@ -134,6 +145,7 @@ def _compiled(sample: ServerSamplePath, policy: Policy, known: _Described) -> Se
         known,
         None if limiter is None else _rules(limiter),
         None if hedge is None else (hedge.initial_ms, *hedge.factors),
+        snitch,
         (
             np.ascontiguousarray(sample.arrival),
             np.ascontiguousarray(sample.client, dtype=np.int64),
@@ -149,6 +161,7 @@ def _compiled(sample: ServerSamplePath, policy: Policy, known: _Described) -> Se
             np.array(counts, dtype=np.int64),
             np.array([each.joins_ms for each in kinds]),
             np.array([each.update_share for each in kinds]),
+            draws,
             latency,
             server,
             start,

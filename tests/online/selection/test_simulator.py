@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from heuristics.online.selection.blind_policies import RandomChoice
 from heuristics.online.selection.c3 import C3
+from heuristics.online.selection.dynamic_snitch import DynamicSnitch
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from heuristics.online.selection.response_times import WeightedResponseTime
@@ -53,6 +54,20 @@ def test_both_engines_agree_when_the_limiter_is_busy():
         slow, fast = run(sample, policy, "python"), run(sample, policy, "compiled")
         assert fast.refused > 1000
         assert np.array_equal(slow.latency, fast.latency)
+
+
+@needs_kernel
+def test_both_engines_agree_on_snitching_with_full_samples_that_are_cleared():
+    sample = draw(ServerCluster(9, 2, 3, 4, requests=6000, rtt_ms=((0.5, 1.0, 2.0) * 3,) * 4), 3)
+    for policy in (
+        DynamicSnitch(reset_ms=150.0, size=10),
+        DynamicSnitch(badness=0.0, size=7, decay=20.0),
+        Hedged(DynamicSnitch(update_ms=30.0)),
+    ):
+        slow, fast = run(sample, policy, "python"), run(sample, policy, "compiled")
+        assert np.array_equal(slow.latency, fast.latency)
+        assert np.array_equal(slow.server, fast.server)
+        assert slow.events == fast.events
 
 
 @pytest.mark.parametrize("engine", ["python", pytest.param("compiled", marks=needs_kernel)])

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from heuristics.online.selection.blind_policies import NearestReplica, RandomChoice, RoundRobin
 from heuristics.online.selection.c3 import C3
+from heuristics.online.selection.dynamic_snitch import DynamicSnitch
 from heuristics.online.selection.least_outstanding import LeastOutstanding
 from heuristics.online.selection.oracle_policies import EarliestCompletion, Oracle
 from heuristics.online.selection.response_times import (
@@ -34,6 +35,9 @@ COMPILED = [
     C3(limiter=LimiterRules(wake="strict")),
     LeastOutstanding(),
     LeastOutstanding(tie="ring", limiter=LimiterRules(rate=1.0, tokens=0.0, capacity=2.0)),
+    DynamicSnitch(),
+    DynamicSnitch(update_ms=7.0, reset_ms=40.0, size=4, badness=0.0, limiter=LimiterRules()),
+    Hedged(DynamicSnitch(size=3, decay=50.0, update_ms=3.0), initial_ms=5.0),
     RoundRobin(),
     RoundRobin(limiter=None),
     RandomChoice(),

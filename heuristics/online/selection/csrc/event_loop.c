@@ -295,7 +295,7 @@ static void answer(run *r, int64_t number, double waiting, double now)
     int64_t read = operation_of(r, number), server = r->placed[number];
     int64_t pair = r->client[read] * r->servers + server;
     if (!r->update[read]) {
-        policy_answered(r, pair, now - r->sent[number], r->service[number], waiting);
+        policy_answered(r, pair, now - r->sent[number], r->service[number], waiting, now);
         if (r->limited)
             limiter_answered(r, pair, now);
     }
@@ -362,7 +362,7 @@ static int prepare(run *r)
         }
     if (r->limited)
         limiter_start(r);
-    return 1;
+    return r->policy != POLICY_DS || snitch_start(r);
 }
 
 int run_all(run *r)
@@ -418,6 +418,7 @@ void run_free(run *r)
         free(r->lines[k].item);
     for (int64_t k = 0; r->coming && k < r->servers; k++)
         free(r->coming[k].item);
+    snitch_free(r);
     free(r->coming);
     free(r->reach);
     free(r->begun);

@@ -6,8 +6,8 @@
 
 #include "selection.h"
 
-#define BUFFERS 19
-#define READ_ONLY 14 /* the buffers before this one are inputs */
+#define BUFFERS 20
+#define READ_ONLY 15 /* the buffers before this one are inputs */
 
 /* Reads, clients, servers, slots, replication, epochs; sizes whose product could overflow are
    refused by the caller. */
@@ -27,9 +27,9 @@ static int in_range(const int64_t *values, int64_t n, int64_t below)
 }
 
 PyDoc_STRVAR(run_doc,
-             "run(sizes, times, policy, limiter, hedge, (arrival, client, group, work, shadowed,\n"
-             "    shadow_work, shuffle, means, mix, delay, table, generators, joins, share,\n"
-             "    latency, server, start, issued, update))\n"
+             "run(sizes, times, policy, limiter, hedge, snitch, (arrival, client, group, work,\n"
+             "    shadowed, shadow_work, shuffle, means, mix, delay, table, generators, joins,\n"
+             "    share, draws, latency, server, start, issued, update))\n"
              "    -> (end_ms, tries, refused, events, hedged)\n\n"
              "Simulate; the last five buffers are written. Releases the interpreter lock, and takes\n"
              "it now and then to let signal handlers run; what they raise ends the run.");
@@ -44,25 +44,35 @@ static int pause_now(run *r)
 
 static PyObject *simulate(PyObject *self, PyObject *args)
 {
-    PyObject *object[BUFFERS], *limiter, *hedge, *inputs, *result = NULL;
+    PyObject *object[BUFFERS], *limiter, *hedge, *snitching, *inputs, *result = NULL;
     Py_buffer view[BUFFERS];
     run r;
     limiter_rules *q = &r.rules;
     int held = 0, finished;
     (void)self;
     memset(&r, 0, sizeof r);
-    if (!PyArg_ParseTuple(args, "(LLLLLLLL)(dd)(iiddd)OOO", &r.n, &r.clients, &r.servers, &r.slots,
+    if (!PyArg_ParseTuple(args, "(LLLLLLLL)(dd)(iiddd)OOOO", &r.n, &r.clients, &r.servers, &r.slots,
                           &r.replication, &r.epochs, &r.groups, &r.kinds, &r.period,
                           &r.update_work, &r.policy, &r.random_ties, &r.exponent, &r.weight,
-                          &r.alpha, &limiter, &hedge, &inputs))
+                          &r.alpha, &limiter, &hedge, &snitching, &inputs))
         return NULL;
-    if (!PyArg_ParseTuple(inputs, "OOOOOOOOOOOOOOOOOOO", &object[0], &object[1], &object[2],
+    if (!PyArg_ParseTuple(inputs, "OOOOOOOOOOOOOOOOOOOO", &object[0], &object[1], &object[2],
                           &object[3], &object[4], &object[5], &object[6], &object[7], &object[8],
                           &object[9], &object[10], &object[11], &object[12], &object[13],
-                          &object[14], &object[15], &object[16], &object[17], &object[18]))
+                          &object[14], &object[15], &object[16], &object[17], &object[18],
+                          &object[19]))
         return NULL;
     if (!sane(&r) || r.policy < 0 || r.policy >= POLICIES) {
         PyErr_SetString(PyExc_ValueError, "sizes or policy out of range");
+        return NULL;
+    }
+    if (snitching != Py_None &&
+        !PyArg_ParseTuple(snitching, "ddddLL", &r.snitch.update, &r.snitch.reset, &r.snitch.decay,
+                          &r.snitch.badness, &r.snitch.size, &r.snitch.draws))
+        return NULL;
+    if (r.policy == POLICY_DS &&
+        (r.snitch.size < 1 || r.snitch.draws < r.n * r.replication || r.snitch.draws < 1)) {
+        PyErr_SetString(PyExc_ValueError, "no sample size, or fewer draws than responses");
         return NULL;
     }
     if (hedge != Py_None) {
@@ -92,6 +102,7 @@ static PyObject *simulate(PyObject *self, PyObject *args)
                                        8 * (Py_ssize_t)r.kinds,
                                        8 * (Py_ssize_t)r.kinds,
                                        8 * (Py_ssize_t)r.kinds,
+                                       8 * (Py_ssize_t)r.snitch.draws,
                                        8 * n,
                                        8 * n,
                                        8 * n,
@@ -122,11 +133,12 @@ static PyObject *simulate(PyObject *self, PyObject *args)
     r.generators = view[11].buf;
     r.joins = view[12].buf;
     r.share = view[13].buf;
-    r.latency = view[14].buf;
-    r.server = view[15].buf;
-    r.start = view[16].buf;
-    r.issued = view[17].buf;
-    r.update = view[18].buf;
+    r.snitch.draw = view[14].buf;
+    r.latency = view[15].buf;
+    r.server = view[16].buf;
+    r.start = view[17].buf;
+    r.issued = view[18].buf;
+    r.update = view[19].buf;
     if (!in_range(r.client, r.n, r.clients) || !in_range(r.group, r.n, r.groups) ||
         !in_range(r.table, r.groups * r.replication, r.servers)) {
         PyErr_SetString(PyExc_ValueError, "a client, a group or a server is out of range");

@@ -1,4 +1,4 @@
-/* The policies: heuristics/online/selection/{c3,oblivious,outstanding,oracles,response_times}.py. */
+/* The policies of heuristics/online/selection but WRT; dynamic snitching is in snitch.c. */
 #include <math.h>
 
 #include "selection.h"
@@ -97,6 +97,10 @@ void policy_rank(run *r, int64_t read, double now)
 {
     int64_t size = r->replication, group = r->group[read], sorted = size;
     const signed char *shuffle = r->shuffle + read * size;
+    if (r->policy == POLICY_DS) {
+        snitch_rank(r, read, now);
+        return;
+    }
     for (int64_t k = 0; k < size; k++) {
         int64_t place = r->random_ties ? shuffle[k] : k;
         if (r->policy == POLICY_RR)
@@ -134,10 +138,13 @@ void policy_sent(run *r, int64_t number, int64_t read, int64_t server, double no
     }
 }
 
-void policy_answered(run *r, int64_t pair, double response, double service, double queue)
+void policy_answered(run *r, int64_t pair, double response, double service, double queue,
+                     double now)
 {
     knowledge *k = &r->known[pair];
     double network = response - service, fresh = r->alpha, old = 1.0 - r->alpha;
+    if (r->policy == POLICY_DS)
+        snitch_answered(r, pair, response, now);
     k->outstanding -= 1;
     k->last = response;
     if (!k->heard) {

@@ -6,13 +6,25 @@
 #include <stdint.h>
 
 enum { POLICY_ORA, POLICY_ORAF, POLICY_ECT, POLICY_ECTF, POLICY_C3, POLICY_LOR, POLICY_RR,
-       POLICY_RAND, POLICY_TWO, POLICY_LRT, POLICY_NEAR, POLICIES };
+       POLICY_RAND, POLICY_TWO, POLICY_LRT, POLICY_NEAR, POLICY_DS, POLICIES };
 
 typedef struct {
     double window, decrease, growth, step, hysteresis, floor, rate, tokens, capacity, saddle,
         smoothing;
     int mint; /* wake == "absim" */
 } limiter_rules;
+
+/* Samples of response times of dynamic snitching, `size` for each pair of client and server. */
+typedef struct {
+    double update, reset, decay, badness;
+    int64_t size, draws;
+    const double *draw; /* priorities of responses in the order in which they come */
+    /* state */
+    double next_update, next_reset;
+    int64_t drawn;
+    double *value, *rank, *score, *scratch;
+    int64_t *count;
+} snitch;
 
 typedef struct {
     double rate, tokens, granted, received, saddle, decreased, increased;
@@ -56,6 +68,7 @@ typedef struct run {
     int policy, random_ties, limited;
     double exponent, weight, alpha;
     limiter_rules rules;
+    snitch snitch;
     int hedging;
     double patience, slower, other; /* first estimate of a client; factors of its corrections */
     /* what comes out, owned by the caller */
@@ -106,7 +119,13 @@ double delay_of(const run *r, int64_t client, int64_t server);
 void policy_rank(run *r, int64_t read, double now);
 /* `told`: 0 for what clients do not see, updates; only ECTF books them. */
 void policy_sent(run *r, int64_t number, int64_t read, int64_t server, double now, int told);
-void policy_answered(run *r, int64_t pair, double response, double service, double queue);
+void policy_answered(run *r, int64_t pair, double response, double service, double queue,
+                     double now);
+
+int snitch_start(run *r); /* 0: out of memory */
+void snitch_rank(run *r, int64_t read, double now);
+void snitch_answered(run *r, int64_t pair, double response, double now);
+void snitch_free(run *r);
 
 void limiter_start(run *r);
 int limiter_take(run *r, int64_t pair, double now);
