@@ -17,10 +17,12 @@ choose a move, and the evaluator to value what they return.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from placement.checks import FloatArray, IntArray
+from placement.evaluation.cost_model import cost_model
 from placement.problem import Problem
 
 __all__ = ["ObjectiveTerms", "objective_terms", "total_operations"]
@@ -51,6 +53,8 @@ class ObjectiveTerms:
     money
         cost_weight times the price of a replica at s under leader ℓ, shape (sites, sites) as
         [ℓ, s]; zero without a price in the objective.
+    paid
+        cost_weight times the price of r as the row's nearest replica, shape (rows, sites); None: 0.
     """
 
     rtt: FloatArray
@@ -63,19 +67,23 @@ class ObjectiveTerms:
     votes: FloatArray
     direct: FloatArray
     money: FloatArray
+    paid: FloatArray | None = None
 
     @property
     def sites(self) -> int:
         """Number of sites."""
         return int(self.site_rtt.shape[-1])
 
+    @cached_property
+    def served(self) -> FloatArray:
+        """A[c]·d(c, r), plus what r costs as the row's nearest replica, shape (rows, sites)."""
+        cost = self.near[:, np.newaxis] * self.rtt
+        return cost if self.paid is None else cost + self.paid
+
     def summand(self, leader: int) -> FloatArray:
-        """s_ℓ(c, r) = A[c]·d(c, r) + B[c]·d(r, ℓ), shape (rows, sites), ms·operations."""
+        """s_ℓ(c, r) = served[c, r] + B[c]·d(r, ℓ), shape (rows, sites), ms·operations."""
         to_leader = self.site_rtt[:, :, leader]
-        return np.asarray(
-            self.near[:, np.newaxis] * self.rtt
-            + self.relay[:, np.newaxis] * to_leader[self.scenario]
-        )
+        return np.asarray(self.served + self.relay[:, np.newaxis] * to_leader[self.scenario])
 
 
 def objective_terms(problem: Problem, *, everyone: bool = False) -> ObjectiveTerms:
@@ -103,6 +111,11 @@ def objective_terms(problem: Problem, *, everyone: bool = False) -> ObjectiveTer
             costs = problem.site_costs(leader)
             if costs is not None:
                 money[leader] = weight * costs
+    paid = None
+    if weight and "near reads" in problem.cost_parts:
+        model = cost_model(problem.instance)
+        if model is not None and model.nearest is not None:
+            paid = weight * model.nearest[rows % demand.client_rtt.shape[1]]
     return ObjectiveTerms(
         rtt=rtt,
         rank=rank,
@@ -114,6 +127,7 @@ def objective_terms(problem: Problem, *, everyone: bool = False) -> ObjectiveTer
         votes=demand.quorum,
         direct=np.einsum("kc,kcs->s", demand.direct, demand.client_rtt),
         money=money,
+        paid=paid,
     )
 
 

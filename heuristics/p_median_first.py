@@ -70,6 +70,7 @@ def _without_leader(problem: Problem) -> ObjectiveTerms:
         votes=np.zeros_like(terms.votes),
         direct=np.zeros_like(terms.direct),
         money=np.zeros_like(terms.money),
+        paid=None,
     )
 
 

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray, IntArray
+from placement.evaluation.cost_model import cost_model
 from placement.problem import Problem
 
 __all__ = ["BLOCK", "ReplicaSets", "SetEvaluator", "replica_sets"]
@@ -40,7 +41,7 @@ class ReplicaSets(NamedTuple):
     to_near
         RTT of every demanding client to its nearest member, ms, shape (n, clients).
     near
-        Position of that member in its row, shape (n, clients); empty when nothing is relayed.
+        Position of that member in its row, shape (n, clients); empty when it does not matter.
     """
 
     members: IntArray
@@ -75,6 +76,9 @@ class SetEvaluator:
         (sites, sites) and indexed [ℓ, r]; None when money does not matter.
     budget
         Most that a set may cost, with room for rounding.
+    weight_of_cost, paid
+        Weight of the cost, and the price of each site as each client's nearest replica, shape
+        (clients, sites); None: reads from the nearest replica cost nothing.
     """
 
     rtt: FloatArray
@@ -86,6 +90,8 @@ class SetEvaluator:
     votes: int
     money: tuple[FloatArray, FloatArray] | None
     budget: float
+    weight_of_cost: float = 0.0
+    paid: FloatArray | None = None
 
     @classmethod
     def of(cls, problem: Problem) -> SetEvaluator:
@@ -103,6 +109,8 @@ class SetEvaluator:
             money = (rules.cost_weight * price, price)
             if rules.budget is not None:
                 budget = rules.budget + 1e-9 * (1 + abs(rules.budget))
+        model = cost_model(problem.instance) if "near reads" in problem.cost_parts else None
+        paid = None if model is None else model.nearest
         return cls(
             rtt=np.ascontiguousarray(demand.client_rtt[sends].T),
             weight=demand.near[sends],
@@ -117,7 +125,14 @@ class SetEvaluator:
             votes=rules.quorum,
             money=money,
             budget=budget,
+            weight_of_cost=rules.cost_weight,
+            paid=None if paid is None else paid[sends[0]],
         )
+
+    @property
+    def needs_place(self) -> bool:
+        """Return whether it matters which replica is the nearest, and not only how far it is."""
+        return bool(self.relay) or self.paid is not None
 
     def scores(self, sets: ReplicaSets) -> tuple[FloatArray, FloatArray]:
         """Eq. 1 of every leader in every set, with the votes of whichever replicas answer first.
@@ -160,6 +175,10 @@ class SetEvaluator:
                     wait[leader] += self.quorum[k] * _kth_smallest(answers, self.votes - 1)
         if self.money is not None:
             weighted, price = (np.take(table, pairs).sum(axis=1) for table in self.money)
+            if self.paid is not None:
+                servers = np.take_along_axis(sets.members, sets.near.astype(np.intp), axis=1)
+                reads = self.paid[np.arange(len(self.paid)), servers].sum(axis=1)
+                weighted, price = weighted + self.weight_of_cost * reads, price + reads
             score += np.where(price <= self.budget, weighted, np.inf)
         return score + wait, wait
 
@@ -184,7 +203,7 @@ def replica_sets(
     nobody = ReplicaSets(
         np.zeros((1, 0), dtype=np.intp),
         np.full((1, clients), np.inf),
-        np.zeros((1, clients if evaluator.relay else 0), dtype=places),
+        np.zeros((1, clients if evaluator.needs_place else 0), dtype=places),
     )
     start = np.zeros(1, dtype=np.intp)
     yield from _extend(evaluator, sites, must_hold[sites], nobody, start, size)
@@ -228,7 +247,7 @@ def _add(
     before = prefixes.to_near[parents]
     new = evaluator.rtt[sites]
     near = prefixes.near[parents]
-    if evaluator.relay:
+    if evaluator.needs_place:
         np.putmask(near, new < before, prefixes.members.shape[1])
     return ReplicaSets(
         np.column_stack([prefixes.members[parents], sites]), np.minimum(before, new), near

@@ -132,8 +132,8 @@ class InsertionTables:
 
     @cached_property
     def _near_cost(self) -> FloatArray:
-        """A[c]·d(c, r), shape (rows, sites + 1)."""
-        cost = self.terms.near[:, np.newaxis] * self.terms.rtt
+        """What r costs each row without its relay, shape (rows, sites + 1)."""
+        cost = self.terms.served
         return np.hstack([cost, np.zeros((len(cost), 1))])
 
     @cached_property

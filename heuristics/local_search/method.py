@@ -250,6 +250,13 @@ def _shake(neighbourhood: SwapNeighbourhood, pairs: Pairs, rng: np.random.Genera
     pairs.replicas[rows, place] = site
 
 
+def _refuses(problem: Problem) -> str | None:
+    """Return why a budget on near reads is not kept: a swap looks at the prices of sites alone."""
+    if problem.budget is None or not problem.cost_parts:
+        return None
+    return "reads from the nearest replica count in the budget; use 'exact', 'milp' or 'exhaustive'"
+
+
 def solve(problem: Problem, options: Options) -> Plan:
     """Search, and return the best plan with the bound over all leaders."""
     search = _SwapSearch(problem, options, int(str(options.settings["patience"])))
@@ -273,6 +280,8 @@ METHOD = Method(
     summary="swap search over leader and replicas from 'best-of', with seeded restarts",
     exact=False,
     objectives=("mean", "contingency", "percentile"),
+    cost_parts=("near reads",),
+    refuses=_refuses,
     settings={
         "patience": Setting(3, "rounds of restarts without improvement before it stops", minimum=0)
     },
