@@ -14,6 +14,12 @@ from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_output
 from placement.cli.plan_output import print_json, print_notes
+from placement.cli.prometheus_source import (
+    WORD,
+    add_prometheus,
+    read_prometheus,
+    refuse_prometheus,
+)
 from placement.entry_points import entry_points
 from placement.errors import InputError
 
@@ -42,7 +48,7 @@ def add_parser(verbs: Subparsers) -> None:
         metavar="RTT",
         nargs="+",
         help="RTTs between sites: tables, JSON, or the text of ping, fping, mtr and others; "
-        "several files are put together",
+        "several files are put together; or: prometheus URL",
     )
     parser.add_argument(
         "--format",
@@ -150,6 +156,7 @@ def add_parser(verbs: Subparsers) -> None:
     group.add_argument("--tables", choices=("csv", "parquet"), default="csv")
     group.add_argument("--force", action="store_true", help="replace an existing instance")
     add_output(parser, plan=False)
+    add_prometheus(parser)
     parser.set_defaults(run=run)
 
 
@@ -168,7 +175,12 @@ def run(args: argparse.Namespace) -> int:
     maps = [text for text in args.operation if ":" not in text]
     own = tuple(_operation(text) for text in args.operation if ":" in text)
     said: list[str] = []
-    reading = _rtts(args.rtt, args, names, said)
+    counts: Demanded | None = None
+    if args.rtt[0] == WORD:
+        reading, counts = _served(args, names, said)
+    else:
+        refuse_prometheus(args)
+        reading = _rtts(args.rtt, args, names, said)
     client_reading = None
     if args.client_rtt is not None:
         client_reading = _rtts([args.client_rtt], args, {}, said)
@@ -180,7 +192,8 @@ def run(args: argparse.Namespace) -> int:
             value=args.distributions,
             expected="samples, histograms or percentiles of every pair",
         )
-    counts = None if args.counts is None else _demand(args, maps, names)
+    if args.counts is not None:
+        counts = _demand(args, maps, names)
     instance = assemble(
         reading.table,
         counts=counts,
@@ -212,6 +225,20 @@ def run(args: argparse.Namespace) -> int:
         print("\n" + "\n".join(map(escape, said)))
         print(f"\nWritten to {manifest}")
     return exits.FOUND
+
+
+def _served(
+    args: argparse.Namespace, names: Mapping[str, str], said: list[str]
+) -> tuple[RttReading, Demanded | None]:
+    """Read a Prometheus server, and add lines about it to `said`."""
+    for option, value in (("--columns", args.columns), ("--unit", args.unit)):
+        if value is not None:
+            raise InputError("an option of files", field=option, value=value, expected="files")
+    reading, counts = read_prometheus(args, names)
+    said.append(f"{WORD}: " + "; ".join(reading.notes))
+    if counts is not None:
+        said.append(f"{WORD}: " + "; ".join(counts.notes))
+    return dataclasses.replace(reading, table=reading.table.scaled(args.scale)), counts
 
 
 def _rtts(

@@ -56,6 +56,38 @@ def go_program(name: str, *options: str) -> Path:
     return target
 
 
+def debian_programs(package: str, *names: str) -> list[Path]:
+    """Return programs of a Debian package, unpacked once into the cache and not installed.
+
+    An installed service would start by itself.
+    """
+    found = [shutil.which(name) for name in names]
+    if all(found):
+        return [Path(str(path)) for path in found]
+    for program in ("apt-get", "dpkg-deb"):
+        if shutil.which(program) is None:
+            pytest.skip(f"no {' or '.join(names)} on the path, and no {program}")
+    folder = CACHE / f"debian-{package}"
+    if not folder.exists():
+        part = folder.with_suffix(f".{os.getpid()}")
+        part.mkdir(parents=True)
+        done = subprocess.run(
+            ["apt-get", "download", "-qq", package],
+            cwd=part,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        archives = list(part.glob("*.deb"))
+        if done.returncode or len(archives) != 1:
+            shutil.rmtree(part)
+            pytest.skip(f"{package} could not be downloaded: {done.stderr.strip()[-300:]}")
+        subprocess.run(["dpkg-deb", "-x", archives[0], part], check=True)
+        archives[0].unlink()
+        part.replace(folder)
+    return [folder / "usr" / "bin" / name for name in names]
+
+
 def java_classpath(name: str) -> str:
     """Return the class path of the packages in a folder's ``pom.xml``, downloaded once."""
     source = HERE / name / "pom.xml"

@@ -1,0 +1,156 @@
+"""``placement import prometheus URL``: options, and RTTs and demand of the server."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from placement.cli import argument_types as types
+from placement.errors import InputError
+
+if TYPE_CHECKING:
+    from placement.io.assemble_instance import Demanded
+    from placement.io.feeds.registry import RttReading
+
+__all__ = ["WORD", "add_prometheus", "read_prometheus", "refuse_prometheus"]
+
+WORD = "prometheus"
+"""First argument of ``placement import`` for a server in the place of files."""
+
+_PRESETS = ("etcd", "cockroachdb", "tidb", "cassandra", "blackbox", "custom")
+_DEFAULTS: dict[str, Any] = {
+    "window": "1d",
+    "at": None,
+    "match": [],
+    "region_label": "region",
+    "target_label": None,
+    "bias": None,
+    "rtt_query": None,
+    "ops_query": [],
+}
+
+
+def add_prometheus(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``placement import prometheus URL``."""
+    group = parser.add_argument_group("Prometheus (import prometheus URL …)")
+    group.add_argument("--preset", choices=_PRESETS, help="whose metrics the server has")
+    group.add_argument("--window", metavar="DURATION", help="time before --at (default 1d)")
+    group.add_argument("--at", metavar="TIME", help="end of the window, RFC 3339 (default: now)")
+    group.add_argument(
+        "--match",
+        action="append",
+        metavar="LABEL=VALUE",
+        help="only series with this label; also =~ with a regular expression; may be repeated",
+    )
+    group.add_argument(
+        "--region-label", metavar="LABEL", help="label with the region (default region)"
+    )
+    group.add_argument(
+        "--target-label",
+        metavar="LABEL",
+        help="label with the far end of a probe (default instance; of --rtt-query: target)",
+    )
+    group.add_argument(
+        "--bias",
+        type=types.number(above=True),
+        metavar="F",
+        help="known ratio of the metric to the RTT (default: of the preset, 1.5 for etcd)",
+    )
+    group.add_argument(
+        "--rtt-query",
+        metavar="PROMQL",
+        help="RTTs in seconds, with the labels of region and target",
+    )
+    group.add_argument(
+        "--ops-query",
+        action="append",
+        metavar="OPERATION=PROMQL",
+        help="operations in the window with the label of the region; may be repeated",
+    )
+
+
+def refuse_prometheus(args: argparse.Namespace) -> None:
+    """Refuse the options of a server where files are read.
+
+    Raises
+    ------
+    InputError
+        For the first such option.
+    """
+    for name in ("preset", *_DEFAULTS):
+        value = vars(args)[name]
+        if value is not None:
+            raise InputError(
+                "an option of placement import prometheus",
+                field="--" + name.replace("_", "-"),
+                value=value,
+                expected="placement import prometheus URL --preset NAME",
+            )
+
+
+def read_prometheus(
+    args: argparse.Namespace, sites: Mapping[str, str]
+) -> tuple[RttReading, Demanded | None]:
+    """Return RTTs, and demand unless another one is given.
+
+    Raises
+    ------
+    InputError
+        For a missing URL or preset, and as the reader.
+    """
+    from placement.io.feeds.prometheus.presets import PRESETS
+    from placement.io.feeds.prometheus.promql import label_name
+    from placement.io.feeds.prometheus.reading import (
+        PrometheusRequest,
+        read_operations,
+        read_rtts,
+    )
+    from placement.io.feeds.prometheus.server import PrometheusServer
+
+    if len(args.rtt) != 2:
+        raise InputError(
+            "one URL is required",
+            field=WORD,
+            value=args.rtt[1:],
+            expected="placement import prometheus http://HOST:PORT --preset NAME",
+        )
+    if args.preset is None:
+        raise InputError("whose metrics", field="--preset", expected=" or ".join(_PRESETS))
+    given = {
+        name: default if vars(args)[name] is None else vars(args)[name]
+        for name, default in _DEFAULTS.items()
+    }
+    if given["target_label"] is not None:
+        label_name(given["target_label"], "--target-label")
+    request = PrometheusRequest(
+        window=given["window"],
+        at=given["at"],
+        match=given["match"],
+        region=given["region_label"],
+        target=given["target_label"],
+        sites=sites,
+        bias=given["bias"],
+        rtt_query=given["rtt_query"],
+        ops_queries=_queries(given["ops_query"]),
+    )
+    server, preset = PrometheusServer(args.rtt[1]), PRESETS[args.preset]
+    reading = read_rtts(server, preset, request)
+    if args.counts is not None or args.mix is not None:
+        return reading, None
+    return reading, read_operations(server, preset, request)
+
+
+def _queries(texts: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, query = (piece.strip() for piece in text.partition("="))
+        if not equals or not name or not query or name in found:
+            raise InputError(
+                "not an operation and its expression",
+                field="--ops-query",
+                value=text,
+                expected="OPERATION=PROMQL, each operation once",
+            )
+        found[name] = query
+    return found

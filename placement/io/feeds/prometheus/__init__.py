@@ -1,0 +1,1 @@
+"""RTTs and rates from the HTTP API of Prometheus."""
