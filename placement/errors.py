@@ -11,6 +11,7 @@ Being infeasible is *not* an error: it is an answer, and comes back as a plan wh
 from __future__ import annotations
 
 __all__ = [
+    "CertificateError",
     "InputError",
     "LimitError",
     "MissingDependencyError",
@@ -116,6 +117,10 @@ class SolverError(PlacementError):
 
 class MissingDependencyError(PlacementError, ImportError):
     """An optional package is needed; the message names the extra that brings it."""
+
+
+class CertificateError(PlacementError):
+    """A certificate proves nothing, or not what the plan says; the message names the first flaw."""
 
 
 class PlacementWarning(UserWarning):

@@ -98,6 +98,11 @@ CASES = [
         "scale_demand", placement.scale_demand,
         {"instance": INSTANCE, "factors": {INSTANCE.clients[0]: 2.0}},
     ),
+    (
+        "with_waits", placement.with_waits,
+        {"instance": INSTANCE,
+         "waits": {INSTANCE.operations[0].name: "leader: quorum of voters"}},
+    ),
     ("without_sites", placement.without_sites,
      {"instance": INSTANCE, "sites": [INSTANCE.sites[0]]}),
     (

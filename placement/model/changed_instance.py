@@ -104,6 +104,7 @@ def with_waits(instance: Instance, waits: Mapping[str, Sequence[Wait | str] | st
     InputError
         For an unknown operation, and for a text that is no wait.
     """
+    instance_of(instance, Instance, "instance", "a placement.Instance")
     known = {operation.name: operation for operation in instance.operations}
     for name, given in mapping(waits, "waits", "operation -> its waits").items():
         if name not in known:

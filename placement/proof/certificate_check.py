@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from placement.checks import instance_of
+from placement.errors import CertificateError
 from placement.evaluation.objective import MEAN_LATENCY
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
@@ -38,7 +39,7 @@ from placement.proof.budget_proof import BudgetClaim, BudgetProof, check_budget
 from placement.proof.claim import Claim
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.proof.enumeration_check import check_enumeration, steps_of_enumeration
-from placement.proof.event_tree import CertificateError, Work
+from placement.proof.event_tree import Work
 from placement.proof.late_check import FORMAT as PERCENTILE
 from placement.proof.late_check import check_percentile
 from placement.proof.leader_proof import LeaderProof
@@ -48,7 +49,7 @@ from placement.proof.no_plan_check import FORMAT as NO_PLAN
 from placement.proof.no_plan_check import check_no_plan
 from placement.status import Status, status_of
 
-__all__ = ["FORMAT", "WORK", "CertificateError", "CheckResult", "check_certificate"]
+__all__ = ["FORMAT", "WORK", "CheckResult", "check_certificate"]
 
 FORMAT = "replica-placement/bound/1"
 

@@ -14,13 +14,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from placement.errors import CertificateError
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE
 from placement.feasibility.feasible_plans import violations
 from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import Problem
-from placement.proof.event_tree import CertificateError, Work
+from placement.proof.event_tree import Work
 
 __all__ = ["FORMAT", "check_enumeration", "steps_of_enumeration"]
 

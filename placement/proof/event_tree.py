@@ -29,10 +29,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from placement.errors import LimitError, PlacementError
+from placement.errors import CertificateError, LimitError
 from placement.proof.site_choice import SiteChoice, SortedSites
 
-__all__ = ["CELLS_PER_STEP", "CertificateError", "EventTree", "State", "Work"]
+__all__ = ["CELLS_PER_STEP", "EventTree", "State", "Work"]
 
 CELLS_PER_STEP = 32
 """Cells of clients × sites in int64 that count as one step, which is one in exact integers."""
@@ -45,10 +45,6 @@ _STEPS_OF_AN_EVENT = 30
 
 _Form = TypeVar("_Form")
 _Multipliers = TypeVar("_Multipliers")
-
-
-class CertificateError(PlacementError):
-    """A certificate proves nothing, or not what the plan says; the message names the first flaw."""
 
 
 class Work:

@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from placement.errors import CertificateError
 from placement.problem import Problem
-from placement.proof.event_tree import CertificateError, Work
+from placement.proof.event_tree import Work
 from placement.proof.late_claim import LateClaim
 from placement.proof.late_proof import LateProof
 from placement.tail.objective import Percentile

@@ -43,10 +43,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.checks import FloatArray
+from placement.errors import CertificateError
 from placement.proof.claim import Claim
 from placement.proof.event_tree import (
     CELLS_PER_STEP,
-    CertificateError,
     EventTree,
     State,
     Work,

@@ -26,8 +26,9 @@ from typing import Any
 import numpy as np
 
 from placement.contingency.objective import Contingency
+from placement.errors import CertificateError
 from placement.problem import Problem
-from placement.proof.event_tree import CertificateError, Work
+from placement.proof.event_tree import Work
 from placement.proof.loss_claim import LossClaim
 from placement.proof.loss_proof import LossProof, reached
 from placement.proof.threshold_proof import read_multipliers

@@ -30,7 +30,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from placement.checks import FloatArray
-from placement.proof.event_tree import CertificateError, EventTree, State, Work
+from placement.errors import CertificateError
+from placement.proof.event_tree import EventTree, State, Work
 from placement.proof.multipliers import Betas
 from placement.proof.rounded_costs import TableCosts
 from placement.proof.site_choice import SiteChoice

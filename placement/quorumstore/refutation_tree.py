@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.checks import BoolArray, FloatArray, IntArray
-from placement.errors import PlacementError
+from placement.errors import CertificateError
 from placement.quorumstore.enumerated_proof import SetAccount
 from placement.quorumstore.latency import metrics
 from placement.quorumstore.problem import QuorumProblem
@@ -32,7 +32,6 @@ from placement.status import OPTIMALITY_TOLERANCE
 __all__ = [
     "BY_RULES",
     "GROWS",
-    "RefutationError",
     "RefutationTree",
     "ScenarioBounds",
     "code_of",
@@ -45,10 +44,6 @@ GROWS, BY_RULES = 0, 1
 
 _FIRST = 2
 """Number of the first reason with a scenario: normal operation, reads."""
-
-
-class RefutationError(PlacementError):
-    """A certificate proves nothing, or not what the plan says; the message names the first flaw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +207,7 @@ def replay(problem: QuorumProblem, bound: float, tree: RefutationTree) -> SetAcc
 
     Raises
     ------
-    RefutationError
+    CertificateError
         Naming the first prefix whose reason does not hold, or what is wrong with the form.
 
     Notes
@@ -221,9 +216,9 @@ def replay(problem: QuorumProblem, bound: float, tree: RefutationTree) -> SetAcc
     """
     sites = len(problem.sites)
     if sorted(tree.order) != list(range(sites)):
-        raise RefutationError(f"the order does not name each of the {sites} sites once")
+        raise CertificateError(f"the order does not name each of the {sites} sites once")
     if len(tree.numbers) != len(problem.pairs):
-        raise RefutationError(
+        raise CertificateError(
             f"{len(tree.numbers)} lists of numbers for {len(problem.pairs)} sizes N, R, W"
         )
     below = bound * (1 - OPTIMALITY_TOLERANCE) if math.isfinite(bound) else bound
@@ -253,13 +248,13 @@ class _Walk:
         """Account for all sets of one (N, R, W)."""
         name = f"N-R-W {size}-{quorums[0]}-{quorums[1]}"
         if len(levels) != size:
-            raise RefutationError(f"{name}: {len(levels)} lengths of prefixes instead of {size}")
+            raise CertificateError(f"{name}: {len(levels)} lengths of prefixes instead of {size}")
         sites = len(self.order)
         prefixes = np.empty((1, 0), dtype=np.intp)
         for length, level in enumerate(levels, start=1):
             expected = int(_children(prefixes, size, sites).sum())
             if len(level) != expected:
-                raise RefutationError(
+                raise CertificateError(
                     f"{name}: {len(level)} numbers for {expected} prefixes of length {length}"
                 )
             prefixes = grown(prefixes, size, sites)
@@ -276,7 +271,7 @@ class _Walk:
         most = code_of(len(self.bounds.lost) - 1, 1)
         for number in np.unique(level[level != GROWS]).tolist():
             if not BY_RULES <= number <= most:
-                raise RefutationError(f"{name}: the number {number} is not from 0 to {most}")
+                raise CertificateError(f"{name}: the number {number} is not from 0 to {most}")
             rows = np.flatnonzero(level == number)
             scenario, side = divmod(number - _FIRST, 2)
             if number == BY_RULES:
@@ -286,7 +281,7 @@ class _Walk:
             if not held.all():
                 first = sets[rows[np.flatnonzero(~held)[0]]]
                 names = ", ".join(self.bounds.problem.sites[site] for site in first)
-                raise RefutationError(
+                raise CertificateError(
                     f"{name}: sets that begin with {names} are not ruled out by {number}"
                 )
             missing = size - prefixes.shape[1]

@@ -89,9 +89,8 @@ def table_page(table: PlanTable) -> str:
 
 def _checked_if_quick(plan: Plan) -> Plan:
     """Return the plan as checked where its certificate holds within a few seconds of work."""
-    from placement.errors import LimitError
+    from placement.errors import CertificateError, LimitError
     from placement.proof.certificate_check import check_certificate
-    from placement.proof.event_tree import CertificateError
 
     if plan.certificate is None or not plan.found:
         return plan

@@ -25,14 +25,13 @@ from placement import (
 )
 from placement import datasets as bundled
 from placement.contingency.objective import Contingency
-from placement.errors import UnsupportedError
+from placement.errors import CertificateError, UnsupportedError
 from placement.feasibility.feasible_plans import find_feasible
 from placement.io import load_plan, save_instance, save_plan
 from placement.io.formats.document import Document
 from placement.io.plan_file import Reference, plan_document
 from placement.io.recomputed_fields import check_recomputed
 from placement.plan import evaluate, objective_value
-from placement.proof.event_tree import CertificateError
 from placement.report import write_report
 from tests.effort import examples
 from tests.io.plans import plans

@@ -25,8 +25,8 @@ from formulations.quorumstore.enumeration import enumeration
 from formulations.solvers import safe_bounds
 from placement import Configuration, Plan, Problem, Status, solve
 from placement.analysis.compare_methods import MethodRun, best_bound
-from placement.errors import SolverError
-from placement.proof.certificate_check import CertificateError, check_certificate
+from placement.errors import CertificateError, SolverError
+from placement.proof.certificate_check import check_certificate
 from placement.quorumstore import QuorumPlan, StoreRules
 from placement.status import OPTIMALITY_TOLERANCE, least_bound, relative_gap, status_of
 from placement.testing import random_instance

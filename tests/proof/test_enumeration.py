@@ -8,12 +8,12 @@ import pytest
 import placement
 from placement.cli import main
 from placement.contingency.objective import Contingency
-from placement.errors import LimitError
+from placement.errors import CertificateError, LimitError
 from placement.io import save_plan
 from placement.io.plan_file import plan_document
 from placement.methods import Options, load_method, run
 from placement.model.prices import Prices
-from placement.proof.certificate_check import CertificateError, check_certificate
+from placement.proof.certificate_check import check_certificate
 from placement.report.page import plan_page
 from placement.status import Status
 from placement.testing import random_instance

@@ -10,9 +10,9 @@ import pytest
 
 import placement
 from placement.contingency.objective import Contingency
-from placement.errors import LimitError, UnitsWarning
+from placement.errors import CertificateError, LimitError, UnitsWarning
 from placement.methods import Options, load_method, run
-from placement.proof.certificate_check import CertificateError, check_certificate
+from placement.proof.certificate_check import check_certificate
 from placement.status import Status
 from placement.testing import random_instance
 from tests.contingency.test_threshold_search import GOALS, question

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 import placement
 from placement import Diversity, Problem
 from placement.cli import main
+from placement.errors import CertificateError
 from placement.feasibility.feasible_plans import find_feasible
 from placement.io import load_plan, save_plan
 from placement.methods import Options, load_method, run
 from placement.plan import Plan
-from placement.proof.certificate_check import CertificateError, check_certificate
+from placement.proof.certificate_check import check_certificate
 from placement.proof.no_plan_check import FORMAT, check_no_plan
 from placement.status import Status, Termination
 from placement.testing import every_configuration, random_instance, worlds

@@ -6,9 +6,9 @@ import warnings
 import numpy as np
 import pytest
 
-from placement.errors import UnitsWarning
+from placement.errors import CertificateError, UnitsWarning
 from placement.methods import Options, load_method, run
-from placement.proof.certificate_check import CertificateError, check_certificate
+from placement.proof.certificate_check import check_certificate
 from placement.proof.event_tree import State
 from placement.proof.late_claim import LateClaim
 from placement.status import Status

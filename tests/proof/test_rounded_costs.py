@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.errors import LimitError
-from placement.proof.certificate_check import CertificateError, check_certificate
+from placement.errors import CertificateError, LimitError
+from placement.proof.certificate_check import check_certificate
 from placement.proof.claim import Claim, finest_bit
 from placement.proof.exact_costs import ExactCosts
 from placement.proof.multipliers import Betas

@@ -46,10 +46,10 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check the certificate and print the proven statement."""
+    from placement.errors import CertificateError
     from placement.io.plan_file import load_any_plan
     from placement.plan import Plan
     from placement.proof.certificate_check import WORK, check_certificate
-    from placement.proof.event_tree import CertificateError
 
     if args.work is not None and args.work < 0:
         raise InputError(
@@ -131,9 +131,9 @@ def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
     """Account for every replica set of a quorum store, by its certificate or the evaluator."""
     import math
 
-    from placement.errors import LimitError
+    from placement.errors import CertificateError, LimitError
     from placement.quorumstore.enumerated_proof import prove_bound
-    from placement.quorumstore.refutation_tree import RefutationError, replay
+    from placement.quorumstore.refutation_tree import replay
     from placement.status import OPTIMALITY_TOLERANCE, Status
 
     held = "value, thresholds and losses of the file are those of the configuration"
@@ -147,7 +147,7 @@ def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
             proof = prove_bound(plan.problem, bound)
         else:
             proof = replay(plan.problem, bound, plan.certificate)
-    except RefutationError as error:
+    except CertificateError as error:
         return _refused(str(error), args)
     except LimitError as error:
         return _not_proved(held, f"no certificate, and {error}", args)
