@@ -32,10 +32,11 @@ from typing import Any
 import numpy as np
 
 from placement.checks import FloatArray
+from placement.errors import CertificateError
 from placement.evaluation.cost_model import CostModel, cost_model
 from placement.problem import Problem
 from placement.proof.claim import Claim, Scale
-from placement.proof.event_tree import CELLS_PER_STEP, CertificateError, State, Work
+from placement.proof.event_tree import CELLS_PER_STEP, State, Work
 from placement.proof.exact_costs import ExactCosts
 from placement.proof.led_costs import LedCosts
 from placement.proof.rounded_costs import TableCosts
