@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from placement import testing as testing
     from placement import workloads as workloads
     from placement.analysis.compare_methods import compare as compare
+    from placement.analysis.compare_protocols import compare_protocols as compare_protocols
     from placement.analysis.next_replica import next_replicas as next_replicas
     from placement.analysis.pareto_frontier import pareto as pareto
     from placement.analysis.sweep import sweep as sweep
@@ -79,6 +80,7 @@ _HOME = {
     "evaluate": "placement.api",
     "load": "placement.api",
     "compare": "placement.analysis.compare_methods",
+    "compare_protocols": "placement.analysis.compare_protocols",
     "Configuration": "placement.model.configuration",
     "Contingency": "placement.contingency.objective",
     "check_certificate": "placement.proof.certificate_check",

@@ -22,7 +22,7 @@ from placement.status import OPTIMALITY_TOLERANCE, Termination, relative_gap
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "MethodRun", "compare", "compare_plans", "comparison_table"]
+__all__ = ["COLUMNS", "MethodRun", "compare", "compare_plans", "comparison_table", "run_method"]
 
 COLUMNS = (
     "method",
@@ -172,7 +172,7 @@ def compare_plans(
             settings=settings.get(name, {}),
         )
         try:
-            entry = _run_method(name, problem, options)
+            entry = run_method(name, problem, options)
         except KeyboardInterrupt:
             entry = MethodRun(name, None, "not run", "interrupted before it found anything", 0.0)
             interrupted = True
@@ -206,7 +206,7 @@ def _labelled(progress: Callable[[str, Progress], None], name: str) -> Callable[
     return lambda report: progress(name, report)
 
 
-def _run_method(name: str, problem: Problem, options: Options) -> MethodRun:
+def run_method(name: str, problem: Problem, options: Options) -> MethodRun:
     """Run one method; whatever it raises becomes its reason."""
     started = time.perf_counter()
     try:

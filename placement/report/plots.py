@@ -28,6 +28,7 @@ __all__ = [
     "check_picture",
     "plot_comparison",
     "plot_pareto",
+    "plot_protocols",
     "plot_sweep",
     "save_figure",
 ]
@@ -99,6 +100,46 @@ def plot_comparison(table: pd.DataFrame, *, title: str = "") -> Figure:
         figure.supxlabel(
             _plain("No plan from " + " · ".join(shown)), fontsize=8, color=_OTHER, wrap=True
         )
+    return figure
+
+
+def plot_protocols(table: pd.DataFrame, *, title: str = "") -> Figure:
+    """Draw a comparison of protocols: mean latency of reads and writes under each.
+
+    Parameters
+    ----------
+    table
+        From :func:`placement.compare_protocols`.
+    title
+        Above the picture; the problem in words when empty.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One row per protocol with a plan, in the order of the table: bars for all operations, marks
+        for reads and writes, and a line for the mean on the replicas of the first.
+    """
+    found = table[table["mean_latency"].notna()]
+    figure = _figure(9.0, 1.9 + 0.4 * max(1, len(found)))
+    axes = figure.subplots()
+    places = np.arange(len(found))
+    latency = found["mean_latency"].to_numpy(dtype=float)
+    axes.barh(places, latency, color=_PROVEN, height=0.6)
+    marks = (("reads", _SERIES[1], "o"), ("writes", _SERIES[2], "s"), ("on_first", _KNOWN, "|"))
+    for column, colour, mark in marks:
+        size = 220 if mark == "|" else 36
+        axes.scatter(found[column], places, c=colour, marker=mark, s=size, zorder=3, lw=2)
+    for place, value in zip(places, latency, strict=True):
+        axes.annotate(f" {value:,.1f}", (0, place), va="center", fontsize=9, color="white")
+    axes.set_yticks(places, [_plain(name) for name in found["protocol"]])
+    columns = found[["mean_latency", "reads", "writes", "on_first"]].to_numpy(dtype=float)
+    axes.set_xlim(0, 1.1 * float(np.nanmax(columns, initial=1.0)))
+    axes.set_ylim(len(found) - 0.4, -0.6)
+    axes.set_xlabel("mean operation latency (ms)")
+    _tidy(axes, "x")
+    key = [("all operations", _PROVEN), ("reads", _SERIES[1]), ("writes", _SERIES[2])]
+    _key(axes, [*key, ("on the replicas of the first", _KNOWN)])
+    figure.suptitle(_plain(title or str(table.attrs.get("problem", ""))), fontsize=11)
     return figure
 
 

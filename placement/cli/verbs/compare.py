@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_types as types
@@ -41,7 +42,8 @@ def add_parser(verbs: Subparsers) -> None:
         "compare",
         help="run several methods and show gap, bound and seconds",
         description="Run several methods on one question. The gap of each is measured against the "
-        "best bound that any of them proved; what a method refuses, and why, is a row too.",
+        "best bound that any of them proved; what a method refuses, and why, is a row too. With "
+        "--protocols: one question under several commit protocols, each with its own best sites.",
     )
     add_instance(parser)
     add_constraints(parser)
@@ -55,6 +57,26 @@ def add_parser(verbs: Subparsers) -> None:
         type=types.names,
         metavar="NAMES",
         help="separated by commas (default: all; placement methods lists them)",
+    )
+    group.add_argument(
+        "--protocols",
+        action="append",
+        type=types.names,
+        metavar="NAMES",
+        help="compare commit protocols in place of methods, for example raft,leases,epaxos:multi=2 "
+        "(placement protocols lists them)",
+    )
+    sites = group.add_mutually_exclusive_group()
+    sites.add_argument(
+        "--each-optimal",
+        action="store_true",
+        help="each protocol with its own best sites, and what it costs on those of the first "
+        "(default)",
+    )
+    sites.add_argument(
+        "--same-sites",
+        action="store_true",
+        help="all protocols on the sites that are best under the first",
     )
     add_limits(group)
     group.add_argument(
@@ -73,6 +95,15 @@ def run(args: argparse.Namespace) -> int:
     from placement.analysis.compare_methods import compare
 
     check_table_targets(args)
+    if args.protocols is not None:
+        return _run_protocols(args)
+    for option in ("same_sites", "each_optimal"):
+        if vars(args)[option]:
+            raise InputError(
+                "nothing to hold to the same sites",
+                field=f"--{option.replace('_', '-')}",
+                expected="--protocols beside it",
+            )
     settings = _settings(args)
     problem = apply_percentile(problem_from(args, instance_from(args)), args)
     problem = apply_losses(problem, args)
@@ -99,6 +130,98 @@ def run(args: argparse.Namespace) -> int:
 
         save_picture(plot_comparison(table), args)
     return exit_code_of(table["status"], table["reason"].tolist())
+
+
+def _run_protocols(args: argparse.Namespace) -> int:
+    """Compare protocols, write, print."""
+    from placement.analysis.compare_protocols import compare_protocols
+
+    methods = [part for text in args.methods or () for part in text.split(",") if part.strip()]
+    for option, given in (("--methods", methods[1:]), ("--set", args.set)):
+        if given:
+            raise InputError(
+                "protocols are compared with one method as it is",
+                field=option,
+                value=given[0],
+                expected=f"no {option}" if option == "--set" else "one method",
+            )
+    problem = problem_from(args, instance_from(args))
+    problem = apply_losses(apply_percentile(problem, args), args)
+    with progress_of(args, problem) as line:
+        table = compare_protocols(
+            problem,
+            protocol_names(args.protocols),
+            same_sites=args.same_sites,
+            method=methods[0].strip() if methods else "exact",
+            **limits_from(args),
+            progress=None if line is None else lambda _, report: line(report),
+        )
+    document: dict[str, object] = {str(key): value for key, value in table.attrs.items()}
+    document["protocols"] = records(table)
+    show_table(table, args, document=document, text=_protocols_text(table))
+    if args.plot is not None:
+        from placement.report.plots import plot_protocols
+
+        save_picture(plot_protocols(table), args)
+    return exit_code_of(table["status"], table["reason"].tolist())
+
+
+def protocol_names(given: Sequence[str]) -> list[str]:
+    """Split lists of protocols at commas; a parameter stays with its protocol.
+
+    Examples
+    --------
+    >>> protocol_names(["raft,atlas:f=1,slow=0.1", "pqr"])
+    ['raft', 'atlas:f=1,slow=0.1', 'pqr']
+    """
+    found: list[str] = []
+    for part in (part.strip() for text in given for part in text.split(",")):
+        if found and "=" in part and ":" not in part:
+            found[-1] += f",{part}"
+        elif part:
+            found.append(part)
+    return found
+
+
+def _protocols_text(table: pd.DataFrame) -> str:
+    from placement.text import escape, wrap
+    from placement.text import table as text_table
+
+    rows = [
+        [
+            str(row["protocol"]),
+            str(row["status"]),
+            cell(row["mean_latency"], 3),
+            cell(row["reads"], 3),
+            cell(row["writes"], 3),
+            *([] if table.attrs["same_sites"] else [cell(row["on_first"], 3)]),
+            cell(row["seconds"], 3),
+            "–" if not row["replicas"] else str(row["leader"] or "none"),
+        ]
+        for row in table.to_dict("records")
+    ]
+    first = table.attrs["first"]
+    other = [] if table.attrs["same_sites"] else ["elsewhere"]
+    lines = [
+        wrap(escape(str(table.attrs["problem"]))),
+        "",
+        text_table(
+            ["protocol", "status", "mean ms", "reads", "writes", *other, "seconds", "leader"], rows
+        ),
+        "",
+    ]
+    if first is not None and table.attrs["same_sites"]:
+        lines.append(wrap(f"all on the replicas that are best under {escape(str(first))}"))
+    elif first is not None:
+        lines.append(
+            wrap(f"elsewhere: mean ms on the replicas that are best under {escape(str(first))}")
+        )
+    lines += [
+        wrap(f"{escape(str(row['protocol']))}: {escape(str(row['reason']))}", indent="  ")
+        for row in table.to_dict("records")
+        if row["reason"]
+    ]
+    return "\n".join(lines)
 
 
 def _settings(args: argparse.Namespace) -> dict[str, dict[str, object]]:
