@@ -10,6 +10,7 @@ import pytest
 
 from placement.errors import InputError
 from placement.online.reads.elections import ElectionSettings, ReadPath, simulate_elections
+from placement.online.reads.elections.election_simulator import _ElectionSimulation
 from tests.effort import seeds
 
 ADVERSE = ElectionSettings(duration_ms=3000.0, crashes=3.0, cuts=2.0, cut_ms=300.0, down_ms=50.0)
@@ -92,6 +93,33 @@ def test_reads_of_majorities_go_on_while_the_leader_is_gone():
         assert run.latency(reads=False, after_ms=100.0).mean > 50  # writes wait for a leader
     assert wait[ReadPath.LOCAL] == 0.0
     assert wait[ReadPath.STRONG] < wait[ReadPath.LEASEHOLDER] / 2
+
+
+@pytest.mark.parametrize("seed", seeds(4, 40))
+def test_logs_of_all_nodes_agree_as_far_as_they_are_committed(seed):
+    """State machine safety of Raft, and one leader per term, looked at from outside."""
+    elected = []
+
+    class Watched(_ElectionSimulation):
+        def append(self, number, entry):
+            if entry.key < 0:
+                elected.append(entry.term)
+            super().append(number, entry)
+
+    settings = dataclasses.replace(ADVERSE, loss=0.2, crash_any=True, crashes=8.0, drift=0.5)
+    run = Watched(settings, np.random.SeedSequence(seed))
+    run.go()
+    assert len(elected) == len(set(elected)) == run.terms > 2
+    logs = [node.log[: node.commit] for node in run.nodes]
+    longest = max(logs, key=len)
+    assert len(longest) > 20
+    for log, node in zip(logs, run.nodes, strict=True):
+        assert all(mine is theirs for mine, theirs in zip(log, longest, strict=False))
+        assert node.applied <= node.commit <= len(node.log)
+        terms = [entry.term for entry in node.log]
+        assert terms == sorted(terms)
+    acked = {id(each) for each in run.requests if not each.read and math.isfinite(each.end)}
+    assert acked <= {id(entry.write) for entry in longest}
 
 
 def test_one_seed_one_run_and_answers_for_all():

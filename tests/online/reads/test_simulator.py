@@ -214,6 +214,29 @@ def test_more_lease_holder_reads_slow_writes():
     assert writes[-1] > 2 * writes[0]
 
 
+def test_what_the_write_latency_depends_on():
+    """Cheap writes at the leaseholder, or clients that back off, take the queue away from it."""
+    hot = ReadWorkload(keys=1000, hot_share=0.8, hot_fraction=0.02)
+    log = RaftCluster(visibility=Visibility.LOG)
+    cases = {
+        "costly": (RaftCluster(write_ms=0.5), ReadWorkload(), False),
+        "cheap": (RaftCluster(write_ms=0.05), ReadWorkload(), False),
+        "hot": (log, hot, False),
+        "hot, strong": (log, hot, True),
+    }
+    faster = {}
+    for name, (cluster, workload, strong) in cases.items():
+        alone, quorum = (
+            simulate(cluster, workload, rule, strong=wait, operations=6000, seed=0)
+            for rule, wait in ((LeaseHolder(), False), (UniformQuorum(X), strong))
+        )
+        faster[name] = alone.write_latency.mean / quorum.write_latency.mean
+    assert 1.0 < faster["costly"] < 1.6
+    assert 1.0 < faster["hot"] < 1.6
+    assert faster["cheap"] > 2.3
+    assert faster["hot, strong"] > 3.0
+
+
 def test_offloading_only_pays_under_load():
     """With ten clients a quorum read is slower than one of the leaseholder."""
     workload = ReadWorkload(clients=10)
