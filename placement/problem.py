@@ -142,7 +142,7 @@ class Problem:
                 "money is asked about, but the instance has no prices",
                 field="budget" if self.budget is not None else "cost_weight",
                 value=self.budget if self.budget is not None else self.cost_weight,
-                expected="an instance with prices (Instance(prices=Prices(…)))",
+                expected="an instance with prices: Instance(prices=Prices(…)), or --prices",
             )
         if self.protocol is not None and not isinstance(self.protocol, Protocol):
             object.__setattr__(self, "protocol", Protocol(text(self.protocol, "protocol")))

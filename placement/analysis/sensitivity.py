@@ -25,6 +25,7 @@ import numpy as np
 from placement.checks import FloatArray, instance_of, number, text
 from placement.errors import InputError
 from placement.evaluation.breakdown import objective_value
+from placement.evaluation.cost_model import cost_model
 from placement.evaluation.score import TIE, nearest
 from placement.evaluation.wait_checks import refuse_waits
 from placement.model.instance import Instance
@@ -85,6 +86,13 @@ def _require_optimal(plan: Plan) -> None:
             field="plan",
             value=plan.problem.objective.kind,
             expected="the objective 'mean'",
+        )
+    if "near reads" in plan.problem.cost_parts:
+        raise InputError(
+            "sensitivity does not follow the cost of reads to another nearest replica",
+            field="plan",
+            value="near reads",
+            expected="a plan without budget and weight of the cost, or without these prices",
         )
 
 
@@ -157,6 +165,14 @@ def demand_range(
             field="client",
             value=client,
             expected="a client with demand",
+        )
+    model, rules = cost_model(instance), plan.problem.rules
+    if model is not None and model.depends_on_demand and (rules.cost_weight or rules.budget):
+        raise InputError(
+            "the cost that counts grows with the demand",
+            field="plan",
+            value=client,
+            expected="prices that do not depend on the demand, or no budget and no weight",
         )
     alone = not np.delete(demand.counts, c, axis=1).any()
     if alone and not plan.problem.rules.cost_weight:

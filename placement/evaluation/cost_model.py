@@ -31,14 +31,13 @@ import numpy as np
 from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.evaluation.score import nearest
-from placement.model.prices import Prices, gb_of_operations
+from placement.model.prices import HOURS_PER_MONTH, Prices, gb_of_operations
 
 if TYPE_CHECKING:
     from placement.model.configuration import Configuration
     from placement.model.instance import Instance
 
 __all__ = [
-    "HOURS_PER_MONTH",
     "CostModel",
     "CostTerm",
     "LinearCost",
@@ -46,9 +45,6 @@ __all__ = [
     "configuration_cost",
     "cost_model",
 ]
-
-HOURS_PER_MONTH = 730.0
-"""Hours of a month in the price lists of the large clouds: 365 · 24 / 12."""
 
 _MILLION = 1e6
 
@@ -144,7 +140,25 @@ class CostModel:
         self._instance = instance
         self.prices = prices
         self._linear: dict[int, LinearCost] = {}
+        gb = gb_of_operations(prices, instance.operations)
+        for operation, moved in zip(instance.operations, gb.tolist(), strict=True):
+            if moved and operation.waits and not (operation.near or operation.direct):
+                raise InputError(
+                    f"the way of the data of operation {operation.name!r} is not known",
+                    field="prices.gb_per_op",
+                    value=moved,
+                    expected="0 for an operation that goes neither to the nearest replica nor to "
+                    "the leader",
+                )
         _ = self.to_clients, self.from_clients  # both validate
+
+    @property
+    def depends_on_demand(self) -> bool:
+        """Return whether another demand changes the cost of a configuration."""
+        prices = self.prices
+        return bool(prices.gb_per_op or prices.requests is not None) or (
+            prices.replication == "gateway"
+        )
 
     @cached_property
     def months(self) -> float:

@@ -301,6 +301,8 @@ class Instance:
             "counts": self.counts[interval] if counts is None else counts,
             "intervals": (),
         }
+        if self.prices is not None:
+            changes["prices"] = self.prices.of_one_interval(len(self.intervals))
         for field in ("client_rtt", "site_rtt"):
             rtt: FloatArray = vars(self)[field]
             if rtt.ndim == 3:

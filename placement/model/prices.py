@@ -29,10 +29,13 @@ from placement.errors import InputError
 if TYPE_CHECKING:
     from placement.model.operations import Operation
 
-__all__ = ["CLASSES", "Prices", "checked_prices", "gb_of_operations"]
+__all__ = ["CLASSES", "HOURS_PER_MONTH", "Prices", "checked_prices", "gb_of_operations"]
 
 CLASSES = ("read", "write")
 """Names in `Prices.gb_per_op` that stand for all operations of a kind."""
+
+HOURS_PER_MONTH = 730.0
+"""Hours of a month in the price lists of the large clouds: 365 · 24 / 12."""
 
 _PER_SITE = ("machines", "machines_non_voting", "requests")
 
@@ -161,6 +164,16 @@ class Prices:
             plain = value.tolist() if isinstance(value, np.ndarray) else value
             found[one.name] = list(plain) if isinstance(plain, tuple) else plain
         return found
+
+    def of_one_interval(self, intervals: int) -> Prices:
+        """Return the prices for one of several intervals, which then stands for its month alone.
+
+        Where all intervals together are one month, each of them covers its part of it.
+        """
+        volumes = self.gb_per_op or self.requests is not None
+        if self.interval_hours is not None or intervals == 1 or not volumes:
+            return self
+        return dataclasses.replace(self, interval_hours=HOURS_PER_MONTH / intervals)
 
     def at_sites(
         self, names: Sequence[str], kept: Sequence[int], clients: Sequence[int] | None = None

@@ -7,6 +7,8 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from placement import (
     InputError,
@@ -14,12 +16,14 @@ from placement import (
     Operation,
     Prices,
     Problem,
+    solve,
     without_sites,
 )
+from placement.analysis.sensitivity import demand_range
 from placement.evaluation.cost_model import configuration_cost, cost_model
 from placement.model.configuration import Configuration
 from placement.model.operations import STRONG_READ, WEAK_READ
-from tests.effort import seeds
+from tests.effort import examples, seeds
 from tests.money.by_hand import cost, paid_instance, small_problem
 from tests.reference import configurations
 
@@ -134,6 +138,56 @@ def test_a_month_has_730_hours() -> None:
     instance = two_sites(dataclasses.replace(PRICES, interval_hours=73.0))
     total = configuration_cost(instance, Configuration(1, (1,), (0, 1)))
     assert total == pytest.approx(30 + 260 + 10 * (10 + 40 + 1300) + 2, rel=1e-14)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_one_interval_stands_for_its_month(seed: int) -> None:
+    """The mean over the intervals, each as a month, is the cost of all: the scale is the same."""
+    instance = paid_instance(seed, intervals=3)
+    chosen = Configuration(1, (1, 2), (1, 2, 4))
+    each = [configuration_cost(instance.at_interval(k), chosen) for k in range(3)]
+    assert sum(each) / 3 == pytest.approx(configuration_cost(instance, chosen), rel=1e-12)
+
+
+@given(st.integers(0, 10_000), st.floats(0.01, 100.0))
+@settings(max_examples=examples(20))
+def test_prices_and_counts_scale_the_cost(seed: int, factor: float) -> None:
+    """Other money for the same things, and more operations at the same hours."""
+    instance = paid_instance(seed, non_voting=bool(seed % 2))
+    prices = instance.prices
+    assert prices is not None
+    chosen = Configuration(0, (0, 3), (0, 2, 3))
+    scaled = {
+        name: factor * np.asarray(getattr(prices, name))
+        for name in ("storage", "transfer", "machines", "machines_non_voting", "requests")
+        if getattr(prices, name) is not None
+    }
+    dearer = instance.replace(prices=dataclasses.replace(prices, **scaled))
+    cost_now = configuration_cost(instance, chosen)
+    assert configuration_cost(dearer, chosen) == pytest.approx(factor * cost_now, rel=1e-9)
+    more = instance.replace(counts=factor * instance.counts)
+    none = instance.replace(counts=1e-300 * instance.counts)
+    fixed = configuration_cost(none, chosen)
+    found = configuration_cost(more, chosen)
+    assert found - fixed == pytest.approx(factor * (cost_now - fixed), rel=1e-9, abs=1e-9)
+
+
+def test_sensitivity_refuses_costs_that_follow_the_demand() -> None:
+    plain = paid_instance(2, near=False)
+    problem = small_problem(plain, 2).replace(cost_weight=5.0)
+    with pytest.raises(InputError, match="the cost that counts grows with the demand"):
+        demand_range(solve(problem), plain.clients[0])
+    problem = small_problem(paid_instance(2), 2).replace(cost_weight=5.0)
+    with pytest.raises(InputError, match="sensitivity does not follow the cost of reads"):
+        demand_range(solve(problem), plain.clients[0])
+
+
+def test_an_operation_whose_data_go_no_known_way() -> None:
+    instance = two_sites(PRICES)
+    waiting = Operation("write", quorum=0, waits=["client: 2 of replicas"], kind="write")
+    operations = (WEAK_READ, STRONG_READ, waiting)
+    with pytest.raises(InputError, match=r"gb_per_op: the way of the data of operation 'write'"):
+        Problem(instance.replace(operations=operations), replicas=2, voters=1)
 
 
 def test_prices_survive_copies_and_pickles() -> None:

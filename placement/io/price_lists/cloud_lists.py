@@ -30,13 +30,13 @@ from placement.io.price_lists.price_tables import (
     Tiers,
     TransferTable,
 )
+from placement.model.prices import HOURS_PER_MONTH
 
 __all__ = ["read_cloud_sites", "read_cloud_transfer"]
 
-_HOURS_PER_MONTH = 730.0
 _UNITS = {
-    "hrs": ("machines", _HOURS_PER_MONTH),
-    "1hour": ("machines", _HOURS_PER_MONTH),
+    "hrs": ("machines", HOURS_PER_MONTH),
+    "1hour": ("machines", HOURS_PER_MONTH),
     "gb-mo": ("storage_gb", 1.0),
     "1gb/month": ("storage_gb", 1.0),
 }
