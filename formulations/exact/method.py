@@ -116,7 +116,7 @@ class Session(BatchSession):
             return plan.replace(problem=problem)
         if plan.configuration is not None and not too_dear(problem, plan.configuration):
             return plan.replace(problem=problem)
-        search = BudgetSearch(problem, options, plan.configuration, started + limit, plan.bound)
+        search = BudgetSearch(problem, options, started + limit, plan.bound)
         if plan.termination is Termination.INTERRUPTED:
             search.termination = plan.termination
         else:

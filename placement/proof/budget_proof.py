@@ -6,7 +6,8 @@
 =============  ====================================================================================
 
 A leader without a proof is closed by the checker: every client at its best site and the closest
-quorum are no better than the bound, or the cheapest replicas exceed the budget. Events and
+quorum are no better than the bound, or the cheapest replicas exceed the budget. Under a leader
+there are at most as many replicas as the budget pays where they are the cheapest. Events and
 multipliers are those of :mod:`placement.proof.loss_check`; scenario 0 is the cost, 1 the objective.
 A bound of +∞ says that no configuration keeps the budget.
 
@@ -23,6 +24,7 @@ they are rounded down to a grid, and the budget is rounded up.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -34,6 +36,7 @@ import numpy as np
 from placement.checks import FloatArray
 from placement.errors import CertificateError
 from placement.evaluation.cost_model import CostModel, cost_model
+from placement.model.constraints import Rules
 from placement.problem import Problem
 from placement.proof.claim import Claim, Scale
 from placement.proof.event_tree import CELLS_PER_STEP, State, Work
@@ -117,6 +120,19 @@ class _CostTable:
         self.votes: list[int] = self._whole(votes).tolist()
         self.threshold = math.ceil(math.ldexp(question.allowed, self.bits)) + 1
 
+    def affordable(self, rules: Rules, leader: int) -> int:
+        """Return how many replicas the budget pays at most, where they are the cheapest."""
+        fixed = {int(s) for s in np.nonzero(rules.must_hold)[0]} | {leader}
+        others = [s for s in np.nonzero(rules.may_hold)[0].tolist() if s not in fixed]
+        prices: list[int] = self.costs.price.tolist()
+        spent, count = self.costs.constant + sum(prices[s] for s in fixed), len(fixed)
+        for price in sorted(prices[s] for s in others):
+            spent += price
+            if spent >= self.threshold:
+                break
+            count += 1
+        return max(rules.replicas_min, min(rules.replicas_max, count))
+
     def _whole(self, values: FloatArray) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
         below = np.floor(np.ldexp(values, self.bits) * (1 - 2.0**-51))
         return np.asarray(below.astype(np.int64))
@@ -143,6 +159,7 @@ class BudgetProof(ThresholdProof[LedCosts]):
         grids = [(LedCosts(claim, exact=exact), CELLS_PER_STEP)]
         if question.bound is not None and not exact:
             grids.append((LedCosts(claim, exact=True), 1))
+        rules = dataclasses.replace(rules, replicas_max=self.table.affordable(rules, leader))
         choice = SiteChoice(rules, leader, None)
         whom, clients = f"leader {leader}", len(claim.clients)
         super().__init__(choice, whom, work, clients, 2, grids)
@@ -170,7 +187,8 @@ class BudgetProof(ThresholdProof[LedCosts]):
 
     def _rest(self, form: LedCosts, scenario: int, state: State) -> int | None:
         if scenario == _OBJECTIVE:
-            return form.led((self.leader,), frozenset(), state)
+            most = self.choice.rules.replicas_max
+            return form.led((self.leader,), frozenset(), state, most)
         votes = self._votes(state)
         if votes is None:
             return None
@@ -183,7 +201,7 @@ class BudgetProof(ThresholdProof[LedCosts]):
 
     def _votes(self, state: State) -> int | None:
         """Least sum of the votes beside the leader's; None: there are too few sites."""
-        rules = self.question.rules
+        rules = self.choice.rules
         room, found = rules.replicas_max - len(state.inside), []
         for site in self._voting:
             if site in state.inside or (site not in state.outside and room > 0):

@@ -49,15 +49,23 @@ class LedCosts:
             self._single[leader] = self.costs(leader)
         return self._single[leader]
 
-    def led(self, leaders: Sequence[int], lost: frozenset[int], state: State) -> int | None:
+    def led(
+        self,
+        leaders: Sequence[int],
+        lost: frozenset[int],
+        state: State,
+        replicas: int | None = None,
+    ) -> int | None:
         """Least K + D·q of a scenario over the leaders that a state leaves; None: no quorum.
 
         The voters are replicas, obey their caps, and are none of the lost sites: so q is at least
         the m-th wait among known voters and as many more as there may be voters, of whom no more
-        are free sites than replicas may be added.
+        are free sites than replicas may be added. `replicas`: the most that there can be; None:
+        what the rules say.
         """
         rules = self.claim.rules
-        room = rules.replicas_max - len(state.inside), rules.voters - len(state.voters)
+        most = rules.replicas_max if replicas is None else replicas
+        room = most - len(state.inside), rules.voters - len(state.voters)
         if min(room) < 0:
             return None
         best: int | None = None

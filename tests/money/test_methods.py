@@ -91,7 +91,7 @@ def test_every_budget_is_proven(
     seed: int, kind: str, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At, below and above breakpoints, from a descent and from whatever plan comes first."""
-    monkeypatch.setattr(budget_search, "_ROUNDS", rounds)
+    monkeypatch.setattr(budget_search, "_PROPOSED", rounds)
     free = paid_problem(seed, kind)
     known = sorted((money, value) for value, money, _ in everything(free))
     steps: list[tuple[float, float]] = []

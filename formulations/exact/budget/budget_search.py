@@ -11,12 +11,16 @@ every part of the tree (``csrc/scenarios/scenario.h``). A part is also closed wh
 that are fixed, and the cheapest ones that complete them, exceed the budget. A complete set of
 replicas that is better lowers T for the rest of the search.
 
+Under a leader there are at most as many replicas as the budget pays where they are the cheapest
+ones; where prices are alike, this alone is nearly all of the budget.
+
 The search begins with the plan of the same question without a budget, whose proof is a proof of
 this one where the plan fits.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import time
@@ -25,6 +29,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from formulations.exact.budget.affordable_set import affordable_set
 from formulations.exact.budget.budget_certificate import (
     CLAIMED_LESS,
     SEARCHED_LESS,
@@ -40,13 +45,12 @@ from formulations.exact.threshold_search import (
     search_leader,
 )
 from placement.checks import FloatArray, IntArray
-from placement.errors import LimitError
 from placement.evaluation.cost_model import CostModel, cost_model
 from placement.evaluation.voter_choice import best_voters
-from placement.feasibility.feasible_plans import repaired, violations
-from placement.feasibility.neighbours import neighbours
+from placement.feasibility.feasible_plans import violations
 from placement.methods import Options, Progress
 from placement.model.configuration import Configuration
+from placement.model.constraints import Rules
 from placement.plan import objective_value
 from placement.problem import Problem
 from placement.status import Termination
@@ -59,8 +63,8 @@ _ABOVE = 1e-11
 _SCALE = 5.0
 """The cost is divided by so many budgets, the objective by itself, before they are weighed."""
 
-_ROUNDS = 3
-"""Rounds of the descent that looks for a first plan."""
+_PROPOSED = 12
+"""Leaders under which a first plan is looked for."""
 
 
 def allowed_cost(budget: float) -> float:
@@ -79,8 +83,6 @@ class BudgetSearch:
         the replicas at most.
     options
         Of the method.
-    start
-        The best plan without the budget; None: unknown.
     end
         A time.perf_counter() at which to stop.
     floor
@@ -96,7 +98,6 @@ class BudgetSearch:
 
     problem: Problem
     options: Options
-    start: Configuration | None
     end: float
     floor: float = -math.inf
     best: Configuration | None = None
@@ -151,8 +152,9 @@ class BudgetSearch:
     def run(self) -> None:
         """Search until the best plan is proven, or until the time limit or Ctrl-C."""
         try:
-            self._propose()
-            for leader, floor in self._leaders():
+            leaders = self._leaders()
+            self._propose(leaders)
+            for leader, floor in leaders:
                 if floor < self.threshold:
                     self._tree(leader)
                 del self.floors[leader]
@@ -178,25 +180,18 @@ class BudgetSearch:
         self.value, self.best = value, configuration
         return True
 
-    def _propose(self) -> None:
-        """Find a first plan: the one without a budget, repaired, and a descent from there."""
+    def _propose(self, leaders: list[tuple[int, float]]) -> None:
+        """Find a first plan: a greedy one and swaps, under the most promising leaders."""
         if self.options.start is not None:
             self.accept(self.options.start)
-        try:
-            near = repaired(self.problem, self.start)
-        except LimitError:
-            near = None
-        if near is not None:
-            self.accept(near)
-        for _ in range(_ROUNDS if self.best is not None else 0):
-            assert self.best is not None
-            changed = False
-            for other in neighbours(self.problem, self.best):
-                if time.perf_counter() > self.end:
-                    raise TimeoutError
-                changed |= self.accept(other)
-            if not changed:
-                return
+        for leader, floor in leaders[:_PROPOSED]:
+            if time.perf_counter() > self.end:
+                raise TimeoutError
+            if floor < self.threshold:
+                cost, objective = self._scenarios(leader)
+                found = affordable_set(self._affordable(leader), leader, cost, objective)
+                for one in self._kept(leader, found or []):
+                    self.accept(one)
 
     def _kept(self, leader: int, replicas: list[int]) -> Iterator[Configuration]:
         """Yield the configurations of a set of replicas, the best voters of each cost first."""
@@ -233,16 +228,31 @@ class BudgetSearch:
         self.floors = {leader: max(floor, self.floor) for floor, leader in floors}
         return [(leader, floor) for floor, leader in sorted(floors)]
 
+    def _affordable(self, leader: int) -> Rules:
+        """Return the rules with no more replicas than the budget pays at their least prices."""
+        rules, linear = self.problem.rules, self._model.linear(leader)
+        fixed = rules.must_hold.copy()
+        fixed[leader] = True
+        spent = self._constant(leader) + float(linear.replica[fixed].sum())
+        free = np.sort(linear.replica[rules.may_hold & ~fixed])
+        count = int(fixed.sum() + (spent + np.cumsum(free) <= self.allowed).sum())
+        most = max(rules.replicas_min, min(rules.replicas_max, count))
+        return dataclasses.replace(rules, replicas_max=most)
+
+    def _constant(self, leader: int) -> float:
+        """Return what every plan under a leader costs, its vote included."""
+        linear = self._model.linear(leader)
+        return linear.constant + (0.0 if linear.voter is None else float(linear.voter[leader]))
+
     def _scenarios(self, leader: int) -> list[Scenario]:
         """The cost, and the objective, whose threshold falls."""
         demand, rules = self.problem.demand, self.problem.rules
         rtt, between = demand.client_rtt[0], demand.site_rtt[0]
         linear = self._model.linear(leader)
-        constant = linear.constant + (0.0 if linear.voter is None else float(linear.voter[leader]))
         near = None if linear.nearest is None else linear.nearest[self.clients].T
         cost = Scenario(
             near,
-            constant,
+            self._constant(leader),
             VotePrices.of(rules, linear.voter, leader),
             self.allowed,
             _SCALE * self.allowed,
@@ -279,7 +289,7 @@ class BudgetSearch:
 
         used = 0 if self.records is None else sum(len(r.events) for r in self.records.values())
         search_leader(
-            self.problem.rules,
+            self._affordable(leader),
             self._orders,
             leader,
             scenarios,
