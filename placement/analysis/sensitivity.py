@@ -34,7 +34,7 @@ from placement.problem import Problem
 from placement.proving import prove
 from placement.status import Status
 
-__all__ = ["StableRange", "demand_range", "rtt_range", "safe_rtt_range"]
+__all__ = ["StableRange", "demand_range", "require_optimal", "rtt_range", "safe_rtt_range"]
 
 Waiting = Literal["client", "site"]
 
@@ -71,7 +71,14 @@ class StableRange:
     high_is_limit: bool = False
 
 
-def _require_optimal(plan: Plan) -> None:
+def require_optimal(plan: Plan) -> None:
+    """Refuse a plan that sensitivity is not about.
+
+    Raises
+    ------
+    InputError
+        Unless the plan is optimal, for the mean latency with one RTT matrix.
+    """
     instance_of(plan, Plan, "plan", "a plan (placement.solve returns one)")
     if plan.status is not Status.OPTIMAL:
         raise InputError(
@@ -154,7 +161,7 @@ def demand_range(
     of two plans, so that its range is (0, ∞), unless the objective also weighs money, which does
     not grow with the demand.
     """
-    _require_optimal(plan)
+    require_optimal(plan)
     number(most, "most", minimum=1.0)
     instance, demand = plan.problem.instance, plan.problem.demand
     c = instance.client_index(client)
@@ -245,7 +252,7 @@ def rtt_range(
     InputError
         For a plan that is not optimal, an unknown client or site, or a site and itself.
     """
-    _require_optimal(plan)
+    require_optimal(plan)
     refuse_waits(plan.problem, "a range of an RTT")
     instance = plan.problem.instance
     matrix, row, column, values = _row(instance, source, site, waiting)
@@ -325,7 +332,7 @@ def safe_rtt_range(
     by at most Δ/(K − k), and passes no other RTT of its row. For a client K = A_c + G_c; for a pair
     of sites K = max(Σ B, D). O(C).
     """
-    _require_optimal(plan)
+    require_optimal(plan)
     refuse_waits(plan.problem, "a safe range of an RTT")
     if runner_up is not None:
         instance_of(runner_up, Plan, "runner_up", "a plan")

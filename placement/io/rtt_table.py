@@ -68,6 +68,14 @@ class RttTable:
             (*self.provenance, f"RTTs of {Path(self.source).name} were multiplied by {factor:g}."),
         )
 
+    def missing(self, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of distinct names that have no RTT, in some interval or in all."""
+        source = {name: i for i, name in enumerate(self.sources)}
+        destination = {name: i for i, name in enumerate(self.destinations)}
+        values = self._pick(source, destination, names, names)
+        gaps = np.isnan(values.reshape(-1, len(names), len(names))).any(axis=0)
+        return tuple((names[i], names[j]) for i, j in np.argwhere(gaps).tolist() if i != j)
+
     def between(
         self,
         rows: tuple[str, ...],

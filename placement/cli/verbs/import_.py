@@ -162,6 +162,8 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, check, write."""
+    from placement.analysis.data_quality import data_quality
+    from placement.cli.data_quality_text import quality_document, quality_lines
     from placement.io.assemble_instance import assemble
     from placement.io.feeds.pair_tables import pairs_csv
     from placement.io.formats.files import check_file, check_folder, write_file
@@ -205,6 +207,7 @@ def run(args: argparse.Namespace) -> int:
         intra_site=args.intra_site,
         name=args.name if args.name is not None else Path(args.output).resolve().name,
     )
+    quality, missing = data_quality(instance), reading.table.missing(instance.sites)
     manifest = save_instance(instance, args.output, tables=args.tables, force=args.force)
     if args.distributions is not None and reading.distributions is not None:
         write_file(args.distributions, pairs_csv(reading.distributions), force=args.force)
@@ -218,11 +221,12 @@ def run(args: argparse.Namespace) -> int:
                 "intervals": len(instance.intervals),
                 "provenance": list(instance.provenance),
                 "notes": said,
+                "quality": quality_document(quality, missing),
             }
         )
     else:
         print(instance_text(instance))
-        print("\n" + "\n".join(map(escape, said)))
+        print("\n" + "\n".join(map(escape, (*said, *quality_lines(quality, missing)))))
         print(f"\nWritten to {manifest}")
     return exits.FOUND
 

@@ -13,6 +13,7 @@ from placement.cli.plan_output import print_json
 from placement.errors import InputError
 
 if TYPE_CHECKING:
+    from placement.analysis.data_quality import RttChange
     from placement.analysis.sensitivity import StableRange
     from placement.plan import Plan
 
@@ -49,6 +50,20 @@ def add_parser(verbs: Subparsers) -> None:
         help="find the RTT ranges exactly, by proving optima along the way, instead of one that "
         "is sure to be safe",
     )
+    parser.add_argument(
+        "--doubt",
+        type=types.number(0, 99, above=True),
+        metavar="PERCENT",
+        help="solve again with the doubtful RTTs between sites PERCENT lower and higher: "
+        "asymmetric ones, detours, faster than light, and those of --pair",
+    )
+    parser.add_argument(
+        "--pair",
+        action="append",
+        default=[],
+        metavar="SITE:SITE",
+        help="another doubtful pair, such as one that was filled in; may be repeated",
+    )
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -59,6 +74,8 @@ def run(args: argparse.Namespace) -> int:
     from placement.analysis.sensitivity import demand_range
     from placement.io.plan_file import load_plan
 
+    if args.pair and args.doubt is None:
+        raise InputError("no share", field="--pair", expected="--doubt PERCENT with it")
     plan = load_plan(args.plan)
     if not plan.found:
         raise InputError("there is no configuration in it", source=args.plan, field="plan")
@@ -68,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
     following = next_best_plans(plan, max(1, args.runner_ups))
     ranges = _rtt_ranges(plan, following[0] if following else None, clients, exact=args.exact)
     shown = following[: args.runner_ups]
+    doubts = None if args.doubt is None else _doubts(plan, args.pair, args.doubt)
     if args.json:
         print_json(
             {
@@ -76,11 +94,70 @@ def run(args: argparse.Namespace) -> int:
                 "runner_ups": [_row(plan, other) for other in shown],
                 "demand": [_range(r) for r in demand],
                 "rtt": [_range(r) for r in ranges],
+                "doubts": None if doubts is None else [_change(change) for change in doubts],
             }
         )
     else:
         print(_text(plan, shown, demand, ranges, exact=args.exact))
+        if doubts is not None:
+            print("\n" + _doubts_text(doubts, args.doubt))
     return exits.FOUND
+
+
+_MOST_DOUBTS = 20
+"""Most pairs of sites that are changed one by one."""
+
+
+def _doubts(plan: Plan, texts: list[str], percent: float) -> tuple[RttChange, ...]:
+    """Change the doubtful pairs, those of the user first."""
+    from placement.analysis.data_quality import data_quality, effects_of_doubt
+
+    pairs = []
+    for text in texts:
+        first, colon, second = text.partition(":")
+        if not colon:
+            raise InputError("no pair", field="--pair", value=text, expected="SITE:SITE")
+        pairs.append((first.strip(), second.strip()))
+    pairs.extend(data_quality(plan.problem.instance).doubtful)
+    return effects_of_doubt(plan, pairs[:_MOST_DOUBTS], off=percent / 100)
+
+
+def _change(change: RttChange) -> dict[str, object]:
+    return {
+        "pairs": [list(pair) for pair in change.pairs],
+        "factor": change.factor,
+        "stays_optimal": change.regret == 0,
+        "regret_percent": 100 * change.regret,
+        "leader": change.plan.leader,
+        "replicas": list(change.plan.replicas),
+    }
+
+
+def _doubts_text(doubts: tuple[RttChange, ...], percent: float) -> str:
+    from placement.text import escape, table
+
+    if not doubts:
+        return "Doubtful RTTs: none"
+    rows = []
+    for change in doubts:
+        (a, b), many = change.pairs[0], len(change.pairs)
+        best = change.plan
+        said = f"{best.leader} leads {', '.join(best.replicas)}" if change.regret else "stays"
+        rows.append(
+            [
+                f"{a} – {b}" if many == 1 else f"all {many} pairs",
+                f"{100 * (change.factor - 1):+.0f} %",
+                f"{100 * change.regret:.3f} %",
+                escape(said),
+            ]
+        )
+    moved = sum(change.regret > 0 for change in doubts)
+    title = f"Doubtful RTTs {percent:g} % off: the optimum moves in {moved} of {len(doubts)} cases"
+    return (
+        title
+        + "\n"
+        + table(["RTT", "change", "plan is worse by", "optimum"], rows, right=(1, 2), indent="  ")
+    )
 
 
 def _rtt_ranges(

@@ -1,0 +1,240 @@
+"""Quality of measured RTTs: asymmetry, detours, light; and what doubtful pairs change in a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.analysis.sensitivity import require_optimal
+from placement.checks import FloatArray, number
+from placement.errors import InputError
+from placement.evaluation.breakdown import objective_value
+from placement.model.distances import FIBRE_MS_PER_1000_KM, great_circle_km
+from placement.model.instance import Instance
+from placement.model.units import NEARBY_KM
+from placement.plan import Plan
+from placement.proving import prove
+
+__all__ = ["DataQuality", "DoubtfulPair", "RttChange", "data_quality", "effects_of_doubt"]
+
+_RATIO = 1.1
+_LEAST_MS = 5.0
+_SAME = 1e-9
+_MOST_SITES = 1000
+
+_Reason = Callable[[int, int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtfulPair:
+    """An RTT between two sites that does not fit the others.
+
+    Attributes
+    ----------
+    source, destination
+        Sites; the source waits for the destination.
+    rtt
+        ms; with several intervals, their median.
+    against
+        RTT in ms that it is compared with: of the other direction, of the detour, of light.
+    reason
+        The comparison in words.
+    """
+
+    source: str
+    destination: str
+    rtt: float
+    against: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataQuality:
+    """RTTs between sites that do not fit the others.
+
+    Attributes
+    ----------
+    pairs
+        Number of ordered pairs of distinct sites.
+    asymmetric
+        Pairs whose two directions differ by more than 10 % and 5 ms; the slower direction.
+    detours
+        Pairs for which the way over a third site is shorter by more than 10 % and 5 ms; not looked
+        for among more than 1,000 sites.
+    faster_than_light
+        Pairs below the round trip of light in fibre over the great circle less 100 km.
+    located
+        Whether the coordinates of two sites or more are known.
+    """
+
+    pairs: int
+    asymmetric: tuple[DoubtfulPair, ...]
+    detours: tuple[DoubtfulPair, ...]
+    faster_than_light: tuple[DoubtfulPair, ...]
+    located: bool
+
+    @property
+    def doubtful(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of sites with a finding, each pair once in either direction."""
+        found = (*self.faster_than_light, *self.asymmetric, *self.detours)
+        ends = ((pair.source, pair.destination) for pair in found)
+        return _once(ends)
+
+
+def _once(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    seen: dict[frozenset[str], tuple[str, str]] = {}
+    for pair in pairs:
+        seen.setdefault(frozenset(pair), pair)
+    return tuple(seen.values())
+
+
+def data_quality(instance: Instance) -> DataQuality:
+    """Return the RTTs between the sites of an instance that do not fit the others.
+
+    Parameters
+    ----------
+    instance
+        An instance; of RTTs that vary by interval the median over the intervals counts.
+
+    Returns
+    -------
+    DataQuality
+        Findings, the largest difference first.
+
+    Notes
+    -----
+    O(n³) for n sites, one row of n² numbers at a time.
+    """
+    rtt = instance.site_rtt if instance.site_rtt.ndim == 2 else np.median(instance.site_rtt, axis=0)
+    sites = instance.sites
+    light, located = _light(instance)
+    via = np.full(rtt.shape, -1, dtype=np.intp)
+    shortest = np.full(rtt.shape, np.inf)
+    for k in range(len(sites) if len(sites) <= _MOST_SITES else 0):
+        way = rtt[:, k, np.newaxis] + rtt[np.newaxis, k, :]
+        way[k, :] = way[:, k] = np.inf
+        shorter = way < shortest
+        shortest[shorter], via[shorter] = way[shorter], k
+    np.fill_diagonal(shortest, np.inf)
+    found = [
+        _pairs(sites, rtt, rtt.T, lambda i, j: "the other direction"),
+        _pairs(sites, rtt, shortest, lambda i, j: f"the way over {sites[via[i, j]]}"),
+    ]
+    fast = np.argwhere(rtt < light)
+    order = sorted(fast.tolist(), key=lambda at: float(rtt[at[0], at[1]] - light[at[0], at[1]]))
+    words = "light in fibre over the great circle"
+    fastest = tuple(
+        DoubtfulPair(sites[i], sites[j], float(rtt[i, j]), float(light[i, j]), words)
+        for i, j in order
+    )
+    return DataQuality(len(sites) * (len(sites) - 1), found[0], found[1], fastest, located)
+
+
+def _pairs(
+    sites: Sequence[str], rtt: FloatArray, other: FloatArray, reason: _Reason
+) -> tuple[DoubtfulPair, ...]:
+    """Pairs whose RTT is above another one, the largest difference first."""
+    above = np.argwhere((rtt > other * _RATIO) & (rtt > other + _LEAST_MS))
+    order = sorted(above.tolist(), key=lambda at: float(other[at[0], at[1]] - rtt[at[0], at[1]]))
+    return tuple(
+        DoubtfulPair(sites[i], sites[j], float(rtt[i, j]), float(other[i, j]), reason(i, j))
+        for i, j in order
+    )
+
+
+def _light(instance: Instance) -> tuple[FloatArray, bool]:
+    """Round trip of light between sites in ms, 0 where it is not known."""
+    count = len(instance.sites)
+    least = np.zeros((count, count))
+    if instance.site_coordinates is None:
+        return least, False
+    known = np.flatnonzero(np.isfinite(instance.site_coordinates).all(axis=1))
+    places = instance.site_coordinates[known]
+    if len(known) < 2:
+        return least, False
+    km = np.maximum(0.0, great_circle_km(places, places) - NEARBY_KM)
+    least[np.ix_(known, known)] = km * FIBRE_MS_PER_1000_KM / 1000.0
+    return least, True
+
+
+@dataclass(frozen=True, slots=True)
+class RttChange:
+    """Effect of another RTT on a plan.
+
+    Attributes
+    ----------
+    pairs
+        Pairs of sites whose RTTs change, in both directions.
+    factor
+        Factor of their RTTs, also of clients that sit in these sites.
+    plan
+        Proven optimum with the changed RTTs.
+    regret
+        Relative excess of the objective of the given plan over that optimum; 0: it stays optimal.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    factor: float
+    plan: Plan
+    regret: float
+
+
+def effects_of_doubt(
+    plan: Plan, pairs: Sequence[tuple[str, str]], *, off: float = 0.2, method: str = "exact"
+) -> tuple[RttChange, ...]:
+    """Return what becomes of a plan when doubtful RTTs are wrong by a share.
+
+    Parameters
+    ----------
+    plan
+        An optimal plan.
+    pairs
+        Pairs of sites; each is changed alone, and all together.
+    off
+        Share by which an RTT may be wrong, in (0, 1).
+    method
+        An exact method.
+
+    Raises
+    ------
+    InputError
+        For a plan that is not optimal, an unknown site, or a share outside (0, 1).
+
+    Notes
+    -----
+    Two proven solves for each pair, and two for all.
+    """
+    require_optimal(plan)
+    if not 0 < number(off, "off") < 1:
+        raise InputError("not a share", field="off", value=off, expected="a number in (0, 1)")
+    wanted = _once(pairs)
+    groups = [(pair,) for pair in wanted] + ([wanted] if len(wanted) > 1 else [])
+    return tuple(
+        _changed(plan, group, factor, method) for group in groups for factor in (1 - off, 1 + off)
+    )
+
+
+def _changed(
+    plan: Plan, pairs: tuple[tuple[str, str], ...], factor: float, method: str
+) -> RttChange:
+    instance = plan.problem.instance
+    site_rtt, client_rtt = instance.site_rtt.copy(), instance.client_rtt.copy()
+    clients = {name: i for i, name in enumerate(instance.clients)}
+    for pair in pairs:
+        ends = instance.site_indices(list(pair), "site").tolist()
+        if ends[0] == ends[1]:
+            raise InputError("a site reaches itself for free", field="site", value=pair[0])
+        for a, b, name in ((*ends, pair[0]), (*ends[::-1], pair[1])):
+            site_rtt[..., a, b] *= factor
+            if name in clients:
+                client_rtt[..., clients[name], b] *= factor
+    problem = plan.problem.replace(
+        instance=instance.replace(site_rtt=site_rtt, client_rtt=client_rtt)
+    )
+    best = prove(problem, method)
+    assert plan.configuration is not None  # the plan is optimal
+    own = objective_value(problem, plan.configuration)
+    regret = own / best.objective - 1 if best.objective > 0 else 0.0
+    return RttChange(pairs, factor, best, regret if regret > _SAME else 0.0)
