@@ -121,7 +121,7 @@ def _check_groups(problem: Problem, protocol: Protocol) -> None:
         if operation.name in missing and instance.counts[:, :, place].any():
             raise InputError(
                 f"the protocol {protocol.name} has no path for {operation.name}, which spans "
-                "several groups: they have no leaders that stand together",
+                "several groups: without a leader, nothing commits them as one",
                 field="protocol",
                 value=str(protocol),
                 expected=f"{protocol.name}:multi=2 (commits one after another), another mix "
