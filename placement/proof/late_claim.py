@@ -30,6 +30,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -37,7 +38,7 @@ from placement.checks import FloatArray, IntArray
 from placement.evaluation.score import closest_first
 from placement.problem import Problem
 from placement.proof.claim import Claim, Scale
-from placement.proof.event_tree import State, Work
+from placement.proof.event_tree import CELLS_PER_STEP, State, Work
 from placement.proof.rounded_costs import TableCosts
 from placement.tail.latency_mixture import Flow, flows
 from placement.tail.objective import Percentile
@@ -45,6 +46,7 @@ from placement.tail.objective import Percentile
 __all__ = ["LateClaim", "LateTables"]
 
 _BITS = 50
+_STEPS_OF_A_SHARE = 1000  # beside those of its cells: some twenty calls
 _UNIT = 2.0**-52
 _TOLERANCE, _PER_BIN = Fraction(2, 10**12), Fraction(1, 10**13)
 _OVERFLOWS = 1 - 3e-9  # the evaluator calls a latency of mass below 1 - 1e-9 one that overflows
@@ -95,9 +97,11 @@ class LateClaim:
             self.last = min(self.last, self.distributions.bins - 1)
         self.budget = math.ceil(late * (1 << _BITS))
 
-    def tables(self, leader: int, deadline: int) -> LateTables:
-        """Shares of a leader at a deadline."""
-        return LateTables(self, leader, deadline)
+    @cached_property
+    def nearby(self) -> FloatArray:
+        """P(H_cr = u) of the active clients, site after site, shape (sites, clients, bins)."""
+        by_site = self.distributions.client_site.transpose(1, 0, 2)
+        return np.ascontiguousarray(by_site[:, self.claim.clients])
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,8 @@ class LateTables:
         ℓ.
     deadline
         t, in bins, >= 0.
+    work
+        Steps that may still be taken: those of each share d are counted when it is worked out.
 
     Attributes
     ----------
@@ -137,9 +143,13 @@ class LateTables:
 
     bits = _BITS
 
-    def __init__(self, question: LateClaim, leader: int, deadline: int) -> None:
+    def __init__(self, question: LateClaim, leader: int, deadline: int, work: Work) -> None:
         self.question, self.leader, self.deadline = question, leader, deadline
-        claim = question.claim
+        claim, rules = question.claim, question.rules
+        self._work, times = work, deadline + 1
+        rows = rules.voters * rules.quorum + 2 * len(rules.may_hold)
+        several = max((flow.quorum for flow, _ in question.flows), default=0) > 1
+        self._steps = _STEPS_OF_A_SHARE + times * (rows + several * times) // CELLS_PER_STEP
         scale = Scale(_BITS, math.ldexp(1.0, _BITS))
         self.costs = TableCosts(claim.rank, scale, self._nearby())
         table = question.distributions.site_site[leader]
@@ -161,14 +171,14 @@ class LateTables:
         for flow, weight in question.flows:
             if flow.near or flow.relay:
                 for site in range(late.shape[1]):
-                    in_time = self._in_time(flow, site, clients)
+                    in_time = self._in_time(flow, site)
                     late[:, site] += weight[clients] * np.maximum(0.0, 1 - in_time - _UNIT)
         return np.floor(np.ldexp(late * _LESS * _LESS, _BITS)).astype(np.int64)
 
-    def _in_time(self, flow: Flow, site: int, clients: IntArray) -> FloatArray:
+    def _in_time(self, flow: Flow, site: int) -> FloatArray:
         """P(α H_cr + β H_rℓ <= t), rounded up, shape (clients,)."""
         distributions, times = self.question.distributions, self.deadline + 1
-        near = distributions.client_site[clients, site]
+        near = self.question.nearby[site]
         first = _repeated(near, flow.near)[:, :times]
         if not flow.relay:
             return _raised(first.sum(axis=1), first.shape[1] * max(1, flow.near))
@@ -182,7 +192,7 @@ class LateTables:
 
     def _by_votes(self) -> list[_Asked]:
         distributions, times = self.question.distributions, self.deadline + 1
-        to_leader = distributions.client_site[:, self.leader]
+        to_leader = np.ascontiguousarray(distributions.client_site[:, self.leader])
         found: dict[int, tuple[float, FloatArray]] = {}
         for flow, weight in self.question.flows:
             if flow.near or flow.relay:
@@ -221,9 +231,7 @@ class LateTables:
             self._known[key] = self._late(rows[at])
         return self._known[key]
 
-    def none_below(
-        self, state: State, cutoff: int, near: Collection[int] | None, far: int, work: Work
-    ) -> bool:
+    def none_below(self, state: State, cutoff: int, near: Collection[int] | None, far: int) -> bool:
         """Return whether every set of voters that a state leaves has a d of at least `cutoff`.
 
         Parameters
@@ -234,8 +242,6 @@ class LateTables:
             A share on the grid.
         near, far
             Given: all voters but at most `far` and the leader are of these sites, the closest ones.
-        work
-            Steps that may still be taken.
         """
         rules = self.question.rules
         room, members = rules.replicas_max - len(state.inside), rules.voters - 1
@@ -257,7 +263,6 @@ class LateTables:
                 if len(sites) - start < left or (far < left and first - start < left - far):
                     return True
                 some = [(close if i < left - far else beyond)[start + i] for i in range(left)]
-                work.take((self.deadline + 1) * (members + 1))
                 if self._late(np.array([*chosen, *some]).reshape(members, -1)) >= cutoff:
                     return True
                 if not left:
@@ -280,6 +285,7 @@ class LateTables:
 
     def _late(self, answered: FloatArray) -> int:
         """Share that is late when the others answer with these probabilities."""
+        self._work.take(self._steps)
         once = self._quorum(answered)
         terms = (self.deadline + 2) * 4
         total, by_then, votes = 0, once, 1
@@ -321,6 +327,8 @@ def _repeated(rows: FloatArray, times: int) -> FloatArray:
     """Distributions of a sum of `times` variables alike, one a row."""
     if times == 0:
         return np.ones((len(rows), 1))
+    if times == 1:
+        return rows
     summed: Sequence[FloatArray] = list(rows)
     for _ in range(times - 1):
         summed = [np.convolve(one, row) for one, row in zip(summed, rows, strict=True)]

@@ -50,7 +50,7 @@ class LateProof(ThresholdProof[LedCosts]):
         sites, clients = len(rules.may_hold), len(claim.clients)
         cells = sites * (clients + sites)
         work.take(cells * (deadline + 1) * (1 + len(question.flows)) // CELLS_PER_STEP)
-        self.tables = LateTables(question, leader, deadline)
+        self.tables = LateTables(question, leader, deadline, work)
         self._led: dict[frozenset[int], int] = {}  # d by voters
         exact = claim.rounded is None
         grids = [(LedCosts(claim, exact=exact), CELLS_PER_STEP)]
@@ -60,17 +60,6 @@ class LateProof(ThresholdProof[LedCosts]):
         super().__init__(choice, f"leader {leader}", work, clients, 2, grids)
 
     # --- bounds -----------------------------------------------------------------------------
-
-    @property
-    def deadline_steps(self) -> int:
-        """Steps of the voters' part of one bound."""
-        most = max((flow.quorum for flow, _ in self.question.flows), default=0)
-        rows = self.sites + self.question.rules.voters * self.question.rules.quorum
-        times = self.tables.deadline + 1
-        return times * (rows + (times if most > 1 else 0)) // CELLS_PER_STEP
-
-    def _cells(self, multipliers: list[BoundPart] | None) -> int:
-        return super()._cells(multipliers) + self.deadline_steps * CELLS_PER_STEP
 
     def _in_force(self, state: State) -> set[int]:
         return {_LATE, _MEAN}
@@ -131,7 +120,7 @@ class LateProof(ThresholdProof[LedCosts]):
                 if self.leader not in near:
                     return True
         far = rules.voters - rules.quorum
-        return self.tables.none_below(state, cutoff, near, far, self.work)
+        return self.tables.none_below(state, cutoff, near, far)
 
     # --- sets of replicas -------------------------------------------------------------------
 
@@ -161,7 +150,6 @@ class LateProof(ThresholdProof[LedCosts]):
             if mean is not None and reads + wait >= mean:
                 continue
             if frozenset(voters) not in self._led:
-                self.work.take(self.deadline_steps)
                 self._led[frozenset(voters)] = late.of(voters)
             if nearby + self._led[frozenset(voters)] < self.question.budget:
                 return False

@@ -9,8 +9,8 @@ import pytest
 from placement.errors import CertificateError, UnitsWarning
 from placement.methods import Options, load_method, run
 from placement.proof.certificate_check import check_certificate
-from placement.proof.event_tree import State
-from placement.proof.late_claim import LateClaim
+from placement.proof.event_tree import State, Work
+from placement.proof.late_claim import LateClaim, LateTables
 from placement.status import Status
 from placement.tail.late_operations import LateOperations
 from tests.effort import examples, seeds
@@ -159,7 +159,7 @@ def test_shares_of_late_operations_are_those_of_the_evaluator_from_below(seed):
     deadline = round(plan.objective / problem.objective.distributions.width)
     chosen = plan.configuration
     for t in (0, deadline // 2, deadline - 1, deadline, deadline + 7):
-        tables = claim.tables(chosen.leader, t)
+        tables = LateTables(claim, chosen.leader, t, Work(10**9))
         table = late.summands(np.array([chosen.leader]), t)[0]
         near = table[:-1].T[claim.claim.clients]
         whole = np.ldexp(tables.costs._whole_costs(slice(None)).astype(float), -tables.bits)
@@ -171,3 +171,16 @@ def test_shares_of_late_operations_are_those_of_the_evaluator_from_below(seed):
         held = frozenset(chosen.replicas)
         state = State(held, frozenset(range(len(problem.instance.sites))) - held)
         assert tables.led(state) <= tables.of(chosen.voters)
+
+
+def test_shares_of_voters_are_counted_when_they_are_worked_out_and_not_again():
+    problem, plan = proven(0)
+    work = Work(10**9)
+    tables = LateTables(LateClaim(problem, None), plan.configuration.leader, 5, work)
+    state = State(frozenset(plan.configuration.replicas), frozenset())
+    assert work.left == work.limit
+    first = tables.led(state)
+    counted = work.left
+    assert counted < work.limit
+    assert tables.led(state) == first
+    assert work.left == counted

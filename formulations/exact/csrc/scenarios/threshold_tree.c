@@ -7,6 +7,7 @@
 #define LATER_STEPS 10
 #define FEW_SETS 20         /* so many sets are evaluated rather than bounded */
 #define FEW_STEPS 3         /* multiplier steps before so few sets are evaluated */
+#define NO_GAIN 1e-12       /* of a selected site that nothing tells apart from the others */
 #define BETWEEN_PAUSES 1e7  /* effort between two looks at the clock: about 10 ms */
 #define FIT_EFFORT 2e6      /* for voters of a part ... */
 #define ROOT_FIT_EFFORT 2e8 /* ... and at a root: 0.1 s */
@@ -229,7 +230,7 @@ static void measure_gains(scenario_tree *t, unsigned char *state)
     for (int j = 0; j < q->sites; j++)
         t->gain[j] = t->vote_gain[j] = t->vote_cost[j] = 0.0;
     for (int i = 0; i < b->free_count; i++)
-        t->gain[b->free_site[i]] = b->best_chosen[i] ? b->next - b->best_rho[i] : 0.0;
+        t->gain[b->free_site[i]] = b->best_chosen[i] ? b->next - b->best_rho[i] + NO_GAIN : 0.0;
     for (int a = 0; a < b->active; a++) {
         int s = b->which[a], tried = 0;
         double share = b->best_weight[a] / q->scenario[s].scale;
@@ -284,7 +285,7 @@ static int branching_site(scenario_tree *t, unsigned char *state, const int *vot
     for (int i = 0; i < count && most <= 0.0; i++)
         if (state[voters[i]] == FREE)
             return voters[i];
-    if (voter >= 0 && (found < 0 || most <= 0.0 || t->vote_cost[voter] > most)) {
+    if (voter >= 0 && (found < 0 || most <= NO_GAIN || t->vote_cost[voter] > most)) {
         *vote = 1;
         return voter;
     }
