@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from formulations.exact.branch_and_bound import search
 from formulations.exact.certificate_events import LeaderEvents
-from formulations.exact.kernel import Incumbent, compiled_available, open_kernel
+from formulations.exact.kernel import (
+    CompiledKernel,
+    Incumbent,
+    compiled_available,
+    open_kernel,
+)
+from formulations.exact.reduced_problem import ReducedProblem
 from tests.exact.rational import Checker
 from tests.exact.test_sparse import relayed
 
@@ -53,6 +59,49 @@ def test_every_leader_begins_before_one_gets_many_nodes(which):
         if kernel.tree_bounds(leaders).min() > 0.0:
             break
     assert 0 < kernel.counters().nodes <= 3 * len(leaders)
+
+
+def opened(core: ReducedProblem, leaders: list[int], restart: int) -> CompiledKernel:
+    """A kernel with the trees of leaders open, in turns of five nodes, which restart after some."""
+    kernel = CompiledKernel(core)
+    kernel.compiled.set_size_limits(kernel.context, 1e18, 1.0, restart, 5, 1e18)
+    kernel.open_trees(leaders, np.zeros((len(leaders), len(core.active))), np.zeros(len(leaders)))
+    return kernel
+
+
+def learned(kernel: CompiledKernel, leaders: list[int]) -> np.ndarray:
+    return np.array([kernel.compiled.decisions_learned(kernel.context, one) for one in leaders])
+
+
+def test_a_tree_keeps_what_it_has_learned_while_others_are_worked_on():
+    core = relayed(0, 24, 40, 5, 0.1)
+    leaders = core.leaders.tolist()
+    kernel = opened(core, leaders, restart=10**9)
+    before, finished = learned(kernel, leaders), False
+    while not finished:
+        finished = kernel.run(1.0, 60.0)
+        now = learned(kernel, leaders)
+        assert (now >= before).all()
+        before = now
+    assert np.count_nonzero(before > 5) > 1
+    assert before.sum() < kernel.counters().nodes
+
+
+@pytest.mark.parametrize(("sites", "clients", "keeps"), [(18, 25, True), (160, 640, False)])
+def test_a_tree_that_begins_anew_forgets_what_it_has_learned_only_of_large_questions(
+    sites, clients, keeps
+):
+    core = relayed(2, sites, clients, 5, 0.1)
+    leader = int(core.leaders[0])
+    kernel = opened(core, [leader], restart=12)
+    most = 0.0
+    while not kernel.run(1.0, 60.0) and kernel.counters().nodes < 16:
+        now = float(learned(kernel, [leader])[0])
+        if now < most:
+            break
+        most = now
+    assert kernel.counters().nodes > 12
+    assert (float(learned(kernel, [leader])[0]) >= most) is keeps
 
 
 @pytest.mark.parametrize("which", ["tight", "sparse"])

@@ -176,6 +176,26 @@ PyObject *py_tree_bounds(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+const char decisions_learned_doc[] =
+    "decisions_learned(context, leader) -> float\n\n"
+    "Decisions that the tree of a leader has learned from, and still knows; for tests.";
+
+PyObject *py_decisions_learned(PyObject *self, PyObject *args)
+{
+    PyObject *capsule;
+    int leader;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "Oi", &capsule, &leader))
+        return NULL;
+    context *x = context_of(capsule);
+    if (x && (leader < -1 || leader >= x->p.sites)) {
+        PyErr_SetString(PyExc_ValueError, "no such leader");
+        return NULL;
+    }
+    const pseudo_costs *p = x ? &x->open.tree[memory_row(x, leader)].pseudo : NULL;
+    return p ? PyFloat_FromDouble(p->tries_sum[IN] + p->tries_sum[OUT]) : NULL;
+}
+
 const char search_sizes_doc[] =
     "search_sizes(context, sizes, leaders, scores, leads, replicas, open, steps, swaps, work, seconds) -> taken\n\n"
     "Prove several numbers of replicas (int32, ascending) at once; scores (float64), leads (int32),\n"

@@ -22,6 +22,7 @@ extern const char bounds_from_memory_doc[];
 extern const char search_sizes_doc[];
 extern const char open_trees_doc[];
 extern const char tree_bounds_doc[];
+extern const char decisions_learned_doc[];
 PyObject *py_bound_root(PyObject *self, PyObject *args);
 PyObject *py_bound_roots(PyObject *self, PyObject *args);
 PyObject *py_quick_bounds(PyObject *self, PyObject *args);
@@ -29,6 +30,7 @@ PyObject *py_bounds_from_memory(PyObject *self, PyObject *args);
 PyObject *py_search_sizes(PyObject *self, PyObject *args);
 PyObject *py_open_trees(PyObject *self, PyObject *args);
 PyObject *py_tree_bounds(PyObject *self, PyObject *args);
+PyObject *py_decisions_learned(PyObject *self, PyObject *args);
 
 /* bind_streams.c */
 extern const char stream_steps_doc[];

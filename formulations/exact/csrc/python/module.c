@@ -300,6 +300,7 @@ static PyMethodDef methods[] = {
     {"open_trees", py_open_trees, METH_VARARGS, open_trees_doc},
     {"run", py_run, METH_VARARGS, run_doc},
     {"tree_bounds", py_tree_bounds, METH_VARARGS, tree_bounds_doc},
+    {"decisions_learned", py_decisions_learned, METH_VARARGS, decisions_learned_doc},
     {"incumbent", py_incumbent, METH_O, incumbent_doc},
     {"propose", py_propose, METH_VARARGS, propose_doc},
     {"counters", py_counters, METH_O, counters_doc},
