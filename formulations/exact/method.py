@@ -110,7 +110,7 @@ class Session(BatchSession):
         started = time.perf_counter()
         limit = math.inf if options.time_limit is None else options.time_limit
         free = problem.replace(budget=None)
-        unlimited = dataclasses.replace(options, start=None, gap_limit=0.0)
+        unlimited = dataclasses.replace(options, start=None, gap_limit=0.0, progress=None)
         plan = self._search(free, unlimited, None)
         if plan.configuration is None and plan.termination is Termination.FINISHED:
             return plan.replace(problem=problem)

@@ -8,7 +8,7 @@ import pytest
 
 from formulations.exact.budget import budget_search
 from placement import Problem, Status, UnsupportedError, solve
-from placement.methods import available, load_method, refusal
+from placement.methods import Options, Progress, available, load_method, refusal, run
 from placement.proof.budget_proof import FORMAT
 from placement.proof.certificate_check import CertificateError, check_certificate
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
@@ -114,6 +114,28 @@ def test_every_budget_is_proven(
             else:
                 assert plan.status is Status.INFEASIBLE
             check_certificate(plan)
+
+
+def test_reports_within_a_budget_are_honest() -> None:
+    free = paid_problem(1, "plain")
+    costs = sorted(money for _, money, _ in everything(free))
+    problem, reports = free.replace(budget=costs[len(costs) // 3]), list[Progress]()
+    plan = run(load_method("exact"), problem, Options(progress=reports.append))
+    assert reports
+    for report in reports:
+        assert 0 <= report.seconds < 600
+        assert report.bound <= plan.objective <= report.incumbent * (1 + 1e-12)
+
+
+def test_time_that_is_over_leaves_an_honest_answer() -> None:
+    free = paid_problem(1, "plain")
+    costs = sorted(money for _, money, _ in everything(free))
+    problem = free.replace(budget=costs[len(costs) // 3])
+    best = solve(problem)
+    plan = run(load_method("exact"), problem, Options(time_limit=1e-9, start=best.configuration))
+    assert plan.status in (Status.FEASIBLE, Status.OPTIMAL)
+    assert plan.bound <= best.objective
+    assert plan.configuration is not None
 
 
 def test_a_certificate_of_another_budget_proves_nothing() -> None:

@@ -122,6 +122,7 @@ class BudgetSearch:
         self.clients: IntArray = np.nonzero(counted)[0]
         rtt = demand.client_rtt[0][self.clients]
         self._orders: IntArray = np.argsort(rtt, axis=1, kind="stable").astype(np.int32)
+        self._started = time.perf_counter()
         if self.options.settings["certificate"]:
             self.records = {}
 
@@ -158,12 +159,15 @@ class BudgetSearch:
                 if floor < self.threshold:
                     self._tree(leader)
                 del self.floors[leader]
-                seconds = time.perf_counter()
-                self.options.report(Progress(seconds, self.value, self.bound))
+                self._report()
         except TimeoutError:
             self.termination = Termination.TIME_LIMIT
         except KeyboardInterrupt:
             self.termination = Termination.INTERRUPTED
+
+    def _report(self) -> None:
+        seconds = time.perf_counter() - self._started
+        self.options.report(Progress(seconds, self.value, self.bound))
 
     @property
     def threshold(self) -> float:
