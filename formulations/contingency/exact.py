@@ -63,6 +63,8 @@ def refuses(problem: Problem) -> str | None:
         return "there are too many sets of voters"
     if not (rules.nested_voter_caps and rules.nested_replica_caps):
         return "the rules are not caps on nested levels"
+    if problem.demand.scenarios > 1:
+        return "RTTs vary by interval"
     return ReducedProblem.refuses(problem.demand, rules)
 
 

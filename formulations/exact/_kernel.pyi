@@ -26,6 +26,7 @@ def create(
     voter_families: tuple[_Family, ...],
     granularity: float,
     tolerance: float,
+    scenarios: tuple[int, npt.NDArray[np.generic], _Floats, _Floats] | None,
     /,
 ) -> _Context: ...
 def bound_root(

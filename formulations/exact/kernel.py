@@ -24,7 +24,7 @@ from formulations.exact.kernel_types import (
     SizeBatch,
 )
 from formulations.exact.reduced_problem import ReducedProblem
-from placement.checks import FloatArray
+from placement.checks import FloatArray, IntArray
 from placement.errors import InputError
 
 __all__ = [
@@ -240,7 +240,7 @@ class CompiledKernel:
         import formulations.exact._kernel as compiled
 
         self.compiled = compiled
-        rules, demand = core.rules, core.demand
+        rules = core.rules
         active = core.active
         whole = len(active) == core.clients  # then nothing need be copied here
         rtt = core.client_rtt if whole else core.client_rtt[active]
@@ -269,8 +269,8 @@ class CompiledKernel:
         self.context = compiled.create(
             np.ascontiguousarray(rtt),
             np.ascontiguousarray(_order(rtt) if order is None else order, dtype=np.int32),
-            demand.near[0][active],
-            demand.relay[0][active],
+            core.near[active],
+            core.relay[active],
             np.ascontiguousarray(core.site_rtt),
             np.ascontiguousarray(core.direct),
             core.quorum_weight,
@@ -288,6 +288,7 @@ class CompiledKernel:
             families["voters"],
             core.granularity,
             TOLERANCE,
+            _scenarios(core),
         )
 
     def bound_root(
@@ -444,11 +445,24 @@ def compiled_available() -> bool:
     return True
 
 
+def _scenarios(core: ReducedProblem) -> tuple[int, IntArray, FloatArray, FloatArray] | None:
+    """Return number, scenario of each active client, RTTs and D of several scenarios; or None."""
+    if not core.varies:
+        return None
+    demand = core.demand
+    return (
+        demand.scenarios,
+        np.ascontiguousarray(core.scenario, dtype=np.int32),
+        np.ascontiguousarray(demand.site_rtt),
+        np.ascontiguousarray(demand.quorum),
+    )
+
+
 def has_many_clients(core: ReducedProblem) -> bool:
     """Return whether a problem is one of many clients and few sites."""
     clients = len(core.active)
     enough = max(tuning.MANY_CLIENTS, tuning.CLIENTS_PER_SITE * core.sites)
-    return clients >= enough and core.sites <= MOST_STREAMED_SITES
+    return clients >= enough and core.sites <= MOST_STREAMED_SITES and not core.varies
 
 
 def open_kernel(core: ReducedProblem, which: str = "auto", threads: int = 1) -> Kernel:
@@ -472,7 +486,7 @@ def open_kernel(core: ReducedProblem, which: str = "auto", threads: int = 1) -> 
     if which not in (*names, "tight", "sparse", "streamed"):
         raise InputError("unknown kernel", field="kernel", value=which, expected=" or ".join(names))
     if which != "numpy" and compiled_available():
-        fits = core.sites <= MOST_STREAMED_SITES and len(core.active) > 0
+        fits = core.sites <= MOST_STREAMED_SITES and len(core.active) > 0 and not core.varies
         many = which == "streamed" and fits
         if many or (which == "auto" and has_many_clients(core)):
             from formulations.exact.many_clients.streamed_kernel import ManyClientsKernel

@@ -96,7 +96,7 @@ class PMedianRelaxation:
     def __post_init__(self) -> None:
         core, rules = self.core, self.core.rules
         self._sites = np.nonzero(self.keep | rules.must_hold)[0]
-        near = core.demand.near[0][core.active]
+        near = core.near[core.active]
         cost = near[:, np.newaxis] * core.client_rtt[np.ix_(core.active, self._sites)]
         self._scale = float(cost.max()) or 1.0
         cost /= self._scale

@@ -1,9 +1,10 @@
 """The method ``exact``: from a problem to a proven plan, the default of `solve`.
 
-What the engine takes: one RTT matrix over time, a weight of prices that are a sum over the
-replicas, and everything else of a problem. A budget, on prices of any kind, adds a search of its
-own (:mod:`formulations.exact.budget`). RTTs that vary by interval, and a weight of prices of near
-reads or of votes, go to the method ``milp``, and the plan says so.
+What the engine takes: RTTs of every interval, a weight of prices that are a sum over the replicas,
+and everything else of a problem. A budget, on prices of any kind, adds a search of its own
+(:mod:`formulations.exact.budget`). A budget with RTTs that vary by interval, a weight of prices of
+near reads or of votes, and voters who would have to be searched among too many sets go to the
+method ``milp``, and the plan says so.
 """
 
 from __future__ import annotations
@@ -209,6 +210,8 @@ def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
         reason = missing(options)
         if not problem.rules.nested_replica_caps:
             reason = "there is a budget, and rules for replicas are not caps on nested levels"
+        if problem.demand.scenarios > 1:
+            reason = "there is a budget, and RTTs vary by interval"
     return None if reason is None else (reason, _DELEGATE)
 
 

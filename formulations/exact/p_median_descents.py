@@ -49,7 +49,7 @@ def reduced_costs(core: ReducedProblem, u: FloatArray) -> FloatArray:
     FloatArray
         ρ, ms times operations, shape (sites,). O(clients · sites).
     """
-    cost = core.demand.near[0][core.active][:, np.newaxis] * core.client_rtt[core.active]
+    cost = core.near[core.active][:, np.newaxis] * core.client_rtt[core.active]
     cost -= u[:, np.newaxis]
     reduced = np.minimum(cost, 0.0, out=cost).sum(axis=0)
     return np.asarray(reduced if core.price is None else reduced + core.price[0])
@@ -139,7 +139,7 @@ def descents(
     -----
     A pass is O(clients · sites given); memory: some six matrices of that size.
     """
-    near = core.demand.near[0][core.active]
+    near = core.near[core.active]
     cost = near[:, np.newaxis] * core.client_rtt[np.ix_(core.active, sites)]
     price = np.zeros(len(sites)) if core.price is None else core.price[0, sites]
     must = core.rules.must_hold[sites]

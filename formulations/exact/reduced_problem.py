@@ -1,9 +1,11 @@
 """The problem that the engine solves: demand, rules and one price per replica.
 
-The engine takes problems with one scenario, and no heed of a budget; everything else it is asked
-for, :mod:`formulations.exact.method` hands on.  Scores and voters come from the shared
-evaluator (:mod:`placement.evaluation.score`, :mod:`placement.evaluation.voter_choice`), nowhere
-else.
+The engine takes problems without heed of a budget; what else it is asked for,
+:mod:`formulations.exact.method` hands on.  Where RTTs vary by interval, every client has one row
+for each interval, and the wait for votes is bounded by one distance in the place of several
+(:mod:`placement.evaluation.wait_floors`): a complete set of replicas has its true score.  Scores
+and voters come from the shared evaluator (:mod:`placement.evaluation.score`,
+:mod:`placement.evaluation.voter_choice`), nowhere else.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.score import score
 from placement.evaluation.voter_choice import best_voters
+from placement.evaluation.wait_floors import wait_floors
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Role, Rules, majority
 from placement.model.demand import Demand
@@ -37,6 +40,7 @@ _SHARED = (
     "leaders",
     "families",
     "floors",
+    "_wait_floors",
     "_least_wait",
     "leader_matters",
     "granularity",
@@ -48,6 +52,9 @@ _MOST_FAMILIES = 16
 
 _MOST_VOTER_SETS = 20_000
 """Sets of voters among the replicas that a search at every leaf may go through."""
+
+_MOST_SEARCHED = 64
+"""MOST_VOTERS of the C sources: replicas among which a search goes for voters."""
 
 _WHOLE_LIMIT = 2.0**52
 """Whole numbers below it, and their sums, are exact in doubles."""
@@ -76,7 +83,7 @@ class ReducedProblem:
     Parameters
     ----------
     demand
-        RTTs and weights of Eq. 1; exactly one scenario.
+        RTTs and weights of Eq. 1.
     rules
         Who may and must hold, vote and lead; caps and minimums of failure domains.
     price
@@ -86,7 +93,7 @@ class ReducedProblem:
     Raises
     ------
     UnsupportedError
-        For several scenarios, or too many crossing levels.
+        For too many crossing levels, or too many sets of voters where they are searched.
     """
 
     demand: Demand
@@ -101,15 +108,19 @@ class ReducedProblem:
     @staticmethod
     def refuses(demand: Demand, rules: Rules) -> str | None:
         """Return why the engine cannot take a problem, or None."""
-        if demand.scenarios != 1:
-            return "RTTs vary by interval"
         for role in ("voters", "replicas"):
             if len(site_families(rules, role)) > _MOST_FAMILIES:
                 return f"the rules for {role} are on too many crossing levels"
-        if len(site_families(rules, "voters")) > 1 and (
-            math.comb(rules.replicas_max - 1, rules.voters - 1) > _MOST_VOTER_SETS
+        why = None
+        if len(site_families(rules, "voters")) > 1:
+            why = "the rules for voters are on crossing levels"
+        elif demand.scenarios > 1 and bool(demand.quorum.any()):
+            why = "RTTs vary by interval"
+        if why is not None and (
+            rules.replicas_max > _MOST_SEARCHED
+            or math.comb(rules.replicas_max - 1, rules.voters - 1) > _MOST_VOTER_SETS
         ):
-            return "the rules for voters are on crossing levels, with too many sets of voters"
+            return f"{why}, with too many sets of voters"
         return None
 
     @classmethod
@@ -219,8 +230,8 @@ class ReducedProblem:
 
     @property
     def clients(self) -> int:
-        """Number of clients."""
-        return int(self.demand.client_rtt.shape[1])
+        """Number of rows of clients: one per client and scenario."""
+        return int(self.demand.client_rtt.shape[0] * self.demand.client_rtt.shape[1])
 
     @property
     def sites(self) -> int:
@@ -229,20 +240,57 @@ class ReducedProblem:
 
     @property
     def client_rtt(self) -> FloatArray:
-        """d(c, r), ms, shape (clients, sites)."""
-        rtt: FloatArray = self.demand.client_rtt[0]
-        return rtt
+        """d(c, r), ms, shape (clients, sites), scenario by scenario."""
+        return self.demand.client_rtt.reshape(-1, self.sites)
+
+    @property
+    def near(self) -> FloatArray:
+        """A of Eq. 1, shape (clients,)."""
+        return self.demand.near.reshape(-1)
+
+    @property
+    def relay(self) -> FloatArray:
+        """B of Eq. 1, shape (clients,)."""
+        return self.demand.relay.reshape(-1)
+
+    @property
+    def varies(self) -> bool:
+        """True where there are several scenarios, so that waits for votes are only bounded."""
+        return self.demand.scenarios > 1
+
+    @cached_property
+    def scenario(self) -> IntArray:
+        """Scenario of every active client, shape (active clients,)."""
+        return np.asarray(self.active // self.demand.client_rtt.shape[1])
+
+    def relays(self, sites: IntArray, leader: int) -> FloatArray:
+        """RTT from the given site of each active client to a leader, ms.
+
+        `sites` has the shape (active clients,) or (active clients, k).
+        """
+        scenario = self.scenario if sites.ndim == 1 else self.scenario[:, np.newaxis]
+        return np.asarray(self.demand.site_rtt[scenario, sites, leader])
 
     @property
     def site_rtt(self) -> FloatArray:
-        """d(r, s), ms, shape (sites, sites), row = the side that waits."""
-        rtt: FloatArray = self.demand.site_rtt[0]
-        return rtt
+        """d(r, s), ms, shape (sites, sites), row = the side that waits.
+
+        Of several scenarios the floors of the waits, which carry the weights D already.
+        """
+        return self._wait_floors if self.varies else np.asarray(self.demand.site_rtt[0])
 
     @property
     def quorum_weight(self) -> float:
-        """D of Eq. 1."""
+        """D of Eq. 1; where the RTTs between sites carry it, 1, or 0 without rounds of votes."""
+        if self.varies:
+            return float(self.demand.quorum.any())
         return float(self.demand.quorum[0])
+
+    @cached_property
+    def _wait_floors(self) -> FloatArray:
+        """Floors of the waits of every leader, shape (sites, sites)."""
+        waits, weights = self.demand.site_rtt, self.demand.quorum
+        return np.array([wait_floors(waits[:, leader], weights) for leader in range(self.sites)])
 
     @cached_property
     def families(self) -> dict[Role, tuple[SiteFamily, ...]]:
@@ -255,12 +303,12 @@ class ReducedProblem:
     @cached_property
     def active(self) -> IntArray:
         """Clients whose nearest replica matters (A or B positive), ascending."""
-        return np.nonzero((self.demand.near[0] > 0) | (self.demand.relay[0] > 0))[0]
+        return np.nonzero((self.near > 0) | (self.relay > 0))[0]
 
     @cached_property
     def direct(self) -> FloatArray:
         """Σ_c G_c d(c, ℓ) for every leader ℓ, shape (sites,)."""
-        return _over_clients(self.demand.direct[0], self.client_rtt)
+        return _over_clients(self.demand.direct.reshape(-1), self.client_rtt)
 
     @cached_property
     def leaders(self) -> IntArray:
@@ -271,7 +319,7 @@ class ReducedProblem:
         if not self.leader_matters:
             return np.array([-1])
         guess = self.direct + self.quorum_weight * self._least_wait
-        guess = guess + _over_clients(self.demand.relay[0], self.client_rtt)
+        guess = guess + _over_clients(self.relay, self.client_rtt)
         order = np.argsort(guess, kind="stable")
         return np.asarray(order[self.rules.may_lead[order]])
 
@@ -282,7 +330,7 @@ class ReducedProblem:
         if not may_hold.any():
             return np.full(len(self.leaders), np.inf)
         rtt = self.client_rtt if may_hold.all() else self.client_rtt[:, may_hold]
-        floors = np.full(len(self.leaders), float(self.demand.near[0] @ rtt.min(axis=1)))
+        floors = np.full(len(self.leaders), float(self.near @ rtt.min(axis=1)))
         if self.leader_matters:
             floors += (self.direct + self.quorum_weight * self._least_wait)[self.leaders]
         return np.asarray(floors * (1.0 - _ROUNDING * (self.clients + 16)))
@@ -409,13 +457,13 @@ class ReducedProblem:
             demand.direct,
             demand.quorum,
             self.client_rtt[:1],
-            self.site_rtt,
+            demand.site_rtt,
             self.client_rtt,
             self.price,
         ):
             if array is not None and not bool((array == np.floor(array)).all()):
                 return 0.0
-        longest = float(max(self.client_rtt.max(), self.site_rtt.max()))
+        longest = float(max(self.client_rtt.max(), demand.site_rtt.max()))
         weight = float(demand.near.sum() + demand.relay.sum() + demand.direct.sum())
         total = (weight + 2 * float(demand.quorum.sum())) * (longest + 1)
         if self.price is not None:

@@ -117,11 +117,11 @@ def adapt_multipliers(
     """
     rtt = core.client_rtt[:, list(replicas)][core.active]
     nearest = np.asarray(replicas, dtype=np.intp)[rtt.argmin(axis=1)]
-    relay, between = core.demand.relay[0][core.active], core.site_rtt
-    base = u - relay * between[nearest, leader]
+    relay = core.relay[core.active]
+    base = u - relay * core.relays(nearest, leader)
     out = np.empty((len(others), len(u)))
     for row, other in zip(out, others, strict=True):
-        np.maximum(base + relay * between[nearest, other], 0.0, out=row)
+        np.maximum(base + relay * core.relays(nearest, other), 0.0, out=row)
     largest = float(out.max(initial=0.0))
     if largest > 0:
         grain = math.ldexp(1.0, math.frexp(largest)[1] - _BITS)

@@ -12,9 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray
+from placement.evaluation.wait_floors import wait_order
 from placement.problem import Problem
 
-__all__ = ["Claim", "ExactGrid", "Integers", "RoundedGrid", "Scale", "finest_bit", "integers"]
+__all__ = [
+    "Claim",
+    "ExactGrid",
+    "Integers",
+    "RoundedGrid",
+    "Scale",
+    "finest_bit",
+    "floor_costs",
+    "integers",
+]
 
 Integers = Any  # object arrays of Python integers, which NumPy's types cannot name
 
@@ -52,9 +62,9 @@ class ExactGrid:
     Attributes
     ----------
     client_rtt, site_rtt
-        Shapes (clients, sites) and (sites, sites).
+        Shapes (clients, sites) and (scenarios, sites, sites).
     near, relay, direct, quorum
-        A and B of the active clients, G of all clients, and D.
+        A and B of the active clients, G of all clients, and D of each scenario.
     """
 
     client_rtt: Integers
@@ -62,7 +72,7 @@ class ExactGrid:
     near: Integers
     relay: Integers
     direct: Integers
-    quorum: int
+    quorum: Integers
 
 
 @dataclass(frozen=True)
@@ -102,22 +112,24 @@ class RoundedGrid(Scale):
     near_costs
         fl(A_c·d(c,j)) of the active clients, scaled, shape (active clients, sites).
     relay, direct, quorum
-        B of the active clients, G of all clients and D, scaled.
+        B of the active clients, G of all clients and D of each scenario, scaled.
     """
 
     near_costs: FloatArray
     relay: FloatArray
     direct: FloatArray
-    quorum: float
+    quorum: FloatArray
 
 
 class Claim:
     """The problem, and a bound that is claimed of it.
 
+    Where RTTs vary by interval, every client counts once for each scenario, scenario by scenario.
+
     Parameters
     ----------
     problem
-        With one RTT matrix.
+        Without a budget.
     bound
         No configuration has an objective below it, it is claimed.
     granularity
@@ -132,6 +144,12 @@ class Claim:
     ----------
     clients
         The active clients, those with A > 0 or B > 0.
+    scenario
+        The scenario of each active client.
+    scenario_rtt
+        RTTs between sites in each scenario, shape (scenarios, sites, sites).
+    quorum
+        D of each scenario, shape (scenarios,).
     leader_matters
         Whether the proofs of two leaders differ.
     """
@@ -141,18 +159,20 @@ class Claim:
             raise ValueError(f"the claimed bound {bound!r} is no number")
         demand, self.rules = problem.demand, problem.rules
         self.bound = bound
-        self.clients: IntArray = np.nonzero((demand.near[0] > 0) | (demand.relay[0] > 0))[0]
-        self.client_rtt: FloatArray = demand.client_rtt[0]
-        self.site_rtt: FloatArray = demand.site_rtt[0]
-        self.near: FloatArray = demand.near[0][self.clients]
-        self.relay: FloatArray = demand.relay[0][self.clients]
-        self.direct: FloatArray = demand.direct[0]
-        self.quorum = float(demand.quorum[0])
+        near, relay = demand.near.reshape(-1), demand.relay.reshape(-1)
+        self.clients: IntArray = np.nonzero((near > 0) | (relay > 0))[0]
+        self.scenario: IntArray = self.clients // demand.client_rtt.shape[1]
+        self.client_rtt: FloatArray = demand.client_rtt.reshape(-1, demand.client_rtt.shape[2])
+        self.scenario_rtt: FloatArray = demand.site_rtt
+        self.near: FloatArray = near[self.clients]
+        self.relay: FloatArray = relay[self.clients]
+        self.direct: FloatArray = demand.direct.reshape(-1)
+        self.quorum: FloatArray = demand.quorum
         self._prices = _prices(problem)
         self.whole = False
         if granularity:
             weights = (self.near, self.relay, self.direct, demand.quorum)
-            data = (*weights, self.client_rtt, self.site_rtt, *self._prices)
+            data = (*weights, self.client_rtt, self.scenario_rtt, *self._prices)
             self.whole = granularity == 1 and all((array % 1 == 0).all() for array in data)
             if not self.whole:
                 raise ValueError(
@@ -162,7 +182,7 @@ class Claim:
         self.leader_matters = bool(
             self.relay.any()
             or self.direct.any()
-            or self.quorum
+            or self.quorum.any()
             or any((row != self._prices[0]).any() for row in self._prices)
         )
 
@@ -171,11 +191,32 @@ class Claim:
         single = len(self._prices) == 1 or not isinstance(leaders, int)
         return self._prices[0 if single else leaders]  # type: ignore[index]
 
+    @property
+    def varies(self) -> bool:
+        """True where there are several scenarios."""
+        return len(self.scenario_rtt) > 1
+
+    @property
+    def site_rtt(self) -> FloatArray:
+        """RTTs between sites in the only scenario, shape (sites, sites)."""
+        if self.varies:
+            raise ValueError("certificates of this kind prove questions of one RTT matrix only")
+        return np.asarray(self.scenario_rtt[0])
+
     def to_leader(self, leaders: int | Sequence[int]) -> FloatArray:
-        """RTT from each site to a leader, or to the closest of a group."""
+        """RTT from each site to a leader, or to the closest of a group, by scenario."""
         if isinstance(leaders, int):
-            return np.ascontiguousarray(self.site_rtt[:, leaders])
-        return np.asarray(self.site_rtt[:, list(leaders)].min(axis=1))
+            return np.ascontiguousarray(self.scenario_rtt[:, :, leaders])
+        return np.asarray(self.scenario_rtt[:, :, list(leaders)].min(axis=2))
+
+    def wait_places(self, leader: int) -> FloatArray:
+        """Waits of the sites as far as their order counts: RTTs, or places in a common order."""
+        waits = self.scenario_rtt[:, leader]
+        if not self.varies:
+            return np.asarray(waits[0])
+        places = np.empty(waits.shape[1])
+        places[wait_order(waits, self.quorum)] = np.arange(waits.shape[1])
+        return places
 
     @cached_property
     def rank(self) -> IntArray:
@@ -209,19 +250,19 @@ class Claim:
         rest = self.bits - self._rtt_bits  # weights carry what the RTTs do not
         return ExactGrid(
             client_rtt=integers(self.client_rtt, self._rtt_bits),
-            site_rtt=integers(self.site_rtt, self._rtt_bits),
+            site_rtt=integers(self.scenario_rtt, self._rtt_bits),
             near=integers(self.near, rest),
             relay=integers(self.relay, rest),
             direct=integers(self.direct, rest),
-            quorum=int(integers(self.quorum, rest)),
+            quorum=integers(self.quorum, rest),
         )
 
     @cached_property
     def rounded(self) -> RoundedGrid | None:
         """The data for bounds in int64; None where the numbers are too large or too small."""
-        farthest, apart = self.client_rtt.max(axis=1), float(self.site_rtt.max())
+        farthest, apart = self.client_rtt.max(axis=1), float(self.scenario_rtt.max())
         reads = (self.near * farthest[self.clients] + self.relay * apart).sum()
-        total = float(reads + (self.direct * farthest).sum() + self.quorum * apart)
+        total = float(reads + (self.direct * farthest).sum() + self.quorum.sum() * apart)
         total += float(np.abs(self._prices).max(axis=0).sum())
         if not math.isfinite(total):
             return None
@@ -233,17 +274,17 @@ class Claim:
             near_costs=np.ldexp(self.near, shift)[:, np.newaxis] * self.client_rtt[self.clients],
             relay=np.ldexp(self.relay, shift),
             direct=np.ldexp(self.direct, shift),
-            quorum=math.ldexp(self.quorum, shift),
+            quorum=np.ldexp(self.quorum, shift),
             total=math.ldexp(total, shift),
         )
 
     @cached_property
     def _rtt_bits(self) -> int:
-        return finest_bit(self.client_rtt, self.site_rtt)
+        return finest_bit(self.client_rtt, self.scenario_rtt)
 
     @cached_property
     def _weight_bits(self) -> int:
-        return finest_bit(self.near, self.relay, self.direct, np.array([self.quorum]))
+        return finest_bit(self.near, self.relay, self.direct, self.quorum)
 
     def exact_rtt(self, rtt: FloatArray) -> Integers:
         """RTTs of the problem on the part of the exact grid that RTTs have."""
@@ -260,3 +301,17 @@ def _prices(problem: Problem) -> list[FloatArray]:
         return [np.zeros(sites)]
     costs = [problem.site_costs(leader) for leader in range(sites)]
     return [np.asarray(problem.rules.cost_weight * row) for row in costs if row is not None]
+
+
+def floor_costs(waits: npt.NDArray[Any], order: IntArray) -> list[int]:
+    """Return Σ_k of the least cost from each place of an order on: the costs of its radii.
+
+    Parameters
+    ----------
+    waits
+        D_k·d_k(ℓ, ·) in whole numbers, shape (scenarios, sites).
+    order
+        The sites; see :mod:`placement.evaluation.wait_floors`.
+    """
+    from_end = np.minimum.accumulate(waits[:, order[::-1]], axis=1)
+    return [int(cost) for cost in from_end[:, ::-1].sum(axis=0)]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from placement.checks import FloatArray
-from placement.proof.claim import Claim, Integers, integers
+from placement.proof.claim import Claim, Integers, floor_costs, integers
 from placement.proof.multipliers import Betas
 
 __all__ = ["ExactCosts"]
@@ -33,6 +33,8 @@ class ExactCosts:
         The value that proves the claim.
     radius_costs
         D·r of each radius.
+    waits
+        D_k·d_k(ℓ, ·) where RTTs vary by interval, shape (scenarios, sites); else None.
     """
 
     def __init__(
@@ -43,12 +45,17 @@ class ExactCosts:
         self.w = exact.near[:, np.newaxis] * exact.client_rtt[claim.clients]
         self.constant = 0
         self.radius_costs: list[int] = [0]
+        self.waits: Integers | None = None
         if leaders is not None:
             to_leader = claim.exact_rtt(claim.to_leader(leaders))
-            self.w = self.w + exact.relay[:, np.newaxis] * to_leader[np.newaxis, :]
+            self.w = self.w + exact.relay[:, np.newaxis] * to_leader[claim.scenario]
         if isinstance(leaders, int):
             self.constant = int((exact.direct * exact.client_rtt[:, leaders]).sum())
-            self.radius_costs = (exact.quorum * claim.exact_rtt(radii)).tolist()
+            if claim.varies and len(radii) > 1:
+                self.waits = exact.quorum[:, np.newaxis] * exact.site_rtt[:, leaders]
+                self.radius_costs = floor_costs(self.waits, claim.wait_places(leaders).argsort())
+            else:
+                self.radius_costs = (exact.quorum[0] * claim.exact_rtt(radii)).tolist()
         self.price: Integers = integers(claim.price(leaders), claim.bits)
 
     def fits(self, u: FloatArray, beta: Betas) -> bool:

@@ -22,6 +22,11 @@ by its greedy. Rules that make no matroid together are several families of rules
 (:mod:`placement.model.site_families`), and E, C and W are the largest over them. Free sites for
 which the rules leave no room beside I are not in Y.
 
+*Several scenarios.* Where RTTs vary by interval, clients count once for each scenario, a radius is
+a place in a common order of the sites, and D·r is the floor of
+:mod:`placement.evaluation.wait_floors`; a complete set of replicas waits Σ_k D_k·q_k over its best
+voters, who are searched.
+
 *A fixed site.* Let j be free, and ρ the one of (I, O, u, β). A configuration with a replica at j is
 bounded by the same L with ρ_j + Z(ρ) over the sets that hold j, one without by Z(ρ) over those that
 do not. One evaluation so bounds both cases of every free site. Where that is too weak, L(I + j, O)
@@ -82,8 +87,10 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
     def __init__(self, claim: Claim, leader: int | None, work: Work) -> None:
         self.claim, self.leader = claim, leader
         rules = claim.rules
-        asks_quorum = leader is not None and rules.quorum > 1 and claim.quorum > 0
-        choice = SiteChoice(rules, leader, claim.site_rtt[leader] if asks_quorum else None)
+        waits = None
+        if leader is not None and rules.quorum > 1 and claim.quorum.any():
+            waits = claim.wait_places(leader)
+        choice = SiteChoice(rules, leader, waits)
         super().__init__(choice, "all leaders" if leader is None else f"leader {leader}", work)
         self.beta = Betas()
         self._exact_only = claim.rounded is None
@@ -121,7 +128,14 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         if self.leader is None and not self.claim.rules.may_lead[replicas].any():
             return True  # no site could lead
         radius = self.choice.radius_of(replicas)
-        return radius is None or (form.reads(replicas) + form.radius_costs[radius] >= form.needed)
+        if radius is None:
+            return True
+        spare = form.needed - form.reads(replicas)
+        if form.radius_costs[radius] >= spare:
+            return True
+        if form.waits is None:
+            return False
+        return self.choice.least_wait(replicas, form.waits, self.work.take) >= spare
 
     # --- reading -----------------------------------------------------------------------------
 

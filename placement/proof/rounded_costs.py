@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray
-from placement.proof.claim import Claim, Scale
+from placement.proof.claim import Claim, Scale, floor_costs
 from placement.proof.multipliers import Betas
 
 __all__ = ["RoundedCosts", "TableCosts"]
@@ -245,6 +245,8 @@ class RoundedCosts(TableCosts):
         K.
     radius_costs
         D·r of each radius, rounded down; two radii may have the same.
+    waits
+        D_k·d_k(ℓ, ·) rounded down where RTTs vary by interval, shape (scenarios, sites); else None.
     """
 
     def __init__(
@@ -256,25 +258,32 @@ class RoundedCosts(TableCosts):
         self.needed = grid.up(claim.needed, claim.bits)
         self.near_costs = grid.near_costs
         self.relay = grid.relay
-        self.to_leader = np.zeros(claim.rank.shape[1])
+        self.scenario = claim.scenario
+        self.to_leader = np.zeros((len(claim.scenario_rtt), claim.rank.shape[1]))
         self.radius_costs: list[int] = [0]
+        self.waits: Whole | None = None
         if leaders is not None:
             self.to_leader = claim.to_leader(leaders)
         if isinstance(leaders, int):
             self.constant = int(_whole(grid.direct * claim.client_rtt[:, leaders]).sum())
-            self.radius_costs = _whole(grid.quorum * radii).tolist()
+            if claim.varies and len(radii) > 1:
+                self.waits = _whole(grid.quorum[:, np.newaxis] * claim.scenario_rtt[:, leaders])
+                self.radius_costs = floor_costs(self.waits, claim.wait_places(leaders).argsort())
+            else:
+                self.radius_costs = _whole(grid.quorum[0] * radii).tolist()
         self.price = np.floor(grid.scaled(claim.price(leaders))).astype(np.int64)
 
     def _costs(self, clients: IntArray, sites: IntArray) -> Whole:
         if self._kept is not None:
             return super()._costs(clients, sites)
-        return _whole(self.near_costs[clients, sites] + self.relay[clients] * self.to_leader[sites])
+        to_leader = self.to_leader[self.scenario[clients], sites]
+        return _whole(self.near_costs[clients, sites] + self.relay[clients] * to_leader)
 
     def _whole_costs(self, part: slice) -> Whole:
         """Costs w' of some clients; the table is kept from the second evaluation on."""
         if self._kept is not None:
             return super()._whole_costs(part)
-        cost = self.relay[part, np.newaxis] * self.to_leader
+        cost = self.relay[part, np.newaxis] * self.to_leader[self.scenario[part]]
         cost += self.near_costs[part]
         cost *= _BELOW
         return cost.astype(np.int64)  # towards 0, which is down

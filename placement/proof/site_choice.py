@@ -7,11 +7,14 @@ they exact or rounded down, so that one form serves both.
 from __future__ import annotations
 
 import itertools
+import math
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from placement.checks import FloatArray
 from placement.model.constraints import GroupRule, Rules
@@ -397,6 +400,31 @@ class SiteChoice:
             if near is not None and near[0] >= self.rules.quorum:
                 return radius
         return None  # not reached: all replicas are within the last radius
+
+    def least_wait(
+        self, replicas: Collection[int], waits: npt.NDArray[Any], take: Callable[[int], None]
+    ) -> float:
+        """Return the least Σ_k of the m-th smallest cost over the sets of voters; ∞: there is none.
+
+        Parameters
+        ----------
+        replicas
+            All sites that may vote, the leader and pins among them.
+        waits
+            Cost of waiting for each site, a row for each scenario.
+        take
+            Counts steps: O(sets of voters · scenarios · voters).
+        """
+        able = sorted(s for s in replicas if self._may_vote[s] and s not in self._pinned)
+        spare, place = self.rules.voters - len(self._pinned), self.rules.quorum - 1
+        best: float = math.inf
+        for more in itertools.combinations(able, spare):
+            voters = [*self._pinned, *more]
+            take(len(waits) * len(voters))
+            wait = sum(sorted(row)[place] for row in waits[:, voters].tolist())
+            if wait < best and all(g.satisfied(voters) for g in self.rules.of("voters")):
+                best = wait
+        return best
 
     def _searched_radius(self, replicas: Collection[int]) -> int | None:
         """Return the radius where no greedy is exact: the least over all sets of voters."""

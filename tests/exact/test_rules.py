@@ -8,7 +8,6 @@ import itertools
 import numpy as np
 import pytest
 
-from formulations.exact.branch_and_bound import search
 from formulations.exact.reduced_problem import ReducedProblem
 from placement import Diversity, Problem, check_certificate, datasets, solve
 from placement.errors import PlacementError
@@ -16,7 +15,7 @@ from placement.model.constraints import GroupRule, Role
 from placement.model.site_families import FamilyCount, SiteFamily
 from placement.testing.small_worlds import optimum, random_instance
 from tests.effort import seeds
-from tests.exact.worlds import brute_force, random_core
+from tests.exact.worlds import equals_enumeration, random_core
 
 pytestmark = pytest.mark.filterwarnings("ignore::placement.errors.UnitsWarning")
 
@@ -44,27 +43,16 @@ def ruled_core(seed: int) -> ReducedProblem:
     return ReducedProblem(core.demand, rules, core.price)
 
 
-def _equals_enumeration(kernel: str, seed: int) -> None:
-    core = ruled_core(seed)
-    best = brute_force(core)
-    # without a start, and closing at an inflated value: a perfect incumbent hides pruning errors
-    inflated = best * (1.2 + 0.5 * (seed // 2 % 3)) + 2 if seed % 2 and np.isfinite(best) else None
-    found = search(core, kernel=kernel, pretend=inflated, certify=False)
-    value = np.inf if found.configuration is None else core.score(found.configuration)
-    assert value == pytest.approx(best, rel=1e-9)
-    assert found.proven <= best * (1 + 1e-9)
-
-
 @pytest.mark.parametrize("block", seeds(2, 40))
 def test_equals_enumeration_on_hundreds(block: int) -> None:
     for seed in range(100 * block, 100 * block + 100):
-        _equals_enumeration("compiled", seed)
+        equals_enumeration(ruled_core(seed), "compiled", seed)
 
 
 @pytest.mark.parametrize("block", seeds(1, 10))
 def test_the_other_kernel_finds_the_same(block: int) -> None:
     for seed in range(40 * block, 40 * block + 40):
-        _equals_enumeration("numpy", seed)
+        equals_enumeration(ruled_core(seed), "numpy", seed)
 
 
 def ruled_problem(seed: int) -> Problem:

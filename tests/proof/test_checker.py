@@ -21,7 +21,7 @@ from tests.effort import examples, seeds
 from tests.strategies import CROSSING, problems
 
 EXACT = load_method("exact")
-TAKEN = CROSSING | {"range", "replica_caps", "cost_weight"}
+TAKEN = CROSSING | {"varying_rtt", "range", "replica_caps", "cost_weight"}
 
 
 def solve(problem):

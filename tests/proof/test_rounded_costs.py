@@ -84,7 +84,7 @@ def by_hand(costs, inside, free, u, beta, less):
         ahead = order if home is None else order[: row[home]]
 
         def cost(j, c=c):
-            both = grid.near_costs[c, j] + costs.relay[c] * costs.to_leader[j]
+            both = grid.near_costs[c, j] + costs.relay[c] * costs.to_leader[costs.scenario[c], j]
             return int(both * (1 - 2.0**-51))
 
         if less in listed and less in ahead:
@@ -105,7 +105,9 @@ def test_rounded_bounds_are_below_the_exact_ones_and_nothing_wraps_around(proble
     claim = Claim(problem, 1.0, 0.0)
     sites = len(problem.instance.sites)
     leader = int(rng.integers(sites)) if claim.leader_matters else None
-    choice = SiteChoice(problem.rules, leader, None if leader is None else claim.site_rtt[leader])
+    choice = SiteChoice(
+        problem.rules, leader, None if leader is None else claim.wait_places(leader)
+    )
     exact = ExactCosts(claim, leader, choice.radii)
     rounded = RoundedCosts(claim, leader, choice.radii)
     inside, free = state_of(rng, sites)

@@ -43,6 +43,8 @@
 
 enum { FREE = 0, IN = 1, OUT = 2 };
 
+enum { MOST_VOTERS = 64 };    /* replicas among which voters are searched: length of some arrays */
+
 /* Kinds of events, as ../certificate_events.py reads them. */
 enum { FIX = 1, CLOSE = 2, ENUMERATE = 3, BRANCH = 4, BETA = 5, PART = 6, EVENTS_OF = 7 };
 
@@ -64,7 +66,11 @@ typedef struct {
     double *relay_weight;      /* B, padded */
     int relays;                /* 1: some B > 0, so closest-assignment multipliers can matter */
     double *step_scale;        /* (A + B) / the largest of these, padded: the metric of the steps */
-    double *site_rtt;          /* sites x sites, row = the waiting side */
+    double *site_rtt;          /* sites x sites, row = the waiting side; of several scenarios, floors of the waits */
+    int scenarios;             /* 1: the RTTs are the same at all times */
+    int *scenario;             /* clients: the scenario of each, ascending */
+    double *scenario_rtt;      /* scenarios x sites x sites, as site_rtt; of one scenario NULL */
+    double *scenario_weight;   /* D of each scenario; quorum_weight is then 1 or 0 */
     double *direct;            /* sites: sum of G d(c, leader) */
     double quorum_weight;      /* D */
     double *price;             /* sites x sites (row = leader) or NULL */
@@ -408,6 +414,7 @@ double improve_closest_assignment(context *x, tree_node *f, int iterations, doub
 
 /* inner_minimum.c */
 double distance_of(const context *x, int leader, int site);
+double relay_rtt(const problem *p, int client, int site, int leader);
 int smallest(const double *key, int n, int limit, int *out);
 void clear_answer(radius_minimum *a);
 double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int *count);

@@ -24,6 +24,18 @@ static void store_quick_root(context *x, int leader, double *u, double *padded)
     x->tree.depth = 0;
 }
 
+/* The reduced cost of a site of the clients from `first` on, where the RTT to the leader differs by client. */
+static double reduced_cost_by_scenario(const problem *p, int leader, int site, const double *u, size_t first, int cells)
+{
+    const double *rtt = p->rtt + (size_t)site * (size_t)p->padded;
+    double sum = 0.0;
+    for (size_t c = first; c < first + (size_t)cells && c < (size_t)p->clients; c++) {
+        double cost = p->near_weight[c] * rtt[c] + p->relay_weight[c] * relay_rtt(p, (int)c, site, leader) - u[c];
+        sum += cost < 0.0 ? cost : 0.0;
+    }
+    return sum;
+}
+
 /* Bound up to LEADERS_PER_PASS leaders (not -1) by their multipliers `u` (clients each), which are cut to what they take
  * at most.  The RTTs are read once for all of them: they do not fit into any cache, what is done with
  * them for one leader is soon done. */
@@ -41,9 +53,13 @@ static void quick_bound_block(context *x, const int *leader, int count, double *
         int cells = (int)(width - first < BLOCK_CLIENTS ? width - first : BLOCK_CLIENTS);
         for (size_t s = 0; s < S; s++)
             for (int i = 0; i < count && p->may_hold[s]; i++)
-                x->memory.rho[(size_t)leader[i] * S + s] += reduced_cost_from_rtts(
-                    p->rtt + s * width + first, p->near_weight + first, p->relay_weight + first,
-                    p->site_rtt[s * S + (size_t)leader[i]], x->scratch.block_u + (size_t)i * width + first, cells);
+                x->memory.rho[(size_t)leader[i] * S + s] +=
+                    p->scenarios > 1
+                        ? reduced_cost_by_scenario(p, leader[i], (int)s, x->scratch.block_u + (size_t)i * width, first,
+                                                   cells)
+                        : reduced_cost_from_rtts(p->rtt + s * width + first, p->near_weight + first,
+                                                 p->relay_weight + first, p->site_rtt[s * S + (size_t)leader[i]],
+                                                 x->scratch.block_u + (size_t)i * width + first, cells);
     }
     for (int i = 0; i < count; i++)
         bounds[i] = x->control.out_of_memory ? 0.0 : bound_from_memory(x, leader[i]);
@@ -70,8 +86,8 @@ void adapt_multipliers(context *x, const double *from, int other, int leader, do
             if (p->rank[site * (size_t)p->padded + (size_t)c] < p->rank[near * (size_t)p->padded + (size_t)c])
                 near = site;
         }
-        const double *to = p->site_rtt + near * (size_t)p->sites;
-        double changed = from[c] + p->relay_weight[c] * (to[leader] - to[other]);
+        double later = relay_rtt(p, c, (int)near, leader) - relay_rtt(p, c, (int)near, other);
+        double changed = from[c] + p->relay_weight[c] * later;
         u[c] = changed > 0.0 ? changed : 0.0;
     }
     if (x->proof.recording) /* what goes into a proof has few digits */

@@ -1,8 +1,6 @@
 /* The choice of voters for a leader and a set of replicas: the closest-first greedy over the matroid of a family. */
 #include "kernel.h"
 
-enum { MOST_VOTERS = 64 };    /* replicas among which voters are searched: length of an array */
-
 /* 1 when the sites from `at` on can complete the votes counted, `inside` more of them before `end`. */
 static int completes(context *x, const int *able, int number, int at, int votes, int inside, int end)
 {
@@ -58,11 +56,11 @@ static int searched_radius(context *x, int leader, const int *order, int count, 
     return 0;
 }
 
-/* The quorum radius of `leader` over `replicas`: 1 and the radius, or 0 when no voters can be chosen.
+/* The distance that `leader` waits for over `replicas`: 1 and the radius, or 0 when no voters can be chosen.
  *
  * Closest-first subject to one family (contracted by the leader and the sites that must vote) makes
  * every order statistic of the chosen distances as small as it can be: a matroid's greedy basis. */
-int quorum_radius(context *x, int leader, const int *replicas, int count, double *radius)
+static int closest_radius(context *x, int leader, const int *replicas, int count, double *radius)
 {
     const problem *p = &x->p;
     const double *distance = p->site_rtt + (size_t)leader * p->sites;
@@ -148,6 +146,91 @@ int quorum_radius(context *x, int leader, const int *replicas, int count, double
         return 0;
     *radius = q;
     return 1;
+}
+
+/* A search for the voters of the least wait over several scenarios. */
+typedef struct {
+    int leader, able[MOST_VOTERS], number;  /* the leader, and who may vote and need not, nearest first */
+    int set[MOST_VOTERS + 1];
+    double least, floor;       /* least wait so far; what no set is below */
+} voter_search;
+
+/* sum over the scenarios of D times the m-th smallest RTT from the leader to the first `number` of `set`. */
+static double total_wait(const context *x, int leader, const int *set, int number)
+{
+    const problem *p = &x->p;
+    size_t S = (size_t)p->sites;
+    double total = 0.0, near[MOST_VOTERS];
+    int m = p->quorum;
+    for (int k = 0; k < p->scenarios; k++) {
+        const double *d = p->scenario_rtt + (size_t)k * S * S + (size_t)leader * S;
+        int found = 0;
+        for (int i = 0; i < number; i++) {
+            int at = found;
+            for (; at > 0 && near[at - 1] > d[set[i]]; at--)
+                if (at < m)
+                    near[at] = near[at - 1];
+            if (at < m)
+                near[at] = d[set[i]];
+            found += found < m;
+        }
+        total += p->scenario_weight[k] * near[m - 1];
+    }
+    return total;
+}
+
+/* Search the sets of voters that hold the first `votes` of the set, and others from `at` on. */
+static void search_voters(context *x, voter_search *s, int at, int votes)
+{
+    const problem *p = &x->p;
+    int v = p->voters, more = v - votes;
+    if (s->least <= s->floor || s->number - at < more)
+        return;
+    /* all that are left, as if all of them voted: no wait below is shorter */
+    int together = votes + s->number - at;
+    for (int i = at; i < s->number && more; i++)
+        s->set[votes + i - at] = s->able[i];
+    double wait = total_wait(x, s->leader, s->set, more ? together : votes);
+    if (wait >= s->least)
+        return;
+    if (more == 0 || together == v) {
+        if (sites_obey(&p->voter_families, s->set, v, x->scratch.family_counts))
+            s->least = wait;
+        return;
+    }
+    s->set[votes] = s->able[at];
+    search_voters(x, s, at + 1, votes + 1);
+    search_voters(x, s, at + 1, votes);
+}
+
+/* The radius, or with several scenarios the least total wait, of `leader` over `replicas`: 1, or 0 without voters. */
+int quorum_radius(context *x, int leader, const int *replicas, int count, double *radius)
+{
+    const problem *p = &x->p;
+    voter_search s = {.leader = leader, .least = BIG};
+    int votes = 0;
+    if (!closest_radius(x, leader, replicas, count, radius))
+        return 0;
+    if (p->scenarios == 1 || p->quorum_weight == 0.0 || p->quorum <= 1)
+        return 1;
+    if (count > MOST_VOTERS)
+        return 0;
+    s.floor = *radius * (1.0 + 1e-13); /* floors are rounded down */
+    for (int i = 0; i < count; i++) {
+        int r = replicas[i], at = s.number;
+        if (r == leader || p->must_vote[r])
+            s.set[votes++] = r;
+        else if (p->may_vote[r]) {
+            for (; at > 0 && distance_of(x, leader, s.able[at - 1]) > distance_of(x, leader, r); at--)
+                s.able[at] = s.able[at - 1];
+            s.able[at] = r;
+            s.number++;
+        }
+    }
+    search_voters(x, &s, 0, votes);
+    x->effort.work += 50.0 * p->scenarios * count;
+    *radius = s.least;
+    return s.least < BIG;
 }
 
 /* The first replica that can lead, or -1. */

@@ -102,8 +102,8 @@ class ManyClientsKernel:
         self._core = core
         self._clients = ClientStream(
             rtt=np.ascontiguousarray(core.client_rtt),
-            near=np.ascontiguousarray(core.demand.near[0][core.active]),
-            relay=np.ascontiguousarray(core.demand.relay[0][core.active]),
+            near=np.ascontiguousarray(core.near[core.active]),
+            relay=np.ascontiguousarray(core.relay[core.active]),
             rows=None if whole else core.active.astype(np.int64),
             threads=threads,
         )

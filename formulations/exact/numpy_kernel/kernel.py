@@ -49,7 +49,7 @@ class NumpyKernel:
         places = np.arange(core.sites, dtype=np.intp)[np.newaxis]
         np.put_along_axis(self._rank, order, places, axis=1)
         self._swaps = SwapDescent(core, self.propose)
-        weight = core.demand.near[0][core.active] + core.demand.relay[0][core.active]
+        weight = core.near[core.active] + core.relay[core.active]
         self._scale = (
             np.maximum(weight / weight.max(initial=0.0), _LEAST_SCALE) if len(weight) else weight
         )

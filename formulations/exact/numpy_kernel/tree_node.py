@@ -46,8 +46,10 @@ class LeaderView:
     def of(cls, core: ReducedProblem, rank: IntArray, leader: int) -> Self:
         """Return the view of a leader."""
         rtt = core.client_rtt[core.active]
-        near, relay = core.demand.near[0][core.active], core.demand.relay[0][core.active]
-        relayed = core.site_rtt[:, leader] if leader >= 0 else np.zeros(core.sites)
+        near, relay = core.near[core.active], core.relay[core.active]
+        relayed = np.zeros((1, core.sites))
+        if leader >= 0:
+            relayed = core.demand.site_rtt[core.scenario, :, leader]
         return cls(
             leader,
             near[:, np.newaxis] * rtt + relay[:, np.newaxis] * relayed,

@@ -62,19 +62,46 @@ static int are_sites(const int *number, size_t count, int sites)
 
 PyDoc_STRVAR(create_doc,
              "create(rtt, order, near, relay, site_rtt, direct, quorum_weight, price, sizes, flags,\n"
-             "       replica_families, voter_families, granularity, tolerance) -> context\n\n"
+             "       replica_families, voter_families, granularity, tolerance,\n"
+             "       scenarios) -> context\n\n"
              "rtt (float64) and order (int32: sites by distance) have a row per client.");
+
+/* Read scenarios as (number, scenario of each client, RTTs between sites, weights), or None for one. */
+static int read_scenarios(PyObject *given, problem *p)
+{
+    PyObject *of_clients, *rtt, *weights;
+    size_t S = (size_t)p->sites, C = (size_t)p->clients;
+    p->scenarios = 1;
+    if (given == Py_None)
+        return 1;
+    if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "iOOO", &p->scenarios, &of_clients, &rtt, &weights))
+        return 0;
+    if (p->scenarios < 1 || p->scenarios > INT_MAX / 2) {
+        PyErr_SetString(PyExc_ValueError, "not a number of scenarios");
+        return 0;
+    }
+    size_t K = (size_t)p->scenarios;
+    if (!(p->scenario = copy_buffer(of_clients, C * sizeof(int))) ||
+        !(p->scenario_rtt = copy_buffer(rtt, K * S * S * 8)) || !(p->scenario_weight = copy_buffer(weights, K * 8)))
+        return 0;
+    for (size_t c = 0; c < C; c++)
+        if (p->scenario[c] < 0 || p->scenario[c] >= p->scenarios) {
+            PyErr_SetString(PyExc_ValueError, "no such scenario of a client");
+            return 0;
+        }
+    return 1;
+}
 
 static PyObject *py_create(PyObject *self, PyObject *args)
 {
-    PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *price, *flags, *replicas, *votes;
+    PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *price, *flags, *replicas, *votes, *scenarios;
     double weight, granularity, tolerance;
     int clients, sites, rmin, rmax, voters, quorum;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOOOOdO(iiiiii)OO!O!dd", &rtt, &order, &near, &relay, &site_rtt,
+    if (!PyArg_ParseTuple(args, "OOOOOOdO(iiiiii)OO!O!ddO", &rtt, &order, &near, &relay, &site_rtt,
                           &direct, &weight, &price, &clients, &sites, &rmin, &rmax, &voters,
                           &quorum, &flags, &PyTuple_Type, &replicas, &PyTuple_Type, &votes, &granularity,
-                          &tolerance))
+                          &tolerance, &scenarios))
         return NULL;
     if (clients < 0 || clients > INT_MAX - PAD || sites < 1) {
         PyErr_SetString(PyExc_ValueError, "kernel sizes are inconsistent");
@@ -101,7 +128,7 @@ static PyObject *py_create(PyObject *self, PyObject *args)
         !(p->may_hold = copy_buffer(flags, S * 5)) ||
         (price != Py_None && !(p->price = copy_buffer(price, S * S * 8))) ||
         !read_families(replicas, &p->replica_families, sites) || !read_families(votes, &p->voter_families, sites) ||
-        !are_sites(p->by_client, C * S, sites)) {
+        !are_sites(p->by_client, C * S, sites) || !read_scenarios(scenarios, p)) {
         context_free(x);
         return NULL;
     }

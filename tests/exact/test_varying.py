@@ -1,0 +1,87 @@
+"""RTTs that vary by interval in the engine: against enumeration and the checker."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+
+import numpy as np
+import pytest
+
+from placement import Problem, check_certificate, solve
+from placement.evaluation.wait_floors import wait_floors, wait_order
+from placement.proof.event_tree import CertificateError
+from placement.testing.small_worlds import optimum, random_instance
+from tests.effort import seeds
+from tests.exact.worlds import equals_enumeration, varying_core
+
+pytestmark = pytest.mark.filterwarnings("ignore::placement.errors.UnitsWarning")
+
+
+@pytest.mark.parametrize("block", seeds(2, 80))
+def test_equals_enumeration_without_a_start(block: int) -> None:
+    for seed in range(50 * block, 50 * block + 50):
+        equals_enumeration(varying_core(seed), "auto", seed)
+
+
+@pytest.mark.parametrize("kernel", ["tight", "sparse", "numpy"])
+@pytest.mark.parametrize("block", seeds(1, 8))
+def test_every_kernel_equals_enumeration(kernel: str, block: int) -> None:
+    for seed in range(20 * block + 5000, 20 * block + 5020):
+        equals_enumeration(varying_core(seed), kernel, seed)
+
+
+def _drawn(seed: int, **more: object) -> Problem:
+    instance = random_instance(
+        seed, sites=7, clients=6, intervals=2 + seed % 3, varying=True, ties=seed % 3 == 0
+    )
+    return Problem(instance, replicas=3 + seed % 4, voters=3, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("block", seeds(1, 40))
+def test_certificates_are_proved_again(block: int) -> None:
+    for seed in range(10 * block, 10 * block + 10):
+        problem = _drawn(seed)
+        plan = solve(problem)
+        assert plan.score == pytest.approx(optimum(problem), rel=1e-9)
+        assert plan.notes == ()
+        assert check_certificate(plan).bound >= plan.score * (1 - 1e-9)
+
+
+def test_mutated_certificates_are_refused() -> None:
+    plan, refused = solve(_drawn(4)), 0
+    document = plan.certificate
+    assert document is not None
+    for leader, proof in enumerate(document["proofs"]):  # type: ignore[arg-type, var-annotated]
+        for number, event in enumerate(proof["events"]):
+            if event[0] != "close" or not event[1]:
+                continue
+            changed = copy.deepcopy(dict(document))
+            changed["proofs"][leader]["events"][number][1] = [0.0] * len(event[1])  # type: ignore[index]
+            with pytest.raises(CertificateError):
+                check_certificate(plan.replace(certificate=changed))
+            refused += 1
+    assert refused
+    higher = dict(document, bound=plan.score * (1 + 1e-6))
+    with pytest.raises(CertificateError):
+        check_certificate(plan.replace(certificate=higher, bound=plan.score * (1 + 1e-6)))
+
+
+def test_floors_never_exceed_the_wait_of_any_voters() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        scenarios, sites = int(rng.integers(1, 4)), int(rng.integers(2, 7))
+        waits = rng.integers(0, 5, (scenarios, sites)) * float(rng.choice([1.0, 0.1]))
+        weights = rng.integers(0, 3, scenarios).astype(float)
+        floors = wait_floors(waits, weights)
+        for size in range(1, sites + 1):
+            for voters in itertools.combinations(range(sites), size):
+                nearest = np.sort(waits[:, list(voters)], axis=1)
+                floor = np.sort(floors[list(voters)])
+                assert (floor <= weights @ nearest * (1 + 1e-15)).all()
+
+
+def test_floors_are_the_waits_where_all_scenarios_rank_sites_alike() -> None:
+    waits = np.array([[0.0, 4.0, 2.0], [0.0, 9.0, 3.0]])
+    assert wait_order(waits, np.ones(2)).tolist() == [0, 2, 1]
+    assert wait_floors(waits, np.array([1.0, 2.0])).tolist() == [0.0, 22.0, 8.0]
