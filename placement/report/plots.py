@@ -279,11 +279,12 @@ def _name_changes(axes: Axes, table: pd.DataFrame) -> None:
     said += [f"{number}  {change}" for number, change in enumerate(changes[1:], 2)]
     if len(said) > _MOST_CHANGES:
         said = [*said[:_MOST_CHANGES], f"… and {len(said) - _MOST_CHANGES} more"]
-    lines = [
-        line
-        for one in said
-        for line in textwrap.wrap(_plain(one), 46, subsequent_indent="   ", break_on_hyphens=False)
-    ]
+    if table.attrs.get("prices"):
+        said += ["", f"Prices: {table.attrs['prices']}"]
+    lines: list[str] = []
+    for one in said:
+        text = one.replace("$", r"\$")
+        lines += textwrap.wrap(text, 46, subsequent_indent="   ", break_on_hyphens=False) or [""]
     axes.text(
         1.02, 1.0, "\n".join(lines), transform=axes.transAxes, va="top", fontsize=7, color="0.3"
     )

@@ -90,8 +90,10 @@ def _pareto_text(table: pd.DataFrame) -> str:
     from placement.text import table as text_table
 
     objective = str(table.attrs["objective"])
+    points = table.to_dict("records")
     rows = [
         [
+            str(number),
             cell(float(row["cost"]), 2),
             cell(row["mean_latency"], 3),
             *([cell(row["value"], 3)] if objective else []),
@@ -99,18 +101,31 @@ def _pareto_text(table: pd.DataFrame) -> str:
             str(row["replicas"]),
             str(row["voters"]),
             str(row["leader"]),
-            str(row["change"] or ", ".join(row["replica_sites"])),
         ]
-        for row in table.to_dict("records")
+        for number, row in enumerate(points, 1)
+    ]
+    changes = [
+        wrap(
+            f"{number}: {escape(str(row['change'] or ', '.join(row['replica_sites'])))}",
+            indent="  ",
+        )
+        for number, row in enumerate(points, 1)
     ]
     currency = str(table.attrs["currency"])
-    head = [f"cost {currency}", "mean ms", *([f"{objective} ms"] if objective else [])]
-    head += ["status", "replicas", "voters", "leader", "change (first row: sites)"]
+    head = ["", f"cost {currency}", "mean ms", *([f"{objective} ms"] if objective else [])]
+    head += ["status", "replicas", "voters", "leader"]
     if table.attrs["complete"]:
         sure = "Every point is proven, and none is missing."
     else:
         sure = "Not complete: some points are not proven or not found; more time may find them."
-    lines = [text_table(head, rows), "", wrap(sure)]
+    lines = [text_table(head, rows), ""]
+    if points:
+        lines += [
+            "The sites of the first point, and what changes from point to point:",
+            *changes,
+            "",
+        ]
+    lines.append(wrap(sure))
     if table.attrs["prices"]:
         lines.append(wrap(f"Prices: {escape(str(table.attrs['prices']))}"))
     return "\n".join(lines)
