@@ -107,7 +107,8 @@ def test_the_bias_of_etcd_is_corrected_and_gaps_are_named(
          "no sample"),
         (200, vector(), "no samples of blackbox_exporter in the window"),
         (200, vector(({}, "1")), "a series without the label region"),
-        (200, vector(({"region": "a", "instance": "b"}, "NaN")), "no pair of regions has an RTT"),
+        (200, vector(({"region": "a", "instance": "b"}, "NaN")),
+         "has an RTT: got 'a → b', expected two"),
     ],
 )  # fmt: skip
 def test_bad_answers(

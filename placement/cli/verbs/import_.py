@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "run"]
 
 _ROUND_TRIPS = ("near", "relay", "direct", "quorum")
-_UNITS = {"ms": 1.0, "s": 1000.0, "us": 1e-3, "ns": 1e-6}
+_UNITS = ("ms", "s", "us", "ns")
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -70,7 +70,7 @@ def add_parser(verbs: Subparsers) -> None:
     )
     table.add_argument(
         "--unit",
-        choices=tuple(_UNITS),
+        choices=_UNITS,
         help="unit of a table's RTTs (default: by header and cells, else ms)",
     )
     table.add_argument(
@@ -271,6 +271,7 @@ def _rtts(
 
 def _asked_unit(reading: RttReading) -> float:
     """Return milliseconds per unit of numbers without a unit; ask where they are no likely ms."""
+    from placement.io.feeds.quantity_text import UNITS
     from placement.io.feeds.units import likely_unit
 
     guess = likely_unit(reading.table)
@@ -290,7 +291,7 @@ def _asked_unit(reading: RttReading) -> float:
     answer = sys.stdin.readline().strip() or unit
     if answer not in _UNITS:
         raise InputError("no unit", field="unit", value=answer, expected=" or ".join(_UNITS))
-    return _UNITS[answer]
+    return UNITS[answer]
 
 
 def _demand(args: argparse.Namespace, maps: list[str], names: Mapping[str, str]) -> Demanded:

@@ -30,7 +30,7 @@ __all__ = ["DemandFeed", "DemandRequest", "is_standard", "read_demand_feed"]
 _OPTION = "--count-columns"
 _COUNT = "a finite number of operations >= 0"
 _LABEL = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
-ANY = "*"
+_ANY = "*"
 """Name for every operation in a map, and for series without the label of an operation."""
 
 _Key = tuple[str, str, str]
@@ -165,7 +165,7 @@ def _by_role(table: Table, request: DemandRequest) -> tuple[list[_Row], list[str
             expected=f"a column client, or {_OPTION} client=COLUMN",
         )
     place = {role: table.column(name) for role, name in roles.items()}
-    long = "count" in roles and ("operation" in roles or ANY in request.operations)
+    long = "count" in roles and ("operation" in roles or _ANY in request.operations)
     if long:
         wide: list[int] = [place["count"]]
     else:
@@ -188,7 +188,7 @@ def _by_role(table: Table, request: DemandRequest) -> tuple[list[_Row], list[str
         notes.extend(["values are rates"] if clean.per_second else [])
         for i, cells in enumerate(table.rows):
             at = table.at(i)
-            operation = table.columns[column] if not long else ANY
+            operation = table.columns[column] if not long else _ANY
             if long and "operation" in place:
                 operation = name_cell(cells[place["operation"]], at, roles["operation"]).strip()
             interval = ""
@@ -244,9 +244,9 @@ def _series(name: str, at: str, request: DemandRequest) -> tuple[str, str]:
     if text.endswith("}") and "{" in text:
         labels = _labels(text[text.index("{") + 1 : -1], at, name)
         client = next((labels[k] for k in DEMAND_ROLES["client"] if k in labels), "")
-        operation = next((labels[k] for k in DEMAND_ROLES["operation"] if k in labels), ANY)
+        operation = next((labels[k] for k in DEMAND_ROLES["operation"] if k in labels), _ANY)
     else:
-        client, operation = text, ANY
+        client, operation = text, _ANY
     if not client.strip():
         raise InputError(
             "a series that names no client",
@@ -255,7 +255,7 @@ def _series(name: str, at: str, request: DemandRequest) -> tuple[str, str]:
             value=name,
             expected='a label such as region="us-east"',
         )
-    if operation == ANY and ANY not in request.operations:
+    if operation == _ANY and _ANY not in request.operations:
         raise InputError(
             "a series that names no operation",
             source=at,
@@ -286,7 +286,7 @@ def _added(
     """Return the table of the sums, under the names of the model."""
     known = {row.operation for row in rows}
     for name in request.operations:
-        if name != ANY and name not in known:
+        if name != _ANY and name not in known:
             raise InputError(
                 "no such operation in the demand",
                 source=table.source,
@@ -294,7 +294,7 @@ def _added(
                 value=name,
                 expected="one of " + ", ".join(sorted(known)),
             )
-    other = request.operations.get(ANY)
+    other = request.operations.get(_ANY)
     sums: dict[_Key, float] = defaultdict(float)
     for row in rows:
         operation = request.operations.get(row.operation, other or row.operation)

@@ -16,7 +16,7 @@ from placement.io.feeds.registry import Content, FeedRequest, RttReading
 from placement.io.rtt_distributions import PairTable
 from placement.io.rtt_table import RttTable
 
-__all__ = ["PairSamples", "origin_of"]
+__all__ = ["PairSamples", "ends_of", "origin_of", "table_of"]
 
 _BETWEEN = re.compile(r"(.+?)(?:~|__|-to-|→)(.+)")
 

@@ -22,6 +22,7 @@ __all__ = [
     "Decimal",
     "clean_counts",
     "clean_rtts",
+    "is_missing",
     "unit_of_header",
 ]
 

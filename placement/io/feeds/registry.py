@@ -22,7 +22,7 @@ from placement.io.formats.tables import Table, parse_csv, read_table
 from placement.io.rtt_distributions import PairTable
 from placement.io.rtt_table import RttTable
 
-__all__ = ["FEEDS", "Content", "Feed", "FeedRequest", "RttReading", "read_feed"]
+__all__ = ["FEEDS", "Content", "Feed", "FeedRequest", "RttReading", "read_feed", "recognised"]
 
 _HEAD = 2**16
 

@@ -4,11 +4,14 @@ import json
 import subprocess
 import urllib.request
 
+import numpy as np
 import pytest
 
 from placement.cli import main
+from placement.errors import InputError
 from placement.io import load_instance
-from tests.databases.real.tools import awaited, debian_programs, free_port
+from placement.io.feeds.prometheus.server import PrometheusServer
+from tests.databases.real.tools import awaited, debian_programs, free_port, go_program
 
 pytestmark = pytest.mark.databases
 
@@ -163,3 +166,97 @@ def test_expressions_of_ones_own(url, tmp_path, capsys):
     for (a, b), ms in RTT.items():
         assert world.site_rtt[place[a], place[b]] == pytest.approx(ms)
     assert world.counts[0, place["fra"], 0] / 3600 == pytest.approx(76.1, rel=0.01)
+
+
+REGIONS = ("fra", "iad", "nrt")
+
+
+@pytest.fixture(scope="module")
+def scraped(tmp_path_factory):
+    """Three real etcds, each a region, scraped every second; the number of puts of each client."""
+    etcd = go_program("etcd")
+    prometheus, _ = debian_programs("prometheus", "prometheus", "promtool")
+    folder = tmp_path_factory.mktemp("circle")
+    peers = {region: f"http://127.0.0.1:{free_port()}" for region in REGIONS}
+    clients = {region: f"http://127.0.0.1:{free_port()}" for region in REGIONS}
+    members = ",".join(f"{region}={url}" for region, url in peers.items())
+    targets = ", ".join(
+        f"{{targets: ['{url.removeprefix('http://')}'], labels: {{region: {region}}}}}"
+        for region, url in clients.items()
+    )
+    (folder / "prometheus.yml").write_text(
+        "global: {scrape_interval: 1s}\n"
+        f"scrape_configs: [{{job_name: etcd, static_configs: [{targets}]}}]\n"
+    )
+    address = f"http://127.0.0.1:{free_port()}"
+    commands = [
+        [
+            etcd, f"--name={region}", f"--data-dir={folder}/{region}", "--unsafe-no-fsync",
+            f"--listen-peer-urls={peers[region]}", f"--initial-advertise-peer-urls={peers[region]}",
+            f"--listen-client-urls={clients[region]}", f"--advertise-client-urls={clients[region]}",
+            f"--initial-cluster={members}",
+        ]
+        for region in REGIONS
+    ]  # fmt: skip
+    commands.append([
+        prometheus, "--config.file=prometheus.yml", f"--storage.tsdb.path={folder}/tsdb",
+        "--web.listen-address=" + address.removeprefix("http://"),
+    ])  # fmt: skip
+
+    def ask(region, *words):
+        return subprocess.run(
+            [etcd, "etcdctl", f"--endpoints={clients[region]}", *words],
+            capture_output=True, check=False, timeout=20,
+        ).returncode == 0  # fmt: skip
+
+    processes = []
+    try:
+        with (folder / "log").open("wb") as log:
+            processes.extend(
+                subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+                for command in commands
+            )
+        for region in REGIONS:
+            awaited(lambda region=region: ask(region, "put", "warm", "up"), bool, 30)
+        server = PrometheusServer(address)
+        handled = 'sum by (region) (grpc_server_handled_total{grpc_method="Put"})'
+
+        def asked(query):
+            try:
+                return server.query(query)
+            except InputError:  # it has just been started
+                return ()
+
+        awaited(lambda: asked(handled), lambda found: len(found) == 3, 60)
+        for region, number in (("fra", 12), ("iad", 4)):
+            for i in range(number):
+                assert ask(region, "put", f"key{i}", "value")
+        # etcd observes the RTTs of its peers every 30 seconds
+        probes = "increase(etcd_network_peer_round_trip_time_seconds_count[5m]) > 0"
+        awaited(lambda: asked(probes), lambda found: len(found) == 6, 120)
+        yield address
+    finally:
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.wait()
+
+
+def test_full_circle_with_real_etcds(scraped, tmp_path, capsys):
+    mine = str(tmp_path / "mine")
+    code = main(["import", "prometheus", scraped, "--preset", "etcd", "--window", "5m", "-o", mine])
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    world = load_instance(mine)
+    assert sorted(world.sites) == sorted(REGIONS)
+    off = world.site_rtt[~np.eye(3, dtype=bool)]
+    assert (off > 0).all()
+    assert (off < 50).all()  # loopback
+    writes = [operation.name for operation in world.operations].index("single_group")
+    found = dict(zip(world.clients, world.counts[0, :, writes].tolist(), strict=True))
+    # increase() does not see what came before the first scrape, and rounds to the window
+    assert 12 <= found["fra"] <= 14
+    assert 4 <= found["iad"] <= 6
+    assert main(["solve", mine, "--replicas", "3", "--voters", "3", "-o", mine + ".json"]) == 0
+    assert main(["check", mine + ".json"]) == 0
+    assert "fra" in capsys.readouterr().out

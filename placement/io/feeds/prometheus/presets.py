@@ -115,7 +115,8 @@ _ETCD = RttMetric(
     "server_id",
     1.5,
     "one of etcd's two probers opens a connection for each probe, so that the mean reads 1.5 times "
-    "the RTT without TLS, and more with TLS; probes of blackbox_exporter are better",
+    "the RTT without TLS, and more with TLS; probes of blackbox_exporter are better; etcd observes "
+    "every 30 s",
 )
 
 

@@ -166,8 +166,10 @@ def _reading(
             "no pair of regions has an RTT",
             source=server.name,
             field=target,
-            value=", ".join(dict.fromkeys(unknown)),
-            expected="peers of known regions; --site-of PEER=REGION names them",
+            value=", ".join(f"{a} → {b}" for a, b in named) or ", ".join(dict.fromkeys(unknown)),
+            expected="two measurements or more in the window (--window)"
+            if named
+            else "peers of known regions; --site-of PEER=REGION names them",
         )
     notes = [metric.note, preset.note]
     if bias != 1:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from placement.errors import InputError
 
-__all__ = ["PrometheusServer", "Sample"]
+__all__ = ["PrometheusServer", "Sample", "finite"]
 
 _MOST_BYTES = 2**28
 
