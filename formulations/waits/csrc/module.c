@@ -16,7 +16,7 @@ static void release(sets *x)
     void *held[] = {x->original, x->by_site, x->site_rtt, x->near_order, x->client_order, x->reads,
                     x->relays, x->weights, x->labels, x->may_vote, x->must_vote, x->must_hold, x->term,
                     x->rule, x->near_cost, x->distance, x->nearest, x->member, x->wait, x->cost,
-                    x->fixed, x->price, x->slope, x->held};
+                    x->fixed, x->price, x->slope, x->held, x->stay, x->low, x->high};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
         free(held[i]);
     free(x);
@@ -112,9 +112,13 @@ static int read_sets(sets *x, PyObject *args)
     x->fixed = calloc(C, 8);
     x->price = calloc(C, 8);
     x->slope = calloc(C, 8);
+    x->stay = calloc(C, 8);
+    x->low = calloc(C * ((size_t)x->terms + 1), 8);
+    x->high = calloc(C * ((size_t)x->terms + 1), 8);
     x->held = calloc(S + MOST_MEMBERS, 4);
     if (!x->must_vote || !x->must_hold || !x->near_cost || !x->distance || !x->nearest || !x->member ||
-        !x->wait || !x->cost || !x->fixed || !x->price || !x->slope || !x->held) {
+        !x->wait || !x->cost || !x->fixed || !x->price || !x->slope || !x->held || !x->stay || !x->low ||
+        !x->high) {
         PyErr_NoMemory();
         return 0;
     }

@@ -54,6 +54,7 @@ typedef struct {
     uint8_t *member;
     /* scratch */
     double *wait, *cost, *fixed, *price, *slope;
+    double *stay, *low, *high; /* of the sets that lack one site, by client; low, high by wait too */
     int32_t *held;
     /* best so far */
     double value;
@@ -79,6 +80,9 @@ double leaf(sets *x);
 double cutoff(const sets *x);
 /* Whether the counts of domains allow the set so far: caps, and at a leaf everything. */
 int allowed(const sets *x, int depth, int complete);
+/* What one more site can make of a client's wait with one clause: the old value, capped from both sides;
+   0 where the wait is none of that kind. */
+int client_caps(const sets *x, const term *t, double *low, double *high);
 /* Search below the present prefix; 0 when `stop` said so. */
 int search_below(sets *x, int depth, int from, int (*stop)(void *), void *context);
 /* Swap sites as long as that is better, from the present complete set. */

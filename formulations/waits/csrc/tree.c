@@ -164,6 +164,71 @@ double leaf(sets *x)
     return sum;
 }
 
+/* Sum of the near costs when a site joins: those of clients that it is nearer to, else those that stay. */
+static double joined(const sets *x, const double *distance, int site)
+{
+    const int C = x->clients;
+    const double *d = x->by_site + (long)site * C, *cost = x->near_cost + (long)site * C, *stay = x->stay;
+    double sum[4] = {0};
+    for (int c = 0; c < C; c++) {
+        double other = d[c] < distance[c] ? cost[c] : stay[c];
+        /* whoever wins a tie, it is one of the two */
+        other = d[c] == distance[c] && cost[c] < other ? cost[c] : other;
+        sum[c & 3] += other;
+    }
+    return sum[0] + sum[1] + sum[2] + sum[3];
+}
+
+static double waited(const sets *x, const term *t, const double *low, const double *high, int site)
+{
+    const int C = x->clients;
+    const double *d = x->by_site + (long)site * C, *weight = t->weight;
+    double sum[4] = {0};
+    for (int c = 0; c < C; c++) {
+        double at = d[c] > low[c] ? d[c] : low[c];
+        sum[c & 3] += weight[c] * (at < high[c] ? at : high[c]);
+    }
+    return sum[0] + sum[1] + sum[2] + sum[3];
+}
+
+/* All sets that lack one site. Most are dropped by near costs and waits of clients and leader, which
+   the set without that site leaves little to compute for; the others are leaves. */
+static void last_sites(sets *x, int from)
+{
+    const int C = x->clients, depth = x->size - 1;
+    const double *distance = x->distance + (long)depth * C;
+    const int32_t *nearest = x->nearest + (long)depth * C;
+    uint8_t known[1000];
+    for (int c = 0; depth && c < C; c++)
+        x->stay[c] = x->near_cost[(long)nearest[c] * C + c];
+    for (int j = 0; j < x->terms; j++)
+        known[j] = x->has_client && client_caps(x, x->term + j, x->low + (long)j * C, x->high + (long)j * C);
+    for (int s = from; s < x->sites; s++) {
+        if (x->member[s])
+            continue;
+        x->chosen[depth] = s;
+        if (!allowed(x, x->size, 1))
+            continue;
+        const double most = cutoff(x) * (1 + 1e-12);
+        double sum = x->constant;
+        if (depth && most < INFINITY) {
+            sum += joined(x, distance, s);
+            for (int j = 0; j < x->terms && sum <= most; j++)
+                if (x->term[j].origin == LEADER && x->leader >= 0 && x->voters == x->size)
+                    sum += x->term[j].leader * exact_wait(x, x->term + j, x->leader, x->chosen, x->size);
+                else if (known[j])
+                    sum += waited(x, x->term + j, x->low + (long)j * C, x->high + (long)j * C, s);
+        }
+        if (sum > most) {
+            x->leaves++;
+            continue;
+        }
+        push(x, depth, s);
+        leaf(x);
+        pop(x, depth);
+    }
+}
+
 int search_below(sets *x, int depth, int from, int (*stop)(void *), void *context)
 {
     x->nodes++;
@@ -174,6 +239,10 @@ int search_below(sets *x, int depth, int from, int (*stop)(void *), void *contex
     }
     if ((x->nodes & 255) == 0 && stop(context))
         return 0;
+    if (depth == x->size - 1) {
+        last_sites(x, from);
+        return 1;
+    }
     for (int s = from; s <= x->sites - (x->size - depth); s++) {
         if (x->member[s])
             continue;
