@@ -28,13 +28,24 @@ from placement.evaluation.breakdown import objective_value
 from placement.evaluation.cost_model import cost_model
 from placement.evaluation.score import TIE, nearest
 from placement.evaluation.wait_checks import refuse_waits
+from placement.model.demand import Demand
 from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.proving import prove
 from placement.status import Status
 
-__all__ = ["StableRange", "demand_range", "require_optimal", "rtt_range", "safe_rtt_range"]
+__all__ = [
+    "StableRange",
+    "Waiting",
+    "demand_range",
+    "greatest_weight",
+    "moved_rtt",
+    "require_optimal",
+    "row_of",
+    "rtt_range",
+    "safe_rtt_range",
+]
 
 Waiting = Literal["client", "site"]
 
@@ -196,7 +207,7 @@ def demand_range(
     return StableRange(what, 1.0, low, high, True, alone and low == least, high == most)
 
 
-def _row(
+def row_of(
     instance: Instance, source: str, site: str, waiting: Waiting | None
 ) -> tuple[str, int, int, FloatArray]:
     """Return the matrix of a pair, its position there, and the row it moves in."""
@@ -213,7 +224,8 @@ def _row(
     return "site_rtt", r, s, instance.site_rtt[r]
 
 
-def _with_rtt(plan: Plan, matrix: str, row: int, column: int, value: float) -> Problem:
+def moved_rtt(plan: Plan, matrix: str, row: int, column: int, value: float) -> Problem:
+    """Return the problem of a plan with another RTT, in ms; names as :func:`row_of` gives them."""
     instance = plan.problem.instance
     table = (instance.client_rtt if matrix == "client_rtt" else instance.site_rtt).copy()
     table[row, column] = value
@@ -255,13 +267,13 @@ def rtt_range(
     require_optimal(plan)
     refuse_waits(plan.problem, "a range of an RTT")
     instance = plan.problem.instance
-    matrix, row, column, values = _row(instance, source, site, waiting)
+    matrix, row, column, values = row_of(instance, source, site, waiting)
     now = float(values[column])
     largest = float(max(instance.client_rtt.max(), instance.site_rtt.max()))
     end = max(now, 2 * largest if most is None else number(most, "most"))
 
     def build(x: float) -> Problem:
-        return _with_rtt(plan, matrix, row, column, x)
+        return moved_rtt(plan, matrix, row, column, x)
 
     low = _walk(plan, build, now, _stops(values, column, now, 0.0), method)
     high = _walk(plan, build, now, _stops(values, column, now, end), method)
@@ -337,7 +349,7 @@ def safe_rtt_range(
     if runner_up is not None:
         instance_of(runner_up, Plan, "runner_up", "a plan")
     problem = plan.problem
-    matrix, row, column, values = _row(problem.instance, source, site, waiting)
+    matrix, row, column, values = row_of(problem.instance, source, site, waiting)
     now = float(values[column])
     others = np.delete(values, column)
     below, above = others[others < now], others[others > now]
@@ -361,10 +373,11 @@ def _weights(plan: Plan, matrix: str, row: int, column: int) -> tuple[float, flo
     assert plan.configuration is not None
     demand, configuration = plan.problem.demand, plan.configuration
     near = nearest(demand.client_rtt[0], configuration.replicas)
+    greatest = greatest_weight(demand, matrix, row)
     if matrix == "client_rtt":
         mine = float(demand.near[0, row]) * (near[row] == column)
         mine += float(demand.direct[0, row]) * (configuration.leader == column)
-        return mine, float(demand.near[0, row] + demand.direct[0, row])
+        return mine, greatest
     mine = 0.0
     if configuration.leader == column:
         mine += float(demand.relay[0][near == row].sum())
@@ -372,4 +385,11 @@ def _weights(plan: Plan, matrix: str, row: int, column: int) -> tuple[float, flo
         members = plan.quorum_members
         waited = [m for m in members if m.counted][-1]
         mine += float(demand.quorum[0]) * (waited.voter == plan.problem.instance.sites[column])
-    return mine, max(float(demand.relay[0].sum()), float(demand.quorum[0]))
+    return mine, greatest
+
+
+def greatest_weight(demand: Demand, matrix: str, row: int) -> float:
+    """Greatest weight that an RTT of a row can have in a score: operations."""
+    if matrix == "client_rtt":
+        return float(demand.near[0, row] + demand.direct[0, row])
+    return max(float(demand.relay[0].sum()), float(demand.quorum[0]))

@@ -70,6 +70,7 @@ def add_parser(verbs: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print runners-up and ranges."""
+    from placement.analysis.loss_ranges import loss_demand_range
     from placement.analysis.next_best_plans import next_best_plans
     from placement.analysis.sensitivity import demand_range
     from placement.io.plan_file import load_plan
@@ -81,9 +82,18 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("there is no configuration in it", source=args.plan, field="plan")
     heaviest = sorted(plan.per_client, key=lambda row: -row.operations)[: args.clients]
     clients = [row.client for row in heaviest if row.operations > 0]
-    demand = [demand_range(plan, client) for client in clients]
+    after_losses = plan.problem.objective.kind == "contingency"
+    if after_losses and args.exact:
+        raise InputError(
+            "no exact ranges are known after losses", field="--exact", expected="safe ones"
+        )
+    if not after_losses:
+        demand = [demand_range(plan, client) for client in clients]
     following = next_best_plans(plan, max(1, args.runner_ups))
-    ranges = _rtt_ranges(plan, following[0] if following else None, clients, exact=args.exact)
+    second = following[0] if following else None
+    if after_losses:
+        demand = [loss_demand_range(plan, second, client) for client in clients]
+    ranges = _rtt_ranges(plan, second, clients, exact=args.exact)
     shown = following[: args.runner_ups]
     doubts = None if args.doubt is None else _doubts(plan, args.pair, args.doubt)
     if args.json:
@@ -172,6 +182,10 @@ def _rtt_ranges(
     for client in clients:
         pairs += [(client, site, "client") for site in dict.fromkeys((nearest[client], leader))]
     pairs += [(leader, voter, "site") for voter in plan.voters if voter != leader]
+    if plan.problem.objective.kind == "contingency":
+        from placement.analysis.loss_ranges import loss_rtt_range
+
+        return [loss_rtt_range(plan, second, a, b, waiting=waiting) for a, b, waiting in pairs]
     if exact:
         return [rtt_range(plan, a, b, waiting=waiting) for a, b, waiting in pairs]
     return [safe_rtt_range(plan, second, a, b, waiting=waiting) for a, b, waiting in pairs]
@@ -245,11 +259,14 @@ def _text(
         indent="  ",
     )
     how = "exactly" if exact else "certainly (--exact finds the whole range)"
+    of_demand = "exactly"
+    if plan.problem.objective.kind == "contingency":
+        how = of_demand = "certainly"
     return "\n\n".join(
         [
             *([f"Plan: {escape(plan.claim)}"] if plan.claim else []),
             "Next best plans, each proven\n" + best,
-            "Demand: the plan stays optimal between these factors, exactly\n"
+            f"Demand: the plan stays optimal between these factors, {of_demand}\n"
             + table(["", "low", "now", "high"], limits(demand, 3), right=(1, 2, 3), indent="  "),
             f"RTTs: the plan stays optimal between these, {how}\n"
             + table(["", "low", "now", "high"], limits(ranges, 2), right=(1, 2, 3), indent="  "),
