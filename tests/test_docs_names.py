@@ -22,7 +22,8 @@ SOURCES = [
 ]
 DOTTED = re.compile(r"(?<![\w./-])((?:placement|formulations|heuristics|benchmarks)(?:\.\w+)+)")
 FILE = re.compile(r"(?<![\w./*<{-])((?:\.\./)*(?:[\w-]+/)*[\w-]+\.(?:py|c|h))(?![\w*])")
-EXTENSIONS = {"methods", "verbs", "explainers", "objectives", "databases"}  # groups of entry points
+EXTENSIONS = {"methods", "verbs", "explainers", "objectives", "databases", "feeds"}
+"""Groups of entry points."""
 PRESENT = {
     path.name for tree in (*TREES, "tests", "docs", ".ci") for path in (ROOT / tree).rglob("*.*")
 } | {"setup.py"}
