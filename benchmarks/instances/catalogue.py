@@ -100,6 +100,9 @@ def _settings() -> Iterator[tuple[str, dict[str, Any]]]:
     for sites in (10, 15, 25):
         for mix in ("social", "oltp", "cache"):
             yield "varying-rtt", _drawn(sites, sites, mix, 5, 3) | {"intervals": 3}
+    for sites in (50, 100):
+        for mix in ("social", "oltp", "cache"):
+            yield "varying-rtt", _drawn(sites, sites, mix, 9, 5) | {"intervals": 6}
 
 
 def _drawn(sites: int, clients: int, mix: str, replicas: int, voters: int) -> dict[str, Any]:
