@@ -316,3 +316,21 @@ def test_damaged_files_end_in_errors_of_the_package(
         assert ((values >= 0) | (values != values)).all()
         return
     assert "t.txt" in refusal
+
+
+@pytest.mark.parametrize("name", FEEDS.names())
+@pytest.mark.parametrize(
+    "unit", [" ", "|", "-", "[", "[a](", "1.", "time=", 'probe_x{a="', "name:", "1 "]
+)
+def test_long_lines_take_linear_time(name: str, unit: str) -> None:
+    """A pattern with two ways for one blank would take minutes here."""
+    line = unit * (200_000 // len(unit))
+    starts = ("", "HOST: a Loss% Snt Avg\n 1.", "PING a b\n", "|a|b|\n|-|-|\n|", "members: [")
+    for start in starts:
+        content = Content("t.txt", f"{start}{line}x\n")
+        feed = FEEDS.load(name)
+        try:
+            feed.recognises(content)
+            feed.read(content, FeedRequest())
+        except InputError:
+            continue

@@ -43,7 +43,7 @@ def serve() -> Iterator[Callable[[Answer], PrometheusServer]]:
 
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         running.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         return PrometheusServer(f"http://127.0.0.1:{server.server_port}/", timeout=5)
 
     yield start

@@ -101,7 +101,9 @@ def is_standard(path: str | os.PathLike[str], request: DemandRequest) -> bool:
 
 def _split_plain(cell: Cell) -> bool:
     """Return whether a cell has no unit: a number, or a text that the careful reader refuses."""
-    return not isinstance(cell, str) or re.fullmatch(r"\s*[\d.,]+\s*\D.*", cell) is None
+    if not isinstance(cell, str) or len(cell) > 100:
+        return True
+    return re.fullmatch(r"\s*[\d.,]+\s*\D.*", cell) is None
 
 
 def read_demand_feed(path: str | os.PathLike[str], request: DemandRequest) -> DemandFeed:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from placement.checks import LARGEST
 from placement.errors import InputError
 from placement.io.formats.tables import Cell, is_blank
 
 __all__ = [
-    "DECIMALS",
     "UNITS",
     "Cleaned",
     "Decimal",
@@ -28,8 +27,6 @@ __all__ = [
 
 Decimal = Literal["auto", "point", "comma"]
 """Decimal sign of the numbers in a text."""
-
-DECIMALS: tuple[Decimal, ...] = get_args(Decimal)
 
 UNITS = {"ms": 1.0, "s": 1000.0, "us": 1e-3, "ns": 1e-6}
 """Unit -> milliseconds."""

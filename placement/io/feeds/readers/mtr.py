@@ -11,6 +11,7 @@ from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
 __all__ = ["FEED"]
 
 _HEADER = re.compile(r"HOST:\s+(\S+)\s+Loss%\s+Snt\s+(.*)")
+_LONGEST = 1000
 _HOP = re.compile(r"\s*\d+\.\s*(?:\|--\s*)?(.+?)\s+([\d.]+)%\s+\d+\s+(.*)")
 
 
@@ -81,7 +82,7 @@ def _read_text(content: Content, found: PairSamples, request: FeedRequest) -> No
                     value=line.strip(),
                     expected="Avg",
                 )
-        elif columns and (match := _HOP.fullmatch(line)):
+        elif columns and len(line) <= _LONGEST and (match := _HOP.fullmatch(line)):
             values = match[3].split()
             if len(values) != len(columns):
                 raise InputError(

@@ -165,14 +165,18 @@ def _square_table(table: Table, request: FeedRequest) -> RttReading:
 
 # --- Markdown --------------------------------------------------------------------------------
 
-_RULE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*(?::?-{2,}:?)?\s*")
-_LINK = re.compile(r"\[([^\]\n]*)\]\([^)\n]*\)")
+# Each blank can be matched in one way only, so that a hostile line takes linear time.
+_RULE = re.compile(r"\|?(?:[ \t]*:?-{2,}:?[ \t]*\|)*(?:[ \t]*:?-{2,}:?)?")
+_LINK = re.compile(r"\[([^\[\]\n]*)\]\([^()\n]*\)")
 
 
 def _pipes(text: str) -> bool:
-    return any(
-        line.lstrip().startswith("|") and _RULE.fullmatch(line) for line in text.splitlines()
-    )
+    return any(line.lstrip().startswith("|") and _is_rule(line) for line in text.splitlines())
+
+
+def _is_rule(line: str) -> bool:
+    """Return whether a line separates the header of a Markdown table from its rows."""
+    return "|" in line and "--" in line and _RULE.fullmatch(line.strip()) is not None
 
 
 def _markdown(content: Content, request: FeedRequest) -> RttReading:
@@ -199,7 +203,7 @@ def _blocks(content: Content) -> list[Table]:
     lines = (content.text or "").splitlines()
     tables: list[Table] = []
     for i, line in enumerate(lines):
-        if i == 0 or not _RULE.fullmatch(line) or "|" not in lines[i - 1]:
+        if i == 0 or not _is_rule(line) or "|" not in lines[i - 1]:
             continue
         header = _row(lines[i - 1])
         rows, numbers = [], []
