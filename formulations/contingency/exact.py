@@ -65,6 +65,8 @@ def refuses(problem: Problem) -> str | None:
         return "the rules are not caps on nested levels"
     if problem.demand.scenarios > 1:
         return "RTTs vary by interval"
+    if rules.budget is not None:
+        return "there is a budget"
     return ReducedProblem.refuses(problem.demand, rules)
 
 

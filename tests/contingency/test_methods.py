@@ -106,6 +106,15 @@ def test_methods_agree_on_generated_problems(problem, level, moves, goal, factor
         same(answer(name, asked), truth)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_budget_holds_after_losses(seed):
+    instance = random_instance(seed, sites=6, clients=6, prices=True)
+    problem = placement.Problem(instance, replicas=4, voters=3, objective=Contingency())
+    free = answer("exhaustive", problem)
+    tight = problem.replace(budget=free.cost * 0.8)
+    same(answer("exact", tight), answer("exhaustive", tight))
+
+
 def test_exact_hands_on_and_says_so():
     problem = placement.Problem(
         random_instance(3), replicas=5, voters=5, objective=Contingency(together=2)

@@ -194,7 +194,7 @@ class BudgetSearch:
             if floor < self.threshold:
                 cost, objective = self._scenarios(leader)
                 found = affordable_set(self._affordable(leader), leader, cost, objective)
-                for one in self._kept(leader, found or []):
+                for one in () if found is None else self._kept(leader, found):
                     self.accept(one)
 
     def _kept(self, leader: int, replicas: list[int]) -> Iterator[Configuration]:
