@@ -121,17 +121,21 @@ def to_frames(instance: Instance) -> dict[str, pd.DataFrame]:
         )
 
     names = [operation.name for operation in instance.operations]
+    operations = pd.DataFrame(
+        [(*operation.coefficients, operation.kind) for operation in instance.operations],
+        index=pd.Index(names, name="operation", dtype=object),
+        columns=pd.Index((*_COEFFICIENTS, "kind"), dtype=object),
+    )
+    if any(operation.has_waits for operation in instance.operations):
+        operations["waits"] = [list(map(str, one.waits)) for one in instance.operations]
+        operations["constant"] = [one.constant for one in instance.operations]
     return {
         "client_rtt": matrix(instance.client_rtt, client_index, instance.sites),
         "site_rtt": matrix(instance.site_rtt, site_index, instance.sites),
         "counts": matrix(instance.counts, client_index, names),
         "sites": sites,
         "clients": clients,
-        "operations": pd.DataFrame(
-            [(*operation.coefficients, operation.kind) for operation in instance.operations],
-            index=pd.Index(names, name="operation", dtype=object),
-            columns=pd.Index((*_COEFFICIENTS, "kind"), dtype=object),
-        ),
+        "operations": operations,
     }
 
 
@@ -189,11 +193,12 @@ def _operations(
         )
     rows = given[list(_COEFFICIENTS)].to_numpy().tolist()
     kinds = given["kind"].tolist() if "kind" in given.columns else [""] * len(rows)
-    names = _names(given, "operations")
+    waits = given["waits"].tolist() if "waits" in given.columns else [()] * len(rows)
+    constants = given["constant"].tolist() if "constant" in given.columns else [0.0] * len(rows)
     return tuple(
-        Operation(name, near, relay, direct, quorum, kind)
-        for name, (near, relay, direct, quorum), kind in zip(
-            _names(given, "operations"), rows, kinds, strict=True
+        Operation(name, near, relay, direct, quorum, kind, wait, constant)
+        for name, (near, relay, direct, quorum), kind, wait, constant in zip(
+            _names(given, "operations"), rows, kinds, waits, constants, strict=True
         )
     )
 

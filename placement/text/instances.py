@@ -9,6 +9,7 @@ from placement.text.text_tables import facts, section, sentences, table
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance
+    from placement.model.operations import Operation
 
 __all__ = ["instance_text"]
 
@@ -80,16 +81,25 @@ def _demand(instance: Instance, most: int) -> str:
     return body + (f"\n  … and {rest} more" if rest > 0 else "")
 
 
+def _beside(operation: Operation) -> str:
+    """Return what an operation waits for beside its coefficients."""
+    parts = [*map(str, operation.waits), *[f"{operation.constant:g} ms"] * bool(operation.constant)]
+    return "; ".join(parts)
+
+
 def _mix(instance: Instance) -> str:
     counts = instance.counts.sum(axis=(0, 1))
     total = float(counts.sum())
+    waits = any(operation.has_waits for operation in instance.operations)
     return table(
-        ["operation", "share", "α near", "β relay", "γ direct", "δ quorum"],
+        ["operation", "share", "α near", "β relay", "γ direct", "δ quorum"]
+        + ["waits and constant"] * waits,
         [
             [
                 operation.name,
                 f"{100 * float(counts[o]) / total:.2f} %" if total else "–",
                 *(f"{coefficient:g}" for coefficient in operation.coefficients),
+                *([_beside(operation)] if waits else []),
             ]
             for o, operation in enumerate(instance.operations)
         ],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from placement import with_waits
 from placement.cli import main
 from placement.io import save_instance
 from tests.protocols.worlds import world
@@ -46,6 +47,15 @@ def test_a_plan_without_a_leader_goes_through_every_verb_that_shows_it(
     assert "no operation needs one" in page
     assert "near: 2 of voters" in page
     assert "Ranking of leaders" not in page
+
+
+def test_show_tells_the_waits(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wait = {"single_group": ["leader: all of replicas"]}
+    save_instance(with_waits(world(6), wait), folder / "waiting")
+    assert "leader: all of replicas" in run(capsys, "show", "waiting")
+    shown = json.loads(run(capsys, "show", "waiting", "--json"))
+    assert shown["operations"][3]["waits"] == wait["single_group"]
+    assert "waits" not in run(capsys, "show", "world")
 
 
 def test_a_wait_by_hand(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,6 +56,9 @@ def test_old_instances_keep_their_fingerprint_and_their_version(tmp_path: Path) 
     save_instance(new, tmp_path / "new")
     assert json.loads((tmp_path / "new" / "instance.json").read_text())["version"] == 2
     assert load_instance(tmp_path / "new") == new
+    frames = new.to_frames()
+    assert placement.Instance.from_frames(**frames).operations == new.operations
+    assert "waits" not in one.to_frames()["operations"]
 
 
 @pytest.mark.parametrize("protocol", ["leases:interference=0.1", "epaxos:slow=0.3,multi=2"])

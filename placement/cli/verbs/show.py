@@ -91,6 +91,8 @@ def _document(instance: Instance) -> dict[str, object]:
             {
                 "operation": operation.name,
                 "coefficients": list(operation.coefficients),
+                **({"waits": list(map(str, operation.waits))} if operation.waits else {}),
+                **({"constant": operation.constant} if operation.constant else {}),
                 "operations": float(by_operation[o]),
             }
             for o, operation in enumerate(instance.operations)
