@@ -27,7 +27,7 @@ GROUPS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "100 x 200": ("100 sites × 200 clients", "0.1 s, 2 s"),
         "200 x 400": ("200 sites × 400 clients", "0.5 s, 10 s"),
         "500 x 500": ("500 sites × 500 clients, \\|R\\| = 9", "worst 30 s"),
-        "p-median": ("OR-Library pmed1 to pmed10", ""),
+        "p-median": ("OR-Library pmed1 to pmed40", ""),
         "p-median drawn": ("40 networks drawn like pmed1 to pmed40", "5 s together"),
         "p-median 900": ("p-median, 900 × 900, p = 5", "0.2 s"),
         "p-median large": ("p-median, 1,000 × 5,000, p = 5 and 10", "300 s"),
