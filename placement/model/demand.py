@@ -78,7 +78,8 @@ class Demand:
     @property
     def has_waits(self) -> bool:
         """Return whether A, B, G and D leave out a part of the score: waits or constants."""
-        return bool(self.waits) or bool(self.constants.any())
+        # asked for every score, so that most often no array is looked at
+        return bool(self.waits) or (self.constants.size > 0 and bool(self.constants.any()))
 
     @property
     def constant(self) -> float:
