@@ -1,11 +1,12 @@
-"""Time of a question under rules for domains, in units of the question without rules.
+"""Time of a question under rules, or with RTTs that vary, in units of the plain question.
 
     python -m benchmarks run exact.rules                 ten seconds of CPU time
     python -m benchmarks run exact.rules --write-docs    table of docs/methods.md from the file
 
 Every bundled data set and operation mix, with 5 replicas of which 3 vote and 7 of which 5 vote: 18
-questions a set, each without rules and under every rule of `RULES`. The certificate is left out.
-The least CPU time of `--repeat` runs counts, from the problem to the proven plan.
+questions a set, each without rules, under every rule of `RULES`, and with three RTT matrices that
+differ by up to a fifth for each pair (seeded). The certificate is left out. The least CPU time of
+`--repeat` runs counts, from the problem to the proven plan.
 
 Writes results/exact_rules.csv in the folder of the benchmarks, one row per question and rule. Exit
 code 1 when something is not proven.
@@ -22,12 +23,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 import placement
 from benchmarks.harness.doc_pages import markdown_table
 from benchmarks.harness.machine import ROOT, describe, sentence
 from benchmarks.harness.result_files import Row, read_rows, save_csv
 from benchmarks.harness.study import Study
-from placement import Diversity, Problem
+from placement import Diversity, Instance, Problem
+from placement.checks import FloatArray
 from placement.workloads import MIXES
 
 __all__ = ["RULES", "STUDY", "table"]
@@ -37,6 +41,8 @@ RESULTS = ROOT / "benchmarks" / "results" / "exact_rules.csv"
 SETS = ("world27", "azure", "aws", "gcp")
 COUNTS = ((5, 3), (7, 5))
 PLAIN = "no rules"
+VARYING = "RTTs of 3 intervals"
+_INTERVALS = 3
 RULES: Mapping[str, tuple[Diversity, ...]] = {
     PLAIN: (),
     "4 countries": (Diversity("country", "replicas", min_domains=4),),
@@ -49,18 +55,36 @@ RULES: Mapping[str, tuple[Diversity, ...]] = {
         Diversity("country", "replicas", cap=1),
         Diversity("provider", "replicas", cap=3),
     ),
+    VARYING: (),
 }
 """Name of a rule -> what it is. Sets without its levels are left out."""
 
 HEADS = ("set", "mix", "replicas", "voters", "rule", "status", "ms", "nodes", "machine")
 
 
+def _varying(instance: Instance) -> Instance:
+    """Return an instance with three RTT matrices and a third of the demand in each interval."""
+    rng = np.random.default_rng(1)
+
+    def drawn(rtt: FloatArray) -> FloatArray:
+        return np.round(rtt * rng.uniform(0.8, 1.2, (_INTERVALS, *rtt.shape)), 1)
+
+    counts = instance.counts.sum(axis=0) / _INTERVALS
+    return instance.replace(
+        client_rtt=drawn(instance.client_rtt),
+        site_rtt=drawn(instance.site_rtt),
+        counts=np.repeat(counts[np.newaxis], _INTERVALS, axis=0),
+        intervals=tuple(f"interval {k + 1}" for k in range(_INTERVALS)),
+    )
+
+
 def _rows(name: str, repeat: int) -> Iterator[Row]:
     """Yield the rows of one data set."""
     machine = sentence(describe(("numpy",)))
     for mix, (replicas, voters) in itertools.product(MIXES, COUNTS):
-        instance = placement.load(name, mix=mix)
+        plain = placement.load(name, mix=mix)
         for rule, diversity in RULES.items():
+            instance = _varying(plain) if rule == VARYING else plain
             if any(one.level not in instance.levels for one in diversity):
                 continue
             least = math.inf
