@@ -110,6 +110,11 @@ CASES = [
         {"problem": PROBLEM, "methods": ["exact"], "time_limit": None, "gap_limit": 0.0,
          "seed": 0, "threads": 1, "progress": None, "settings": None},
     ),
+    (
+        "compare_protocols", placement.compare_protocols,
+        {"problem": PROBLEM, "protocols": ["raft"], "same_sites": False, "method": "exact",
+         "time_limit": None, "gap_limit": 0.0, "seed": 0, "threads": 1, "progress": None},
+    ),
     ("check_certificate", placement.check_certificate, {"plan": PLAN}),
     of_class(
         placement.Options, time_limit=None, gap_limit=0.0, seed=0, threads=1, start=None,

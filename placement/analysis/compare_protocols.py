@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from placement.analysis.compare_methods import MethodRun, run_method
-from placement.checks import elements, function, instance_of, text
+from placement.checks import elements, flag, function, instance_of, text
 from placement.errors import InputError
-from placement.methods import Options, Progress
+from placement.methods import Options, Progress, load_method
 from placement.model.protocols import Protocol
 from placement.plan import Plan
 from placement.problem import Problem, describe
@@ -97,6 +97,8 @@ def compare_protocols(
             value=str(problem.protocol),
             expected="none: those that are compared take its place",
         )
+    flag(same_sites, "same_sites")
+    load_method(text(method, "method"))
     if progress is not None:
         function(progress, "progress")
     given = elements(protocols, "protocols", "a list of protocols")

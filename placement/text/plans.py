@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from placement.evaluation.bill import MonthlyBill, bill_tables
 from placement.text.characters import WIDTH, escape, number_text, wrap
 from placement.text.text_tables import facts, section, sentences, table
 
 if TYPE_CHECKING:
+    from placement.evaluation.bill import MonthlyBill
     from placement.evaluation.losses import Failures
     from placement.evaluation.value_tables import ValueTable
     from placement.plan import ClientLatency, Plan
@@ -201,6 +201,8 @@ def _bill(plan: Plan, today: MonthlyBill | None) -> list[str]:
     """
     if plan.bill is None or (today is None and len(plan.bill.by_term) < 2):
         return []
+    from placement.evaluation.bill import bill_tables
+
     return [section(one.title, values_text(one)) for one in bill_tables(plan.bill, today)]
 
 
