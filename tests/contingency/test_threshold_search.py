@@ -16,6 +16,7 @@ from placement.contingency.objective import Contingency
 from placement.errors import UnitsWarning
 from placement.methods import Options, load_method, run
 from placement.model.constraints import Diversity
+from placement.model.prices import Prices
 from placement.status import Status, Termination
 from placement.testing import random_instance
 from tests.effort import seeds
@@ -149,6 +150,26 @@ def test_a_bound_on_the_way_is_never_above_the_optimum(goal):
 def test_a_limit_holds_without_a_loss_as_well():
     """Relayed reads may be faster after a loss: the limit is kept after each, and not before."""
     check(300_145, "bounded")
+
+
+def test_a_budget_is_kept_and_equals_enumeration():
+    """The search heeds no budget, and hands such questions on."""
+    for seed in range(4):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnitsWarning)
+            instance = random_instance(seed, sites=7, clients=5)
+        prices = Prices(np.array([1.0, 5.0, 2.0, 7.0, 3.0, 4.0, 6.0]), None, 1.0, "EUR")
+        problem = placement.Problem(
+            instance.replace(prices=prices),
+            replicas=4,
+            voters=3,
+            objective=Contingency(),
+            budget=12,
+        )
+        plan, truth = placement.solve(problem), placement.solve(problem, method="exhaustive")
+        assert plan.status is truth.status is Status.OPTIMAL
+        assert plan.objective == pytest.approx(truth.objective, rel=1e-9)
+        assert any("not used: there is a budget" in note for note in plan.notes)
 
 
 @pytest.mark.parametrize(("mix", "most"), [("ycsb-b", 2000), ("sessions", 20_000)])
