@@ -124,6 +124,7 @@ def base(
         ("compare",): ["world", *QUESTION, "--methods", "exhaustive"],
         ("sweep",): plan,
         ("next",): ["world", "--from", "plan.json"],
+        ("pareto",): ["world", "--replicas", "3", "--voters", "3", "--prices", "100"],
         ("contingency", "leader"): ["world", "--replicas", "3", "--voters", "3", "--method",
                                     "exhaustive"],
         ("contingency", "quorum"): ["rtt.csv", "--reads", "a=5", "--writes", "b=1"],

@@ -1,7 +1,5 @@
 """Numbers that the authors of protocols published, reproduced by the evaluator.
 
-- Average pings of 20 regions of Google Cloud, rounded down: vitorenesduarte/fantoch (Enes et al.,
-  Atlas, EuroSys 2020), of which the eight regions below are typed in here.
 - The ring of 24 places of josehu07/summerset (the authors of Bodega, arXiv 2509.07158).
 - The RTTs of EPaxos Revisited, NSDI 2021, page 7.
 """
