@@ -28,7 +28,6 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ from placement.proof.exact_costs import ExactCosts
 from placement.proof.led_costs import LedCosts
 from placement.proof.rounded_costs import TableCosts
 from placement.proof.site_choice import SiteChoice
-from placement.proof.threshold_proof import ThresholdProof
+from placement.proof.threshold_proof import ThresholdProof, check_clients, prove_leaders
 
 __all__ = ["FORMAT", "BudgetClaim", "BudgetProof", "check_budget"]
 
@@ -276,21 +275,8 @@ def check_budget(
         question = BudgetClaim(problem, None if bound == math.inf else bound)
     except ValueError as flaw:
         raise CertificateError(str(flaw)) from None
-    if [index(c) for c in certificate["clients"]] != question.claim.clients.tolist():
-        raise CertificateError("the certificate counts other clients than the problem has")
-    proofs: dict[int, Mapping[str, Any]] = {}
-    for proof in certificate["proofs"]:
-        leader = index(proof["leader"])
-        if leader in proofs:
-            raise CertificateError(f"two proofs for leader {leader}")
-        proofs[leader] = proof
+    check_clients(certificate, question.claim.clients.tolist())
     leaders: list[int] = np.nonzero(question.rules.may_lead)[0].tolist()
-    events = bounds = 0
-    for leader in leaders:
-        tree, given = BudgetProof(question, leader, work), proofs.get(leader)
-        if given is not None:
-            tree.run(given["events"], tree.start(leader))
-        elif not tree.closed_at_once(tree.start(leader)):
-            raise CertificateError(f"nothing is proved of leader {leader}")
-        events, bounds = events + tree.events, bounds + tree.bounds
-    return len(leaders), events, bounds
+    return prove_leaders(
+        certificate, leaders, lambda leader, _: BudgetProof(question, leader, work)
+    )

@@ -28,6 +28,7 @@ from placement.problem import Problem
 from placement.proof.event_tree import Work
 from placement.proof.late_claim import LateClaim
 from placement.proof.late_proof import LateProof
+from placement.proof.threshold_proof import check_clients, prove_leaders
 from placement.tail.objective import Percentile
 
 __all__ = ["FORMAT", "check_percentile"]
@@ -77,8 +78,7 @@ def check_percentile(
         question = LateClaim(problem, None if value is None else bound)
     except ValueError as flaw:
         raise CertificateError(str(flaw)) from None
-    if [index(c) for c in certificate["clients"]] != question.claim.clients.tolist():
-        raise CertificateError("the certificate counts other clients than the problem has")
+    check_clients(certificate, question.claim.clients.tolist())
     if value is None:
         # percentiles are whole bins, so that behind t the next value is t + 1
         enough = deadline >= question.last if bound == math.inf else (deadline + 1) * width >= bound
@@ -88,23 +88,12 @@ def check_percentile(
         raise CertificateError(f"a deadline of {deadline} bins does not show {bound!r}")
     if deadline < 0:  # nothing takes less than no time
         return int(question.rules.may_lead.sum()), 0, 0
-    proofs: dict[int, Mapping[str, Any]] = {}
-    for proof in certificate["proofs"]:
-        leader = index(proof["leader"])
-        if leader in proofs:
-            raise CertificateError(f"two proofs for leader {leader}")
-        proofs[leader] = proof
-    leaders: list[int] = np.nonzero(question.rules.may_lead)[0].tolist()
-    events = bounds = 0
-    for leader in leaders:
-        given = proofs.get(leader)
+
+    def open_tree(leader: int, given: Mapping[str, Any] | None) -> LateProof:
         own = deadline if given is None else min(index(given["deadline"]), question.last)
         if own < min(deadline, question.last):
             raise CertificateError(f"the proof of leader {leader} is about an earlier deadline")
-        tree = LateProof(question, leader, own, work)
-        if given is not None:
-            tree.run(given["events"], tree.start(leader))
-        elif not tree.closed_at_once(tree.start(leader)):
-            raise CertificateError(f"nothing is proved of leader {leader}")
-        events, bounds = events + tree.events, bounds + tree.bounds
-    return len(leaders), events, bounds
+        return LateProof(question, leader, own, work)
+
+    leaders: list[int] = np.nonzero(question.rules.may_lead)[0].tolist()
+    return prove_leaders(certificate, leaders, open_tree)

@@ -31,7 +31,7 @@ from placement.problem import Problem
 from placement.proof.event_tree import Work
 from placement.proof.loss_claim import LossClaim
 from placement.proof.loss_proof import LossProof, reached
-from placement.proof.threshold_proof import read_multipliers
+from placement.proof.threshold_proof import check_clients, read_multipliers
 
 __all__ = ["FORMAT", "check_losses"]
 
@@ -89,8 +89,7 @@ def check_losses(
 
 
 def _check(question: LossClaim, certificate: Mapping[str, Any], work: Work) -> tuple[int, int, int]:
-    if [index(c) for c in certificate["clients"]] != question.claim.clients.tolist():
-        raise CertificateError("the certificate counts other clients than the problem has")
+    check_clients(certificate, question.claim.clients.tolist())
     no_leaders, no_heirs = set(), set()
     for given, bits, numbers in certificate["floors"]:
         site = index(given)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any, Protocol, TypeVar
@@ -36,7 +36,15 @@ from placement.proof.multipliers import Betas
 from placement.proof.rounded_costs import TableCosts
 from placement.proof.site_choice import SiteChoice
 
-__all__ = ["NO_BETAS", "BoundPart", "ScenarioCosts", "ThresholdProof", "read_multipliers"]
+__all__ = [
+    "NO_BETAS",
+    "BoundPart",
+    "ScenarioCosts",
+    "ThresholdProof",
+    "check_clients",
+    "prove_leaders",
+    "read_multipliers",
+]
 
 _WEIGHT_BITS = 120
 _MOST_BITS = 1000
@@ -223,3 +231,54 @@ def read_multipliers(numbers: Sequence[Any], bits: Any, clients: int) -> FloatAr
     if any(abs(x) >= 1 << 53 for x in whole):
         raise ValueError("a multiplier is too large")
     return np.ldexp(np.array(whole, dtype=np.float64), -index(bits))
+
+
+def check_clients(certificate: Mapping[str, Any], clients: Sequence[int]) -> None:
+    """Refuse a certificate that has multipliers of other clients than those that are counted."""
+    if [index(c) for c in certificate["clients"]] != list(clients):
+        raise CertificateError("the certificate counts other clients than the problem has")
+
+
+def prove_leaders(
+    certificate: Mapping[str, Any],
+    leaders: Sequence[int],
+    open_tree: Callable[[int, Mapping[str, Any] | None], ThresholdProof[Any]],
+) -> tuple[int, int, int]:
+    """Run the proof of every leader, or refuse.
+
+    Parameters
+    ----------
+    certificate
+        Its "proofs" have at most one entry for each leader.
+    leaders
+        Sites that may lead.
+    open_tree
+        Takes a leader and its entry (None: it has none), and returns the tree to run.
+
+    Returns
+    -------
+    tuple of int
+        How many leaders, events and bounds there were.
+
+    Raises
+    ------
+    CertificateError
+        When a step of a proof does not hold, or nothing is proved of a leader whose tree the
+        checker cannot close at once.
+    """
+    proofs: dict[int, Mapping[str, Any]] = {}
+    for proof in certificate["proofs"]:
+        leader = index(proof["leader"])
+        if leader in proofs:
+            raise CertificateError(f"two proofs for leader {leader}")
+        proofs[leader] = proof
+    events = bounds = 0
+    for leader in leaders:
+        given = proofs.get(leader)
+        tree = open_tree(leader, given)
+        if given is not None:
+            tree.run(given["events"], tree.start(leader))
+        elif not tree.closed_at_once(tree.start(leader)):
+            raise CertificateError(f"nothing is proved of leader {leader}")
+        events, bounds = events + tree.events, bounds + tree.bounds
+    return len(leaders), events, bounds

@@ -174,7 +174,7 @@ def test_import_percentiles_and_ask(placement, table, tmp_path):
         "--distributions", table, "--method", "exhaustive",
     )  # fmt: skip
     assert outcome.code == 0
-    assert "optimal, proven" in outcome.out
+    assert "optimal (proved by exhaustive; no certificate)" in outcome.out
     assert "no distribution from site-0" in outcome.err
 
 
