@@ -88,7 +88,6 @@ def add_instance(parser: argparse.ArgumentParser, *, option: bool = False) -> No
         help="what an operation waits for in place of its votes, for example 'single_group=leader: "
         "quorum of voters + 1 of voters outside region'; may be repeated (placement protocols)",
     )
-    add_prices(parser)
 
 
 def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = False) -> None:
@@ -169,6 +168,7 @@ def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = Fa
         metavar="W",
         help="weight of the cost in the objective, in ms·operations per unit of money (default 0)",
     )
+    add_prices(parser)
 
 
 def add_sites(

@@ -63,7 +63,7 @@ class MonthlyBill:
     rows
         The items; those without GB and without money are left out.
     total
-        Sum, as :attr:`placement.Plan.cost` gives it, unless tiers replace prices.
+        Sum, equal to ``plan.cost`` unless tiers replace prices.
     currency, source
         Currency, and where the prices come from.
     """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_instance, instance_from
+from placement.cli.price_options import add_prices
 from placement.cli.table_output import (
     add_table_output,
     cell,
@@ -33,6 +34,7 @@ def add_parser(verbs: Subparsers) -> None:
         "constraints of the plan hold for every row.",
     )
     add_instance(parser)
+    add_prices(parser)
     parser.add_argument(
         "--from",
         dest="present",

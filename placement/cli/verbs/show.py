@@ -11,6 +11,7 @@ from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_instance, add_output, instance_from
 from placement.cli.plan_output import exit_code, print_json
+from placement.cli.price_options import add_prices
 
 if TYPE_CHECKING:
     from placement.model.instance import Instance
@@ -27,6 +28,7 @@ def add_parser(verbs: Subparsers) -> None:
         "wrote; a plan is checked again, with the exit code of the verb that made it.",
     )
     add_instance(parser)
+    add_prices(parser)
     parser.add_argument(
         "--clients",
         type=types.whole(),
