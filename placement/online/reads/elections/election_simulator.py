@@ -21,7 +21,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
@@ -29,6 +28,7 @@ import numpy as np
 from placement.checks import instance_of
 from placement.online.random_streams import checked_seed
 from placement.online.reads.elections.election_runs import ElectionRun, ElectionSettings, ReadPath
+from placement.online.reads.elections.raft_state import RaftEntry, RaftNode, RaftRequest
 from placement.online.reads.linearizability import HistoryEntry
 
 __all__ = ["simulate_elections"]
@@ -56,69 +56,6 @@ def simulate_elections(settings: ElectionSettings, seed: int) -> ElectionRun:
     )
 
 
-@dataclass(slots=True)
-class _Entry:
-    """Entry of the log; the key −1 has no value, a leader's first entry."""
-
-    term: int
-    key: int
-    write: _ClientRequest | None
-
-
-@dataclass(slots=True)
-class _ClientRequest:
-    """Read or write of a client at its node, the gateway."""
-
-    key: int
-    read: bool
-    start: float
-    gateway: int
-    life: int
-    end: float = math.inf
-    attempt: int = 0
-    waiting: int = 0
-    newest: tuple[int, int] = (0, 0)
-    settled: bool = True
-    seen: _Entry | None = None
-    committed: int = 0
-
-
-@dataclass(slots=True)
-class _RaftNode:
-    """Node; `life` counts its starts, so that what an earlier life has begun is void.
-
-    Its clock showed `clock` at time `since` and has run at `rate` from then on; `heard` and
-    `answered` are times on the clocks of the node.
-    """
-
-    rate: float
-    clock: float = 0.0
-    since: float = 0.0
-    up: bool = True
-    cut: bool = False
-    life: int = 0
-    term: int = 0
-    vote: int = -1
-    leader: int = -1
-    leads: bool = False
-    log: list[_Entry] = field(default_factory=list)
-    commit: int = 0
-    applied: int = 0
-    heard: float = -math.inf
-    timeout: float = 0.0
-    votes: set[int] = field(default_factory=set)
-    next: list[int] = field(default_factory=list)
-    match: list[int] = field(default_factory=list)
-    answered: list[float] = field(default_factory=list)
-
-    def newest(self, key: int, below: int) -> int:
-        """Index of the newest entry of a key among the first `below`, from 1; 0: none."""
-        for index in range(below, 0, -1):
-            if self.log[index - 1].key == key:
-                return index
-        return 0
-
-
 class _ElectionSimulation:
     """The event loop; every handler is called at the time of its event."""
 
@@ -126,13 +63,13 @@ class _ElectionSimulation:
         self.settings = s = settings
         children = [np.random.default_rng(child) for child in seed.spawn(4)]
         self.load, self.faults, self.network, self.draws = children
-        self.nodes = [_RaftNode(1.0) for _ in range(s.nodes)]
+        self.nodes = [RaftNode(1.0) for _ in range(s.nodes)]
         self.majority = s.nodes // 2 + 1
         self.heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
         self.sequence = count()
         self.now = 0.0
         self.end = s.duration_ms
-        self.requests: list[_ClientRequest] = []
+        self.requests: list[RaftRequest] = []
         self.committed = [0] * s.keys
         self.terms = 0
         self.failures: list[float] = []
@@ -142,7 +79,7 @@ class _ElectionSimulation:
     def at(self, time: float, handler: Callable[..., None], *arguments: object) -> None:
         heapq.heappush(self.heap, (time, next(self.sequence), handler, arguments))
 
-    def local(self, node: _RaftNode) -> float:
+    def local(self, node: RaftNode) -> float:
         """Return what the clock of a node shows."""
         return node.clock + (self.now - node.since) * node.rate
 
@@ -247,7 +184,7 @@ class _ElectionSimulation:
         node.timeout = self.settings.election_ms * (1 + self.draws.random())
         self.later(number, node.timeout, self.stand)
 
-    def silent(self, node: _RaftNode) -> float:
+    def silent(self, node: RaftNode) -> float:
         """Time since a node has heard of a leader, on its own clock."""
         return self.local(node) - node.heard
 
@@ -276,7 +213,7 @@ class _ElectionSimulation:
             node.vote = candidate
             self.send(number, candidate, self.voted, number, term)
 
-    def hear_term(self, node: _RaftNode, term: int) -> None:
+    def hear_term(self, node: RaftNode, term: int) -> None:
         if term > node.term:
             node.term, node.vote, node.leads, node.leader = term, -1, False, -1
 
@@ -291,7 +228,7 @@ class _ElectionSimulation:
             node.leads, node.leader = True, number
             node.next, node.match = [len(node.log)] * nodes, [0] * nodes
             node.answered = [-math.inf] * nodes
-            self.append(number, _Entry(node.term, -1, None))
+            self.append(number, RaftEntry(node.term, -1, None))
             self.beat(number, node.term)
 
     def beat(self, number: int, term: int) -> None:
@@ -302,7 +239,7 @@ class _ElectionSimulation:
 
     # The log
 
-    def append(self, number: int, entry: _Entry) -> None:
+    def append(self, number: int, entry: RaftEntry) -> None:
         node = self.nodes[number]
         node.log.append(entry)
         node.match[number] = len(node.log)
@@ -321,7 +258,7 @@ class _ElectionSimulation:
 
     def appended(
         self, number: int, leader: int, term: int, start: int, before: int,
-        entries: list[_Entry], commit: int, sent: float,
+        entries: list[RaftEntry], commit: int, sent: float,
     ) -> None:  # fmt: skip
         node = self.nodes[number]
         fits = False
@@ -385,42 +322,42 @@ class _ElectionSimulation:
     def ask(self, key: int, node: int, read: bool) -> None:
         """A client asks a node; one that finds it down goes away."""
         if self.nodes[node].up:
-            request = _ClientRequest(key, read, self.now, node, self.nodes[node].life)
+            request = RaftRequest(key, read, self.now, node, self.nodes[node].life)
             self.requests.append(request)
             self.try_read(node, request) if read else self.try_write(node, request)
 
-    def again(self, request: _ClientRequest, wait: float) -> None:
+    def again(self, request: RaftRequest, wait: float) -> None:
         action = self.try_read if request.read else self.try_write
         self.later(request.gateway, wait, action, request)
 
-    def finish(self, request: _ClientRequest) -> None:
+    def finish(self, request: RaftRequest) -> None:
         if math.isinf(request.end) and self.nodes[request.gateway].life == request.life:
             request.end = self.now
 
-    def try_write(self, number: int, request: _ClientRequest) -> None:
+    def try_write(self, number: int, request: RaftRequest) -> None:
         leader = self.nodes[number].leader
         if leader < 0:
             self.again(request, self.settings.retry_ms)
         else:
             self.send(number, leader, self.proposed, request)
 
-    def proposed(self, number: int, request: _ClientRequest) -> None:
+    def proposed(self, number: int, request: RaftRequest) -> None:
         node = self.nodes[number]
         if node.leads:
-            self.append(number, _Entry(node.term, request.key, request))
+            self.append(number, RaftEntry(node.term, request.key, request))
             self.replicate(number)
         else:
             self.send(number, request.gateway, self.refused, request, request.attempt)
 
-    def refused(self, _: int, request: _ClientRequest, attempt: int) -> None:
+    def refused(self, _: int, request: RaftRequest, attempt: int) -> None:
         if attempt == request.attempt:
             request.attempt += 1
             self.again(request, self.settings.retry_ms)
 
-    def acknowledged(self, _: int, request: _ClientRequest) -> None:
+    def acknowledged(self, _: int, request: RaftRequest) -> None:
         self.finish(request)
 
-    def holds_lease(self, node: _RaftNode) -> bool:
+    def holds_lease(self, node: RaftNode) -> bool:
         """Return whether a leader may answer reads from its own state."""
         s = self.settings
         if not node.leads:
@@ -432,7 +369,7 @@ class _ElectionSimulation:
         sent = sorted([*node.answered, math.inf])[-self.majority]  # itself last of all
         return self.local(node) - sent < s.lease_ms
 
-    def try_read(self, number: int, request: _ClientRequest) -> None:
+    def try_read(self, number: int, request: RaftRequest) -> None:
         s, node = self.settings, self.nodes[number]
         if math.isfinite(request.end):
             return
@@ -455,11 +392,11 @@ class _ElectionSimulation:
         for other in asked:
             self.send(number, other, self.read_at, request, request.attempt, alone)
 
-    def timed_out(self, number: int, request: _ClientRequest, attempt: int) -> None:
+    def timed_out(self, number: int, request: RaftRequest, attempt: int) -> None:
         if math.isinf(request.end) and attempt == request.attempt:
             self.try_read(number, request)
 
-    def read_at(self, number: int, request: _ClientRequest, attempt: int, alone: bool) -> None:
+    def read_at(self, number: int, request: RaftRequest, attempt: int, alone: bool) -> None:
         """A node shows its newest entry of the key."""
         node, path = self.nodes[number], self.settings.path
         if path is ReadPath.LEASEHOLDER and not self.holds_lease(node):
@@ -473,8 +410,8 @@ class _ElectionSimulation:
         self.send(number, request.gateway, self.shown, request, attempt, place, settled, entry)
 
     def shown(
-        self, _: int, request: _ClientRequest, attempt: int, place: tuple[int, int],
-        settled: bool, entry: _Entry | None,
+        self, _: int, request: RaftRequest, attempt: int, place: tuple[int, int],
+        settled: bool, entry: RaftEntry | None,
     ) -> None:  # fmt: skip
         """An answer is back: the newest entry counts, of equal ones that with a value."""
         if attempt != request.attempt or math.isfinite(request.end):
@@ -524,6 +461,6 @@ class _ElectionSimulation:
             for request in self.requests
         )
 
-    def _lived(self, request: _ClientRequest) -> bool:
+    def _lived(self, request: RaftRequest) -> bool:
         node = self.nodes[request.gateway]
         return node.up and node.life == request.life
