@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from placement.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from placement.model.configuration import Configuration
     from placement.plan import Plan
     from placement.report.page import Source
     from placement.report.result_file import Results
@@ -31,21 +32,34 @@ def load_source(path: str | os.PathLike[str]) -> Source:
     return load_source(path)
 
 
-def report_html(source: Source | str | os.PathLike[str]) -> str:
+def report_html(
+    source: Source | str | os.PathLike[str], *, today: Configuration | None = None
+) -> str:
     """Return the page of a plan, of results, or of a file that holds one of them.
+
+    Parameters
+    ----------
+    source
+        See :func:`write_report`.
+    today
+        Configuration that runs today: its bill is shown beside that of the plan.
 
     Raises
     ------
     InputError
-        When the file is neither.
+        When the file is neither, and when `today` is given for anything but a plan.
     """
     from placement.report.page import load_source, page_of
 
-    return page_of(load_source(source) if isinstance(source, (str, os.PathLike)) else source)
+    return page_of(load_source(source) if isinstance(source, (str, os.PathLike)) else source, today)
 
 
 def write_report(
-    source: Source | str | os.PathLike[str], path: str | os.PathLike[str], *, force: bool = False
+    source: Source | str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    today: Configuration | None = None,
+    force: bool = False,
 ) -> Path:
     """Write the page, whole or not at all.
 
@@ -56,18 +70,21 @@ def write_report(
         sweep, or what :func:`load_source` read there.
     path
         Of the HTML file.
+    today
+        Configuration that runs today: its bill is shown beside that of the plan.
     force
         Replace an existing file.
 
     Raises
     ------
     InputError
-        When the source is none of these, or the file exists and `force` is false.
+        When the source is none of these, `today` is given for anything but a plan, or the file
+        exists and `force` is false.
     """
     from placement.io.formats.files import check_file, write_file
 
     check_file(path, force=force)
-    return write_file(path, report_html(source).encode(), force=force)
+    return write_file(path, report_html(source, today=today).encode(), force=force)
 
 
 def save_figures(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from placement.errors import InputError
+from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.quorumstore.plan import QuorumPlan
 from placement.report.charts.markup import Child, Markup, json_script, tag
@@ -40,10 +41,20 @@ Source: TypeAlias = Plan | QuorumPlan | Results | PlanTable
 """Content of a file that a report can show."""
 
 
-def page_of(source: Source) -> str:
-    """Return the page of a plan, of benchmark results, or of a comparison or sweep."""
+def page_of(source: Source, today: Configuration | None = None) -> str:
+    """Return the page of a plan, of benchmark results, or of a comparison or sweep.
+
+    Raises
+    ------
+    InputError
+        When `today` is given for anything but a plan.
+    """
     if isinstance(source, Plan):
-        return plan_page(source)
+        return plan_page(source, today)
+    if today is not None:
+        raise InputError(
+            "only the page of a plan has the bill of today", field="today", expected="a plan"
+        )
     if isinstance(source, QuorumPlan):
         from placement.report.quorum_page import quorum_sections
 
@@ -51,13 +62,13 @@ def page_of(source: Source) -> str:
     return results_page(source) if isinstance(source, Results) else table_page(source)
 
 
-def plan_page(plan: Plan) -> str:
-    """Return the page of a plan, of one that found nothing too."""
+def plan_page(plan: Plan, today: Configuration | None = None) -> str:
+    """Return the page of a plan, of one that found nothing too; `today` has a bill beside it."""
     from placement.io.plan_file import plan_document
     from placement.report.plan_page import plan_sections
 
     title = f"Placement of {plan.problem.instance.name}"
-    return page(title, plan_sections(plan), data=plan_document(plan))
+    return page(title, plan_sections(plan, today), data=plan_document(plan))
 
 
 def results_page(results: Results) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from placement.evaluation.rules_of_thumb import rules_of_thumb
+from placement.model.configuration import Configuration
 from placement.plan import Plan
 from placement.problem import describe
 from placement.report.baselines import baseline_names, baselines, distinct_baselines, latency_shares
@@ -36,12 +37,12 @@ def failure_levels(plan: Plan) -> tuple[str, ...]:
     return ("site", *(level for level, labels in domains.items() if any(labels)))
 
 
-def plan_sections(plan: Plan) -> list[Markup]:
-    """Return the sections of a plan, of one that found nothing too."""
+def plan_sections(plan: Plan, today: Configuration | None = None) -> list[Markup]:
+    """Return the sections of a plan, of one that found nothing too, with the bill of `today`."""
     sections = [_summary(plan)]
     sections.append(_map(plan))
     if plan.found:
-        sections += [_clients(plan), *_values(plan), *bill_section(plan)]
+        sections += [_clients(plan), *_values(plan), *bill_section(plan, today)]
         if plan.leaders:
             sections.append(_leaders(plan))
         if not plan.problem.demand.has_waits:

@@ -12,7 +12,7 @@ from placement import Configuration, InputError, Prices, solve
 from placement.cli.dispatch import main
 from placement.evaluation.bill import bill_of
 from placement.io import load_plan, save_instance, save_plan
-from placement.report import write_report
+from placement.report import report_html, write_report
 from tests.effort import seeds
 from tests.money.by_hand import paid_instance, small_problem
 from tests.money.test_cost import PRICES, two_sites
@@ -119,6 +119,14 @@ def test_todays_bill_beside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     text = capsys.readouterr().out
     assert "today" in text
     assert f"{today['total']:,.2f}" in text
+    report = ["report", str(tmp_path / "new.json"), "-o", str(tmp_path / "new.html")]
+    assert main([*asked, "-o", str(tmp_path / "new.json"), "--embed"]) == 0
+    assert main([*report, "--from", str(tmp_path / "today.json")]) == 0
+    page = (tmp_path / "new.html").read_text()
+    assert f"configuration costs {today['total']:,.2f} USD" in page
+    assert "Today" not in report_html(load_plan(tmp_path / "new.json"))
+    assert main(["report", str(tmp_path / "today.html"), "-o", "x", "--from", "y"]) == 1
+    capsys.readouterr()
     (tmp_path / "tiers.csv").write_text(
         "from,up_to_gb,price\n" + "".join(f"{a},5,1\n{a},,0.25\n" for a in instance.sites)
     )

@@ -25,6 +25,12 @@ def add_parser(verbs: Subparsers) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the HTML file")
     parser.add_argument("--force", action="store_true", help="replace existing files")
     parser.add_argument(
+        "--from",
+        dest="present",
+        metavar="PLAN",
+        help="the plan file of what runs today: its bill stands beside that of the plan",
+    )
+    parser.add_argument(
         "--figures",
         metavar="FOLDER",
         help="write the figures of a plan or of results there too (needs matplotlib)",
@@ -39,13 +45,23 @@ def add_parser(verbs: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the page and the figures from one reading of the source."""
     from placement.cli.plan_output import print_json
+    from placement.cli.price_options import present_configuration
     from placement.io.formats.files import check_file
     from placement.plan import Plan
     from placement.report import load_source, save_figures, write_report
     from placement.report.result_file import Results
 
     check_file(args.output, force=args.force)
-    source, written = load_source(args.source), []
+    source, written, today = load_source(args.source), [], None
+    if args.present is not None:
+        if not isinstance(source, Plan) or source.bill is None:
+            raise InputError(
+                "no bill",
+                field="--from",
+                value=args.source,
+                expected="a plan for an instance with prices",
+            )
+        today = present_configuration(source.problem.instance, args.present)
     if args.figures is not None:
         if not isinstance(source, (Plan, Results)):
             raise InputError(
@@ -56,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
             )
         figures = save_figures(source, args.figures, format=args.format, force=args.force)
         written = [str(path) for path in figures]
-    write_report(source, args.output, force=args.force)
+    write_report(source, args.output, today=today, force=args.force)
     if args.json:
         print_json({"report": args.output, "figures": written})
     else:
