@@ -304,3 +304,11 @@ def test_the_table_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.M
     path, source = find_aws_transfer()
     assert "2022" in source
     assert read_transfer(path).prices == {("a", "b"): 0.02, ("b", "a"): 0.03}
+
+
+@pytest.mark.parametrize("given", [{"written_gb": 10.0}, {"gb_per_op": {"write": 0.1}}])
+def test_traffic_without_a_price_is_no_silent_zero(
+    given: dict[str, Any],
+) -> None:
+    with pytest.raises(InputError, match=r"traffic without a price: .* \(--transfer\)"):
+        with_prices(instance(), PriceInput(sites=5.0, **given))

@@ -92,6 +92,15 @@ def with_prices(instance: Instance, given: PriceInput) -> Instance:
         fields |= _transfer_fields(instance, given, given.transfer, fields.get("gb_per_op", {}))
     elif given.client_places:
         fields["client_sites"] = dict(given.client_places)
+    if fields.get("transfer") is None:
+        for name in ("written_gb", "gb_per_op"):
+            if getattr(given, name):
+                raise InputError(
+                    "traffic without a price",
+                    field=name,
+                    value=getattr(given, name),
+                    expected="prices per GB too (--transfer)",
+                )
     fields["currency"] = one_currency(sources)
     named = [source for source, _ in sources if source]
     if named:
