@@ -31,7 +31,8 @@ class ReadPath(StrEnum):
     """The same from their logs: entries count that may never be committed."""
     STRONG = "majority, strong"
     """The same from their logs; an entry that is not known to be committed is shown without its
-    value, and the read tries again while the newest entry has none."""
+    value, and the read tries again while the newest entry has none. A leader with a lease answers
+    alone, from the committed entries of its log: other nodes show these before it applies them."""
 
 
 @dataclass(frozen=True, slots=True)

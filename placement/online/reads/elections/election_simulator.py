@@ -402,8 +402,12 @@ class _ElectionSimulation:
         if path is ReadPath.LEASEHOLDER and not self.holds_lease(node):
             self.send(number, request.gateway, self.refused, request, attempt)
             return
-        from_log = path in (ReadPath.LOG, ReadPath.STRONG) and not alone
-        index = node.newest(request.key, len(node.log) if from_log else node.applied)
+        below = node.applied
+        if path in (ReadPath.LOG, ReadPath.STRONG) and not alone:
+            below = len(node.log)
+        elif path is ReadPath.STRONG:  # majorities show what the leader may not have applied yet
+            below = node.commit
+        index = node.newest(request.key, below)
         entry = node.log[index - 1] if index else None
         settled = path is not ReadPath.STRONG or alone or index <= node.commit
         place = (0, 0) if entry is None else (entry.term, index)
