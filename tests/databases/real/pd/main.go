@@ -233,13 +233,19 @@ func main() {
 		check(err)
 	}
 	c.post("DELETE", "/pd/api/v1/config/region-label/rule/keyspaces%2F0", nil) // would split the region
+	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(stopped)
 		for tick := 0; ; tick++ {
 			if tick%10 == 0 {
 				c.storeHeartbeats()
 			}
 			c.regionHeartbeat()
-			time.Sleep(100 * time.Millisecond)
+			select {
+			case <-stop:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
 		}
 	}()
 	scan := bufio.NewScanner(os.Stdin)
@@ -263,4 +269,6 @@ func main() {
 		encoded, _ := json.Marshal(c.roles(status, body))
 		fmt.Println(string(encoded))
 	}
+	close(stop) // a heartbeat to a server that closes would fail
+	<-stopped
 }
