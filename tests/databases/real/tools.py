@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from typing import TypeVar
 import pytest
 
 _T = TypeVar("_T")
+_GIVEN: set[int] = set()
 
 HERE = Path(__file__).parent
 CACHE = Path(
@@ -135,11 +137,23 @@ def parsed(program: Path, texts: list[str]) -> list[dict[str, object]]:
 
 
 def free_port() -> int:
-    """Return a port of loopback that nothing listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    """Return a port of loopback that nothing listens on, another at each call.
+
+    It lies below the range from which the system takes the ports of outgoing connections, so that
+    no connection takes it before the server starts.
+    """
+    for port in random.SystemRandom().sample(range(20_000, 32_000), 200):
+        with socket.socket() as tried:
+            if port in _GIVEN or tried.connect_ex(("127.0.0.1", port)) == 0:
+                continue
+        with socket.socket() as tried:
+            try:
+                tried.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        _GIVEN.add(port)
         return port
+    raise AssertionError("no free port of loopback between 20000 and 32000")
 
 
 def awaited(ask: Callable[[], _T], good: Callable[[_T], bool], seconds: float = 30) -> _T:
