@@ -107,9 +107,9 @@ class TableCosts:
             of_beta = self._rounded(beta)
             if less is not None:
                 self._lower(whole_u, less, of_beta, first)
-            self._save_with_betas(of_beta, free, columns, whole_u, first, rho, closing)
+            done = self._save_with_betas(of_beta, free, columns, whole_u, first, rho, closing)
             plain = first.copy()
-            plain[beta.clients] = 0  # these clients are done
+            plain[done] = 0
         self._save(columns, whole_u, plain, rho)
         served = whole_u
         if held:
@@ -177,26 +177,31 @@ class TableCosts:
         first: IntArray,
         rho: Whole,
         closing: Whole,
-    ) -> None:
-        """Add Σ_c [β_cj + min(0, w'_cj + P_cj − u_c)] of the clients with β; put T_c in place."""
+    ) -> IntArray:
+        """Add Σ_c [β_cj + min(0, w'_cj + P_cj − u_c)] of the clients with β; put T_c in place.
+
+        Return these clients: those of an entry that counts in this state.
+        """
         is_free = np.zeros(len(rho), dtype=bool)
         is_free[list(free)] = True
-        clients = beta.clients
-        counts = is_free[beta.sites] & (beta.places < first[clients[beta.rows]])
+        counts = is_free[beta.sites] & (beta.places < first[beta.clients[beta.rows]])
         rows, sites, places = beta.rows[counts], beta.sites[counts], beta.places[counts]
         values = beta.values[counts]
         np.add.at(rho, sites, values)
-        np.add.at(closing, clients[rows], values)
+        np.add.at(closing, beta.clients[rows], values)
+        some, rows = np.unique(rows, return_inverse=True)
+        clients = beta.clients[some]
         ordered = np.zeros((len(clients), len(rho) + 1), dtype=np.int64)
         ordered[rows, places + 1] = values  # so that sums by rank give the β of those before
         np.cumsum(ordered, axis=1, out=ordered)
-        rank = beta.rank[:, columns]
+        rank = beta.rank[some][:, columns]
         saved = np.take_along_axis(ordered, rank, axis=1)  # P_cj
         saved += self._costs(clients[:, np.newaxis], np.arange(len(rho))[columns])
         saved -= u[clients, np.newaxis]
         np.minimum(saved, 0, out=saved)
         saved *= rank < first[clients, np.newaxis]
         rho[columns] += saved.sum(axis=0)
+        return clients
 
     @staticmethod
     def _lower(u: Whole, site: int, beta: _RoundedBetas, first: IntArray) -> None:

@@ -45,14 +45,14 @@ class CapUsage:
 
 @dataclass(frozen=True, slots=True)
 class _Near:
-    """Sites of a state within a radius.
+    """Sites of a state within a radius, or all of them.
 
     Attributes
     ----------
     pinned, others
         Number of those in I that must vote, and of the others that may.
     places
-        First places in the order of ρ of free sites that may vote, one more than a quorum.
+        First places in the order of ρ of free sites that may vote, one more than are wanted.
     """
 
     pinned: int
@@ -92,6 +92,18 @@ class SortedSites:
         self.sums = [0, *itertools.accumulate(values)]
         self.negative = bisect_left(values, 0)
         self._near: list[_Near] = []
+        self._all: _Near | None = None
+
+    def all_sites(self, may_vote: Sequence[bool], pinned: Collection[int], voters: int) -> _Near:
+        """Sites at any distance, with the places of free voters; kept for later calls."""
+        if self._all is None:
+            voting = (at for at, s in enumerate(self.order) if may_vote[s])
+            self._all = _Near(
+                pinned=sum(s in self.inside for s in pinned),
+                others=sum(may_vote[s] and s not in pinned for s in self.inside),
+                places=tuple(itertools.islice(voting, voters + 1)),
+            )
+        return self._all
 
     def near(
         self,
@@ -203,8 +215,11 @@ class SiteChoice:
         if low > high:
             return []
         caps = self._cheapest_under_rules(sites, inside, skip)
-        last = len(self.radii) - 1
-        voters = self._cheapest_with_voters(sites, inside, skip, last, self.rules.voters)
+        if self._rules_votes:
+            last = len(self.radii) - 1
+            voters = self._cheapest_with_voters(sites, inside, skip, last, self.rules.voters)
+        else:
+            voters = self._cheapest_by_places(sites, inside, put_in, skip, None)
         if caps is None or voters is None:
             return []
         floor = max(caps, voters)
@@ -228,26 +243,42 @@ class SiteChoice:
         inside: Collection[int],
         put_in: int | None,
         skip: int | None,
-        radius: int,
+        radius: int | None,
     ) -> int | None:
         """Least Σ ρ with a quorum within a radius where no rule is on voters; None: impossible.
 
-        The greedy then takes the first sites of the order that are within the radius, and fillers
-        from what remains: places in the order and sums of its prefixes say all.
+        Without a radius: with all voters, at any distance. The greedy then takes the first sites of
+        the order that are within the radius, and fillers from what remains: places in the order and
+        sums of its prefixes say all.
         """
-        ring = sites.near(radius, self._rings, self._may_vote, self._pinned, self.rules.quorum)
+        may_vote, pinned, rules = self._may_vote, self._pinned, self.rules
+        if radius is None:
+            wanted, ring = rules.voters, sites.all_sites(may_vote, pinned, rules.voters)
+        else:
+            wanted = rules.quorum
+            ring = sites.near(radius, self._rings, may_vote, pinned, wanted)
         others = ring.others
-        if put_in is not None and self._radius[put_in] <= radius:
-            others += self._may_vote[put_in]
-        spare = self.rules.voters - len(self._pinned)
-        missing = self.rules.quorum - ring.pinned
-        if spare < 0 or missing > spare or not all(self._may_vote[s] for s in self._pinned):
+        if put_in is not None and (radius is None or self._radius[put_in] <= radius):
+            others += may_vote[put_in]
+        spare = rules.voters - len(pinned)
+        missing = wanted - ring.pinned
+        if spare < 0 or missing > spare or not all(may_vote[s] for s in pinned):
             return None
         need = max(0, missing - others)
         gone = None if skip is None else sites.place[skip]
         chosen = [at for at in ring.places if at != gone][:need]
+        return self._with_fillers(sites, inside, chosen, gone) if len(chosen) == need else None
+
+    def _with_fillers(
+        self, sites: SortedSites, inside: Collection[int], chosen: list[int], gone: int | None
+    ) -> int | None:
+        """Least Σ ρ over the sets that hold the sites at some places, where no rule is on replicas.
+
+        The site at the place `gone` is not free. None: no such set has the size that is asked for.
+        """
+        need = len(chosen)
         low, high = self._sizes(len(inside))
-        if len(chosen) < need or need > high:
+        if low > high or need > high:
             return None
         taken = chosen if gone is None else sorted([*chosen, gone])
         saving = sites.negative - sum(at < sites.negative for at in taken)
@@ -285,8 +316,7 @@ class SiteChoice:
     def _replica_counts(self, inside: Collection[int]) -> list[FamilyCount] | None:
         """Return the count of I in every family; None when I breaks a rule, or leaves no room."""
         least = max(self.rules.replicas_min, self.rules.voters)
-        families = self._families or (self._unruled,)
-        return family_counts(families, least, self.rules.replicas_max, inside)
+        return family_counts(self._families, least, self.rules.replicas_max, inside)
 
     def _sizes(self, held: int) -> tuple[int, int]:
         """Fewest and most sites to add to `held`."""
@@ -302,7 +332,7 @@ class SiteChoice:
         Of several families of rules the one that asks for most.
         """
         largest: int | None = None
-        for family in self._of_voters or (self._unruled,):
+        for family in self._of_voters:
             least = self._cheapest_with_family(sites, inside, skip, radius, wanted, family)
             if least is None:
                 return None
@@ -350,6 +380,10 @@ class SiteChoice:
 
         Of several families of rules the one that asks for most.
         """
+        if not self._families:
+            return self._with_fillers(
+                sites, inside, [], None if skip is None else sites.place[skip]
+            )
         counts = self._replica_counts(inside)
         if counts is None:
             return None

@@ -172,12 +172,37 @@ def test_the_least_sum_by_places_is_that_of_the_greedy(problem, seed):
     for site in (None, *free):
         for put_in in (None,) if site is None else (None, site):
             held = inside if put_in is None else inside | {put_in}
-            for radius in range(len(choice.radii)):
-                greedy = choice._cheapest_with_voters(
-                    ordered, held, site, radius, problem.rules.quorum
+            last = len(choice.radii) - 1
+            for radius in (None, *range(len(choice.radii))):
+                within, wanted = radius, problem.rules.quorum
+                if within is None:  # all voters, at any distance
+                    within, wanted = last, problem.rules.voters
+                greedy = choice._cheapest_with_family(
+                    ordered, held, site, within, wanted, choice._unruled
                 )
                 quick = choice._cheapest_by_places(ordered, held, put_in, site, radius)
                 assert quick == greedy
+
+
+@given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
+def test_the_least_sum_without_rules_for_replicas_is_that_of_enumeration(problem, seed):
+    rng = np.random.default_rng(seed)
+    sites = len(problem.instance.sites)
+    choice = SiteChoice(problem.rules, None, None)
+    inside = {*np.nonzero(problem.rules.must_hold)[0].tolist()}
+    free = [s for s in range(sites) if s not in inside and rng.random() < 0.8]
+    if choice._families:
+        return
+    rho = rng.integers(-5, 4, sites).tolist()
+    ordered = SortedSites(inside, free, rho)
+    for site in (None, *free):
+        left = [s for s in free if s != site]
+        sums = [
+            sum(rho[s] for s in more)
+            for size in choice.sizes_of(len(inside), len(left))
+            for more in itertools.combinations(left, size)
+        ]
+        assert choice._cheapest_under_rules(ordered, inside, site) == min(sums, default=None)
 
 
 @given(problems(kinds=TAKEN), st.integers(0, 2**32 - 1))
