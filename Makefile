@@ -12,7 +12,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check $(if $(LOCK),-c $(
 # Tests start hundreds of processes; without bytecode each would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-databases test-slow test-thorough test-long sanitize lock lint types notebooks docs smoke wheel clean
+.PHONY: demo test test-databases test-live test-slow test-thorough test-long sanitize lock lint types notebooks docs smoke wheel clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -54,13 +54,17 @@ test: $(VENV)/.dev
 test-databases: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -rs -m databases tests/databases/real
 
+## test-live: real servers under an emulated wide-area network, held against the model: some minutes
+test-live: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -rs -m live tests/benchmarks/live
+
 ## test-slow: the long form of the tests, with the same instances in every run
 test-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow and not databases"
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow and not databases and not live"
 
 ## test-thorough: the tests of `make test` with more and fresh instances, and the slow ones: 20 minutes
 test-thorough: $(VENV)/.dev
-	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not databases"
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not databases and not live"
 
 ## sanitize: the C kernels under AddressSanitizer and UBSan, some thousand drawn calls
 sanitize: $(VENV)/.dev
@@ -68,7 +72,7 @@ sanitize: $(VENV)/.dev
 
 ## test-long: the same with thousands of instances per property, in some hours
 test-long: $(VENV)/.dev
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not databases"
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not databases and not live"
 
 ## lock: write the versions of .venv to requirements.lock, once everything has passed with them
 lock: $(VENV)/.dev

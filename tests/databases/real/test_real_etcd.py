@@ -8,7 +8,7 @@ import pytest
 
 from placement.databases import Deployment, Localities, Locality, load_system
 from placement.databases.system import read_deployment, write_deployment
-from tests.databases.real.tools import awaited, free_port, go_program
+from tests.databases.real.tools import awaited, etcd_program, free_port
 
 pytestmark = pytest.mark.databases
 
@@ -144,7 +144,7 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path):
-    found = Cluster(go_program("etcd"), tmp_path)
+    found = Cluster(etcd_program(), tmp_path)
     try:
         yield found
     finally:

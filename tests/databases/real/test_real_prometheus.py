@@ -11,7 +11,7 @@ from placement.cli import main
 from placement.errors import InputError
 from placement.io import load_instance
 from placement.io.feeds.prometheus.server import PrometheusServer
-from tests.databases.real.tools import awaited, debian_programs, free_port, go_program
+from tests.databases.real.tools import awaited, debian_programs, etcd_program, free_port
 
 pytestmark = pytest.mark.databases
 
@@ -174,7 +174,7 @@ REGIONS = ("fra", "iad", "nrt")
 @pytest.fixture(scope="module")
 def scraped(tmp_path_factory):
     """Three real etcds, each a region, scraped every second; the number of puts of each client."""
-    etcd = go_program("etcd")
+    etcd = etcd_program()
     prometheus, _ = debian_programs("prometheus", "prometheus", "promtool")
     folder = tmp_path_factory.mktemp("circle")
     peers = {region: f"http://127.0.0.1:{free_port()}" for region in REGIONS}

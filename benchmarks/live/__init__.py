@@ -1,0 +1,1 @@
+"""Real servers under an emulated wide-area network, held against the model."""

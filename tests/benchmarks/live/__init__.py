@@ -1,0 +1,1 @@
+"""Tests of the emulated network and of real servers under it."""
