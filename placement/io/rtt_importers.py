@@ -18,6 +18,7 @@ from placement.io.formats.column_reader import ColumnTable
 from placement.io.formats.tables import (
     RTT,
     Table,
+    check_unique,
     is_blank,
     name_cell,
     quantity_cell,
@@ -108,7 +109,7 @@ def square_rtts(table: Table) -> RttTable:
             value=table.columns[0],
             expected="a square table (the names in the first column, a column per destination)",
         )
-    _once(destinations, table)
+    check_unique(destinations, table.source)
     rows: dict[str, int] = {}
     try:
         values, whole = ColumnTable.of(table).matrix(table.columns[1:], RTT), True
@@ -125,16 +126,6 @@ def square_rtts(table: Table) -> RttTable:
     if not rows:
         raise InputError("no rows", source=table.source, expected="a row per source")
     return RttTable(table.source, tuple(rows), destinations, values, (), (_from(table.source),))
-
-
-def _once(names: tuple[str, ...], table: Table) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(
-                "duplicate column", source=table.source, field="header", value=name, expected="once"
-            )
-        seen.add(name)
 
 
 def _twice(table: Table, row: int, column: str, name: str, first: int) -> InputError:

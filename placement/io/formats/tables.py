@@ -24,6 +24,8 @@ from placement.io.formats.input_files import check_input
 __all__ = [
     "Cell",
     "Table",
+    "check_row_length",
+    "check_unique",
     "csv_bytes",
     "free_column",
     "is_blank",
@@ -128,13 +130,7 @@ def parse_csv(text: str, source: str, delimiter: str = ",") -> Table:
             if header is None:
                 header = tuple(cells)
                 continue
-            if len(cells) != len(header):
-                raise InputError(
-                    "a row of another length",
-                    source=f"{source}, row {line}",
-                    value=len(cells),
-                    expected=f"{len(header)} cells, as in the header",
-                )
+            check_row_length(cells, header, f"{source}, row {line}")
             rows.append(tuple(cells))
             numbers.append(line)
     except csv.Error as error:
@@ -144,18 +140,35 @@ def parse_csv(text: str, source: str, delimiter: str = ",") -> Table:
     return Table(source, _unique_columns(header, source), tuple(rows), tuple(numbers))
 
 
-def _unique_columns(header: Sequence[str], source: str) -> tuple[str, ...]:
+def check_row_length(cells: Sequence[Cell], header: Sequence[str], at: str) -> None:
+    """Refuse a row that is not as long as the header; `at` names file and row."""
+    if len(cells) != len(header):
+        raise InputError(
+            "a row of another length",
+            source=at,
+            value=len(cells),
+            expected=f"{len(header)} cells, as in the header",
+        )
+
+
+def check_unique(names: Iterable[str], source: str) -> None:
+    """Refuse names of columns of which two are the same."""
     seen: set[str] = set()
-    for position, name in enumerate(header):
+    for name in names:
         if name in seen:
             raise InputError(
                 "duplicate column", source=source, field="header", value=name, expected="once"
             )
+        seen.add(name)
+
+
+def _unique_columns(header: Sequence[str], source: str) -> tuple[str, ...]:
+    check_unique(header, source)
+    for position, name in enumerate(header):
         if not name.strip() and position > 0:
             raise InputError(
                 f"column {position + 1} has no name", source=source, field="header", value=name
             )
-        seen.add(name)
     return tuple(header)
 
 

@@ -7,6 +7,7 @@ import re
 from placement.errors import InputError
 from placement.io.feeds.pair_samples import PairSamples, ends_of
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
+from placement.io.formats.tables import check_row_length
 
 __all__ = ["FEED"]
 
@@ -42,13 +43,7 @@ def _read(content: Content, request: FeedRequest) -> RttReading:
             continue
         place = f"{content.source}, row {number}"
         cells = match[2].split()
-        if len(cells) != len(columns):
-            raise InputError(
-                "a row of another length",
-                source=place,
-                value=len(cells),
-                expected=f"{len(columns)} cells, as in the header",
-            )
+        check_row_length(cells, columns, place)
         found.probe(slave, target, place)
         for i in pings:
             if cells[i].lower() not in ("nan", "-nan"):

@@ -18,7 +18,7 @@ from placement.io.feeds.pair_samples import table_of
 from placement.io.feeds.quantity_text import clean_rtts, is_missing, unit_of_header
 from placement.io.feeds.registry import Content, Feed, FeedRequest, RttReading
 from placement.io.formats.column_reader import text_numbers
-from placement.io.formats.tables import Table
+from placement.io.formats.tables import Table, check_row_length, check_unique
 from placement.io.rtt_distributions import pairs_of, percentile_columns, percentile_rtts, weight_of
 from placement.io.rtt_importers import LongColumns, long_rtts, square_rtts
 
@@ -211,23 +211,10 @@ def _blocks(content: Content) -> list[Table]:
             if not text.lstrip().startswith("|"):
                 break
             cells = _row(text)
-            if len(cells) != len(header):
-                raise InputError(
-                    "a row of another length",
-                    source=f"{content.source}, row {number}",
-                    value=len(cells),
-                    expected=f"{len(header)} cells, as in the header",
-                )
+            check_row_length(cells, header, f"{content.source}, row {number}")
             rows.append(tuple(cells))
             numbers.append(number)
-        if len(set(header)) < len(header):
-            raise InputError(
-                "duplicate column",
-                source=f"{content.source}, row {i}",
-                field="header",
-                value=next(name for name in header if header.count(name) > 1),
-                expected="once",
-            )
+        check_unique(header, f"{content.source}, row {i}")
         tables.append(Table(content.source, tuple(header), tuple(rows), tuple(numbers)))
     return tables
 
