@@ -21,7 +21,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from placement.analysis.sensitivity import StableRange, Waiting, greatest_weight, moved_rtt, row_of
+from placement.analysis.sensitivity import (
+    StableRange,
+    Waiting,
+    greatest_weight,
+    moved_rtt,
+    next_rtts,
+    row_of,
+)
 from placement.checks import instance_of, number
 from placement.contingency.objective import Contingency
 from placement.errors import InputError, UnitsWarning
@@ -110,13 +117,10 @@ def loss_rtt_range(
     refuse_waits(plan.problem, "a safe range of an RTT")
     matrix, row, column, values = row_of(plan.problem.instance, source, site, waiting)
     now = float(values[column])
-    others = np.delete(values, column)
-    low, high = now, now
-    if not (others == now).any():  # a tie: any move changes an order
-        below, above = others[others < now], others[others > now]
-        # At the other RTT itself the order may change: short of it.
-        low = float(np.nextafter(below.max(), now)) if below.size else 0.0
-        high = float(np.nextafter(above.min(), now)) if above.size else 2 * float(values.max())
+    below, above = next_rtts(values, column)
+    # At the other RTT itself the order may change: short of it.
+    low = float(np.nextafter(below, now)) if math.isfinite(below) else 0.0
+    high = float(np.nextafter(above, now)) if math.isfinite(above) else 2 * float(values.max())
     greatest = greatest_weight(plan.problem.demand, matrix, row)
 
     def holds(x: float) -> bool:

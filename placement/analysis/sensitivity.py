@@ -41,6 +41,7 @@ __all__ = [
     "demand_range",
     "greatest_weight",
     "moved_rtt",
+    "next_rtts",
     "require_optimal",
     "row_of",
     "rtt_range",
@@ -224,6 +225,19 @@ def row_of(
     return "site_rtt", r, s, instance.site_rtt[r]
 
 
+def next_rtts(values: FloatArray, column: int) -> tuple[float, float]:
+    """Return the next smaller and the next larger value of a row, beside that of a column.
+
+    −∞ and +∞ where there is none. Where another value is equal, both are that value: any move
+    changes an order.
+    """
+    now, others = float(values[column]), np.delete(values, column)
+    if (others == now).any():
+        return now, now
+    below, above = others[others < now], others[others > now]
+    return float(below.max(initial=-math.inf)), float(above.min(initial=math.inf))
+
+
 def moved_rtt(plan: Plan, matrix: str, row: int, column: int, value: float) -> Problem:
     """Return the problem of a plan with another RTT, in ms; names as :func:`row_of` gives them."""
     instance = plan.problem.instance
@@ -351,13 +365,8 @@ def safe_rtt_range(
     problem = plan.problem
     matrix, row, column, values = row_of(problem.instance, source, site, waiting)
     now = float(values[column])
-    others = np.delete(values, column)
-    below, above = others[others < now], others[others > now]
-    if (others == now).any():
-        low = high = now  # a tie: any move changes an order
-    else:
-        low = float(below.max(initial=0.0))
-        high = float(above.min(initial=math.inf))
+    low, high = next_rtts(values, column)
+    low = max(low, 0.0)
     if runner_up is not None:
         distance = max(0.0, runner_up.objective - plan.objective)
         mine, greatest = _weights(plan, matrix, row, column)
