@@ -13,6 +13,7 @@ from placement.checks import FloatArray
 from placement.errors import InputError
 from placement.io.price_lists.price_tables import (
     INTERNET,
+    PriceList,
     SitePrices,
     TransferTable,
     one_currency,
@@ -65,11 +66,11 @@ def with_prices(instance: Instance, given: PriceInput) -> Instance:
     """
     before = instance.prices
     fields: dict[str, object] = {}
-    sources: list[tuple[str, str]] = []
+    lists: list[PriceList] = []
     if before is not None:
         fields = {one.name: getattr(before, one.name) for one in dataclasses.fields(before)}
         if given.sites is None or given.transfer is None:
-            sources.append((f"the instance {instance.name!r}", before.currency))
+            lists.append(PriceList(f"the instance {instance.name!r}", before.currency))
     for name in ("written_gb", "interval_hours", "replication", "stored_gb"):
         if getattr(given, name) is not None:
             fields[name] = getattr(given, name)
@@ -77,7 +78,7 @@ def with_prices(instance: Instance, given: PriceInput) -> Instance:
         if getattr(given, name):
             fields[name] = getattr(given, name)
     if isinstance(given.sites, SitePrices):
-        sources.append((given.sites.source, given.sites.currency))
+        lists.append(given.sites)
         fields |= _site_fields(instance, given.sites, fields.get("stored_gb", 0.0))
     elif given.sites is not None:
         fields["storage"] = np.full(len(instance.sites), given.sites)
@@ -88,7 +89,7 @@ def with_prices(instance: Instance, given: PriceInput) -> Instance:
             expected="a table of prices, or one price of a replica for all sites",
         )
     if given.transfer is not None:
-        sources.append((given.transfer.source, given.transfer.currency))
+        lists.append(given.transfer)
         fields |= _transfer_fields(instance, given, given.transfer, fields.get("gb_per_op", {}))
     elif given.client_places:
         fields["client_sites"] = dict(given.client_places)
@@ -101,8 +102,8 @@ def with_prices(instance: Instance, given: PriceInput) -> Instance:
                     value=getattr(given, name),
                     expected="prices per GB too (--transfer)",
                 )
-    fields["currency"] = one_currency(sources)
-    named = [source for source, _ in sources if source]
+    fields["currency"] = one_currency(lists)
+    named = [prices.source for prices in lists if prices.source]
     if named:
         fields["source"] = "; ".join(dict.fromkeys(named))
     return instance.replace(prices=Prices(**fields))  # type: ignore[arg-type]  # checked there

@@ -15,6 +15,7 @@ __all__ = [
     "INTERNET",
     "OTHER_CONTINENT",
     "SAME_CONTINENT",
+    "PriceList",
     "SitePrices",
     "Tiers",
     "TransferTable",
@@ -34,8 +35,8 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, eq=False)
-class SitePrices:
-    """Prices of sites by name.
+class PriceList:
+    """Origin of prices.
 
     Attributes
     ----------
@@ -43,13 +44,23 @@ class SitePrices:
         The file, with its date where it says one.
     currency
         Empty where the file names none.
+    """
+
+    source: str
+    currency: str
+
+
+@dataclass(frozen=True, eq=False)
+class SitePrices(PriceList):
+    """Prices of sites by name.
+
+    Attributes
+    ----------
     columns
         "storage", "storage_gb" (per GB stored), "machines", "machines_non_voting" or "requests" ->
         site -> price per month.
     """
 
-    source: str
-    currency: str
     columns: Mapping[str, Mapping[str, float]]
 
     def of(self, column: str, sites: Sequence[str]) -> FloatArray | None:
@@ -77,15 +88,11 @@ class SitePrices:
 
 
 @dataclass(frozen=True, eq=False)
-class TransferTable:
+class TransferTable(PriceList):
     """Prices per GB sent from one place to another, by name.
 
     Attributes
     ----------
-    source
-        The file, with its date where it says one.
-    currency
-        Empty where the file names none.
     prices
         (from, to) -> price per GB. Places are sites, domains, or "internet". A price list that
         knows only whether a site sends within its continent has the receivers "same continent" and
@@ -94,8 +101,6 @@ class TransferTable:
         (from, to) -> prices that depend on the volume; such a pair has no entry in `prices`.
     """
 
-    source: str
-    currency: str
     prices: Mapping[tuple[str, str], float]
     tiers: Mapping[tuple[str, str], Tiers] = field(default_factory=dict)
 
@@ -182,28 +187,25 @@ class TransferTable:
         return replace(self, prices=prices)
 
 
-def one_currency(named: Sequence[tuple[str, str]]) -> str:
-    """Return the one currency of several (source, currency); USD where none names any.
+def one_currency(lists: Sequence[PriceList]) -> str:
+    """Return the one currency of several price lists; USD where none names any.
 
     Raises
     ------
     InputError
         For two currencies.
     """
-    first = ("", "")
-    for source, currency in named:
-        if not currency:
-            continue
-        if first[1] and currency != first[1]:
+    named = [prices for prices in lists if prices.currency]
+    for prices in named:
+        if prices.currency != named[0].currency:
             raise InputError(
                 "two currencies",
-                source=source,
+                source=prices.source,
                 field="currency",
-                value=currency,
-                expected=f"{first[1]}, as in {first[0]}",
+                value=prices.currency,
+                expected=f"{named[0].currency}, as in {named[0].source}",
             )
-        first = first if first[1] else (source, currency)
-    return first[1] or "USD"
+    return named[0].currency if named else "USD"
 
 
 def _plain(name: str) -> str:
