@@ -15,6 +15,7 @@ and with them for all programs that they start, as an exec gives handled signals
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import threading
 
@@ -35,6 +36,9 @@ settings.register_profile("thorough", COMMON, max_examples=100)
 settings.register_profile("sanitize", COMMON, max_examples=1500, database=None)
 settings.register_profile("long", COMMON, max_examples=3000)
 settings.load_profile(PROFILE)
+
+# Pages are as wide as the terminal of who runs the tests, unless this says otherwise.
+os.environ["COLUMNS"] = "80"
 
 # The modules and some thousand tests that pytest holds are no garbage: with the usual thresholds a
 # tenth of the time goes into looking through them again and again.

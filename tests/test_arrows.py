@@ -28,6 +28,7 @@ RANKS: dict[str, dict[str, int]] = {
         "placement.report.charts.markup": 0,
         "placement.report.notebook": 0,
         "placement.text.characters": 0,
+        "placement.text.page_width": 0,
         "placement.datasets.cloud_regions": 0,
         "placement.model": 1,
         "placement.online": 1,

@@ -12,6 +12,7 @@ from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_file, add_json
+from placement.cli.page import print_page
 from placement.cli.plan_output import check_target, exit_code, print_json
 from placement.errors import InputError
 
@@ -94,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(_document(plan))
     else:
-        print(_text(plan))
+        print_page(_text(plan))
         if written:
             print(f"\n{written}")
     return exit_code(plan.status)
@@ -169,7 +170,7 @@ def _front(problem: QuorumProblem, args: argparse.Namespace) -> int:
             ]
             for point in points
         ]
-        print(table(["read ms", "write ms", "N-R-W", "replicas"], rows, right=(0, 1)))
+        print_page(table(["read ms", "write ms", "N-R-W", "replicas"], rows, right=(0, 1)))
     else:
         print("No configuration obeys rules and limits.")
     return exits.FOUND if points else exits.INFEASIBLE

@@ -14,6 +14,8 @@ from placement import __version__
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Parser
 from placement.cli.broken_pipe import forget_stdout, ignore_broken_pipe, open_streams
+from placement.cli.completion import answer_shell, asked_by_shell, typed_words
+from placement.cli.page import print_label, use_terminal_width
 from placement.cli.verb_registry import add_verbs
 from placement.errors import InputError, PlacementError, PlacementWarning, SolverError
 from placement.text import escape
@@ -46,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             # a terminal that cannot show a letter gets an escape, not a traceback
             stream.reconfigure(errors="backslashreplace")
     try:
-        with _one_line_warnings():
+        with _one_line_warnings(), use_terminal_width():
             return ignore_broken_pipe(lambda: _run(argv))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -84,6 +86,10 @@ def _run(argv: Sequence[str] | None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"placement {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    if asked_by_shell():
+        add_verbs(verbs, typed_words())
+        answer_shell(parser)
+        return exits.FOUND
     add_verbs(verbs, sys.argv[1:] if argv is None else argv)
     try:
         args, unknown = parser.parse_known_args(argv)
@@ -98,8 +104,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _print_error(message: str) -> None:
-    lines = [escape(line) for line in message.split("\n")]
-    print("error: " + "\n".join(lines), file=sys.stderr)
+    print_label("error", "\n".join(escape(line) for line in message.split("\n")))
 
 
 @contextlib.contextmanager
@@ -115,7 +120,7 @@ def _one_line_warnings() -> Iterator[None]:
         line: str | None = None,
     ) -> None:
         if issubclass(category, PlacementWarning):
-            print(f"warning: {escape(str(message))}", file=sys.stderr)
+            print_label("warning", escape(str(message)))
         else:
             before(message, category, filename, lineno, file, line)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
+from placement.cli.page import print_page
 from placement.text import escape, plan_text, values_text
 
 if TYPE_CHECKING:
@@ -72,13 +73,15 @@ def show_plan(plan: Plan, args: argparse.Namespace) -> int:
             document = {**document, "bill_tiers": bill_document(tiered)}
         print_json(document)
     else:
-        print(plan_text(plan, today))
+        print_page(plan_text(plan, today))
         if tiered is not None:
             from placement.evaluation.bill import bill_tables
             from placement.text.text_tables import section
 
-            print("\nWith volume tiers")
-            print("\n\n".join(section(one.title, values_text(one)) for one in bill_tables(tiered)))
+            tables = "\n\n".join(
+                section(one.title, values_text(one)) for one in bill_tables(tiered)
+            )
+            print_page(f"\nWith volume tiers\n{tables}")
         if written:
             print(f"\n{written}")
     return exit_code(plan.status)

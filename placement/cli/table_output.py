@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from placement.cli import exit_codes as exits
 from placement.cli.options import add_file, add_json
+from placement.cli.page import print_page
 from placement.cli.plan_output import print_json
 from placement.errors import InputError
 from placement.text.characters import spreadsheet_text
@@ -135,7 +136,7 @@ def show_table(
     elif args.csv:
         sys.stdout.write(csv_text(table))
     else:
-        print("\n".join([text, *(["", *written] if written else [])]))
+        print_page("\n".join([text, *(["", *written] if written else [])]))
 
 
 def save_picture(figure: Figure, args: argparse.Namespace) -> None:

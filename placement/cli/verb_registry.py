@@ -8,10 +8,10 @@ answers it, also in a distribution of its own, and this package names none of th
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 
 from placement.cli.argument_parser import Subparsers, Verb
+from placement.cli.page import print_label
 from placement.entry_points import Group
 from placement.errors import UnsupportedError
 from placement.text import escape
@@ -83,6 +83,6 @@ def _add_all(parsers: Subparsers, names: Iterable[str]) -> None:
         try:
             verb = VERBS.load(name)
         except UnsupportedError as error:
-            print(f"warning: {escape(str(error))}", file=sys.stderr)
+            print_label("warning", escape(str(error)))
             continue
         verb.add_parser(parsers)

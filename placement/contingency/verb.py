@@ -19,6 +19,7 @@ from placement.cli.options import (
     reference_from,
     settings_from,
 )
+from placement.cli.page import print_page
 from placement.cli.plan_output import check_target, exit_code, print_json
 from placement.cli.progress_line import progress_of
 from placement.cli.verb_registry import add_parts
@@ -142,14 +143,14 @@ def _show(plan: Plan, report: Failures | None, first: Plan | None, args: argpars
             document["best_worst_case_ms"] = first.objective / first.problem.demand.operations
         print_json(document)
     else:
-        print(plan)
+        print_page(str(plan))
         if first is not None and first.found:
             best = first.objective / first.problem.demand.operations
             print(f"\nThe best worst case is {best:.3f} ms ({first.status}).")
         if report is not None and (
             report.describe() != plan.failures.describe() or len(report.each) > MOST_FAILURES
         ):
-            print(f"\nWhen {report.describe()}\n" + failures_table(report))
+            print_page(f"\nWhen {report.describe()}\n" + failures_table(report))
         if args.output is not None:
             written = "Written" if plan.found else "Nothing was written"
             print(f"\n{written} to {args.output}")

@@ -1,11 +1,10 @@
-"""Plain text for people: aligned tables, plans and instances, readable in 100 columns.
+"""Plain text for people: aligned tables, plans and instances, in the columns of the page.
 
 Widths are those of a terminal: East Asian wide characters take two columns, combining marks none.
 Control characters in names are shown escaped, so that no name can move the cursor.
 """
 
 from placement.text.characters import (
-    WIDTH,
     clip,
     display_width,
     escape,
@@ -14,21 +13,23 @@ from placement.text.characters import (
     wrap,
 )
 from placement.text.instances import instance_text
+from placement.text.page_width import page_width, use_page_width
 from placement.text.plans import MOST_FAILURES, failures_table, plan_text, values_text
 from placement.text.text_tables import table
 
 __all__ = [
     "MOST_FAILURES",
-    "WIDTH",
     "clip",
     "display_width",
     "escape",
     "failures_table",
     "instance_text",
     "number_text",
+    "page_width",
     "plan_text",
     "spreadsheet_text",
     "table",
+    "use_page_width",
     "values_text",
     "wrap",
 ]

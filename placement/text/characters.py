@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import unicodedata
 
-__all__ = ["WIDTH", "clip", "display_width", "escape", "number_text", "spreadsheet_text", "wrap"]
+from placement.text.page_width import page_width
 
-WIDTH = 100
-"""Columns of the terminal that everything fits into."""
+__all__ = ["clip", "display_width", "escape", "number_text", "spreadsheet_text", "wrap"]
 
 _LARGE = 1e15
 
@@ -74,8 +73,12 @@ def clip(text: str, width: int) -> str:
     return "".join(kept) + "…"
 
 
-def wrap(text: str, width: int = WIDTH, indent: str = "") -> str:
-    """Break `text` at blanks into lines of at most `width` columns; later lines are indented."""
+def wrap(text: str, width: int | None = None, indent: str = "") -> str:
+    """Break `text` at blanks into lines of at most `width` columns; later lines are indented.
+
+    Without a width, the lines are those of the page (:func:`placement.text.page_width`).
+    """
+    width = page_width() if width is None else width
     lines: list[str] = []
     line = ""
     for word in text.split(" "):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from placement.text.characters import WIDTH, escape, number_text, wrap
+from placement.text.characters import escape, number_text, wrap
+from placement.text.page_width import page_width
 from placement.text.text_tables import facts, section, sentences, table
 
 if TYPE_CHECKING:
@@ -367,5 +368,5 @@ def _failures(report: Failures) -> str:
     if report.failover:
         order = ", then ".join(f"{name} ({latency:.1f} ms)" for name, latency in report.failover)
         sentence = escape(f"If the leader is lost: {order}.")
-        text += "\n  " + wrap(sentence, WIDTH - 2, indent="    ")
+        text += "\n  " + wrap(sentence, page_width() - 2, indent="    ")
     return text

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from placement.text.characters import WIDTH, clip, display_width, escape, wrap
+from placement.text.characters import clip, display_width, escape, wrap
+from placement.text.page_width import page_width
 
 __all__ = ["facts", "section", "sentences", "table"]
 
@@ -17,7 +18,7 @@ def table(
     rows: Sequence[Sequence[str]],
     *,
     right: Sequence[int] = (),
-    width: int = WIDTH,
+    width: int | None = None,
     indent: str = "",
 ) -> str:
     """Return an aligned table.
@@ -31,14 +32,14 @@ def table(
     right
         Positions of the columns that are set flush right (numbers); these are never clipped.
     width
-        Most columns of the terminal; the widest text column is clipped to fit.
+        Most columns; the widest text column is clipped to fit. None: those of the page.
     indent
         In front of every line.
     """
     cells = [[escape(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(display_width, column)) for column in zip(*cells, strict=True)]
     texts = [position for position in range(len(header)) if position not in right]
-    room = width - len(indent) - 2 * (len(header) - 1)
+    room = (page_width() if width is None else width) - len(indent) - 2 * (len(header) - 1)
     while sum(widths) > room and texts:
         widest = max(texts, key=lambda position: widths[position])
         if widths[widest] <= 8:
@@ -72,5 +73,7 @@ def sentences(title: str, lines: Sequence[str]) -> list[str]:
     if not lines:
         return []
     return [
-        section(title, "\n".join("  " + wrap(escape(s), WIDTH - 2, indent="    ") for s in lines))
+        section(
+            title, "\n".join("  " + wrap(escape(s), page_width() - 2, indent="    ") for s in lines)
+        )
     ]

@@ -141,6 +141,7 @@ def base(
         ("import",): ["rtt.csv", "--mix", "cache", "-o", "made"],
         ("methods",): [],
         ("protocols",): ["epaxos"],
+        ("completion",): ["bash"],
         ("deployment", "read"): zones,
         ("deployment", "lint"): zones,
         ("deployment", "evaluate"): ["plan.json", "--instance", "world"],

@@ -14,7 +14,7 @@ from placement import Diversity, Instance, Plan, Prices, Problem, Termination
 from placement.feasibility.feasible_plans import find_feasible
 from placement.model.configuration import Configuration
 from placement.plan import evaluate, objective_value
-from placement.text import WIDTH, clip, display_width, escape, instance_text, plan_text, table, wrap
+from placement.text import clip, display_width, escape, instance_text, plan_text, table, wrap
 from tests.io.worlds import ANY_UNITS, awkward, small
 from tests.strategies import problems
 
@@ -93,7 +93,7 @@ def test_wrapping_loses_nothing(text: str, width: int) -> None:
 
 
 @given(problem=problems())
-def test_any_plan_can_be_printed_in_a_hundred_columns(problem: Problem) -> None:
+def test_any_plan_can_be_printed_in_the_columns_of_the_page(problem: Problem) -> None:
     configuration = find_feasible(problem)
     if configuration is None:
         plan = Plan.infeasible(problem, method="m", reasons=("because",))
@@ -101,7 +101,7 @@ def test_any_plan_can_be_printed_in_a_hundred_columns(problem: Problem) -> None:
         plan = Plan.of(problem, configuration, method="m", bound=0.0)
     text = plan_text(plan)
     assert str(plan) == text
-    assert all(columns(line) <= WIDTH for line in text.split("\n"))
+    assert all(columns(line) <= 80 for line in text.split("\n"))
     if configuration is None:
         assert "infeasible, proven" in text
         assert "because" in text

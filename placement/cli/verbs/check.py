@@ -9,6 +9,7 @@ from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_json
+from placement.cli.page import print_page
 from placement.cli.plan_output import print_json
 from placement.errors import InputError
 
@@ -96,17 +97,17 @@ def _proved(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> None:
     leaders = "one proof for all leaders" if checked.leaders == 1 else f"{checked.leaders} leaders"
     words = objective.describe()
     among = f" ({words})" if words and not words.lower().startswith(value) else ""
-    print(
+    print_page(
         f"proved: no configuration has a {value} below {least:.6f} ms{among}; this plan has "
         f"{objective.in_ms(problem, checked.score):.6f} ms"
     )
     if normal is not None:
         rate = problem.demand.operations
-        print(
+        print_page(
             "        of those that are as good, none has a normal mean latency below "
             f"{normal / rate:.6f} ms; this plan has {plan.mean_latency:.6f} ms"
         )
-    print(
+    print_page(
         f"        ({leaders}; {checked.events} steps and {checked.bounds} bounds computed again in "
         "exact integers)"
     )
@@ -123,7 +124,7 @@ def _none(plan: Plan, checked: CheckResult, args: argparse.Namespace) -> int:
             f"{checked.leaders} leaders; {checked.events} steps and {checked.bounds} bounds "
             "computed again in exact integers"
         )
-    print(f"proved: no configuration obeys all constraints\n        ({how})")
+    print_page(f"proved: no configuration obeys all constraints\n        ({how})")
     return exits.FOUND
 
 
@@ -175,7 +176,7 @@ def _quorum_plan(plan: QuorumPlan, args: argparse.Namespace) -> int:
         what = f"no configuration has a value below {bound:.6f}; this plan has {plan.value:.6f}"
     losses = f"{proof.by_losses:,} after a loss, " if plan.certified else ""
     steps = f"; {proof.bounds:,} bounds of the certificate computed again" if plan.certified else ""
-    print(
+    print_page(
         f"proved: {what}\n        ({proof.sets:,} replica sets with quorums: {proof.by_rules:,} "
         f"break the rules, {proof.by_normal:,} are beyond the limits in normal operation, {losses}"
         f"{proof.evaluated:,} were evaluated with all losses{steps})"
@@ -188,7 +189,7 @@ def _refused(flaw: str, args: argparse.Namespace) -> int:
     if args.json:
         print_json({"proved": False, "flaw": flaw})
     else:
-        print(f"refused: {flaw}")
+        print_page(f"refused: {flaw}")
     return exits.INFEASIBLE
 
 
@@ -197,5 +198,5 @@ def _not_proved(held: str, flaw: str, args: argparse.Namespace) -> int:
     if args.json:
         print_json({"proved": False, "flaw": flaw, "evaluated": held})
     else:
-        print(f"checked: {held}\nnot proved: {flaw}")
+        print_page(f"checked: {held}\nnot proved: {flaw}")
     return exits.INFEASIBLE

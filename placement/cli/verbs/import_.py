@@ -13,6 +13,7 @@ from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_output
+from placement.cli.page import print_page
 from placement.cli.plan_output import print_json, print_notes
 from placement.cli.prometheus_source import (
     WORD,
@@ -225,7 +226,7 @@ def run(args: argparse.Namespace) -> int:
             }
         )
     else:
-        print(instance_text(instance))
+        print_page(instance_text(instance))
         print("\n" + "\n".join(map(escape, (*said, *quality_lines(quality, missing)))))
         print(f"\nWritten to {manifest}")
     return exits.FOUND

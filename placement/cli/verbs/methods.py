@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_output
+from placement.cli.page import print_page
 from placement.cli.plan_output import print_json
 from placement.errors import UnsupportedError
 
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(_document(method))
         else:
-            print(_description(method))
+            print_page(_description(method))
         return exits.FOUND
     found: list[Method] = []
     broken: dict[str, str] = {}
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json({"methods": [_document(method) for method in found], "broken": broken})
     else:
-        print(_list(found, broken))
+        print_page(_list(found, broken))
     return exits.FOUND
 
 

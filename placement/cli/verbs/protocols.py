@@ -9,6 +9,7 @@ from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_output
+from placement.cli.page import print_page
 from placement.cli.plan_output import print_json
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
             rows = [{"name": one.name, "summary": one.summary} for one in FAMILIES.values()]
             print_json({"protocols": rows})
         else:
-            print(_list(FAMILIES))
+            print_page(_list(FAMILIES))
         return exits.FOUND
     given: dict[str, float | str] = {}
     bare = args.name.strip() in FAMILIES
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(_document(protocol.family, str(protocol), paths, args.voters))
     else:
-        print(_description(protocol.family, str(protocol), paths, args.voters))
+        print_page(_description(protocol.family, str(protocol), paths, args.voters))
     return exits.FOUND
 
 

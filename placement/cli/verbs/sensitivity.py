@@ -9,6 +9,7 @@ from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_json
+from placement.cli.page import print_page
 from placement.cli.plan_output import print_json
 from placement.errors import InputError
 
@@ -108,9 +109,9 @@ def run(args: argparse.Namespace) -> int:
             }
         )
     else:
-        print(_text(plan, shown, demand, ranges, exact=args.exact))
+        print_page(_text(plan, shown, demand, ranges, exact=args.exact))
         if doubts is not None:
-            print("\n" + _doubts_text(doubts, args.doubt))
+            print_page("\n" + _doubts_text(doubts, args.doubt))
     return exits.FOUND
 
 
@@ -258,7 +259,7 @@ def _text(
         right=(1, 2),
         indent="  ",
     )
-    how = "exactly" if exact else "certainly (--exact finds the whole range)"
+    how = "exactly" if exact else "certainly (--exact: the whole range)"
     of_demand = "exactly"
     if plan.problem.objective.kind == "contingency":
         how = of_demand = "certainly"

@@ -10,6 +10,7 @@ from placement.cli import argument_types as types
 from placement.cli import exit_codes as exits
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import add_instance, add_output, instance_from
+from placement.cli.page import print_page
 from placement.cli.plan_output import exit_code, print_json
 from placement.cli.price_options import add_prices
 
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(plan_document(plan))
         else:
-            print(plan)
+            print_page(str(plan))
         return exit_code(plan.status)
     instance = instance_from(args)
     if args.json:
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         from placement.text import instance_text
 
-        print(instance_text(instance, most=max(0, args.clients)))
+        print_page(instance_text(instance, most=max(0, args.clients)))
     return exits.FOUND
 
 

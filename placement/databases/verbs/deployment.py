@@ -20,6 +20,7 @@ from placement.cli.options import (
     instance_from,
     names,
 )
+from placement.cli.page import print_page
 from placement.cli.plan_output import check_target, print_json
 from placement.databases.verbs.system_options import add_names, request_from, texts_from
 
@@ -152,9 +153,9 @@ def _read(args: argparse.Namespace) -> int:
     if args.json:
         print_json({**document, "findings": _findings_document(reading.findings)})
     else:
-        print(_deployment_text(reading.deployment))
+        print_page(_deployment_text(reading.deployment))
         if reading.findings:
-            print("\n" + _findings_text(reading.findings))
+            print_page("\n" + _findings_text(reading.findings))
         if args.output is not None:
             print(f"\nWritten to {args.output}")
     return exits.INFEASIBLE if broken(reading.findings) else exits.FOUND
@@ -187,8 +188,8 @@ def _lint(args: argparse.Namespace) -> int:
             {"broken": bad, "findings": _findings_document(findings), "deployment": document}
         )
     else:
-        print(_deployment_text(reading.deployment))
-        print("\n" + (_findings_text(findings) if findings else "Nothing found."))
+        print_page(_deployment_text(reading.deployment))
+        print_page("\n" + (_findings_text(findings) if findings else "Nothing found."))
     return exits.INFEASIBLE if bad else exits.FOUND
 
 
@@ -197,14 +198,14 @@ def _findings_document(findings: Sequence[Finding]) -> list[dict[str, str]]:
 
 
 def _findings_text(findings: Sequence[Finding]) -> str:
-    from placement.text.characters import WIDTH, escape, wrap
+    from placement.text import escape, page_width, wrap
 
     order = {"error": 0, "warning": 1, "note": 2}
     lines = []
     for finding in sorted(findings, key=lambda one: order[one.severity]):
         lines.append(f"{finding.severity}: {finding.rule}")
         for words in (finding.evidence, f"Remedy: {finding.remedy}"):
-            lines.append("  " + wrap(escape(words), WIDTH - 2, indent="  "))
+            lines.append("  " + wrap(escape(words), page_width() - 2, indent="  "))
     return "\n".join(lines)
 
 

@@ -120,7 +120,7 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         print_json([_document(system) for system in systems])
         return exits.FOUND
-    from placement.text.characters import WIDTH, wrap
+    from placement.text import page_width, wrap
 
     lines = []
     for system in systems:
@@ -135,7 +135,9 @@ def _list(args: argparse.Namespace) -> int:
                 for name, one in system.settings.items()
             ),
         ]
-        lines += ["  " + wrap(f"{what}: {words}", WIDTH - 2, indent="    ") for what, words in rows]
+        lines += [
+            "  " + wrap(f"{what}: {words}", page_width() - 2, indent="    ") for what, words in rows
+        ]
         lines.append("")
     print("\n".join(lines[:-1]))
     return exits.FOUND

@@ -20,6 +20,7 @@ from placement.cli.options import (
     instance_from,
     problem_from,
 )
+from placement.cli.page import print_page
 from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import print_json, print_notes
 from placement.cli.table_output import check_table_targets, csv_text, records
@@ -326,7 +327,7 @@ def _show(
     if args.json:
         print_json(_document(problem, result, strategies, moving, wanted, ranking))
     else:
-        print(_text(args, problem, trace, result, strategies, moving, wanted, tier, ranking))
+        print_page(_text(args, problem, trace, result, strategies, moving, wanted, tier, ranking))
         if written:
             print("\n" + "\n".join(written))
 
