@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from placement import Instance, Prices
-from placement.cli.verbs.sweep import counts
+from placement.cli.question_options import counts
 from placement.io import save_instance
 from tests.cli.command import runner
 

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING
 
 from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
-from placement.cli.loss_options import add_goals, add_losses, apply_losses
-from placement.cli.options import (
-    add_constraints,
-    add_instance,
-    add_limits,
-    instance_from,
-    limits_from,
-    problem_from,
-)
-from placement.cli.percentile_options import add_percentile, apply_percentile
+from placement.cli.options import add_limits, instance_from, limits_from
 from placement.cli.progress_line import progress_of
+from placement.cli.question_options import add_question, question_from
 from placement.cli.table_output import (
     add_table_output,
     cell,
@@ -45,11 +37,7 @@ def add_parser(verbs: Subparsers) -> None:
         "best bound that any of them proved; what a method refuses, and why, is a row too. With "
         "--protocols: one question under several commit protocols, each with its own best sites.",
     )
-    add_instance(parser)
-    add_constraints(parser)
-    add_percentile(parser)
-    add_goals(parser, "after losses (default: the mean with nothing lost)")
-    add_losses(parser)
+    add_question(parser)
     group = parser.add_argument_group("methods")
     group.add_argument(
         "--methods",
@@ -105,8 +93,7 @@ def run(args: argparse.Namespace) -> int:
                 expected="--protocols beside it",
             )
     settings = _settings(args)
-    problem = apply_percentile(problem_from(args, instance_from(args)), args)
-    problem = apply_losses(problem, args)
+    problem = question_from(args, instance_from(args))
     names = None
     if args.methods:
         names = [part.strip() for text in args.methods for part in text.split(",") if part.strip()]
@@ -145,8 +132,7 @@ def _run_protocols(args: argparse.Namespace) -> int:
                 value=given[0],
                 expected=f"no {option}" if option == "--set" else "one method",
             )
-    problem = problem_from(args, instance_from(args))
-    problem = apply_losses(apply_percentile(problem, args), args)
+    problem = question_from(args, instance_from(args))
     with progress_of(args, problem) as line:
         table = compare_protocols(
             problem,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from placement.cli.argument_parser import Subparsers
 from placement.cli.options import instance_from, limits_from, settings_from
 from placement.cli.progress_line import progress_of
+from placement.cli.question_options import add_sizes_question, question_of_sizes
 from placement.cli.table_output import (
     cell,
     check_table_targets,
@@ -16,7 +17,6 @@ from placement.cli.table_output import (
     save_picture,
     show_table,
 )
-from placement.cli.verbs.sweep import add_question, question_of_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,7 @@ def add_parser(verbs: Subparsers) -> None:
         "of replicas such as --replicas 3..7, and name what changes from one to the next. Needs "
         "prices, of the instance or by --prices.",
     )
-    add_question(parser)
+    add_sizes_question(parser)
     parser.set_defaults(run=run)
 
 

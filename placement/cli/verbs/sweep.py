@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from placement.cli import argument_types as types
 from placement.cli.argument_parser import Subparsers
-from placement.cli.loss_options import add_goals, add_losses, apply_losses
-from placement.cli.options import (
-    add_constraints,
-    add_instance,
-    add_method,
-    instance_from,
-    limits_from,
-    names,
-    problem_from,
-    settings_from,
-)
-from placement.cli.percentile_options import add_percentile, apply_percentile
+from placement.cli.options import instance_from, limits_from, settings_from
 from placement.cli.progress_line import progress_of
+from placement.cli.question_options import add_sizes_question, question_of_sizes
 from placement.cli.table_output import (
-    add_table_output,
     cell,
     check_table_targets,
     exit_code_of,
@@ -31,17 +17,11 @@ from placement.cli.table_output import (
     save_picture,
     show_table,
 )
-from placement.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from placement.model.instance import Instance
-    from placement.problem import Problem
-
-__all__ = ["add_parser", "add_question", "counts", "question_of_sizes", "run"]
-
-_COUNTS = re.compile(r"\s*(\d+)\s*(?:\.\.\s*(\d+)\s*)?")
+__all__ = ["add_parser", "run"]
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -53,53 +33,13 @@ def add_parser(verbs: Subparsers) -> None:
         "--voters 1,3,5, and show what one more replica brings; with --pareto, the least latency "
         "for every cost.",
     )
-    group = add_question(parser)
+    group = add_sizes_question(parser)
     group.add_argument(
         "--pareto",
         action="store_true",
         help="the plans that no other beats in both latency and cost, as placement pareto",
     )
     parser.set_defaults(run=run)
-
-
-def add_question(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Add what sweep and pareto ask alike; return the group of options about the frontier."""
-    add_instance(parser)
-    add_constraints(parser)
-    add_percentile(parser)
-    add_goals(parser, "after losses (default: the mean with nothing lost)")
-    add_losses(parser)
-    add_method(parser)
-    group = parser.add_argument_group("frontier")
-    group.add_argument(
-        "--points",
-        type=types.whole(1),
-        metavar="N",
-        help="most solves of the frontier per number of voters (default: all)",
-    )
-    add_table_output(parser)
-    return group
-
-
-def counts(values: Sequence[str]) -> tuple[int, ...] | None:
-    """Read ``3``, ``3..7`` and ``1,3,5``, repeated or mixed; None when something is no number.
-
-    Examples
-    --------
-    >>> counts(["3..5,8"]), counts(["1", "3"]), counts(["fra"])
-    ((3, 4, 5, 8), (1, 3), None)
-    """
-    found: set[int] = set()
-    for part in (part for value in values for part in value.split(",")):
-        match = _COUNTS.fullmatch(part)
-        if match is None:
-            return None
-        low, high = (
-            types.read_whole(end, "--replicas, --voters", 0, types.LARGEST_SIZE)
-            for end in (match[1], match[2] or match[1])
-        )
-        found.update(range(low, high + 1))
-    return tuple(sorted(found))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -133,36 +73,6 @@ def run(args: argparse.Namespace) -> int:
 
         save_picture(plot_sweep(table), args)
     return exit_code_of(table["status"])
-
-
-def question_of_sizes(
-    args: argparse.Namespace, instance: Instance
-) -> tuple[Problem, tuple[int, ...], tuple[int, ...] | None]:
-    """Read the numbers, and build the question of the largest cell, which the others vary."""
-    sizes = counts(args.replicas)
-    if not sizes:
-        raise InputError(
-            "no numbers of replicas",
-            field="--replicas",
-            value=",".join(args.replicas),
-            expected="numbers: 5, 3..9, or 3,5,7",
-        )
-    voters = counts(args.voters)
-    if voters is not None:
-        fitting = [count for count in voters if count <= sizes[-1]]
-        if not fitting:
-            raise InputError(
-                "no number of voters fits into any number of replicas",
-                field="--voters",
-                value=",".join(args.voters),
-                expected=f"<= {sizes[-1]}",
-            )
-        asked = [str(fitting[-1])]
-    else:
-        asked = list(names(args.voters, instance.sites))
-    largest = min(sizes[-1], len(instance.sites))
-    base = argparse.Namespace(**{**vars(args), "replicas": [str(largest)], "voters": asked})
-    return apply_losses(apply_percentile(problem_from(base, instance), args), args), sizes, voters
 
 
 def _sweep_text(table: pd.DataFrame) -> str:
