@@ -284,6 +284,12 @@ class Plan:
             return math.inf
         return configuration_cost(self.problem.instance, self.configuration)
 
+    @property
+    def priced(self) -> bool:
+        """Return whether there are prices, and the cost follows the operations of the question."""
+        problem = self.problem
+        return problem.instance.prices is not None and not problem.demand.has_waits
+
     @cached_property
     def bill(self) -> MonthlyBill | None:
         """Every term of the cost by site and by pair; None without prices or a configuration."""
@@ -357,6 +363,12 @@ class Plan:
         """q_ℓ(V) in ms (of the last scenario when RTTs vary); NaN when nothing was found."""
         return max((m.rtt for m in self.quorum_members if m.counted), default=math.nan)
 
+    @property
+    def commits(self) -> bool:
+        """Return whether the quorum wait says how long a commit takes."""
+        demand = self.problem.demand
+        return bool(demand.quorum.any()) or not demand.has_waits
+
     @cached_property
     def waits(self) -> tuple[WaitLatency, ...]:
         """Return each wait of each operation: how long, for whom; none with plain votes alone."""
@@ -366,6 +378,11 @@ class Plan:
     def parts(self) -> tuple[OperationParts, ...]:
         """Return the trips, waits and constant that each operation's latency is the sum of."""
         return () if self.configuration is None else by_part(self.problem, self.configuration)
+
+    @property
+    def has_failures(self) -> bool:
+        """Return whether :attr:`failures` can be computed: not for operations with waits."""
+        return self.found and not self.problem.demand.has_waits
 
     @cached_property
     def failures(self) -> Failures:

@@ -212,9 +212,7 @@ def _decision(plan: Plan) -> dict[str, object]:
         "headline": _headline(plan),
         "mean_latency_ms": _finite(plan.mean_latency),
         "quorum_wait_ms": _finite(plan.quorum_wait),
-        "cost": None
-        if instance.prices is None or plan.problem.demand.has_waits
-        else _finite(plan.cost),
+        "cost": _finite(plan.cost) if plan.priced else None,
     }
 
 
@@ -229,7 +227,7 @@ def _breakdown(plan: Plan) -> dict[str, object]:
             "quorum": _rows(plan.quorum_members),
             **({"parts": _rows(plan.parts), "waits": _rows(plan.waits)} if has_waits else {}),
         },
-        "failures": failures_document(plan.failures) if plan.found and not has_waits else None,
+        "failures": failures_document(plan.failures) if plan.has_failures else None,
         "tail": _objective_rows(plan),
         "bill": None if plan.bill is None else bill_document(plan.bill),
     }

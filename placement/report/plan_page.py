@@ -45,7 +45,7 @@ def plan_sections(plan: Plan, today: Configuration | None = None) -> list[Markup
         sections += [_clients(plan), *_values(plan), *bill_section(plan, today)]
         if plan.leaders:
             sections.append(_leaders(plan))
-        if not plan.problem.demand.has_waits:
+        if plan.has_failures:
             sections.append(_failures(plan))
         sections.append(_operations(plan))
     sections.append(_background(plan))
@@ -70,13 +70,12 @@ def _summary(plan: Plan) -> Markup:
                f"{plan.termination.value}.")  # fmt: skip
     if not plan.found:
         return section("answer", "Answer", badge, question, made, reasons("Why", plan.reasons))
-    worst = None if problem.demand.has_waits else plan.failures.worst
-    waited = problem.demand.quorum.any() or not problem.demand.has_waits
+    worst = plan.failures.worst if plan.has_failures else None
     pairs = [
         *_headline(plan),
         ("Mean latency", milliseconds(plan.mean_latency), "over all operations"),
         ("Leader", plan.leader, f"waits {milliseconds(plan.quorum_wait)} for its quorum")
-        if plan.leader is not None and waited
+        if plan.leader is not None and plan.commits
         else ("Leader", plan.leader or "none", "" if plan.leader else "no operation needs one"),
         (
             "Gap",

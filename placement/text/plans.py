@@ -108,11 +108,11 @@ def _decision(plan: Plan) -> list[tuple[str, str]]:
         ("Mean latency", f"{number_text(plan.mean_latency, 3)} ms per operation{_bound(plan)}"),
         ("Leader", plan.leader or "none: no operation needs one"),
     ]
-    if plan.problem.demand.quorum.any() or not plan.problem.demand.has_waits:
+    if plan.commits:
         wait = f"waits {number_text(plan.quorum_wait)} ms for {votes} of "
         rows.append(("Commit", f"{wait}{len(plan.quorum_members)} votes"))
-    if plan.problem.instance.prices is not None and not plan.problem.demand.has_waits:
-        prices = plan.problem.instance.prices
+    prices = plan.problem.instance.prices
+    if prices is not None and plan.priced:
         rows.append(("Cost", f"{number_text(plan.cost)} {prices.currency} per month"))
         if prices.source:
             rows.append(("Prices", prices.source))
