@@ -78,10 +78,6 @@ class SelectionRun:
         """Summarise the reads that reached their client at or after `warm_up_ms`."""
         return summarise(self.latency[(self.issued >= warm_up_ms) & ~self.update])
 
-    def update_latencies(self, warm_up_ms: float = 0.0) -> Latencies:
-        """Summarise the updates that reached their client at or after `warm_up_ms`."""
-        return summarise(self.latency[(self.issued >= warm_up_ms) & self.update])
-
     def record(self, *, warm_up_ms: float = 0.0, wall_s: float = math.nan) -> RunRecord:
         """Return the simulation as the record of a run; `params` are the fields of the cluster."""
         return RunRecord(
