@@ -316,7 +316,7 @@ class Plan:
 
     @property
     def certified(self) -> bool:
-        """Whether the plan carries a certificate; asking this does not work it out."""
+        """Return whether the plan carries a certificate; asking this does not work it out."""
         return self.__dict__["certificate"] is not None
 
     @property

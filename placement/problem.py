@@ -184,7 +184,7 @@ class Problem:
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
-        """What the operations of the instance wait for in this question, names unchanged."""
+        """Operations with the paths and waits of this question, under the names of the instance."""
         given, rules = self.instance.operations, self.rules
         if isinstance(self.protocol, Protocol):
             return self.protocol.rewritten(given, voters=rules.voters, quorum=rules.quorum)

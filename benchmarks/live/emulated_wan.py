@@ -32,7 +32,7 @@ _SOURCE = Path(__file__).parent / "csrc" / "wan.c"
 
 @dataclass(frozen=True, slots=True)
 class Jitter:
-    """How delays vary.
+    """Variation of delays.
 
     Attributes
     ----------

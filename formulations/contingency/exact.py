@@ -239,7 +239,7 @@ class LossSearch:
         return plan
 
     def _break_ties(self, best: Plan) -> None:
-        """From the plans of the proven worst case, take the one with the least normal score."""
+        """Find the plan with the least normal score among those of the proven worst case."""
         assert self.best is not None
         first, bound = self.best, self.bound
         normal = objective_value(self.problem.replace(objective=MEAN_LATENCY), first)

@@ -94,7 +94,7 @@ class MovedClients:
 
     @classmethod
     def of(cls, problem: Problem, core: ReducedProblem) -> MovedClients | None:
-        """Collect it; None where no client moves. O(losses · clients · sites)."""
+        """Collect the moved clients; None where no client moves. O(losses · clients · sites)."""
         contingency = problem.objective
         assert isinstance(contingency, Contingency)
         losses = contingency.losses(problem)
@@ -125,7 +125,7 @@ class MovedClients:
 
     @property
     def handle(self) -> tuple[BoolArray, IntArray, IntArray, FloatArray, IntArray, FloatArray]:
-        """The same as the compiled search takes it."""
+        """Return the arrays as the compiled search takes them."""
         order: IntArray = np.argsort(self.rtt, axis=1, kind="stable").astype(np.int32)
         return self.moves, self.start, self.clients, self.rtt, order, self.direct
 

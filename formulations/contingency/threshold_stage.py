@@ -1,4 +1,4 @@
-"""One search of the compiled kernel over losses: starts, leaders, trees, and what they prove."""
+"""Search of the compiled kernel over losses: starts, leaders, trees, and their proofs."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class StageHost(Protocol):
 
 
 class ThresholdStage:
-    """One search of the kernel.
+    """Search of the kernel.
 
     Parameters
     ----------
@@ -84,10 +84,10 @@ class ThresholdStage:
     share
         Share of the normal score in the value: 1 less the probability of all losses.
     ties
-        Whether plans of the best worst case are compared by their normal score, so that what is
-        found is no answer of the question before the end.
+        Whether plans of the best worst case are compared by their normal score, so that a plan
+        found before the end does not answer the question.
     certify
-        Whether to record what proves the end.
+        Whether to record the proof of the end.
     """
 
     def __init__(

@@ -46,7 +46,7 @@ class VotersPart(Protocol):
 
     @property
     def handle(self) -> object:
-        """The same as the compiled search takes it."""
+        """The part as the compiled search takes it."""
         ...
 
 
@@ -57,9 +57,9 @@ class VotePrices:
     Attributes
     ----------
     sites
-        Those that may vote, without the leader, by their prices, int32.
+        Sites that may vote, without the leader, by their prices, int32.
     prices
-        Of a vote at each, in this order.
+        Prices of a vote at each of these sites.
     others
         |V| − 1.
     """
@@ -80,7 +80,7 @@ class VotePrices:
 
     @property
     def handle(self) -> tuple[IntArray, FloatArray, int, int, bool]:
-        """The same as the compiled search takes it."""
+        """The part as the compiled search takes it."""
         return self.sites, self.prices, len(self.sites), self.others - 1, True
 
 
@@ -91,7 +91,7 @@ class QuorumWait:
     Attributes
     ----------
     sites
-        Those that may vote, in order of their waits, int32.
+        Sites that may vote, in order of their waits, int32.
     waits
         D times the wait for each, in this order.
     place
@@ -111,7 +111,7 @@ class QuorumWait:
 
     @property
     def handle(self) -> tuple[IntArray, FloatArray, int, int, bool]:
-        """The same as the compiled search takes it."""
+        """The part as the compiled search takes it."""
         return self.sites, self.waits, len(self.sites), self.place, False
 
     def least(self, inside: BoolArray, free: BoolArray, room: int) -> float:

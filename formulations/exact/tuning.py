@@ -49,7 +49,7 @@ GROUPED_CELLS = 300_000
 GROUPED_ROOT_STEPS = 20
 """Subgradient steps over groups at the root of a tree [32 x 500000]."""
 GROUPED_STEPS = 8
-"""The same below a root [32 x 500000]."""
+"""Subgradient steps over groups at a node below a root [32 x 500000]."""
 GROUPED_ROUNDS = 3
 """Times that sites are fixed at a node, as long as some are [32 x 500000]."""
 

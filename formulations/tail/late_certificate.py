@@ -87,7 +87,7 @@ class LateRecords:
 
     @property
     def complete(self) -> bool:
-        """Whether everything was kept."""
+        """Return whether every event was kept."""
         return self.left > 0
 
 

@@ -102,7 +102,7 @@ class LateVoters:
 
     @cached_property
     def handle(self) -> _LateVoters:
-        """The same in the compiled kernel."""
+        """Object of the compiled kernel with these tables."""
         from formulations.exact import _scenarios
 
         rules = self.late.problem.rules

@@ -67,7 +67,7 @@ _BLOCK = 4
 """Leaders that get their tables at once, at first; twice as many each time."""
 
 _LATE_SCALE = 2.0
-"""What the late scenario is divided by in the search for ties, in budgets."""
+"""Divisor of the late scenario in the search for ties, in budgets."""
 
 _MEAN_SLACK = 5e-10
 """Share of the mean by which another plan of the same percentile must be better."""
@@ -279,7 +279,7 @@ class PercentileProof:
         )
 
     def _says_nothing(self, deadline: int) -> bool:
-        """Whether percentiles behind a deadline are infinite whatever the late operations are."""
+        """Return whether percentiles behind a deadline are infinite for any late operations."""
         distributions = self.goal.distributions
         return distributions.overflow > SLACK and deadline >= distributions.bins
 

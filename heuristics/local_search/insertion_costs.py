@@ -132,7 +132,7 @@ class InsertionTables:
 
     @cached_property
     def _near_cost(self) -> FloatArray:
-        """What r costs each row without its relay, shape (rows, sites + 1)."""
+        """Cost of r for each row without its relay, shape (rows, sites + 1)."""
         cost = self.terms.served
         return np.hstack([cost, np.zeros((len(cost), 1))])
 

@@ -24,7 +24,7 @@ _Values = Callable[[str, argparse.Namespace], list[str]]
 
 
 def asked_by_shell() -> bool:
-    """Whether this process runs to complete a word for a shell."""
+    """Return whether this process runs to complete a word for a shell."""
     return "_ARGCOMPLETE" in os.environ
 
 

@@ -29,15 +29,15 @@ MOST_PAIRS = 8
 
 @dataclass(frozen=True, slots=True)
 class BillRow:
-    """One item of a bill.
+    """Item of a bill.
 
     Attributes
     ----------
     term
         Such as "storage" or "near reads".
     site
-        Site that the item is about: the one that holds, sends or serves; for what a client sends,
-        the one that receives.
+        Site of the item: where data is stored, sent from or read; for traffic of a client, the
+        site that receives it.
     sender, receiver
         Places of traffic; empty for an item that is no traffic.
     gb
@@ -56,7 +56,7 @@ class BillRow:
 
 @dataclass(frozen=True, eq=False)
 class MonthlyBill:
-    """What a configuration costs in a month.
+    """Cost of a configuration in a month.
 
     Attributes
     ----------

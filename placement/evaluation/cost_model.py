@@ -51,7 +51,7 @@ _MILLION = 1e6
 
 @dataclass(frozen=True, eq=False)
 class CostTerm:
-    """One term of the cost under one leader; arrays that are None are 0.
+    """Term of the cost under one leader; arrays that are None are 0.
 
     Attributes
     ----------
@@ -62,11 +62,11 @@ class CostTerm:
     replica
         Price of a replica at each site, shape (sites,).
     voter
-        What a vote at each site adds, shape (sites,).
+        Price of a vote at each site, shape (sites,).
     nearest
         Price of each site as the nearest replica of each client, shape (clients, sites).
     sender
-        Who pays: "leader" where the replica's part is traffic that the leader sends, else "".
+        "leader" where `replica` is traffic that the leader sends and pays for, else "".
     """
 
     name: str

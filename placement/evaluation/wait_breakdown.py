@@ -1,4 +1,4 @@
-"""What the latency of a plan is made of: trips and waits by operation, and who answers last."""
+"""Parts of the latency of a plan: trips and waits by operation, and the member that is last."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class OperationParts:
 
 @dataclass(frozen=True, slots=True)
 class WaitLatency:
-    """One wait of one kind of operation, over all clients that issue it.
+    """Wait of one kind of operation, over all clients that issue it.
 
     Attributes
     ----------
     operation
-        Its name.
+        Name of the operation.
     wait
-        Who waits for whom, in words.
+        The wait in words, such as "near: 2 of voters".
     latency
         Mean of one round in ms.
     last, last_share

@@ -1,4 +1,4 @@
-"""How long waits last: the order statistics of their clauses, for many configurations at once.
+"""Durations of waits: order statistics of their clauses, for many configurations at once.
 
     wait_o(clauses) = the smallest t such that every clause has its answers within t of the origin o
                     = max over the clauses of the need-th smallest { d(o, x) : x a member }

@@ -20,7 +20,7 @@ Values = Mapping[str, float | str]
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """What one kind of operation waits for: (α, β, γ), waits in words, constant ms."""
+    """Trips (α, β, γ), waits in words, and constant ms of one kind of operation."""
 
     trips: tuple[float, float, float]
     waits: tuple[str, ...] = ()

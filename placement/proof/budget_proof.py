@@ -235,7 +235,7 @@ class BudgetProof(ThresholdProof[LedCosts]):
     def _reached(
         self, voters: Sequence[int], spent: int, reads: int, waits: Sequence[int], goal: int | None
     ) -> bool:
-        """Whether voters break a rule, the budget or the claim."""
+        """Return whether voters break a rule, the budget or the claim."""
         rules, votes = self.question.rules, self.table.votes
         if not all(group.satisfied(voters) for group in rules.of("voters")):
             return True

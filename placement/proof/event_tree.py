@@ -41,7 +41,7 @@ _STEPS_OF_A_CALL = 1000
 """Steps that a bound takes beside those of its cells: what calls cost on the smallest instance."""
 
 _STEPS_OF_AN_EVENT = 30
-"""The same of an event."""
+"""Steps that an event takes beside those of its bounds."""
 
 _Form = TypeVar("_Form")
 _Multipliers = TypeVar("_Multipliers")
@@ -170,7 +170,7 @@ class EventTree(ABC, Generic[_Form, _Multipliers]):
         return None
 
     def _restore(self, remembered: object) -> None:
-        """Restore it."""
+        """Restore what :meth:`_remember` returned."""
 
     # --- bounds -----------------------------------------------------------------------------
 

@@ -235,7 +235,7 @@ class _SetValues:
 
 
 def reached(question: LossClaim, site: int, u: FloatArray, work: Work) -> tuple[bool, bool]:
-    """Whether a site is out as a leader, and as a successor; see the module."""
+    """Return whether a site is ruled out as a leader, and as a successor; see the module."""
     rules = question.rules
     free = [int(s) for s in np.nonzero(rules.may_hold)[0] if s != site]
     closed = frozenset(int(s) for s in np.nonzero(~rules.may_hold)[0]) - {site}

@@ -58,7 +58,7 @@ class ScenarioCosts(Protocol):
     constant: int
 
     def fits(self, u: FloatArray, beta: Betas) -> bool:
-        """Whether multipliers have a form on this grid."""
+        """Return whether multipliers have a form on this grid."""
         ...
 
     def evaluation(

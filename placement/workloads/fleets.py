@@ -63,7 +63,7 @@ TENANTS = MappingProxyType(
         "ycsb-b": "batch",
     }
 )
-"""Whose clock a database of each mix follows."""
+"""Daily rhythm of the databases of each mix."""
 
 _DAILY_LAG = 0.5
 _DAILY = AR1(_DAILY_LAG, 0.15)

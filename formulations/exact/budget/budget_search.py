@@ -128,7 +128,7 @@ class BudgetSearch:
 
     @property
     def certificate(self) -> BudgetCertificate | None:
-        """What proves the result; None: it was not recorded, or a checker counts other clients."""
+        """Certificate of the result; None: not recorded, or a checker counts other clients."""
         demand = self.problem.demand
         active = (demand.near[0] > 0) | (demand.relay[0] > 0)
         if self.records is None or self.floors or not active[self.clients].all():

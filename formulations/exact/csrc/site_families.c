@@ -58,7 +58,7 @@ int take_site(const site_family *f, int *count, int site, int least, int most)
     return 0;
 }
 
-/* The same for a site that is of use only if it lowers what is needed. */
+/* As take_site, for a site that is of use only if it lowers the number of sites still needed. */
 int take_needed_site(const site_family *f, int *count, int site, int least, int most)
 {
     int before = still_needed(f, count, least);

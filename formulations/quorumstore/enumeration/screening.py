@@ -249,7 +249,7 @@ class _EachLoss:
     """N − q"""
     slack: float
     redirected: bool
-    """Whether the clients of a lost site may be served in time elsewhere."""
+    """Return whether the clients of a lost site may be served in time elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -78,9 +78,9 @@ double prefix_bound(sets *x, int depth, int from);
 /* Value of the complete set of the state, which becomes the best if it is; a part of it beyond the cutoff. */
 double leaf(sets *x);
 double cutoff(const sets *x);
-/* Whether the counts of domains allow the set so far: caps, and at a leaf everything. */
+/* 1 if the counts of domains allow the set so far: caps, and at a leaf everything. */
 int allowed(const sets *x, int depth, int complete);
-/* What one more site can make of a client's wait with one clause: the old value, capped from both sides;
+/* Caps of a client's wait with one clause after one more site: the old value, capped from both sides;
    0 where the wait is none of that kind. */
 int client_caps(const sets *x, const term *t, double *low, double *high);
 /* Search below the present prefix; 0 when `stop` said so. */

@@ -49,7 +49,7 @@ class Content:
 
     @property
     def braced(self) -> bool:
-        """Whether the text begins as JSON does; MongoDB's shell prints such texts too."""
+        """Return whether the text begins as JSON does; MongoDB's shell prints such texts too."""
         return self.head.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
 
     @cached_property

@@ -366,7 +366,7 @@ class VotingClients:
         self.refreshes = 0
         sites, objects = world.geography.count, len(world.keys)
         self.believed: BoolArray = np.zeros((len(self.site), sites, objects), dtype=bool)
-        """What client c believes site s to have, shape (clients, sites, objects)."""
+        """Whether client c believes that site s has an object, shape (clients, sites, objects)."""
         self._counters = [
             ErrorCounter(settings.threshold, settings.least, settings.memory) for _ in self.site
         ]

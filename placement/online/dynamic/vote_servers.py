@@ -129,7 +129,7 @@ class VoteCluster:
         self.votes_of_complete: IntArray | None = None
         """Exact votes of the round it is about, shape (sites, objects)."""
         self.told: BoolArray = np.zeros_like(self.static)
-        """What clients are told and errors are judged by: the last g serving lists together."""
+        """Union of the last g serving lists: told to clients, and the reference for errors."""
         self.version = 0
         """Number of serving summaries so far."""
         self.created = 0

@@ -315,7 +315,7 @@ class _ReadSimulation:
         self.at(self.now + wait, self.route, o, part)
 
     def part_read(self, o: int, part: int, version: int) -> None:
-        """One key is read; with all of them the read ends, or begins another round."""
+        """Note the version of one key; with the last key the read ends, or begins another round."""
         read = self.reading[o]
         read.versions[part] = version
         read.waiting -= 1

@@ -26,7 +26,7 @@ client_groups *regroup_clients(const client_groups *from, const unsigned char *s
 
 void free_groups(client_groups *g);
 
-/* What the clients of all groups cost when the sites of `chosen` are replicas beside the certain ones. */
+/* Cost of the clients of all groups when the sites of `chosen` are replicas beside the certain ones. */
 double cost_of_groups(const client_groups *g, const unsigned char *chosen, const double *relay);
 
 /* A state of a tree, and what is found about it. */

@@ -109,7 +109,7 @@ static void sweep_block(void *task, size_t block)
     out[s->sites + 1] = norm;
 }
 
-/* The same for groups, whose cells are the sites that matter to them. */
+/* As sweep_block, for groups, whose cells are the sites that matter to them. */
 static void sweep_groups(void *task, size_t block)
 {
     const sweep *s = task;

@@ -147,7 +147,7 @@ multiplier_block *bound_block(const scenario_tree *t, const multiplier_block *fr
 /* Best value found of the right side above, less its rounding error; > 0 or = 0: closed. -BIG: no scenario has a weight.
  * Leaves rho, the selection and the multipliers in `b`. */
 double bound_state(scenario_tree *t, const unsigned char *state, const multiplier_block *from, int steps);
-/* What the bound of each scenario alone, at the best multipliers, leaves of its threshold for `rest`: t->slack. */
+/* t->slack: part of each threshold that the bound of its scenario alone, at the best multipliers, leaves for `rest`. */
 void bound_slacks(scenario_tree *t, const unsigned char *state);
 
 struct scenario_bound {

@@ -72,7 +72,7 @@ static double choose(const scenario_question *q, scenario_bound *b, const unsign
     return sum;
 }
 
-/* What does not depend on the weights: base (X - T without free sites), its size, and rho of every scenario at u. */
+/* Compute the parts without weights: base (X - T without free sites), its size, and rho of every scenario at u. */
 static void evaluate_parts(scenario_tree *t)
 {
     const scenario_question *q = t->question;

@@ -281,7 +281,7 @@ static int open_row(scenario_tree *t, const unsigned char *state, int a)
     return 1;
 }
 
-/* Whether the fixed and the selected sites reach the threshold of a scenario without a weight. */
+/* 1 if the fixed and the selected sites reach the threshold of a scenario without a weight. */
 static int reached_at_selection(scenario_tree *t, const unsigned char *state, int s)
 {
     const scenario_question *q = t->question;
@@ -349,7 +349,7 @@ int rows_open(scenario_tree *t, const unsigned char *state, const multiplier_blo
     return 1;
 }
 
-/* Whether a scenario of the parent has no weight still. */
+/* 1 if a scenario of the parent still has no weight. */
 static int is_asleep(const scenario_bound *b, const multiplier_block *from, int m)
 {
     for (int a = 0; a < b->active; a++)

@@ -162,7 +162,7 @@ static int enumerate(scenario_tree *t, int first, int count, int size, double bo
     return 0;
 }
 
-/* How many sets are left, at most FEW_SETS + 1. */
+/* Number of sets that are left, at most FEW_SETS + 1. */
 static int sets_left(const scenario_question *q, int in, int free_count)
 {
     int least = q->replicas_min > in ? q->replicas_min - in : 0, most = q->replicas_max - in;
@@ -220,7 +220,7 @@ static double rise(const scenario_tree *t, int s, double share, double before, c
     return after >= BIG ? BIG : share * (after - before);
 }
 
-/* What the bound rises by for each free site: t->gain without it as a replica, t->vote_gain without it as a voter, t->vote_cost
+/* Estimate the rise of the bound for each free site: t->gain without it as a replica, t->vote_gain without it as a voter, t->vote_cost
  * with it as a voter. */
 static void measure_gains(scenario_tree *t, unsigned char *state)
 {

@@ -139,7 +139,7 @@ void open_root(context *x, const double *u, int shared)
     put_root(x, u, shared, NULL);
 }
 
-/* The same for the node of a state below that root, without multipliers. */
+/* As open_root, for the node of a state below that root, without multipliers. */
 void open_root_at(context *x, const unsigned char *state, int shared)
 {
     put_root(x, NULL, shared, state);

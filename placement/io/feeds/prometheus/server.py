@@ -20,7 +20,7 @@ _MOST_BYTES = 2**28
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One element of an instant vector.
+    """Element of an instant vector.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""One module per format of RTTs."""
+"""Readers of RTTs, a module per format."""

@@ -28,16 +28,16 @@ class ReadPath(StrEnum):
     APPLIED = "majority, applied"
     """m + 1 nodes without the leader, from their applied states; the newest answer counts."""
     LOG = "majority, log"
-    """The same from their logs: entries count that may never be committed."""
+    """m + 1 nodes without the leader, from their logs, with entries that may never be committed."""
     STRONG = "majority, strong"
-    """The same from their logs; an entry that is not known to be committed is shown without its
-    value, and the read tries again while the newest entry has none. A leader with a lease answers
+    """m + 1 nodes from their logs; an entry not known to be committed is shown without its value,
+    and the read tries again while the newest entry has none. A leader with a lease answers
     alone, from the committed entries of its log: other nodes show these before it applies them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionSettings:
-    """Group, load, faults, and what makes reads safe.
+    """Group, load, faults, and the rules that make reads safe.
 
     Parameters
     ----------
