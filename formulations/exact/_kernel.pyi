@@ -125,9 +125,12 @@ def stream_groups(
     leader: int,
     states: bytes,
     threads: int,
+    seconds: float,
     /,
-) -> _Groups: ...
-def regroup(context: _Context, groups: _Groups, leader: int, states: bytes, /) -> _Groups: ...
+) -> _Groups | None: ...
+def regroup(
+    context: _Context, groups: _Groups, leader: int, states: bytes, seconds: float, /
+) -> _Groups | None: ...
 def bound_groups(
     context: _Context,
     groups: _Groups,

@@ -133,9 +133,9 @@ def test_groups_cost_what_their_clients_cost(seed, sites):
     u = rng.random(len(core.active)) * 50
     upper = states_of(core, leader, rng)
     below = np.where((upper == FREE) & (rng.random(sites) < 0.5), IN, upper).astype(np.uint8)
-    groups = ClientGroups.of(kernel, clients, leader, u, upper)
+    groups = ClientGroups.of(kernel, clients, leader, u, upper, math.inf)
     assert groups.count <= len(core.active)
-    lower = groups.below(below)
+    lower = groups.below(below, math.inf)
     assert lower.count <= groups.count
     for states, found in ((upper, groups), (below, lower)):
         free = np.flatnonzero(states == FREE)
@@ -144,7 +144,7 @@ def test_groups_cost_what_their_clients_cost(seed, sites):
         paid = cost_by_client(core, leader, replicas)
         assert found.cost(chosen.tolist(), sites) == pytest.approx(paid, rel=1e-12, abs=1e-9)
         assert found.cost(chosen.tolist(), sites) <= paid * (1 + 1e-15) + 1e-12
-    direct = ClientGroups.of(kernel, clients, leader, u, below)
+    direct = ClientGroups.of(kernel, clients, leader, u, below, math.inf)
     assert (direct.count, direct.cells) == (lower.count, lower.cells)
 
 
@@ -171,9 +171,9 @@ def test_clients_are_added_up_below_what_the_root_fixes():
     core, handed_over = crowd(9, clients=3000, sites=12), []
     made = ClientGroups.of
 
-    def spied(kernel, clients, leader, u, states):
+    def spied(kernel, clients, leader, u, states, seconds):
         handed_over.append(np.count_nonzero(states != FREE))
-        return made(kernel, clients, leader, u, states)
+        return made(kernel, clients, leader, u, states, seconds)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuning, "STREAM_SCAN_STEPS", 1)
@@ -192,23 +192,63 @@ def test_the_same_groups_whatever_the_number_of_threads(rows):
     states = np.array([IN, FREE, FREE, OUT, FREE, FREE, IN, FREE], dtype=np.uint8)
     found = {
         kernel.compiled.groups_arrays(
-            ClientGroups.of(kernel, replace(clients, threads=threads), 0, u, states)._groups
+            ClientGroups.of(
+                kernel, replace(clients, threads=threads), 0, u, states, math.inf
+            )._groups
         )
         for threads in (1, 2, 100)
     }
     assert len(found) == 1
 
 
+def test_no_time_ends_a_grouping():
+    core = crowd(5, clients=100_000, sites=30)
+    kernel, clients = rooted(core)
+    u, states = np.zeros(len(core.active)), np.full(30, FREE, dtype=np.uint8)
+    assert ClientGroups.of(kernel, clients, 0, u, states, 0.0) is None
+    groups = ClientGroups.of(kernel, clients, 0, u, states, math.inf)
+    assert groups is not None
+    assert groups.below(states, 0.0) is None
+    assert groups.below(states, math.inf).count == groups.count
+
+
+def test_the_same_optimum_when_groupings_run_out_of_time():
+    core = crowd(14, clients=400, sites=9)
+    usual = search(core, kernel="compiled", certify=False)
+    refused = {}
+
+    def refusing(name):
+        made = getattr(ClientGroups, name)
+
+        def first_refused(*given):
+            refused[name] = refused.get(name, 0) + 1
+            return None if refused[name] % 3 else made(*given)
+
+        return first_refused
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "GROUPED_CELLS", 0)
+        patch.setattr(tuning, "SAMPLE_CLIENTS", 5)
+        patch.setattr(tuning, "STREAM_SCAN_STEPS", 1)
+        patch.setattr(ClientGroups, "of", refusing("of"))
+        patch.setattr(ClientGroups, "below", refusing("below"))
+        grouped = search(core, kernel="streamed", certify=False)
+    assert min(refused["of"], refused["below"]) > 2
+    assert grouped.status is usual.status
+    assert grouped.score == pytest.approx(usual.score, rel=1e-9)
+    assert all(report.bound <= usual.score * (1 + 1e-12) for report in grouped.reports)
+
+
 def test_an_interrupt_ends_a_grouping():
     core = crowd(5, clients=100_000, sites=30)
     kernel, clients = rooted(core)
     u, states = np.zeros(len(core.active)), np.full(30, FREE, dtype=np.uint8)
-    ClientGroups.of(kernel, clients, 0, u, states)
+    ClientGroups.of(kernel, clients, 0, u, states, math.inf)
     whole = kernel.counters().work
     previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
 
     def group_and_wait() -> None:
-        ClientGroups.of(kernel, clients, 0, u, states)
+        ClientGroups.of(kernel, clients, 0, u, states, math.inf)
         signal.pause()
 
     try:
@@ -231,16 +271,16 @@ def test_groups_of_another_problem_are_refused():
     wide, crowded = rooted(other)
     states = np.full(5, FREE, dtype=np.uint8)
     with pytest.raises(ValueError, match="states do not fit"):
-        ClientGroups.of(kernel, clients, 0, np.zeros(len(core.active)), states[:4])
+        ClientGroups.of(kernel, clients, 0, np.zeros(len(core.active)), states[:4], 1.0)
     with pytest.raises(ValueError, match="states do not fit"):
-        ClientGroups.of(kernel, clients, 0, np.zeros(len(core.active)), states + 3)
+        ClientGroups.of(kernel, clients, 0, np.zeros(len(core.active)), states + 3, 1.0)
     with pytest.raises(ValueError, match="arrays of the clients do not fit"):
-        ClientGroups.of(kernel, clients, 0, np.zeros(3), states)
+        ClientGroups.of(kernel, clients, 0, np.zeros(3), states, 1.0)
     everywhere = np.full(8, FREE, dtype=np.uint8)
-    of_more = ClientGroups.of(wide, crowded, 0, np.zeros(len(other.active)), everywhere)
-    groups = wide.compiled.regroup(wide.context, of_more._groups, 0, everywhere.tobytes())
+    of_more = ClientGroups.of(wide, crowded, 0, np.zeros(len(other.active)), everywhere, 1.0)
+    groups = wide.compiled.regroup(wide.context, of_more._groups, 0, everywhere.tobytes(), 1.0)
     with pytest.raises(ValueError, match="another problem"):
-        kernel.compiled.regroup(kernel.context, groups, 0, states.tobytes())
+        kernel.compiled.regroup(kernel.context, groups, 0, states.tobytes(), 1.0)
 
 
 def test_a_site_that_must_hold_may_hold():

@@ -92,19 +92,26 @@ class ClientGroups:
         leader: int,
         u: FloatArray,
         states: States,
-    ) -> ClientGroups:
-        """Group clients, with their multipliers. O(clients · sites) time, nine bytes per cell."""
+        seconds: float,
+    ) -> ClientGroups | None:
+        """Group clients, with their multipliers; None when the time is over before.
+
+        O(clients · sites) time, nine bytes per cell.
+        """
         arrays = (clients.rtt, clients.near, clients.relay, u, clients.rows)
         made = kernel.compiled.stream_groups(
-            kernel.context, arrays, leader, states.tobytes(), clients.threads
+            kernel.context, arrays, leader, states.tobytes(), clients.threads, seconds
         )
-        return cls(kernel, leader, made)
+        return None if made is None else cls(kernel, leader, made)
 
-    def below(self, states: States) -> ClientGroups:
-        """Return the groups of a state below this one; fewer, and with fewer cells."""
+    def below(self, states: States, seconds: float) -> ClientGroups | None:
+        """Return the groups of a state below this one: fewer, and with fewer cells.
+
+        None when the time is over before.
+        """
         compiled, context = self._kernel.compiled, self._kernel.context
-        made = compiled.regroup(context, self._groups, self._leader, states.tobytes())
-        return ClientGroups(self._kernel, self._leader, made)
+        made = compiled.regroup(context, self._groups, self._leader, states.tobytes(), seconds)
+        return None if made is None else ClientGroups(self._kernel, self._leader, made)
 
     def improve_bound(
         self, states: States, decision: Decision, steps: int, threads: int, seconds: float

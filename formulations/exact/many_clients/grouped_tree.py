@@ -129,17 +129,20 @@ class GroupedTree:
 
     def _visit(self, part: _GroupedPart, end: float) -> None:
         """Bound a part, then close it, hand it over, or branch."""
-        groups = part.groups if part.own else part.groups.below(part.states)
-        decision, steps = part.decision, self._steps
+        if not self._regroup(part, end):
+            self._parts.append(part)
+            return
+        steps = self._steps
         self._steps = tuning.GROUPED_STEPS
         self._done = self._done.plus(Counters(1, 0, 0, math.inf))
         for _ in range(tuning.GROUPED_ROUNDS):
+            groups = part.groups
             free = int(np.count_nonzero(part.states == FREE))
             if groups.count * (free + 1) <= tuning.GROUPED_CELLS or free == 0:
                 self._hand_over(groups, part)
                 return
             left = max(end - time.perf_counter(), 0.0)
-            found = groups.improve_bound(part.states, decision, steps, self._threads, left)
+            found = groups.improve_bound(part.states, part.decision, steps, self._threads, left)
             if found.selected:
                 self._try_set(groups, found.selected)
             part.bound = max(part.bound, found.bound)
@@ -149,24 +152,30 @@ class GroupedTree:
                 return
             self._closed = min(self._closed, found.closed)
             fixed = bool((found.states != part.states).any())
-            part.states, decision = found.states, Decision()
-            if fixed:
-                groups = groups.below(part.states)
-            if time.perf_counter() >= end:
-                self._parts.append(
-                    _GroupedPart(groups, part.states, part.bound, decision, own=True)
-                )
+            part.states, part.decision, part.own = found.states, Decision(), not fixed
+            if not self._regroup(part, end) or time.perf_counter() >= end:
+                self._parts.append(part)
                 return
             if not fixed:
                 break
         if found.branching_site < 0:  # no site is free: the next visit hands the part over
-            self._parts.append(_GroupedPart(groups, part.states, part.bound, decision, own=True))
+            self._parts.append(part)
             return
         for side in (OUT, IN):  # IN is visited first
             states = part.states.copy()
             states[found.branching_site] = side
             made_by = Decision(found.branching_site, side, part.bound)
-            self._parts.append(_GroupedPart(groups, states, part.bound, made_by))
+            self._parts.append(_GroupedPart(part.groups, states, part.bound, made_by))
+
+    @staticmethod
+    def _regroup(part: _GroupedPart, end: float) -> bool:
+        """Add the clients of a part up for its own state; False when the time is over before."""
+        if part.own:
+            return True
+        groups = part.groups.below(part.states, max(end - time.perf_counter(), 0.0))
+        if groups is not None:
+            part.groups, part.own = groups, True
+        return part.own
 
     def _try_set(self, groups: ClientGroups, selected: tuple[int, ...]) -> None:
         """Propose what the multipliers select, if it can be better than the incumbent."""

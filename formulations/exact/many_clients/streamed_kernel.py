@@ -282,12 +282,13 @@ class ManyClientsKernel:
                 return True
             if time.perf_counter() >= end:
                 return False
-            if not self._fix_and_open(tree):
+            if not self._fix_and_open(tree, end):
                 return True
         left_over = max(end - time.perf_counter(), 0.0)
         if tree.grouped is not None:
             return tree.grouped.run(work, left_over)
-        assert tree.kernel is not None
+        if tree.kernel is None:  # the time was over before the clients were added up
+            return False
         finished = tree.kernel.run(work, left_over)
         self._take_from(tree)
         return finished
@@ -305,8 +306,8 @@ class ManyClientsKernel:
         self._record(np.array([_CLOSE, 0.0]), tree.u)
         return True
 
-    def _fix_and_open(self, tree: _Tree) -> bool:
-        """Fix sites, then open the tree below; return whether anything is left."""
+    def _fix_and_open(self, tree: _Tree, end: float) -> bool:
+        """Fix sites, and open the tree below if there is time; return whether anything is left."""
         states, closed, left = self._root.stream_fix(self._clients, tree.leader, tree.u, math.inf)
         if self._recording:
             self._open_kernel(tree, states, closed, left)
@@ -315,7 +316,7 @@ class ManyClientsKernel:
             tree.bound = max(tree.bound, self.counters().cutoff)
             return False
         tree.closed = closed
-        self._open_grouped(tree, states)
+        self._open_grouped(tree, states, end)
         return True
 
     def _open_kernel(self, tree: _Tree, states: States, closed: float, left: bool) -> None:
@@ -359,9 +360,12 @@ class ManyClientsKernel:
         # No bound is known of it, so that the kernel looks at it and records how it is closed.
         kernel.open_trees([leader], tree.u[np.newaxis], np.array([-math.inf]))
 
-    def _open_grouped(self, tree: _Tree, states: States) -> None:
+    def _open_grouped(self, tree: _Tree, states: States, end: float) -> None:
         """Open the tree over groups of clients, which has the multipliers from now on."""
-        groups = ClientGroups.of(self._root, self._clients, tree.leader, tree.u, states)
+        left = max(end - time.perf_counter(), 0.0)
+        groups = ClientGroups.of(self._root, self._clients, tree.leader, tree.u, states, left)
+        if groups is None:
+            return
         tree.u = np.zeros(0)
         tree.grouped = GroupedTree(
             self._core,

@@ -171,6 +171,16 @@ static client_groups *finish(builder *b, int exact)
     return g;
 }
 
+/* The groups at the end of a call; none when it was paused. */
+static client_groups *finish_call(context *x, builder *b)
+{
+    x->control.out_of_memory |= b->failed;
+    b->failed |= x->control.paused;
+    client_groups *g = finish(b, x->p.granularity > 0.0);
+    x->control.out_of_memory |= !g && !x->control.paused;
+    return g;
+}
+
 /* Clients that are made members at a time, block by block. */
 typedef struct {
     const client_stream *clients;
@@ -241,18 +251,16 @@ client_groups *group_clients(context *x, const client_stream *clients, const dou
         x->effort.work += WORK_OF_GROUPING * t.sites * size;
     }
     free(t.made);
-    x->control.out_of_memory |= b.failed;
-    b.failed |= x->control.paused;
-    client_groups *g = finish(&b, x->p.granularity > 0.0);
-    x->control.out_of_memory |= !g && !x->control.paused;
-    return g;
+    return finish_call(x, &b);
 }
 
-client_groups *regroup_clients(const client_groups *from, const unsigned char *state, const double *relay, int exact)
+client_groups *regroup_clients(context *x, const client_groups *from, int leader, const unsigned char *state)
 {
     builder b;
+    double relay[MOST_STREAMED_SITES];
+    relay_to_leader(x, leader, relay);
     begin(&b);
-    for (int i = 0; i < from->count && !b.failed; i++) {
+    for (int i = 0; i < from->count && !b.failed && !must_pause(x); i++) {
         member m = {.relay = from->relay[i], .weight = from->weight[i], .most = from->most[i]};
         for (size_t k = from->start[i]; k < from->start[i + 1]; k++) {
             int j = from->site[k];
@@ -267,8 +275,9 @@ client_groups *regroup_clients(const client_groups *from, const unsigned char *s
         }
         m.u = from->u[i] < m.most ? from->u[i] : m.most;
         add_member(&b, &m);
+        x->effort.work += WORK_OF_GROUPING * (double)(from->start[i + 1] - from->start[i]);
     }
-    return finish(&b, exact);
+    return finish_call(x, &b);
 }
 
 double cost_of_groups(const client_groups *g, const unsigned char *chosen, const double *relay)

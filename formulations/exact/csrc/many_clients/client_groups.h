@@ -18,11 +18,11 @@ typedef struct {
 } client_groups;
 
 /* The groups of a leader under `state`, a FREE, IN or OUT per site, with multipliers `u` by client. Sums are rounded down
- * unless all are whole. NULL after Ctrl-C or without memory; the answer does not depend on the number of threads. */
+ * unless all are whole. NULL at the limit of the call or without memory; the answer does not depend on the number of threads. */
 client_groups *group_clients(context *x, const client_stream *clients, const double *u, int leader, const unsigned char *state);
 
-/* The groups of a state below that of `from`. */
-client_groups *regroup_clients(const client_groups *from, const unsigned char *state, const double *relay, int exact);
+/* The groups of a state below that of `from`, under the same leader; NULL as above. */
+client_groups *regroup_clients(context *x, const client_groups *from, int leader, const unsigned char *state);
 
 void free_groups(client_groups *g);
 

@@ -126,9 +126,12 @@ static void release_groups(PyObject *capsule)
     free_groups(PyCapsule_GetPointer(capsule, GROUPS_NAME));
 }
 
-static PyObject *wrap_groups(client_groups *g)
+/* The groups that a call has made; None when its time was over before, NULL when it was not fine. */
+static PyObject *wrap_groups(client_groups *g, int fine)
 {
-    PyObject *capsule = g ? PyCapsule_New(g, GROUPS_NAME, release_groups) : PyErr_NoMemory();
+    if (fine && !g)
+        Py_RETURN_NONE;
+    PyObject *capsule = fine ? PyCapsule_New(g, GROUPS_NAME, release_groups) : NULL;
     if (!capsule)
         free_groups(g);
     return capsule;
@@ -161,8 +164,9 @@ static context *take_groups(PyObject *const *source, int leader, client_groups *
 }
 
 const char stream_groups_doc[] =
-    "stream_groups(context, (rtt, near, relay, u, rows), leader, states, threads) -> groups\n\n"
-    "Add up clients who use the same replica whatever is decided below a state: a byte per site, 0 free, 1 in, 2 out.";
+    "stream_groups(context, (rtt, near, relay, u, rows), leader, states, threads, seconds) -> groups or None\n\n"
+    "Add up clients who use the same replica whatever is decided below a state: a byte per site, 0 free, 1 in, 2 out.\n"
+    "None after so many seconds.";
 
 PyObject *py_stream_groups(PyObject *self, PyObject *args)
 {
@@ -170,10 +174,11 @@ PyObject *py_stream_groups(PyObject *self, PyObject *args)
     int leader, threads;
     const unsigned char *states;
     Py_ssize_t length;
+    double seconds;
     stream_arrays a;
     (void)self;
-    if (!PyArg_ParseTuple(args, "O(OOOOO)iy#i", &capsule, &source[RTT], &source[NEAR], &source[RELAY], &source[U], &source[ROW],
-                          &leader, &states, &length, &threads))
+    if (!PyArg_ParseTuple(args, "O(OOOOO)iy#id", &capsule, &source[RTT], &source[NEAR], &source[RELAY], &source[U], &source[ROW],
+                          &leader, &states, &length, &threads, &seconds))
         return NULL;
     context *x = stream_context(capsule, leader);
     if (!x || !take_stream(x, source, threads, &a))
@@ -182,18 +187,15 @@ PyObject *py_stream_groups(PyObject *self, PyObject *args)
         release_stream(&a);
         return NULL;
     }
-    begin_call(x, BIG); /* half a grouping is of no use to anybody: only Ctrl-C ends it */
+    begin_call(x, seconds);
     client_groups *g = group_clients(x, &a.clients, a.view[U].buf, leader, states);
     int fine = end_call(x);
     release_stream(&a);
-    if (!fine) {
-        free_groups(g);
-        return NULL;
-    }
-    return wrap_groups(g);
+    return wrap_groups(g, fine);
 }
 
-const char regroup_doc[] = "regroup(context, groups, leader, states) -> groups\n\nThe groups of a state below that of others.";
+const char regroup_doc[] = "regroup(context, groups, leader, states, seconds) -> groups or None\n\n"
+                           "The groups of a state below that of others; None after so many seconds.";
 
 PyObject *py_regroup(PyObject *self, PyObject *args)
 {
@@ -201,19 +203,17 @@ PyObject *py_regroup(PyObject *self, PyObject *args)
     int leader;
     const unsigned char *states;
     Py_ssize_t length;
-    double relay[MOST_STREAMED_SITES];
-    client_groups *from, *g;
+    double seconds;
+    client_groups *from;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOiy#", &source[0], &source[1], &leader, &states, &length))
+    if (!PyArg_ParseTuple(args, "OOiy#d", &source[0], &source[1], &leader, &states, &length, &seconds))
         return NULL;
     context *x = take_groups(source, leader, &from);
     if (!x || !check_states(x, states, length))
         return NULL;
-    relay_to_leader(x, leader, relay);
-    Py_BEGIN_ALLOW_THREADS
-    g = regroup_clients(from, states, relay, x->p.granularity > 0.0);
-    Py_END_ALLOW_THREADS
-    return wrap_groups(g);
+    begin_call(x, seconds);
+    client_groups *g = regroup_clients(x, from, leader, states);
+    return wrap_groups(g, end_call(x));
 }
 
 const char bound_groups_doc[] =
