@@ -51,6 +51,7 @@ SOURCES = [
     "trees/pseudo_costs",
     "trees/search_order",
     "voter_greedy",
+    "wait_cases",
     "warm_start",
 ]
 SCENARIOS = [

@@ -103,9 +103,11 @@ class _BranchAndBound:
     def has_no_plan(self) -> bool:
         """Look for a configuration where counting does not decide; return whether there is none.
 
-        False too when the look becomes too long: then the trees find one, or none.
+        False too when the look becomes too long, or when waits may be impossible to meet, which it
+        does not see: then the trees find one, or none.
         """
-        if self.find is None or counting_decides(self.core.rules):
+        core = self.core
+        if self.find is None or core.cases is not None or counting_decides(core.rules):
             return False
         try:
             found = self.find()
@@ -457,7 +459,7 @@ def _result(state: SearchState, none: NoPlan | None, termination: Termination) -
     finished = termination is Termination.FINISHED
     bound, certified = round_up(core, state.bound()), None
     if finished and found is None:
-        if none is None and counting_decides(core.rules):
+        if none is None and core.cases is None and counting_decides(core.rules):
             raise SolverError("the trees found no configuration, and counting says there is one")
         bound = math.inf
     elif found is not None and configuration is not None:

@@ -22,6 +22,7 @@ from formulations.exact.kernel_types import (
     QuickBounds,
     RootBounds,
     SizeBatch,
+    case_arrays,
 )
 from formulations.exact.reduced_problem import ReducedProblem
 from placement.checks import FloatArray, IntArray
@@ -289,6 +290,7 @@ class CompiledKernel:
             core.granularity,
             TOLERANCE,
             _scenarios(core),
+            None if core.cases is None else case_arrays(core.cases),
         )
 
     def bound_root(
@@ -460,6 +462,8 @@ def _scenarios(core: ReducedProblem) -> tuple[int, IntArray, FloatArray, FloatAr
 
 def has_many_clients(core: ReducedProblem) -> bool:
     """Return whether a problem is one of many clients and few sites."""
+    if core.cases is not None:
+        return False
     clients = len(core.active)
     enough = max(tuning.MANY_CLIENTS, tuning.CLIENTS_PER_SITE * core.sites)
     return clients >= enough and core.sites <= MOST_STREAMED_SITES and not core.varies
@@ -487,6 +491,7 @@ def open_kernel(core: ReducedProblem, which: str = "auto", threads: int = 1) -> 
         raise InputError("unknown kernel", field="kernel", value=which, expected=" or ".join(names))
     if which != "numpy" and compiled_available():
         fits = core.sites <= MOST_STREAMED_SITES and len(core.active) > 0 and not core.varies
+        fits = fits and core.cases is None
         many = which == "streamed" and fits
         if many or (which == "auto" and has_many_clients(core)):
             from formulations.exact.many_clients.streamed_kernel import ManyClientsKernel

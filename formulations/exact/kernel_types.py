@@ -10,8 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import BoolArray, FloatArray
+from placement.evaluation.wait_cases import WaitCases
 
-__all__ = ["ClientStream", "Counters", "Incumbent", "QuickBounds", "RootBounds", "SizeBatch"]
+__all__ = [
+    "ClientStream",
+    "Counters",
+    "Incumbent",
+    "QuickBounds",
+    "RootBounds",
+    "SizeBatch",
+    "case_arrays",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +177,20 @@ class SizeBatch:
         """Return the configuration of one size."""
         chosen = self.replicas[at, : self.sizes[at]].tolist()
         return Incumbent(float(self.scores[at]), int(self.leaders[at]), tuple(chosen))
+
+
+CaseArrays = tuple[
+    int, npt.NDArray[np.int32], FloatArray, npt.NDArray[np.uint8], npt.NDArray[np.int32]
+]
+
+
+def case_arrays(cases: WaitCases) -> CaseArrays:
+    """Return number, first of each leader, prices, members, and blocks as case_blocks of csrc."""
+    blocks = np.column_stack([cases.count, cases.least, cases.parent, cases.family])
+    return (
+        len(cases.price),
+        np.ascontiguousarray(cases.start, dtype=np.int32),
+        np.ascontiguousarray(cases.price),
+        np.ascontiguousarray(cases.member),
+        np.ascontiguousarray(blocks, dtype=np.int32),
+    )

@@ -23,6 +23,7 @@ from placement.checks import BoolArray, FloatArray, IntArray
 from placement.errors import InputError, UnsupportedError
 from placement.evaluation.score import score
 from placement.evaluation.voter_choice import best_voters
+from placement.evaluation.wait_cases import WaitCases, case_wait, no_cases
 from placement.evaluation.wait_floors import wait_floors
 from placement.model.configuration import Configuration
 from placement.model.constraints import GroupRule, Role, Rules, majority
@@ -111,7 +112,9 @@ class ReducedProblem:
         for role in ("voters", "replicas"):
             if len(site_families(rules, role)) > _MOST_FAMILIES:
                 return f"the rules for {role} are on too many crossing levels"
-        why = None
+        why = no_cases(demand, rules)
+        if why is not None:
+            return why
         if len(site_families(rules, "voters")) > 1:
             why = "the rules for voters are on crossing levels"
         elif demand.scenarios > 1 and bool(demand.quorum.any()):
@@ -281,10 +284,17 @@ class ReducedProblem:
 
     @property
     def quorum_weight(self) -> float:
-        """D of Eq. 1; where the RTTs between sites carry it, 1, or 0 without rounds of votes."""
+        """D of Eq. 1; 1 where cases, or the RTTs between sites, carry it; 0 without rounds."""
         if self.varies:
             return float(self.demand.quorum.any())
-        return float(self.demand.quorum[0])
+        return float(self.demand.quorum[0]) if self.cases is None else 1.0
+
+    @cached_property
+    def cases(self) -> WaitCases | None:
+        """Cases of the waits of every site as leader; None where they wait for m votes alone."""
+        if not case_wait(self.demand):
+            return None
+        return WaitCases.of(self.demand, self.rules, range(self.sites))
 
     @cached_property
     def _wait_floors(self) -> FloatArray:
@@ -307,8 +317,9 @@ class ReducedProblem:
 
     @cached_property
     def direct(self) -> FloatArray:
-        """Σ_c G_c d(c, ℓ) for every leader ℓ, shape (sites,)."""
-        return _over_clients(self.demand.direct.reshape(-1), self.client_rtt)
+        """Σ_c G_c d(c, ℓ) and the constant for every leader ℓ, shape (sites,)."""
+        direct = _over_clients(self.demand.direct.reshape(-1), self.client_rtt)
+        return direct + self.demand.constant if self.demand.has_waits else direct
 
     @cached_property
     def leaders(self) -> IntArray:
@@ -337,7 +348,9 @@ class ReducedProblem:
 
     @cached_property
     def _least_wait(self) -> FloatArray:
-        """q_ℓ if every site voted, shape (sites,)."""
+        """q_ℓ if every site voted, or the least wait of the cases, shape (sites,)."""
+        if self.cases is not None:
+            return self.cases.shortest()
         place = self.rules.quorum - 1
         return np.asarray(np.partition(self.site_rtt, place, axis=1)[:, place])
 
@@ -347,6 +360,8 @@ class ReducedProblem:
         Only one with the very same demand is compared, as problems on one instance have it.
         """
         mine, its = self.rules, other.rules
+        if self.cases is not None:  # they depend on |R|
+            return False
         if self.demand is not other.demand or len(mine.groups) != len(its.groups):
             return False
         pairs = (
@@ -439,7 +454,7 @@ class ReducedProblem:
         When none does (B = G = D = 0: the p-median problem) one search serves all leaders.
         """
         demand = self.demand
-        if demand.quorum.any() or demand.relay.any() or demand.direct.any():
+        if demand.quorum.any() or demand.relay.any() or demand.direct.any() or demand.has_waits:
             return True
         return self.price is not None and bool((self.price != self.price[0]).any())
 
@@ -450,6 +465,8 @@ class ReducedProblem:
         Then a bound above score − 1 already proves the score.
         """
         demand = self.demand
+        if demand.has_waits:
+            return 0.0
         # small samples first: on real data they settle it
         for array in (
             demand.near,

@@ -1,10 +1,18 @@
-"""Part ``exact.waits`` of the method ``exact``: operations with waits, proven by another method."""
+"""Part ``exact.waits`` of the method ``exact``: operations with waits or constants.
+
+Waits of a leader go into the engine by their cases (:mod:`placement.evaluation.wait_cases`), a
+constant with the direct demand. What the engine cannot take another method proves: waits of the
+nearest replica and of clients, and rules for voters where not all replicas vote.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 
 from formulations.exact.enumeration_claim import certified_or_named
+from formulations.exact.kernel import compiled_available
+from formulations.exact.method import Session
+from formulations.exact.reduced_problem import ReducedProblem
 from placement.methods import Options, load_method, refusal, run
 from placement.plan import Plan
 from placement.problem import Problem
@@ -13,11 +21,14 @@ __all__ = ["solve"]
 
 
 def solve(problem: Problem, options: Options) -> Plan:
-    """Let the search over sets answer; enumeration where it cannot.
+    """Let the engine answer; where it cannot, the search over sets, or enumeration.
 
-    Where evaluating all configurations again takes seconds, the plan gets the certificate that asks
-    for this; else it says that it has none.
+    Where evaluating all configurations again takes seconds, a plan of another method gets the
+    certificate that asks for this; else it says that it has none.
     """
+    compiled = compiled_available() and options.settings["kernel"] != "numpy"
+    if compiled and ReducedProblem.refuses(problem.demand, problem.rules) is None:
+        return Session()(problem, options)
     sets = load_method("sets")
     method = sets if refusal(sets, problem) is None else load_method("exhaustive")
     plan = run(method, problem, dataclasses.replace(options, settings={}))

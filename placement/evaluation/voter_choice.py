@@ -11,6 +11,7 @@ that every method names the same voters.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +20,8 @@ import numpy.typing as npt
 from placement.checks import BoolArray, FloatArray, IntArray
 from placement.evaluation.least_total_wait import least_total_wait
 from placement.evaluation.score import closest_first, quorum_latency
+from placement.evaluation.wait_cases import case_wait
+from placement.evaluation.wait_latency import wait_latency
 from placement.model.constraints import Rules
 from placement.model.demand import Demand
 from placement.model.site_subsets import SiteSubset, subsets
@@ -60,6 +63,8 @@ def best_voters(
     pins = int(np.count_nonzero(rules.must_vote))
     if not rules.may_lead[leader] or (pins and pins > np.count_nonzero(rules.must_vote[ordered])):
         return None
+    if len(ordered) > rules.voters and demand.has_waits and case_wait(demand):
+        return _voters_of_waits(demand, rules, leader, ordered)
     if demand.scenarios == 1 and not rules.of("voters"):
         return _nearest_voters(demand.site_rtt[0, leader], rules, leader, ordered, pins)
     if demand.scenarios == 1 and rules.nested_voter_caps:
@@ -92,7 +97,7 @@ def best_voters_of_each(
     -----
     Under nested caps sets of one size are worked out together, O(|R|²) for each.
     """
-    if demand.scenarios > 1 or not rules.nested_voter_caps:
+    if demand.scenarios > 1 or not rules.nested_voter_caps or demand.has_waits:
         return [
             best_voters(demand, rules, leader, sites)
             for leader, sites in zip(leaders, replicas, strict=True)
@@ -108,6 +113,37 @@ def best_voters_of_each(
             if good:
                 result[row] = tuple(chosen)
     return result
+
+
+def _voters_of_waits(
+    demand: Demand, rules: Rules, leader: int, replicas: IntArray
+) -> tuple[int, ...] | None:
+    """Return the voters of the least Σ_j D_j·wait_j of a leader, by evaluating every set of them.
+
+    Among equals the one whose members are closest to the leader.
+    """
+    near = by_answer_time(demand, leader, replicas)
+    able = [site for site in near if rules.may_vote[site]]
+    chosen = np.array(list(itertools.combinations(able, rules.voters)), dtype=np.intp)
+    if not len(chosen):
+        return None
+    pinned = np.append(np.nonzero(rules.must_vote)[0], leader)
+    good = (chosen[:, :, np.newaxis] == pinned).any(axis=1).all(axis=1)
+    chosen = chosen[good & rules.obeyed("voters", chosen)]
+    if not len(chosen):
+        return None
+    leaders = np.full(len(chosen), leader)
+    everyone = np.broadcast_to(replicas, (len(chosen), len(replicas)))
+    total = np.zeros(len(chosen))
+    for k in range(demand.scenarios):
+        between = demand.site_rtt[k]
+        total += demand.quorum[k] * quorum_latency(between, leaders, chosen, rules.quorum)
+        for term in demand.waits:
+            if term.origin == "leader" and term.weight[k].any():
+                one = (demand.client_rtt[k], between, leaders, chosen, everyone, leaders)
+                total += term.weight[k].sum() * wait_latency(term, *one, rules.quorum)[:, 0]
+    least = int(total.argmin())
+    return tuple(chosen[least].tolist()) if np.isfinite(total[least]) else None
 
 
 def _nearest_voters(

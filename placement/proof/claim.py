@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import FloatArray, IntArray
+from placement.evaluation.wait_cases import WaitCases, case_rounds, case_wait, no_cases
 from placement.evaluation.wait_floors import wait_order
 from placement.problem import Problem
 
@@ -64,7 +65,7 @@ class ExactGrid:
     client_rtt, site_rtt
         Shapes (clients, sites) and (scenarios, sites, sites).
     near, relay, direct, quorum
-        A and B of the active clients, G of all clients, and D of each scenario.
+        A and B of the active clients, G of all clients, and D as in the claim.
     """
 
     client_rtt: Integers
@@ -112,7 +113,7 @@ class RoundedGrid(Scale):
     near_costs
         fl(A_c·d(c,j)) of the active clients, scaled, shape (active clients, sites).
     relay, direct, quorum
-        B of the active clients, G of all clients and D of each scenario, scaled.
+        B of the active clients, G of all clients and D as in the claim, scaled.
     """
 
     near_costs: FloatArray
@@ -138,7 +139,8 @@ class Claim:
     Raises
     ------
     ValueError
-        When the bound is not finite, or the objectives are not multiples of the granularity.
+        When the bound is not finite, the objectives are not multiples of the granularity, or the
+        leaders have waits that are not taken by cases.
 
     Attributes
     ----------
@@ -149,7 +151,9 @@ class Claim:
     scenario_rtt
         RTTs between sites in each scenario, shape (scenarios, sites, sites).
     quorum
-        D of each scenario, shape (scenarios,).
+        D of each scenario; where waits are taken by cases, of each distinct wait of the leaders.
+    constant
+        What every configuration costs: constants of operations.
     leader_matters
         Whether the proofs of two leaders differ.
     """
@@ -168,10 +172,17 @@ class Claim:
         self.relay: FloatArray = relay[self.clients]
         self.direct: FloatArray = demand.direct.reshape(-1)
         self.quorum: FloatArray = demand.quorum
+        self.constant = demand.constant if demand.has_waits else 0.0
+        self._demand, self._by_cases = demand, case_wait(demand)
+        if self._by_cases:
+            reason = no_cases(demand, self.rules)
+            if reason is not None:
+                raise ValueError(f"certificates of this kind do not take such waits: {reason}")
+            self.quorum = case_rounds(demand, self.rules)
         self._prices = _prices(problem)
         self.whole = False
         if granularity:
-            weights = (self.near, self.relay, self.direct, demand.quorum)
+            weights = (self.near, self.relay, self.direct, self.quorum, np.array(self.constant))
             data = (*weights, self.client_rtt, self.scenario_rtt, *self._prices)
             self.whole = granularity == 1 and all((array % 1 == 0).all() for array in data)
             if not self.whole:
@@ -185,6 +196,10 @@ class Claim:
             or self.quorum.any()
             or any((row != self._prices[0]).any() for row in self._prices)
         )
+
+    def cases(self, leader: int) -> WaitCases | None:
+        """Return the cases of the waits of a leader; None where it waits for m votes alone."""
+        return WaitCases.of(self._demand, self.rules, [leader]) if self._by_cases else None
 
     def price(self, leaders: int | Sequence[int] | None) -> FloatArray:
         """Price of a replica at each site under a leader; groups are for questions without any."""
@@ -231,7 +246,7 @@ class Claim:
     @cached_property
     def bits(self) -> int:
         """Bits behind the binary point of the exact grid."""
-        prices = finest_bit(*self._prices)
+        prices = finest_bit(*self._prices, np.array([self.constant]))
         return max(self._rtt_bits + self._weight_bits, prices) + _GUARD_BITS
 
     @cached_property
@@ -263,7 +278,7 @@ class Claim:
         farthest, apart = self.client_rtt.max(axis=1), float(self.scenario_rtt.max())
         reads = (self.near * farthest[self.clients] + self.relay * apart).sum()
         total = float(reads + (self.direct * farthest).sum() + self.quorum.sum() * apart)
-        total += float(np.abs(self._prices).max(axis=0).sum())
+        total += float(np.abs(self._prices).max(axis=0).sum()) + self.constant
         if not math.isfinite(total):
             return None
         shift = _ROUNDED_BITS - math.frexp(2 * (self.rules.replicas_max + 4) * total)[1]

@@ -51,11 +51,13 @@ class ExactCosts:
             self.w = self.w + exact.relay[:, np.newaxis] * to_leader[claim.scenario]
         if isinstance(leaders, int):
             self.constant = int((exact.direct * exact.client_rtt[:, leaders]).sum())
+            self.constant += int(integers(claim.constant, claim.bits))
             if claim.varies and len(radii) > 1:
                 self.waits = exact.quorum[:, np.newaxis] * exact.site_rtt[:, leaders]
                 self.radius_costs = floor_costs(self.waits, claim.wait_places(leaders).argsort())
             else:
-                self.radius_costs = (exact.quorum[0] * claim.exact_rtt(radii)).tolist()
+                columns = claim.exact_rtt(radii.reshape(len(radii), -1))  # one per distinct wait
+                self.radius_costs = (exact.quorum * columns).sum(axis=1).tolist()
         self.price: Integers = integers(claim.price(leaders), claim.bits)
 
     def fits(self, u: FloatArray, beta: Betas) -> bool:

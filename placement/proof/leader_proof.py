@@ -27,6 +27,10 @@ a place in a common order of the sites, and D·r is the floor of
 :mod:`placement.evaluation.wait_floors`; a complete set of replicas waits Σ_k D_k·q_k over its best
 voters, who are searched.
 
+*More than votes.* Where a leader has other waits than one quorum, its cases take the place of the
+radii (:mod:`placement.evaluation.wait_cases`): for each, D·r is its price, and E lets I ∪ Y hold
+what the blocks of a family ask for, the largest over its families.
+
 *A fixed site.* Let j be free, and ρ the one of (I, O, u, β). A configuration with a replica at j is
 bounded by the same L with ρ_j + Z(ρ) over the sets that hold j, one without by Z(ρ) over those that
 do not. One evaluation so bounds both cases of every free site. Where that is too weak, L(I + j, O)
@@ -88,9 +92,10 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
         self.claim, self.leader = claim, leader
         rules = claim.rules
         waits = None
-        if leader is not None and rules.quorum > 1 and claim.quorum.any():
+        cases = None if leader is None else claim.cases(leader)
+        if leader is not None and cases is None and rules.quorum > 1 and claim.quorum.any():
             waits = claim.wait_places(leader)
-        choice = SiteChoice(rules, leader, waits)
+        choice = SiteChoice(rules, leader, waits, cases)
         super().__init__(choice, "all leaders" if leader is None else f"leader {leader}", work)
         self.beta = Betas()
         self._exact_only = claim.rounded is None
@@ -127,11 +132,11 @@ class LeaderProof(EventTree[Costs, _MeanMultipliers]):
     def _no_better(self, form: Costs, replicas: list[int]) -> bool:
         if self.leader is None and not self.claim.rules.may_lead[replicas].any():
             return True  # no site could lead
-        radius = self.choice.radius_of(replicas)
-        if radius is None:
+        cost = self.choice.radius_cost(replicas, form.radius_costs)
+        if cost is None:
             return True
         spare = form.needed - form.reads(replicas)
-        if form.radius_costs[radius] >= spare:
+        if cost >= spare:
             return True
         if form.waits is None:
             return False

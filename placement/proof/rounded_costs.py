@@ -240,7 +240,7 @@ class RoundedCosts(TableCosts):
         ℓ, or a group: then every relayed operation goes to the member that is closest to its
         replica, and direct demand and quorum are left out. None when the leader does not matter.
     radii
-        Waits for the quorum.
+        Waits for the quorum, shape (radii,), or of each case, shape (cases, waits).
 
     Attributes
     ----------
@@ -271,11 +271,13 @@ class RoundedCosts(TableCosts):
             self.to_leader = claim.to_leader(leaders)
         if isinstance(leaders, int):
             self.constant = int(_whole(grid.direct * claim.client_rtt[:, leaders]).sum())
+            self.constant += int(_whole(grid.scaled(np.array(claim.constant))))
             if claim.varies and len(radii) > 1:
                 self.waits = _whole(grid.quorum[:, np.newaxis] * claim.scenario_rtt[:, leaders])
                 self.radius_costs = floor_costs(self.waits, claim.wait_places(leaders).argsort())
             else:
-                self.radius_costs = _whole(grid.quorum[0] * radii).tolist()
+                columns = radii.reshape(len(radii), -1)  # one per distinct wait
+                self.radius_costs = _whole(grid.quorum * columns).sum(axis=1).tolist()
         self.price = np.floor(grid.scaled(claim.price(leaders))).astype(np.int64)
 
     def _costs(self, clients: IntArray, sites: IntArray) -> Whole:

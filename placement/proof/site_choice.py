@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from placement.checks import FloatArray
+from placement.evaluation.case_greedy import CaseGreedy
+from placement.evaluation.wait_cases import WaitCases
 from placement.model.constraints import GroupRule, Rules
 from placement.model.site_families import FamilyCount, SiteFamily, family_counts, site_families
 
@@ -141,17 +143,27 @@ class SiteChoice:
         ℓ; None when the leader does not matter.
     waits
         d(ℓ, ·), shape (sites,); None when the quorum costs nothing.
+    cases
+        Of the leader, where it waits for more than a quorum: they take the place of the radii.
 
     Attributes
     ----------
     radii
-        Distinct waits in ascending order; one radius, 0, when the quorum costs nothing.
+        Distinct waits in ascending order; one radius, 0, when the quorum costs nothing. With cases
+        those of each, shape (cases, waits).
     """
 
-    def __init__(self, rules: Rules, leader: int | None, waits: FloatArray | None) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        leader: int | None,
+        waits: FloatArray | None,
+        cases: WaitCases | None = None,
+    ) -> None:
         self.rules = rules
         sites = len(rules.may_hold)
-        self.asks_quorum = waits is not None
+        self.asks_quorum = waits is not None or cases is not None
+        self._cases = None if cases is None else CaseGreedy(cases)
         of_sites = np.zeros(sites) if waits is None else waits
         self.radii, numbers = np.unique(of_sites, return_inverse=True)
         self._radius: list[int] = numbers.tolist()  # of each site
@@ -168,6 +180,9 @@ class SiteChoice:
         self._unruled = SiteFamily.of_blocks(sites, {})
         self._rules_votes = bool(self._of_voters)
         passes = len(self._families) + len(self._of_voters) * len(self.radii)
+        if cases is not None:
+            self.radii = cases.radii
+            passes += len(self.radii)
         self.steps = sites * (2 + passes) + len(self.radii)
         """Steps of one inner problem, at most."""
 
@@ -216,7 +231,7 @@ class SiteChoice:
             return []
         caps = self._cheapest_under_rules(sites, inside, skip)
         if self._rules_votes:
-            last = len(self.radii) - 1
+            last = len(self._rings) - 1
             voters = self._cheapest_with_voters(sites, inside, skip, last, self.rules.voters)
         else:
             voters = self._cheapest_by_places(sites, inside, put_in, skip, None)
@@ -225,6 +240,16 @@ class SiteChoice:
         floor = max(caps, voters)
         if not self.asks_quorum:
             return [0] if floor < wanted else []
+        if self._cases is not None:
+            order = [s for s in sites.order if s != skip]
+            return [
+                case
+                for case in (range(len(costs)) if radii is None else radii)
+                if costs[case] + floor < wanted
+                and (least := self._cases.cheapest(case, inside, order, sites.rho, low, high))
+                is not None
+                and costs[case] + least < wanted
+            ]
         below = []
         for radius in range(len(costs)) if radii is None else radii:
             if costs[radius] + floor >= wanted:
@@ -413,7 +438,24 @@ class SiteChoice:
         least, most = self._sizes(held)
         return range(least, min(most, free) + 1)
 
-    def radius_of(self, replicas: Collection[int]) -> int | None:
+    def radius_cost(self, replicas: Collection[int], costs: Sequence[int]) -> int | None:
+        """Cost of the radius, or case, that a set of replicas waits for; None: it is not allowed.
+
+        Parameters
+        ----------
+        replicas
+            Site indices.
+        costs
+            Of each radius, or case.
+        """
+        radius = self._radius_of(replicas)
+        if radius is None:
+            return None
+        if self._cases is None:
+            return costs[radius]
+        return min((costs[case] for case in self._cases.met(replicas)), default=None)
+
+    def _radius_of(self, replicas: Collection[int]) -> int | None:
         """Number of the radius that a set of replicas waits for; None when it is not allowed."""
         size = self.rules.voters
         if not all(group.satisfied([*replicas]) for group in self.rules.of("replicas")):
@@ -424,7 +466,7 @@ class SiteChoice:
         voters = self._voters(replicas, size, family)
         if voters is None or voters[0] < size:
             return None
-        if not self.asks_quorum:
+        if not self.asks_quorum or self._cases is not None:
             return 0
         number = self._radius
         for radius in sorted({number[s] for s in replicas}):

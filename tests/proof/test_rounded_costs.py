@@ -245,9 +245,9 @@ def test_one_evaluation_never_proves_more_of_a_fixed_site_than_enumeration(probl
     for size in choice.sizes_of(len(inside), len(free)):
         for more in itertools.combinations(free, size):
             replicas = sorted({*inside, *more})
-            radius = choice.radius_of(replicas)
-            if replicas and radius is not None:
-                values[more] = costs.reads(replicas) + costs.radius_costs[radius]
+            cost = choice.radius_cost(replicas, costs.radius_costs)
+            if replicas and cost is not None:
+                values[more] = costs.reads(replicas) + cost
     u, beta = multipliers(rng, claim), betas(rng, claim, sites)
     fixed, rho = costs.evaluation(inside, free, u, beta)
     ordered = SortedSites(inside, free, rho)

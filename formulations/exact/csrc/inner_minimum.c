@@ -1,4 +1,4 @@
-/* The inner problem: which sites minimise reduced costs plus the price of the quorum.
+/* The inner problem: which sites minimise reduced costs plus the price of the quorum, or of a case of the waits.
  *
  * For one quorum radius it is a minimum-weight basis of a matroid; the minimum over the radii is exact
  * (no rules, everybody may vote) or the largest of up to three valid relaxations (see certificate_events.py). */
@@ -42,8 +42,6 @@ int smallest(const double *key, int n, int limit, int *out)
     }
     return found;
 }
-
-typedef struct { double key; int position; } keyed;
 
 static int by_key(const void *a, const void *b)
 {
@@ -297,7 +295,22 @@ static fixed_votes votes_within(const context *x, const tree_node *f, const site
     return found;
 }
 
-/* Rules or voter restrictions: the largest of three relaxations, for every radius. */
+/* The least sum of sites that meet a case, the largest over its families; 0 when it cannot be met. */
+static int minimum_of_case(context *x, tree_node *f, const keyed *sorted, int n, int at, int lo, int hi, radius_minimum *a,
+                           int *kept, int *kept_count)
+{
+    int *chosen = x->scratch.order, families = families_of_case(x, at);
+    for (int k = 0; k < families; k++) {
+        double value, top, next;
+        int size = cheapest_of_case(x, f, sorted, n, at, k, lo, hi, &value, &top, &next, chosen);
+        if (size < 0)
+            return 0;
+        keep_larger(a, 0, value, top, next, chosen, size, kept, kept_count);
+    }
+    return 1;
+}
+
+/* Rules, voter restrictions or cases: the largest of three relaxations, for every radius or case. */
 static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, double slack, int *count)
 {
     const problem *p = &x->p;
@@ -343,19 +356,28 @@ static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, d
             return BIG;
     }
     double best = BIG;
-    int single = leader < 0 || p->quorum_weight == 0.0 || p->quorum <= 1;
+    const wait_cases *cases = p->cases.start && leader >= 0 ? &p->cases : NULL;
+    int single = leader < 0 || (!cases && (p->quorum_weight == 0.0 || p->quorum <= 1));
     double floor_value = common.base[1] > common.base[2] ? common.base[1] : common.base[2];
     memset(eligible, 0, (size_t)p->sites);
-    for (int t = 0; single || t < p->sites;) {
-        double d = 0.0;
+    for (int t = cases ? cases->start[leader] : 0, end = cases ? cases->start[leader + 1] : p->sites; single || t < end;) {
         radius_minimum answer = common;
+        double price = 0.0;
         int own = 0;
-        if (!single) {
-            d = distance_of(x, leader, x->view.near_order[t]);
+        if (cases) {
+            price = cases->price[t];
+            if (price + floor_value >= (all ? slack : best))
+                break;
+            own = minimum_of_case(x, f, sorted, n, t++, lo, hi, &answer, trial, &trial_count);
+            if (!own)
+                continue;
+        } else if (!single) {
+            double d = distance_of(x, leader, x->view.near_order[t]);
+            price = p->quorum_weight * d;
             for (; t < p->sites && distance_of(x, leader, x->view.near_order[t]) == d; t++)
                 if (f->state[x->view.near_order[t]] == FREE)
                     eligible[x->view.near_order[t]] = p->may_vote[x->view.near_order[t]];
-            if (p->quorum_weight * d + floor_value >= (all ? slack : best))
+            if (price + floor_value >= (all ? slack : best))
                 break;
             own = 1;
             for (int k = 0; k < list->count && own; k++) {
@@ -374,7 +396,6 @@ static double ruled_minimum(context *x, tree_node *f, int lo, int hi, int all, d
             k = 2;
         if (own && answer.base[0] > answer.base[k])
             k = 0;
-        double price = single ? 0.0 : p->quorum_weight * d;
         for (int r = 0; r < 3; r++)
             if (answer.base[r] > -BIG)
                 answer.base[r] += price;
@@ -413,7 +434,7 @@ double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int 
     x->inner.radius_count = 0;
     if (hi < 0 || lo > hi)
         return BIG;
-    if (p->plain_voters && !p->replica_families.rules)
+    if (p->plain_voters && !p->replica_families.rules && !p->cases.start)
         return uncapped_minimum(x, f, lo, hi, all_radii, slack, count);
     return ruled_minimum(x, f, lo, hi, all_radii, slack, count);
 }

@@ -44,6 +44,7 @@
 enum { FREE = 0, IN = 1, OUT = 2 };
 
 enum { MOST_VOTERS = 64 };    /* replicas among which voters are searched: length of some arrays */
+enum { MOST_BLOCKS = 7, FORBIDDEN = 1 << MOST_BLOCKS }; /* as in placement/evaluation/wait_cases.py */
 
 /* Kinds of events, as ../certificate_events.py reads them. */
 enum { FIX = 1, CLOSE = 2, ENUMERATE = 3, BRANCH = 4, BETA = 5, PART = 6, EVENTS_OF = 7 };
@@ -54,6 +55,19 @@ typedef struct {
     int labels[MAX_LEVELS];    /* number of different labels */
     int *label[MAX_LEVELS];    /* site -> 0..labels-1 */
 } cap_levels;
+
+/* What a case asks of a replica set: so many sites of each block. A parent comes after its blocks, -1: none. */
+typedef struct {
+    int count, least[MOST_BLOCKS], parent[MOST_BLOCKS], family[MOST_BLOCKS];
+} case_blocks;
+
+/* Waits of the leaders beyond a quorum of votes, see placement/evaluation/wait_cases.py. */
+typedef struct {
+    int *start;                /* sites + 1: first case of each leader; NULL: leaders wait for a quorum alone */
+    double *price;             /* by case, ascending for each leader */
+    unsigned char *member;     /* cases x sites: bits of the blocks that hold a site, and FORBIDDEN */
+    case_blocks *blocks;       /* by case */
+} wait_cases;
 
 /* The question. Written when the context is made (python/module.c, context.c); only the range of |R| changes
  * afterwards (root_bounds.c, multi_size/multi_size_bound.c). */
@@ -77,6 +91,7 @@ typedef struct {
     int replicas_min, replicas_max, voters, quorum;
     unsigned char *may_hold, *must_hold, *may_vote, *must_vote, *may_lead;
     family_list replica_families, voter_families;
+    wait_cases cases;          /* quorum_weight is then 1 */
     int plain_voters;          /* 1: every site that may hold may vote, none must, no rules for voters */
     double granularity;        /* every score is a multiple of it; 0 when unknown */
 } problem;
@@ -136,6 +151,12 @@ typedef struct {
     radius_minimum *radii;     /* answers by radius, when all were asked for */
     int radius_count;
 } inner_problem;
+
+/* A free site in the order of reduced costs. */
+typedef struct {
+    double key;
+    int position;
+} keyed;
 
 /* The last evaluation of a bound. Written by lagrangean_bound.c; root_bounds.c forgets `best_at`. */
 typedef struct {
@@ -418,6 +439,12 @@ double relay_rtt(const problem *p, int client, int site, int leader);
 int smallest(const double *key, int n, int limit, int *out);
 void clear_answer(radius_minimum *a);
 double inner_minimum(context *x, tree_node *f, int all_radii, double slack, int *count);
+
+/* wait_cases.c */
+int wait_of_cases(const context *x, int leader, const int *replicas, int count, double *wait);
+int families_of_case(const context *x, int at);
+int cheapest_of_case(const context *x, const tree_node *f, const keyed *sorted, int n, int at, int family, int lo, int hi,
+                     double *value, double *top, double *next, int *chosen);
 
 /* voter_greedy.c */
 int quorum_radius(context *x, int leader, const int *replicas, int count, double *radius);

@@ -203,7 +203,7 @@ static void search_voters(context *x, voter_search *s, int at, int votes)
     search_voters(x, s, at + 1, votes);
 }
 
-/* The radius, or with several scenarios the least total wait, of `leader` over `replicas`: 1, or 0 without voters. */
+/* The radius, or with cases or several scenarios the least total wait, of `leader` over `replicas`: 1, or 0 without voters. */
 int quorum_radius(context *x, int leader, const int *replicas, int count, double *radius)
 {
     const problem *p = &x->p;
@@ -211,6 +211,8 @@ int quorum_radius(context *x, int leader, const int *replicas, int count, double
     int votes = 0;
     if (!closest_radius(x, leader, replicas, count, radius))
         return 0;
+    if (p->cases.start)
+        return wait_of_cases(x, leader, replicas, count, radius);
     if (p->scenarios == 1 || p->quorum_weight == 0.0 || p->quorum <= 1)
         return 1;
     if (count > MOST_VOTERS)

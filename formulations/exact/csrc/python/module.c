@@ -63,7 +63,7 @@ static int are_sites(const int *number, size_t count, int sites)
 PyDoc_STRVAR(create_doc,
              "create(rtt, order, near, relay, site_rtt, direct, quorum_weight, price, sizes, flags,\n"
              "       replica_families, voter_families, granularity, tolerance,\n"
-             "       scenarios) -> context\n\n"
+             "       scenarios, cases) -> context\n\n"
              "rtt (float64) and order (int32: sites by distance) have a row per client.");
 
 /* Read scenarios as (number, scenario of each client, RTTs between sites, weights), or None for one. */
@@ -92,16 +92,44 @@ static int read_scenarios(PyObject *given, problem *p)
     return 1;
 }
 
+/* Read cases as (number, first of each leader, prices, members, blocks), or None. */
+static int read_cases(PyObject *given, wait_cases *out, int sites)
+{
+    PyObject *start, *price, *member, *blocks;
+    int number;
+    if (given == Py_None)
+        return 1;
+    if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "iOOOO", &number, &start, &price, &member, &blocks))
+        return 0;
+    size_t N = number > 0 ? (size_t)number : 0, S = (size_t)sites;
+    if (!(out->start = copy_buffer(start, (S + 1) * sizeof(int))) || !(out->price = copy_buffer(price, N * 8)) ||
+        !(out->member = copy_buffer(member, N * S)) || !(out->blocks = copy_buffer(blocks, N * sizeof(case_blocks))))
+        return 0;
+    int good = number >= 0 && out->start[0] == 0 && out->start[S] == number;
+    for (size_t s = 0; s < S; s++)
+        good &= out->start[s] <= out->start[s + 1];
+    for (size_t i = 0; i < N; i++) {
+        const case_blocks *b = &out->blocks[i];
+        good &= b->count >= 0 && b->count <= MOST_BLOCKS;
+        for (int k = 0; k < b->count && good; k++)
+            good &= (b->parent[k] == -1 || (b->parent[k] > k && b->parent[k] < b->count)) && b->family[k] >= 0 &&
+                    b->family[k] < MOST_BLOCKS && b->least[k] > 0;
+    }
+    if (!good)
+        PyErr_SetString(PyExc_ValueError, "not the cases of every leader");
+    return good;
+}
+
 static PyObject *py_create(PyObject *self, PyObject *args)
 {
-    PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *price, *flags, *replicas, *votes, *scenarios;
+    PyObject *rtt, *order, *near, *relay, *site_rtt, *direct, *price, *flags, *replicas, *votes, *scenarios, *cases;
     double weight, granularity, tolerance;
     int clients, sites, rmin, rmax, voters, quorum;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOOOOdO(iiiiii)OO!O!ddO", &rtt, &order, &near, &relay, &site_rtt,
+    if (!PyArg_ParseTuple(args, "OOOOOOdO(iiiiii)OO!O!ddOO", &rtt, &order, &near, &relay, &site_rtt,
                           &direct, &weight, &price, &clients, &sites, &rmin, &rmax, &voters,
                           &quorum, &flags, &PyTuple_Type, &replicas, &PyTuple_Type, &votes, &granularity,
-                          &tolerance, &scenarios))
+                          &tolerance, &scenarios, &cases))
         return NULL;
     if (clients < 0 || clients > INT_MAX - PAD || sites < 1) {
         PyErr_SetString(PyExc_ValueError, "kernel sizes are inconsistent");
@@ -128,7 +156,7 @@ static PyObject *py_create(PyObject *self, PyObject *args)
         !(p->may_hold = copy_buffer(flags, S * 5)) ||
         (price != Py_None && !(p->price = copy_buffer(price, S * S * 8))) ||
         !read_families(replicas, &p->replica_families, sites) || !read_families(votes, &p->voter_families, sites) ||
-        !are_sites(p->by_client, C * S, sites) || !read_scenarios(scenarios, p)) {
+        !are_sites(p->by_client, C * S, sites) || !read_scenarios(scenarios, p) || !read_cases(cases, &p->cases, sites)) {
         context_free(x);
         return NULL;
     }

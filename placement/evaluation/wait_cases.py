@@ -1,0 +1,402 @@
+"""Waits of a leader by cases: how long each lasts, and which replica sets wait no longer.
+
+For a leader ℓ a *case* has one radius t_j for each distinct wait j, and says what a replica set
+must hold so that no wait is longer: at least `least` sites of each of some *blocks*, and none of
+the sites that it forbids ("all of" a role leaves nobody beyond the radius). So
+
+    Σ_j D_j · wait_j = min over the cases that the replica set meets of Σ_j D_j · t_j.
+
+"m of v votes" alone has one case for each distance, with one block: the sites within that distance.
+A wait for a majority of the voters inside the domain of ℓ has one case for each number of voters
+there too.
+
+Blocks of which any two are nested or disjoint form a *family*. For one family the cheapest sites
+that meet it are the least basis of a matroid, which a greedy finds; where blocks cross, several
+families each give a lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from placement.checks import BoolArray, FloatArray, IntArray
+from placement.evaluation.wait_latency import needed
+from placement.model.constraints import Rules
+from placement.model.demand import Demand
+from placement.model.waits import Clause
+
+__all__ = ["FORBIDDEN", "MOST_BLOCKS", "WaitCases", "case_rounds", "case_wait", "no_cases"]
+
+MOST_BLOCKS = 7
+"""Blocks of a case; more are not taken. Each is a bit of a byte, as in csrc/wait_cases.c."""
+
+FORBIDDEN = 1 << MOST_BLOCKS
+"""Bit of a site that may hold no replica in a case."""
+
+_MOST_WAITS = 2
+_MOST_CELLS = 1 << 25  # bytes of the table of sites by case, about S³, or S⁴ for two waits
+_CELLS_AT_ONCE = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class WaitCases:
+    """The cases of some leaders, one leader after another, each from its shortest waits on.
+
+    Attributes
+    ----------
+    start
+        First case of each leader, shape (leaders + 1,).
+    radii
+        t_j, ms, shape (cases, waits).
+    price
+        Σ_j D_j · t_j, ascending for each leader, shape (cases,).
+    member
+        Bits of the blocks that hold a site, and FORBIDDEN, shape (cases, sites).
+    count
+        Number of blocks of each case, shape (cases,).
+    least
+        Sites that a replica set must hold in a block, shape (cases, MOST_BLOCKS).
+    parent
+        Smallest block of the same family that holds a block, −1: none. It comes later.
+    family
+        Number of the family of each block.
+    """
+
+    start: IntArray
+    radii: FloatArray
+    price: FloatArray
+    member: npt.NDArray[np.uint8]
+    count: IntArray
+    least: IntArray
+    parent: IntArray
+    family: IntArray
+
+    @classmethod
+    def of(cls, demand: Demand, rules: Rules, leaders: Sequence[int]) -> WaitCases:
+        """Work out the cases of some leaders.
+
+        Parameters
+        ----------
+        demand, rules
+            Of a problem for which :func:`no_cases` returns None.
+        leaders
+            Site indices.
+
+        Notes
+        -----
+        O(cases · sites) for each leader: one case per distance to a site that a clause is about,
+        and with two distinct waits one per pair of them.
+        """
+        waits, rounds = _waits_of(demand, rules)
+        sites = len(rules.may_hold)
+        per_leader = sites ** len(waits) * MOST_BLOCKS * sites
+        step = max(1, _CELLS_AT_ONCE // per_leader)
+        parts = [
+            _Draft.of(demand, rules, np.array(leaders[first : first + step], dtype=np.intp), waits)
+            for first in range(0, len(leaders), step)
+        ]
+        built = [part.ordered(rounds) for part in parts]
+        counts = np.concatenate([np.zeros(1, dtype=np.intp), *(one[0] for one in built)])
+        columns = [np.concatenate(column) for column in list(zip(*built, strict=True))[1:]]
+        radii, price, member, count, least, parent, family = columns
+        return cls(
+            start=np.cumsum(counts), radii=radii, price=price, member=member,
+            count=count, least=least, parent=parent, family=family,
+        )  # fmt: skip
+
+    def shortest(self) -> FloatArray:
+        """Return the least price of each leader, infinite where no case can be met."""
+        padded = np.append(self.price, np.inf)
+        return np.where(np.diff(self.start) > 0, padded[self.start[:-1]], np.inf)
+
+    def met(self, replicas: npt.ArrayLike) -> IntArray:
+        """Return the cases that a replica set meets, ascending."""
+        held = self.member[:, np.asarray(replicas, dtype=np.intp)]
+        bits = (held[..., np.newaxis] >> np.arange(MOST_BLOCKS)) & 1
+        good = (bits.sum(axis=1) >= self.least).all(axis=1) & ~(held & FORBIDDEN).any(axis=1)
+        return np.nonzero(good)[0]
+
+
+def case_wait(demand: Demand) -> bool:
+    """Return whether a leader waits for more than δ rounds of m votes."""
+    return any(term.origin == "leader" and term.weight.any() for term in demand.waits)
+
+
+def case_rounds(demand: Demand, rules: Rules) -> FloatArray:
+    """Return D_j of each distinct wait of the leaders, shape (waits,)."""
+    return _waits_of(demand, rules)[1]
+
+
+def no_cases(demand: Demand, rules: Rules) -> str | None:
+    """Return why the waits of the leaders are not taken by cases, or None."""
+    if any(term.origin != "leader" and term.weight.any() for term in demand.waits):
+        return "the nearest replica or the client waits"
+    if not case_wait(demand):
+        return None if demand.scenarios == 1 or not demand.has_waits else "RTTs vary by interval"
+    if demand.scenarios > 1:
+        return "RTTs vary by interval"
+    waits, _ = _waits_of(demand, rules)
+    if len(waits) > _MOST_WAITS:
+        return f"leaders have more than {_MOST_WAITS} waits that differ"
+    if len(rules.may_hold) ** (len(waits) + 2) > _MOST_CELLS:
+        return "there are too many sites for the waits of their leaders"
+    everyone = rules.replicas_min == rules.replicas_max == rules.voters
+    if not everyone and (rules.of("voters") or rules.must_vote.any() or not rules.may_vote.all()):
+        return "there are rules for voters, and not all replicas vote"
+    if not everyone and _may_cross(waits):
+        return "not all replicas vote, and clauses of the waits may cross"
+    blocks = 0
+    for wait in waits:
+        for clause, _ in wait:
+            blocks += 3 if clause.need == "majority" and clause.scope == "inside" else 1
+            of_all = clause.role == "replicas" and rules.replicas_min == rules.replicas_max
+            if clause.need == "majority" and clause.role == "replicas" and not of_all:
+                return "a majority of the replicas is of no fixed size"
+            if clause.need == "all" and clause.scope and clause.role == "voters" and not everyone:
+                return "all voters of a domain answer, and not all replicas vote"
+    if blocks > MOST_BLOCKS:
+        return "the waits have too many clauses"
+    return None
+
+
+def _may_cross(waits: Sequence[_Wait]) -> bool:
+    """Return whether blocks of voters may cross: then a set of replicas does not tell the wait."""
+    clauses = [clause for wait in waits for clause, _ in wait if clause.role == "voters"]
+    levels = {clause.level for clause in clauses if clause.scope}
+    counted = any(clause.need == "majority" and clause.scope == "inside" for clause in clauses)
+    return bool(levels) and (len(waits) > 1 or len(levels) > 1 or (counted and len(clauses) > 1))
+
+
+_Wait = tuple[tuple[Clause, IntArray | None], ...]
+"""Clauses of a wait with the domain of every site at their level."""
+
+
+def _waits_of(demand: Demand, rules: Rules) -> tuple[list[_Wait], FloatArray]:
+    """Return the distinct waits of the leaders that count, and the rounds of each."""
+    waits: list[_Wait] = []
+    rounds: list[float] = []
+    if demand.quorum.any() and rules.quorum > 1:
+        waits.append(((Clause("quorum"), None),))
+        rounds.append(float(demand.quorum[0]))
+    for term in demand.waits:
+        if term.origin == "leader" and term.weight.any():
+            waits.append(tuple(zip(term.clauses, term.labels, strict=True)))
+            rounds.append(float(term.weight[0].sum()))
+    return waits, np.array(rounds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Draft:
+    """Cases before their blocks are put in order.
+
+    Attributes
+    ----------
+    leaders
+        The leaders, shape (leaders,).
+    which
+        Place of the leader of each case, shape (cases,).
+    radii
+        Shape (cases, waits).
+    blocks
+        Sites of each block, shape (cases, blocks, sites).
+    need
+        Sites that must be held in it, shape (cases, blocks).
+    of_voters
+        Whether a block is one of voters, shape (blocks,).
+    barred
+        Sites that may hold nothing, shape (cases, sites).
+    """
+
+    rules: Rules
+    leaders: IntArray
+    which: IntArray
+    radii: FloatArray
+    blocks: BoolArray
+    need: IntArray
+    of_voters: BoolArray
+    barred: BoolArray
+
+    @classmethod
+    def of(cls, demand: Demand, rules: Rules, leaders: IntArray, waits: Sequence[_Wait]) -> _Draft:
+        """Combine the cases of the waits, each wait's with each other's."""
+        distance = demand.site_rtt[0, leaders]
+        distance[np.arange(len(leaders)), leaders] = 0.0
+        whole, *others = (_of_wait(rules, leaders, distance, wait) for wait in waits)
+        for other in others:  # at most one
+            pairs = whole.which[:, np.newaxis] == other.which
+            one, two = ({clause for clause, _ in wait} for wait in waits)
+            if one <= two:  # then the first is never the longer one
+                pairs &= whole.radii <= other.radii.T
+            elif two <= one:
+                pairs &= whole.radii >= other.radii.T
+            first, second = np.nonzero(pairs)
+            whole = cls(
+                rules,
+                leaders,
+                whole.which[first],
+                np.concatenate([whole.radii[first], other.radii[second]], axis=1),
+                np.concatenate([whole.blocks[first], other.blocks[second]], axis=1),
+                np.concatenate([whole.need[first], other.need[second]], axis=1),
+                np.append(whole.of_voters, other.of_voters),
+                whole.barred[first] | other.barred[second],
+            )
+        return whole
+
+    def ordered(self, rounds: FloatArray) -> tuple[npt.NDArray[Any], ...]:
+        """Return cases per leader, radii, prices, members and blocks."""
+        rules, led = self.rules, self.leaders[self.which]
+        rows = np.arange(len(led))
+        blocks = self.blocks & (rules.may_hold & ~self.barred)[:, np.newaxis, :]
+        own = blocks[rows, :, led]
+        need = np.where(self.need > own, self.need, 0)  # the leader is there
+        size = blocks.sum(axis=2)
+        good = (size >= need).all(axis=1) & (need <= rules.replicas_max).all(axis=1)
+        good &= ~(self.barred & rules.must_hold).any(axis=1) & ~self.barred[rows, led]
+        price = self.radii @ rounds
+        keep = np.lexsort((price, self.which))
+        keep = keep[good[keep]]
+        blocks, need, own, size = blocks[keep], need[keep], own[keep], size[keep]
+        # smaller blocks first, and those that ask for nothing last
+        turn = np.argsort(np.where(need > 0, size, blocks.shape[2] + 1), axis=1, kind="stable")
+        blocks = np.take_along_axis(blocks, turn[..., np.newaxis], axis=1)
+        need, own, size = (np.take_along_axis(one, turn, axis=1) for one in (need, own, size))
+        count = (need > 0).sum(axis=1)
+        forest = _Forest.of(blocks, need, size, self.of_voters[turn], rules)
+        fits = forest.voters_needed(need - own) < rules.voters
+        bits = np.zeros((len(keep), blocks.shape[2]), dtype=np.uint8)
+        for block in range(blocks.shape[1]):
+            bits |= (blocks[:, block] & (need[:, block] > 0)[:, np.newaxis]).astype(
+                np.uint8
+            ) << block
+        bits[self.barred[keep]] = FORBIDDEN
+        per_leader = np.bincount(self.which[keep][fits], minlength=len(self.leaders))
+        columns = (
+            self.radii[keep], price[keep], bits, count, _padded(need, 0),
+            _padded(forest.parent, -1), _padded(forest.family, 0),
+        )  # fmt: skip
+        return per_leader, *(column[fits] for column in columns)
+
+
+def _padded(numbers: IntArray, filler: int) -> IntArray:
+    """Return the columns of blocks with as many more as there may be."""
+    more = ((0, 0), (0, MOST_BLOCKS - numbers.shape[1]))
+    return np.pad(numbers, more, constant_values=filler)
+
+
+@dataclass(frozen=True, eq=False)
+class _Forest:
+    """Blocks as trees, family by family; shapes (cases, blocks)."""
+
+    parent: IntArray
+    family: IntArray
+    of_voters: BoolArray
+
+    @classmethod
+    def of(
+        cls, blocks: BoolArray, need: IntArray, size: IntArray, of_voters: BoolArray, rules: Rules
+    ) -> _Forest:
+        """Put each block, small ones first, into the first family that it does not cross."""
+        cases, number = need.shape
+        weights = blocks.astype(np.float32)
+        shared = np.matmul(weights, weights.transpose(0, 2, 1))
+        inside = shared == size[:, :, np.newaxis]  # block a within block b
+        crossing = (shared > 0) & ~inside & ~inside.transpose(0, 2, 1)
+        if rules.voters < rules.replicas_max:  # two roles: who votes is chosen
+            crossing |= of_voters[:, :, np.newaxis] != of_voters[:, np.newaxis, :]
+        active = need > 0
+        family = np.zeros((cases, number), dtype=np.intp)
+        parent = np.full((cases, number), -1, dtype=np.intp)
+        for b in range(number):
+            for f in range(b + 1):
+                clash = (crossing[:, b, :b] & (family[:, :b] == f) & active[:, :b]).any(axis=1)
+                family[:, b] += (family[:, b] == f) & clash & active[:, b]
+        for a in range(number):
+            for b in reversed(range(a + 1, number)):
+                over = inside[:, a, b] & (family[:, a] == family[:, b]) & active[:, b]
+                parent[over, a] = b
+        return cls(parent, family, of_voters & active)
+
+    def voters_needed(self, missing: IntArray) -> IntArray:
+        """Return how many voters beside the leader each case asks for, at least.
+
+        Families are looked at one by one: only within a family two blocks cannot share voters.
+        """
+        cases, number = missing.shape
+        within = np.zeros((cases, number), dtype=np.intp)
+        total = np.zeros((cases, number), dtype=np.intp)
+        rows = np.arange(cases)
+        for b in range(number):
+            asked = np.where(self.of_voters[:, b], np.maximum(missing[:, b], within[:, b]), 0)
+            up = self.parent[:, b]
+            held = up >= 0
+            within[rows[held], up[held]] += asked[held]
+            total[rows[~held], self.family[~held, b]] += asked[~held]
+        return np.asarray(total.max(axis=1, initial=0))
+
+
+def _of_wait(rules: Rules, leaders: IntArray, distance: FloatArray, wait: _Wait) -> _Draft:
+    """Return the cases of one wait."""
+    scopes = [_scope(leaders, clause, labels, distance) for clause, labels in wait]
+    able = [rules.may_vote if c.role == "voters" else np.ones_like(rules.may_vote) for c, _ in wait]
+    asked = np.zeros_like(distance, dtype=bool)
+    for scope, who in zip(scopes, able, strict=True):
+        asked |= scope & who & rules.may_hold
+    asked[np.arange(len(leaders)), leaders] = True  # a radius of 0
+    ascending = np.sort(np.where(asked, distance, np.inf), axis=1)
+    new = np.isfinite(ascending)
+    new[:, 1:] &= ascending[:, 1:] > ascending[:, :-1]
+    which, place = np.nonzero(new)
+    radius = ascending[which, place]
+    ball = distance[which] <= radius[:, np.newaxis]
+    inside = any(c.need == "majority" and c.scope == "inside" for c, _ in wait)
+    sizes = np.arange(1, rules.voters + 1) if inside else np.zeros(1, dtype=np.intp)
+    which, radius = np.repeat(which, len(sizes)), np.repeat(radius, len(sizes))
+    ball, voting = np.repeat(ball, len(sizes), axis=0), np.tile(sizes, len(new[new]))
+    blocks: list[BoolArray] = []
+    need: list[IntArray] = []
+    of_voters: list[bool] = []
+    barred = np.zeros_like(ball)
+    everyone = rules.replicas_min == rules.replicas_max == rules.voters
+    for (clause, _), scope, who in zip(wait, scopes, able, strict=True):
+        part, votes = scope[which] & who, clause.role == "voters"
+        if clause.need == "all" and (everyone or not votes):
+            barred |= part & ~ball
+            continue
+        if clause.need == "majority" and clause.scope == "inside":
+            found = [(part & ball, voting // 2 + 1), (part, voting)]
+            found.append((~scope[which] & who, rules.voters - voting))
+        else:
+            size = np.full_like(which, rules.voters)
+            role = rules.voters if votes else rules.replicas_max
+            count = size if clause.need == "all" else needed(clause, role, rules.quorum, size)
+            found = [(part & ball, count)]
+        for sites, least in found:
+            blocks.append(sites)
+            need.append(least)
+            of_voters.append(votes)
+    shape = (len(which), 0, distance.shape[1])
+    return _Draft(
+        rules,
+        leaders,
+        which,
+        radius[:, np.newaxis],
+        np.stack(blocks, axis=1) if blocks else np.zeros(shape, dtype=bool),
+        np.stack(need, axis=1) if need else np.zeros(shape[:2], dtype=np.intp),
+        np.array(of_voters, dtype=bool),
+        barred,
+    )
+
+
+def _scope(
+    leaders: IntArray, clause: Clause, labels: IntArray | None, distance: FloatArray
+) -> BoolArray:
+    """Return the sites that a clause of each leader is about, shape (leaders, sites)."""
+    if labels is None:
+        return np.ones_like(distance, dtype=bool)
+    same = labels[leaders][:, np.newaxis] == labels
+    return np.asarray(same if clause.scope == "inside" else ~same)

@@ -1,0 +1,204 @@
+"""Waits of leaders inside ``exact``: cases, their cheapest sites, plans and certificates."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+import placement
+from formulations.exact.branch_and_bound import SearchLimits, search
+from formulations.exact.kernel import compiled_available, open_kernel
+from formulations.exact.reduced_problem import ReducedProblem
+from placement import Problem, check_certificate
+from placement.errors import CertificateError
+from placement.evaluation.case_greedy import CaseGreedy
+from placement.evaluation.objective import score_of
+from placement.evaluation.score import quorum_latency
+from placement.evaluation.wait_cases import FORBIDDEN, WaitCases, case_wait, no_cases
+from placement.evaluation.wait_latency import wait_latency
+from placement.proof.enumeration_check import FORMAT as ENUMERATION
+from placement.status import Status
+from tests.effort import seeds
+from tests.protocols.test_sets import questions
+from tests.protocols.worlds import world
+
+needs_kernel = pytest.mark.skipif(not compiled_available(), reason="the kernel was not built")
+
+
+def led(seed: int) -> Problem | None:
+    """Return a random question whose leaders wait, where the engine takes it."""
+    problem = questions(seed)
+    taken = case_wait(problem.demand) and no_cases(problem.demand, problem.rules) is None
+    return problem if taken else None
+
+
+def least_wait(problem: Problem, leader: int, replicas: list[int]) -> float:
+    """Return the least Σ_j D_j · wait_j of a leader over all sets of voters, by definition."""
+    demand, rules = problem.demand, problem.rules
+    best = np.inf
+    for more in itertools.combinations([s for s in replicas if s != leader], rules.voters - 1):
+        voters = np.array([[leader, *more]])
+        one = np.array([leader])
+        total = demand.quorum[0] * quorum_latency(demand.site_rtt[0], one, voters, rules.quorum)[0]
+        for term in demand.waits:
+            world_of = (demand.client_rtt[0], demand.site_rtt[0], one, voters)
+            near = np.array([[leader]])
+            long = wait_latency(term, *world_of, np.array([replicas]), near, rules.quorum)
+            total += term.weight[0].sum() * long[0, 0]
+        best = min(best, float(total))
+    return best
+
+
+@pytest.mark.parametrize("part", seeds(4, 200))
+def test_a_replica_set_waits_for_the_cheapest_case_that_it_meets(part: int) -> None:
+    for seed in range(10 * part, 10 * part + 10):
+        problem = led(seed)
+        if problem is None or not problem.rules.may_vote.all():
+            continue
+        rules = problem.rules
+        sites = len(rules.may_hold)
+        cases = WaitCases.of(problem.demand, rules, range(sites))
+        rng = np.random.default_rng(seed)
+        for leader in rng.permutation(sites)[:3].tolist():
+            first, last = cases.start[leader], cases.start[leader + 1]
+            assert (np.diff(cases.price[first:last]) >= 0).all()
+            size = rules.replicas_max
+            rest = [s for s in np.nonzero(rules.may_hold)[0].tolist() if s != leader]
+            for more in itertools.islice(itertools.combinations(rest, size - 1), 15):
+                replicas = sorted([leader, *more])
+                if not rules.may_hold[leader] or not set(np.nonzero(rules.must_hold)[0]) <= {
+                    *replicas
+                }:
+                    continue
+                met = [case for case in cases.met(replicas) if first <= case < last]
+                price = cases.price[met].min(initial=np.inf)
+                assert price == pytest.approx(least_wait(problem, leader, replicas), rel=1e-12)
+
+
+@pytest.mark.parametrize("part", seeds(4, 200))
+def test_the_greedy_of_a_case_finds_the_least_sum_of_the_sets_that_meet_it(part: int) -> None:
+    for seed in range(10 * part, 10 * part + 10):
+        problem = led(seed)
+        if problem is None:
+            continue
+        rng = np.random.default_rng(seed)
+        sites = len(problem.rules.may_hold)
+        leader = int(rng.integers(sites))
+        cases = WaitCases.of(problem.demand, problem.rules, [leader])
+        greedy = CaseGreedy(cases)
+        rho = rng.integers(-9, 6, sites).tolist()
+        held = {leader, int(rng.integers(sites))}
+        free = [s for s in range(sites) if s not in held and rng.random() < 0.9]
+        order = sorted(free, key=rho.__getitem__)
+        size = problem.rules.replicas_max
+        least, most = max(problem.rules.replicas_min - len(held), 0), size - len(held)
+        for case in range(greedy.number):
+            sums = [
+                sum(rho[s] for s in more)
+                for number in range(least, most + 1)
+                for more in itertools.combinations(free, number)
+                if case in greedy.met([*held, *more])
+            ]
+            found = greedy.cheapest(case, held, order, rho, least, most)
+            assert greedy.met([*held]) == cases.met([*held]).tolist()
+            if not sums:
+                assert found is None or cases.family[case].max() > 0
+            elif cases.family[case].max() == 0:
+                assert found == min(sums)
+            else:
+                assert found is not None
+                assert found <= min(sums)
+
+
+@needs_kernel
+@pytest.mark.parametrize("part", seeds(4, 300))
+def test_exact_finds_what_enumeration_finds_and_its_certificate_holds(part: int) -> None:
+    for seed in range(10 * part, 10 * part + 10):
+        problem = led(seed)
+        if problem is None:
+            continue
+        plan = placement.solve(problem, method="exact")
+        other = placement.solve(problem, method="exhaustive")
+        assert plan.status is other.status
+        assert not any("solved by" in note for note in plan.notes)
+        if not plan.found:
+            continue
+        assert plan.score == pytest.approx(other.score, rel=1e-9)
+        assert plan.score == score_of(problem, plan.configuration)
+        assert plan.certificate["format"] != ENUMERATION
+        assert check_certificate(plan).bound <= plan.score
+
+
+@needs_kernel
+@pytest.mark.parametrize("part", seeds(2, 60))
+def test_nodes_of_large_questions_take_cases_too(part: int) -> None:
+    """Steps on closest assignment and sparse nodes, from a start that is far from the best."""
+    for seed in range(10 * part, 10 * part + 10):
+        problem = led(seed)
+        if problem is None:
+            continue
+        other = placement.solve(problem, method="exhaustive")
+        for kernel in ("tight", "sparse"):
+            core = ReducedProblem.of(problem)
+            limits = SearchLimits(seconds=60.0, gap=0.0)
+            found = search(core, limits=limits, kernel=open_kernel(core, kernel))
+            if other.found:
+                assert found.configuration is not None
+                assert core.score(found.configuration) == pytest.approx(other.score, rel=1e-9)
+            else:
+                assert found.configuration is None
+
+
+@needs_kernel
+def test_a_certificate_of_other_waits_is_refused() -> None:
+    easy = Problem(world(3, 9), replicas=4, voters=4, protocol="semi-sync:level=region")
+    hard = easy.replace(protocol="leases")
+    plan, other = placement.solve(easy), placement.solve(hard)
+    assert check_certificate(other).bound <= other.score
+    stolen = {
+        **plan.certificate,
+        **{key: other.certificate[key] for key in ("leader", "voters", "replicas", "score")},
+        "bound": other.certificate["bound"],
+    }
+    with pytest.raises(CertificateError):
+        check_certificate(other.replace(certificate=stolen))
+
+
+@needs_kernel
+def test_a_constant_moves_no_plan_and_is_in_the_proof() -> None:
+    one = world(5, 8, ties=False)
+    plain = placement.solve(Problem(one, replicas=4, voters=3, protocol="tidb"))
+    later = placement.solve(Problem(one, replicas=4, voters=3, protocol="tidb:tso=7"))
+    assert plain.configuration == later.configuration
+    assert later.status is Status.OPTIMAL
+    assert "solved by" not in " ".join(later.notes)
+    assert check_certificate(later).bound == pytest.approx(later.score, rel=1e-9)
+    assert later.score > plain.score * (1 + 1e-6)
+
+
+def test_sites_that_a_case_forbids_have_no_other_bit() -> None:
+    problem = Problem(world(2), replicas=4, voters=4, protocol="leases")
+    cases = WaitCases.of(problem.demand, problem.rules, range(7))
+    barred = cases.member & FORBIDDEN > 0
+    assert barred.any()
+    assert (cases.member[barred] == FORBIDDEN).all()
+    assert not np.isinf(cases.shortest()).any()
+
+
+def test_waits_that_cases_do_not_take_are_named() -> None:
+    one = world(4)
+    two = placement.with_waits(
+        one, {"single_group": ["leader: 1 of voters outside region", "leader: 2 of voters"]}
+    )
+    problem = Problem(two, replicas=4, voters=3)
+    reason = no_cases(problem.demand, problem.rules)
+    assert reason is not None
+    assert "may cross" in reason
+    plan = placement.solve(problem)
+    assert plan.status is Status.OPTIMAL
+    assert any("solved by" in note for note in plan.notes)
+    assert no_cases(problem.demand, dataclasses.replace(problem.rules, replicas_max=3,
+                    replicas_min=3)) is None  # fmt: skip
