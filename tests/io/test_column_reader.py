@@ -17,10 +17,12 @@ from tests.io.worlds import small
 EXPECTED = "a finite number >= 0"
 
 
-@pytest.fixture(params=["pandas", "whole rows"])
+@pytest.fixture(params=["pandas", "pandas, wide", "whole rows"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways to read a good table."""
-    monkeypatch.setattr(column_reader, "_SMALL", 0 if request.param == "pandas" else 2**30)
+    """All ways to read a good table."""
+    monkeypatch.setattr(column_reader, "_SMALL", 2**30 if request.param == "whole rows" else 0)
+    if request.param == "pandas, wide":
+        monkeypatch.setattr(column_reader, "_WIDE", 0)
     monkeypatch.setattr(column_reader, "_MEDIUM", 2**30)
     return str(request.param)
 
