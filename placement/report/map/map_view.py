@@ -18,10 +18,10 @@ from placement.model.instance import Instance
 from placement.plan import Plan
 from placement.report.charts.markup import clipped
 from placement.report.map.land_outline import LAND, WATER
-from placement.report.map.projection import great_circle, project, scaled_places
+from placement.report.map.projection import great_circle, project, scaled_places, unproject
 from placement.text import display_width, escape
 
-__all__ = ["Arrow", "Label", "MapView", "Mark", "Role", "map_view"]
+__all__ = ["Arrow", "Ground", "Label", "MapView", "Mark", "Role", "ground_of", "map_view"]
 
 Role = Literal["leader", "voter", "replica", "site"]
 
@@ -66,6 +66,8 @@ class Mark:
         Of a client: ms, NaN when it issued nothing or there is no plan.
     placed
         Whether it has coordinates; else it stands in the row at the foot of the map.
+    index
+        Of the site or the client in the instance.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Mark:
     share: float = 0.0
     latency: float = math.nan
     placed: bool = True
+    index: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +149,50 @@ class _Frame:
             axis=1,
         )
 
+    def plane(self, x: float, y: float) -> tuple[float, float]:
+        """Return the point of the plane under a point of the view."""
+        return self.left + x / self.scale, self.top - y / self.scale
 
-def map_view(instance: Instance, plan: Plan | None = None) -> MapView:
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """The part of a map that no plan changes: the frame, the land and the graticule."""
+
+    frame: _Frame
+    geographic: bool
+    land: tuple[FloatArray, ...]
+    water: tuple[FloatArray, ...]
+    graticule: tuple[FloatArray, ...]
+
+    def place_at(self, x: float, y: float) -> tuple[float, float] | None:
+        """Return latitude and longitude of a point of the view; None where there is no globe."""
+        return unproject(*self.frame.plane(x, y)) if self.geographic else None
+
+
+def ground_of(instance: Instance) -> Ground:
+    """Return the ground under the sites and clients of an instance."""
+    at = _coordinates(instance.site_coordinates, len(instance.sites))
+    geographic, plane, crowd = _places(instance, at)
+    frame = _frame(np.concatenate([plane, crowd]), geographic)
+    return Ground(
+        frame,
+        geographic,
+        tuple(frame(project(ring, wrap=False)) for ring in LAND) if geographic else (),
+        tuple(frame(project(ring, wrap=False)) for ring in WATER) if geographic else (),
+        tuple(map(frame, _graticule())) if geographic else (),
+    )
+
+
+def _places(instance: Instance, at: FloatArray) -> tuple[bool, FloatArray, FloatArray]:
+    """Return whether there is a globe, and the places of sites and clients on the plane."""
+    around = _client_coordinates(instance, at)
+    if np.isfinite(at).all(axis=1).any():
+        return True, _projected(at), _projected(around)
+    rtt = instance.site_rtt if instance.site_rtt.ndim == 2 else instance.site_rtt[-1]
+    return False, scaled_places(rtt), np.full_like(around, np.nan)
+
+
+def map_view(instance: Instance, plan: Plan | None = None, ground: Ground | None = None) -> MapView:
     """Lay the map out.
 
     Parameters
@@ -156,24 +201,20 @@ def map_view(instance: Instance, plan: Plan | None = None) -> MapView:
         Sites and clients, with coordinates or without.
     plan
         Whose replicas, voters and leader are shown; None, or a plan that found nothing: sites only.
+    ground
+        That of the same or of a similar instance, so that maps have one frame; None: its own.
     """
     found = plan if plan is not None and plan.found else None
     at = _coordinates(instance.site_coordinates, len(instance.sites))
     around = _client_coordinates(instance, at)
-    geographic = bool(np.isfinite(at).all(axis=1).any())
-    if geographic:
-        plane = _projected(at)
-        crowd = _projected(around)
-        note = ""
-    else:
-        rtt = instance.site_rtt if instance.site_rtt.ndim == 2 else instance.site_rtt[-1]
-        plane = scaled_places(rtt)
-        crowd = np.full_like(around, np.nan)
+    ground = ground_of(instance) if ground is None else ground
+    frame, note = ground.frame, ""
+    geographic, plane, crowd = _places(instance, at)
+    if not geographic:
         note = (
             "The sites have no coordinates: they are placed so that distances resemble RTTs, and "
             "clients are not shown."
         )
-    frame = _frame(np.concatenate([plane, crowd]), geographic)
     roles, numbers = _roles(instance, found)
     sites = _site_marks(instance, frame, plane, roles, numbers)
     height = frame.height + (56.0 if any(not mark.placed for mark in sites) else 0.0)
@@ -187,9 +228,9 @@ def map_view(instance: Instance, plan: Plan | None = None) -> MapView:
     return MapView(
         WIDTH,
         height,
-        tuple(frame(project(ring, wrap=False)) for ring in LAND) if geographic else (),
-        tuple(frame(project(ring, wrap=False)) for ring in WATER) if geographic else (),
-        tuple(map(frame, _graticule())) if geographic else (),
+        ground.land,
+        ground.water,
+        ground.graticule,
         clients,
         sites,
         arrows,
@@ -274,7 +315,7 @@ def _site_marks(
             lost += 1
         role = roles.get(s, "site")
         size = _MARK if role != "site" else (4.0 if len(instance.sites) <= 120 else 2.8)
-        marks.append(Mark(name, x, y, role, numbers.get(s, 0), size, placed=known))
+        marks.append(Mark(name, x, y, role, numbers.get(s, 0), size, placed=known, index=s))
     # replicas last, the leader on top of all
     return tuple(sorted(marks, key=lambda m: (m.number > 0, -m.number)))
 
@@ -297,6 +338,7 @@ def _client_marks(
             1.5 + biggest * math.sqrt(float(issued[c]) / largest) if largest > 0 else 2.0,
             float(issued[c]) / total if total > 0 else 0.0,
             latency[c],
+            index=c,
         )
         for c, name in enumerate(instance.clients)
         if np.isfinite(crowd[c]).all()

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from placement.checks import FloatArray
 
-__all__ = ["CENTRE", "great_circle", "project", "scaled_places"]
+__all__ = ["CENTRE", "great_circle", "project", "scaled_places", "unproject"]
 
 CENTRE = 11.0
 """Longitude of the central meridian, degrees."""
@@ -54,6 +54,28 @@ def project(points: npt.ArrayLike, *, wrap: bool = True) -> FloatArray:
     x = 2 * math.sqrt(3) * lam * np.cos(theta) / below
     y = theta * (_A4 * t6 * t2 + _A3 * t6 + _A2 * t2 + _A1)
     return np.stack([x, y], axis=1)
+
+
+def unproject(x: float, y: float) -> tuple[float, float] | None:
+    """Return (latitude, longitude) in degrees of a point of the plane; None beyond the rim.
+
+    Newton's method for θ in y = A₄θ⁹ + A₃θ⁷ + A₂θ³ + A₁θ; y grows with θ, so it converges from y.
+    """
+    theta = y
+    for _ in range(12):
+        t2 = theta * theta
+        t6 = t2**3
+        slope = 9 * _A4 * t6 * t2 + 7 * _A3 * t6 + 3 * _A2 * t2 + _A1
+        theta -= (theta * (_A4 * t6 * t2 + _A3 * t6 + _A2 * t2 + _A1) - y) / slope
+    sine = 2 * math.sin(theta) / math.sqrt(3)
+    if abs(theta) > math.pi / 3 or abs(sine) > 1:
+        return None
+    t2 = theta * theta
+    slope = 9 * _A4 * t2**4 + 7 * _A3 * t2**3 + 3 * _A2 * t2 + _A1
+    lam = math.degrees(3 * x * slope / (2 * math.sqrt(3) * math.cos(theta)))
+    if abs(lam) > 180:
+        return None
+    return math.degrees(math.asin(sine)), (lam + CENTRE + 180) % 360 - 180
 
 
 def great_circle(start: Sequence[float], end: Sequence[float], steps: int = 40) -> list[FloatArray]:

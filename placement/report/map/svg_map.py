@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from placement.checks import FloatArray
-from placement.report.charts.markup import Child, Markup, tag
+from placement.report.charts.markup import Child, Markup, join, tag
 from placement.report.map.map_view import Arrow, MapView, Mark
 
-__all__ = ["star", "svg_map"]
+__all__ = ["map_layers", "star", "svg_map"]
 
 _ROLE = {
     "leader": "leader",
@@ -30,24 +30,17 @@ def svg_map(view: MapView, *, caption: str, identifier: str = "map") -> Markup:
     identifier
         Of the element; unique on the page.
     """
-    scale = _quantiles([mark.latency for mark in view.clients if not math.isnan(mark.latency)])
     layers: list[Child] = [
         tag("title", {"id": f"{identifier}-title"}, caption),
         _arrowheads(identifier),
         tag("g", {"class": "graticule"}, [_line(line) for line in view.graticule]),
         tag("g", {"class": "land"}, [_ring(ring) for ring in view.land]),
         tag("g", {"class": "water"}, [_ring(ring) for ring in view.water]),
-        tag("g", {"class": "clients"}, [_client(mark, scale) for mark in view.clients]),
-        tag("g", {"class": "reads"}, _ways(view, identifier, reads=True)),
-        tag("g", {"class": "commits"}, _ways(view, identifier, reads=False)),
-        tag("g", {"class": "sites"}, [_site(mark) for mark in view.sites]),
-        tag("g", {"class": "names", "aria-hidden": "true"}, [
-            tag("text", {"x": _n(label.x), "y": _n(label.y), "text-anchor": label.anchor,
-                         "direction": "ltr", "class": "site" if label.role == "site" else None},
-                tag("tspan", {"style": "unicode-bidi:isolate"}, label.text))
-            for label in view.labels
-        ]),
-    ]  # fmt: skip
+        [
+            tag("g", {"class": name, "aria-hidden": "true" if name == "names" else None}, content)
+            for name, content in map_layers(view, identifier).items()
+        ],
+    ]
     return tag(
         "svg",
         {
@@ -60,6 +53,23 @@ def svg_map(view: MapView, *, caption: str, identifier: str = "map") -> Markup:
         },
         layers,
     )
+
+
+def map_layers(view: MapView, identifier: str = "map") -> dict[str, Markup]:
+    """Return the content of the layers that depend on the plan, from bottom to top, by class."""
+    scale = _quantiles([mark.latency for mark in view.clients if not math.isnan(mark.latency)])
+    return {
+        "clients": join([_client(mark, scale) for mark in view.clients]),
+        "reads": join(_ways(view, identifier, reads=True)),
+        "commits": join(_ways(view, identifier, reads=False)),
+        "sites": join([_site(mark) for mark in view.sites]),
+        "names": join([
+            tag("text", {"x": _n(label.x), "y": _n(label.y), "text-anchor": label.anchor,
+                         "direction": "ltr", "class": "site" if label.role == "site" else None},
+                tag("tspan", {"style": "unicode-bidi:isolate"}, label.text))
+            for label in view.labels
+        ]),
+    }  # fmt: skip
 
 
 def _n(value: float) -> str:
@@ -149,6 +159,7 @@ def _client(mark: Mark, scale: list[float]) -> Markup:
             "cx": _n(mark.x),
             "cy": _n(mark.y),
             "r": _n(mark.size),
+            "data-client": mark.index,
             "data-story": said,
         },
         tag("title", None, said),
@@ -166,7 +177,7 @@ def _quantiles(values: list[float]) -> list[float]:
 def _site(mark: Mark) -> Markup:
     said = f"{mark.name}: {_ROLE[mark.role]}"
     x, y, r = mark.x, mark.y, mark.size
-    story: dict[str, str | float | None] = {"data-story": said}
+    story: dict[str, str | float | None] = {"data-story": said, "data-index": mark.index}
     if mark.role == "site":
         return tag(
             "circle",
