@@ -168,15 +168,14 @@ def _distributions(instance: Instance, whole: Instance, args: argparse.Namespace
             horizon=args.rtt_horizon,
         )
     from placement.checks import number
-    from placement.tail.bin_grid import bins_for, bins_within, reach_of_family
-    from placement.tail.rtt_distributions import Distributions
+    from placement.tail.rtt_spread import spread_distributions
 
-    spread = number(args.spread, "--spread")
     family: Family = "gamma" if args.family == "gamma" else "lognormal"
-    if args.rtt_horizon is not None:
-        bins = bins_within(whole, args.rtt_horizon, width)
-    else:
-        rtts = [*whole.client_rtt.ravel().tolist(), *whole.site_rtt.ravel().tolist()]
-        reaches = [reach_of_family(rtt, spread, family) for rtt in rtts]
-        bins = bins_for(whole, reaches, width)
-    return Distributions.parametric(instance, family, variation=spread, width=width, bins=bins)
+    return spread_distributions(
+        instance,
+        number(args.spread, "--spread"),
+        whole=whole,
+        family=family,
+        width=width,
+        horizon=args.rtt_horizon,
+    )

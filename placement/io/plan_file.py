@@ -44,6 +44,7 @@ __all__ = [
     "failures_document",
     "load_any_plan",
     "load_plan",
+    "outcome_document",
     "plan_document",
     "save_plan",
 ]
@@ -174,17 +175,8 @@ def plan_document(
     return {
         "format": FORMAT,
         "version": VERSION if plan.problem.protocol or plan.problem.demand.has_waits else 1,
-        "status": plan.status.value,
-        "termination": plan.termination.value,
-        "method": plan.method,
         "seconds": plan.seconds,
-        **_decision(plan),
-        "bound": _finite(plan.bound),
-        "gap": _finite(plan.gap),
-        "claim": plan.claim or None,
-        "proof": plan.bare_proof or None,
-        "reasons": list(plan.reasons),
-        "notes": list(plan.notes),
+        **outcome_document(plan),
         "stats": jsonable(plan.stats, "stats"),
         "certificate": None
         if plan.certificate is None
@@ -193,6 +185,25 @@ def plan_document(
         "problem": problem_document(plan.problem),
         **_breakdown(plan),
         "instance": about,
+    }
+
+
+def outcome_document(plan: Plan) -> dict[str, object]:
+    """Return status, configuration by name, values and bound of a plan, JSON-ready.
+
+    Numbers are exactly those of the plan; what is not finite becomes null.
+    """
+    return {
+        "status": plan.status.value,
+        "termination": plan.termination.value,
+        "method": plan.method,
+        **_decision(plan),
+        "bound": _finite(plan.bound),
+        "gap": _finite(plan.gap),
+        "claim": plan.claim or None,
+        "proof": plan.bare_proof or None,
+        "reasons": list(plan.reasons),
+        "notes": list(plan.notes),
     }
 
 

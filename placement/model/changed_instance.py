@@ -1,4 +1,4 @@
-"""Instances with another demand, or without some sites: what-if questions in one call."""
+"""Instances with another demand, or with other sites: what-if questions in one call."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from placement.checks import LARGEST, instance_of, mapping, number
+from placement.checks import LARGEST, FloatArray, instance_of, mapping, number, text
+from placement.datasets.distance_rtt import RouteModel
 from placement.errors import InputError
+from placement.model.distances import great_circle_km
 from placement.model.instance import Instance
 from placement.model.waits import Wait
 
-__all__ = ["scale_demand", "with_waits", "without_sites"]
+__all__ = ["scale_demand", "with_mix", "with_site", "with_waits", "without_sites"]
 
 
 def scale_demand(instance: Instance, factors: Mapping[str, float]) -> Instance:
@@ -87,6 +89,136 @@ def without_sites(instance: Instance, sites: Sequence[str]) -> Instance:
         prices=prices,
         provenance=(*instance.provenance, f"Without the sites {names}."),
     )
+
+
+def with_mix(instance: Instance, shares: Mapping[str, float]) -> Instance:
+    """Return the instance with another operation mix; the number of operations stays.
+
+    Every operation is scaled by one factor for all clients and intervals. One that no client
+    issued is spread like all operations together.
+
+    Parameters
+    ----------
+    instance
+        Sites, clients, RTTs and demand.
+    shares
+        Name of an operation -> its share, >= 0; they are divided by their sum. One that is left
+        out is issued no more.
+
+    Raises
+    ------
+    InputError
+        For an unknown operation, and for shares that are no numbers >= 0 or are all 0.
+
+    Examples
+    --------
+    >>> import placement
+    >>> world = placement.load("world27")
+    >>> mixed = with_mix(world, {"weak_read": 3, "single_group": 1})
+    >>> [round(float(n), 3) for n in mixed.counts.sum(axis=(0, 1)) / mixed.counts.sum()]
+    [0.75, 0.0, 0.0, 0.25, 0.0]
+    """
+    instance_of(instance, Instance, "instance", "a placement.Instance")
+    known = [operation.name for operation in instance.operations]
+    share = np.zeros(len(known))
+    for name, given in mapping(shares, "shares", "operation -> its share").items():
+        if name not in known:
+            raise InputError(
+                "unknown operation",
+                field="shares",
+                value=name,
+                expected="one of " + ", ".join(known),
+            )
+        share[known.index(name)] = number(given, f"shares[{name!r}]", maximum=LARGEST)
+    if not share.sum() > 0:
+        raise InputError("no share is above 0", field="shares", value=dict(shares))
+    issued = instance.counts.sum(axis=(0, 1))
+    goal = issued.sum() * share / share.sum()
+    everything = instance.counts.sum(axis=2)
+    counts = np.empty_like(instance.counts)
+    for o in range(len(known)):
+        if issued[o] > 0:
+            counts[:, :, o] = instance.counts[:, :, o] * (goal[o] / issued[o])
+        else:
+            counts[:, :, o] = everything * (goal[o] / max(issued.sum(), 1.0))
+    words = ", ".join(
+        f"{name} {100 * x / share.sum():.3g} %" for name, x in zip(known, share, strict=True)
+    )
+    return instance.replace(
+        counts=counts, provenance=(*instance.provenance, f"Operation mix changed: {words}.")
+    )
+
+
+def with_site(instance: Instance, name: str, latitude: float, longitude: float) -> Instance:
+    """Return the instance with one more site, whose RTTs are modelled from distance.
+
+    The RTTs are those of :meth:`placement.datasets.distance_rtt.RouteModel.expected_ms`, in both
+    directions and in every interval. The site has no failure domains.
+
+    Parameters
+    ----------
+    instance
+        Sites and clients with coordinates; a client with the name of a site is there.
+    name
+        Of the new site.
+    latitude, longitude
+        Degrees.
+
+    Raises
+    ------
+    InputError
+        For a name that exists, a place that is not on the globe, a site or client without
+        coordinates, and an instance with prices, which has none for the new site.
+    """
+    instance_of(instance, Instance, "instance", "a placement.Instance")
+    if text(name, "name") in instance.sites:
+        raise InputError("there is a site with this name", field="name", value=name)
+    if instance.prices is not None:
+        raise InputError(
+            "an added site has no price", field="name", value=name, expected="no prices"
+        )
+    sites = _known_places(instance.site_coordinates, instance.sites, "site", {})
+    homes = dict(zip(instance.sites, sites, strict=True))
+    clients = _known_places(instance.client_coordinates, instance.clients, "client", homes)
+    place = np.array([[latitude, longitude]], dtype=np.float64)
+    model = RouteModel()
+    to_clients = model.expected_ms(great_circle_km(clients, place)).round(model.decimals)
+    to_sites = model.expected_ms(great_circle_km(sites, place)).round(model.decimals)[:, 0]
+    client_rtt = instance.client_rtt
+    site_rtt = instance.site_rtt
+    shape = (*client_rtt.shape[:-1], 1)
+    edge = np.zeros((*site_rtt.shape[:-2], len(sites) + 1, len(sites) + 1))
+    edge[..., :-1, :-1] = site_rtt
+    edge[..., :-1, -1] = edge[..., -1, :-1] = to_sites
+    where = f"{latitude:.2f}, {longitude:.2f}"
+    return instance.replace(
+        sites=(*instance.sites, name),
+        client_rtt=np.concatenate([client_rtt, np.broadcast_to(to_clients, shape)], axis=-1),
+        site_rtt=edge,
+        domains={level: (*labels, None) for level, labels in instance.domains.items()},
+        site_coordinates=np.concatenate([sites, place]),
+        provenance=(
+            *instance.provenance,
+            f"The site {name} was added at {where}; its RTTs are modelled from distance.",
+        ),
+    )
+
+
+def _known_places(
+    places: FloatArray | None, names: Sequence[str], kind: str, homes: Mapping[str, FloatArray]
+) -> FloatArray:
+    """Return the coordinates of sites or clients; those without any are those of `homes`."""
+    known = np.full((len(names), 2), np.nan) if places is None else places.copy()
+    for i, name in enumerate(names):
+        if not np.isfinite(known[i]).all():
+            if name not in homes:
+                raise InputError(
+                    f"the {kind} {name!r} has no coordinates, so no RTT to an added site can be "
+                    "modelled",
+                    field=f"{kind}_coordinates",
+                )
+            known[i] = homes[name]
+    return known
 
 
 def with_waits(instance: Instance, waits: Mapping[str, Sequence[Wait | str] | str]) -> Instance:

@@ -22,7 +22,7 @@ from placement.report.result_file import Results, looks_like_results, read_resul
 _QUICK_WORK = 10_000_000
 """Steps of a certificate that a report checks without being asked: a few seconds."""
 
-__all__ = ["PlanTable", "Source", "load_source", "page", "page_of"]
+__all__ = ["PlanTable", "Source", "load_source", "page", "page_of", "style_sheet"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def page(title: str, sections: Sequence[Child], *, data: object = None) -> str:
     data
         What the button "Download the data" gives; None: no button.
     """
-    style = _asset("style.css").replace("/* palette */", _palette())
+    style = style_sheet()
     script = _asset("script.js")
     body: list[Child] = [
         tag("a", {"class": "skip", "href": "#main"}, "Skip to the content"),
@@ -211,6 +211,11 @@ def page(title: str, sections: Sequence[Child], *, data: object = None) -> str:
     ]
     document = tag("html", {"lang": "en-GB"}, tag("head", None, head), tag("body", None, body))
     return f"<!doctype html>\n{document}\n"
+
+
+def style_sheet() -> str:
+    """Return the style of every page, with the colours of the roles."""
+    return _asset("style.css").replace("/* palette */", _palette())
 
 
 def _asset(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from placement.evaluation.rules_of_thumb import rules_of_thumb
 from placement.model.configuration import Configuration
@@ -18,7 +19,7 @@ from placement.report.map.map_view import map_view
 from placement.report.map.svg_map import svg_map
 from placement.status import Status
 
-__all__ = ["failure_levels", "plan_sections"]
+__all__ = ["LEGEND", "failure_levels", "map_legend", "plan_sections"]
 
 _HEAVIEST = 20
 
@@ -141,6 +142,28 @@ def _seconds(value: float) -> str:
     return f"{1000 * value:.3g} ms" if value < 1 else f"{value:.3g} s"
 
 
+LEGEND = (
+    ("leader", "leader"),
+    ("voter", "voter"),
+    ("replica", "replica that does not vote"),
+    ("site", "site without a replica"),
+    ("client", "client: area by operations, colour from quick to slow"),
+    ("vote", "vote that the leader waits for"),
+    ("late", "vote it does not wait for"),
+    ("ask", "the heaviest clients ask the leader"),
+)
+"""Roles on the map of a plan, each with its meaning."""
+
+
+def map_legend(legend: Sequence[tuple[str, str]]) -> Markup:
+    """Return the legend of a map: role and meaning of each mark."""
+    return tag(
+        "ul",
+        {"class": "legend map-legend"},
+        [tag("li", None, tag("span", {"class": f"key {role}"}), text) for role, text in legend],
+    )
+
+
 def _map(plan: Plan) -> Markup:
     view = map_view(plan.problem.instance, plan)
     instance = plan.problem.instance
@@ -152,16 +175,7 @@ def _map(plan: Plan) -> Markup:
         )
     else:
         said = f"Map of {len(instance.sites)} sites and {len(instance.clients)} clients, no plan."
-    legend = [
-        ("leader", "leader"),
-        ("voter", "voter"),
-        ("replica", "replica that does not vote"),
-        ("site", "site without a replica"),
-        ("client", "client: area by operations, colour from quick to slow"),
-        ("vote", "vote that the leader waits for"),
-        ("late", "vote it does not wait for"),
-        ("ask", "the heaviest clients ask the leader"),
-    ]
+    legend = list(LEGEND)
     if not plan.found:
         legend = [("site", "site"), ("client", "client: area by operations")]
     elif not view.clients:
@@ -173,11 +187,7 @@ def _map(plan: Plan) -> Markup:
             svg_map(view, caption=said),
         ),
         tag("p", {"class": "story", "aria-live": "polite", "id": "story"}, ""),
-        tag(
-            "ul",
-            {"class": "legend map-legend"},
-            [tag("li", None, tag("span", {"class": f"key {role}"}), text) for role, text in legend],
-        ),
+        map_legend(legend),
     ]
     if any(arrow.kind == "read" for arrow in view.arrows):
         parts.append(

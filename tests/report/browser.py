@@ -104,7 +104,11 @@ class Browser:
 
     def open(self, path: Path) -> None:
         """Open a file."""
-        self._call("POST", f"{self._session}/url", {"url": path.resolve().as_uri()})
+        self.visit(path.resolve().as_uri())
+
+    def visit(self, address: str) -> None:
+        """Open an address."""
+        self._call("POST", f"{self._session}/url", {"url": address})
 
     def run(self, script: str, *arguments: object) -> Any:
         """Run the body of a function in the page and return what it returns."""

@@ -1,0 +1,154 @@
+"""A plan as the browser gets it: numbers as in a plan file, and pieces of the page."""
+
+from __future__ import annotations
+
+import math
+
+from placement.evaluation.losses import score_after
+from placement.explore.question import Question
+from placement.io.plan_file import outcome_document
+from placement.model.configuration import Configuration
+from placement.plan import Plan, evaluate
+from placement.problem import Problem, describe
+from placement.report.charts.html_tables import Column, data_table, milliseconds, percent
+from placement.report.charts.markup import join, tag
+from placement.report.charts.parts import facts, reasons
+from placement.report.charts.svg_charts import Bar, bars
+from placement.report.map.map_view import Ground, map_view
+from placement.report.map.svg_map import map_layers
+
+__all__ = ["after_loss", "answer_document"]
+
+_HEAVIEST = 12
+
+
+def answer_document(question: Question, plan: Plan, ground: Ground) -> dict[str, object]:
+    """Return a plan for the browser.
+
+    Parameters
+    ----------
+    question
+        That of the plan.
+    plan
+        Any plan.
+    ground
+        Of the map.
+
+    Returns
+    -------
+    dict
+        The keys of :func:`placement.io.plan_file.outcome_document`; ``seconds``; ``question`` in
+        words; ``currency``; ``after``, the same keys after the loss of ``question.lost``, None
+        where nothing is lost or the service stops; and ``html``, the layers of the map and the
+        panels ``facts``, ``table`` and ``clients``.
+    """
+    prices = plan.problem.instance.prices
+    shown, after = plan, None
+    if question.lost and plan.found:
+        after = after_loss(plan, question.lost)
+        shown = plan if after is None else after
+    view = map_view(plan.problem.instance, shown, ground)
+    panels: dict[str, str] = {"facts": _facts(question, plan, after), "clients": "", "table": ""}
+    if plan.found:
+        panels |= {"clients": _clients(shown), "table": _replicas(shown)}
+    return {
+        **outcome_document(plan),
+        "seconds": plan.seconds,
+        "question": describe(plan.problem),
+        "currency": None if prices is None else prices.currency,
+        "after": None if after is None else outcome_document(after),
+        "html": {"map": map_layers(view), **panels},
+    }
+
+
+def after_loss(plan: Plan, lost: tuple[str, ...]) -> Plan | None:
+    """Return what is left of a plan after a loss, under the best leader that is left.
+
+    Parameters
+    ----------
+    plan
+        With a configuration.
+    lost
+        Names of sites.
+
+    Returns
+    -------
+    Plan or None
+        Replicas and voters that survive, evaluated with the quorum of the plan; None where the
+        service stops.
+
+    Raises
+    ------
+    InputError
+        For an unknown site, and where operations have waits.
+    """
+    problem, configuration = plan.problem, plan.configuration
+    assert configuration is not None
+    gone = set(problem.instance.site_indices(lost, "lost").tolist())
+    scores = score_after(problem, configuration, gone)
+    if not scores:
+        return None
+    voters = [v for v in configuration.voters if v not in gone]
+    replicas = [r for r in configuration.replicas if r not in gone]
+    rest = Problem(
+        problem.instance,
+        replicas=len(replicas),
+        voters=len(voters),
+        quorum=problem.rules.quorum,
+        decay=problem.decay,
+    )
+    return evaluate(rest, Configuration.of(min(scores, key=scores.__getitem__), voters, replicas))
+
+
+def _facts(question: Question, plan: Plan, after: Plan | None) -> str:
+    """Return the row of figures at the top."""
+    if not plan.found:
+        return join(reasons("Why", plan.reasons) or tag("p", None, "Nothing was found in time."))
+    problem = plan.problem
+    rows: list[tuple[str, str, str]] = []
+    if problem.objective.headline(problem):
+        value = problem.objective.in_ms(problem, plan.objective)
+        said = milliseconds(value) if math.isfinite(value) else problem.objective.beyond
+        rows.append((problem.objective.describe(), said, "what this plan minimises"))
+    rows.append(("Mean latency", milliseconds(plan.mean_latency), "over all operations"))
+    if plan.leader is not None:
+        waits = f"waits {milliseconds(plan.quorum_wait)} for its quorum"
+        rows.append(("Leader", plan.leader, waits))
+    rows.append(("Gap", percent(plan.gap), f"{len(plan.voters)} of {len(plan.replicas)} vote"))
+    prices = problem.instance.prices
+    if prices is not None:
+        rows.append(("Bill", f"{plan.cost:,.2f} {prices.currency}", "per month"))
+    if question.lost:
+        what = ", ".join(question.lost)
+        if after is None:
+            rows.append((f"Loss of {what}", "service stops", "no quorum of voters is left"))
+        else:
+            more = f"+{milliseconds(after.mean_latency - plan.mean_latency)}"
+            took = "leads on" if after.leader == plan.leader else "takes over"
+            said = f"{after.leader} {took}, {more}"
+            rows.append((f"Loss of {what}", milliseconds(after.mean_latency), said))
+    return join([facts(rows), reasons("Notes", plan.notes)])
+
+
+def _replicas(plan: Plan) -> str:
+    """Return the table of replicas."""
+    members = {member.voter: member for member in plan.quorum_members}
+    rows: list[list[str | float | None]] = []
+    for name in dict.fromkeys(
+        (*([plan.leader] if plan.leader else []), *plan.voters, *plan.replicas)
+    ):
+        member = members.get(name)
+        role = "leader" if name == plan.leader else "voter" if member else "replica"
+        rows.append([name, role, None if member is None else member.rtt])
+    return data_table(
+        "Replicas",
+        [Column("Site"), Column("Role"), Column("RTT from leader, ms", True)],
+        rows,
+    )
+
+
+def _clients(plan: Plan) -> str:
+    """Return the latency of the heaviest clients."""
+    heaviest = sorted(plan.per_client, key=lambda row: -row.operations)[:_HEAVIEST]
+    rows = [Bar(row.client, row.latency, milliseconds(row.latency)) for row in heaviest]
+    return bars(rows, caption=f"Mean latency of the {len(rows)} heaviest clients")

@@ -1,0 +1,237 @@
+"""The page of the explorer: controls, map and panels, which the script fills with answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import resources
+
+from placement.databases.system import available
+from placement.explore.jobs import Explorer
+from placement.explore.question import DEFAULT_SPREAD
+from placement.model.instance import Instance
+from placement.report.charts.markup import Child, Markup, json_script, tag
+from placement.report.map.map_view import map_view
+from placement.report.map.svg_map import svg_map
+from placement.report.page import style_sheet
+from placement.report.plan_page import LEGEND, map_legend
+
+__all__ = ["page_files"]
+
+
+def page_files(explorer: Explorer) -> dict[str, tuple[str, str]]:
+    """Return name -> (content, media type) of the files of the page; "" is the page itself."""
+    here = resources.files("placement.explore")
+    style = (here / "explore.css").read_text(encoding="utf-8")
+    script = (here / "explore.js").read_text(encoding="utf-8")
+    return {
+        "": (_document(explorer), "text/html"),
+        "style.css": (style_sheet() + style, "text/css"),
+        "script.js": (script, "text/javascript"),
+    }
+
+
+def _document(explorer: Explorer) -> str:
+    instance = explorer.instance
+    title = f"Explore {instance.name}"
+    head = [
+        tag("meta", {"charset": "utf-8"}),
+        tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        tag("meta", {"name": "color-scheme", "content": "light dark"}),
+        tag("title", None, title),
+        Markup('<link rel="stylesheet" href="style.css"><link rel="icon" href="data:,">'),
+        Markup('<script src="script.js" defer></script>'),
+    ]
+    body = [
+        tag("a", {"class": "skip", "href": "#answer"}, "Skip to the answer"),
+        tag(
+            "header",
+            None,
+            tag("h1", None, tag("bdi", None, title)),
+            tag("p", {"class": "tools"}, _button("theme", "Dark or light"),
+                _button("link", "Copy link"), _button("reset", "Start again")),
+        ),
+        tag("main", {"class": "explore"}, _answer(explorer), _controls(instance)),
+        json_script("data", _data(instance)),
+    ]  # fmt: skip
+    document = tag("html", {"lang": "en-GB"}, tag("head", None, head), tag("body", None, body))
+    return f"<!doctype html>\n{document}\n"
+
+
+def _data(instance: Instance) -> dict[str, object]:
+    """Return what the script must know about the instance."""
+    issued = instance.counts.sum(axis=(0, 1))
+    return {
+        "name": instance.name,
+        "sites": list(instance.sites),
+        "clients": list(instance.clients),
+        "intervals": list(instance.intervals),
+        "regions": _regions(instance),
+        "operations": {
+            operation.name: float(n / max(issued.sum(), 1.0))
+            for operation, n in zip(instance.operations, issued, strict=True)
+        },
+        "prices": instance.prices is not None,
+        "spread": DEFAULT_SPREAD,
+    }
+
+
+def _regions(instance: Instance) -> dict[str, list[int]]:
+    """Return the clients of each region: those that are nearest to one of its sites.
+
+    The regions are the domains of the levels that have 2 to 12 of them.
+    """
+    rtt = instance.client_rtt if instance.client_rtt.ndim == 2 else instance.client_rtt[0]
+    nearest = rtt.argmin(axis=1)
+    found: dict[str, list[int]] = {}
+    for level, labels in instance.domains.items():
+        if 2 <= len({label for label in labels if label}) <= 12:
+            for client, site in enumerate(nearest):
+                if labels[site] is not None:
+                    found.setdefault(f"{level} {labels[site]}", []).append(client)
+    return found
+
+
+def _button(identifier: str, words: str, **more: str) -> Markup:
+    return tag("button", {"type": "button", "id": identifier, **more}, words)
+
+
+def _field(identifier: str, words: str, control: Markup, note: str = "") -> Markup:
+    """Return a labelled control."""
+    return tag(
+        "p",
+        {"class": "field", "id": f"{identifier}-field"},
+        tag("label", {"for": identifier}, words),
+        control,
+        tag("small", None, note) if note else None,
+    )
+
+
+def _input(identifier: str, kind: str, **more: str) -> Markup:
+    return tag("input", {"type": kind, "id": identifier, **more})
+
+
+def _select(identifier: str, options: Sequence[tuple[str, str]]) -> Markup:
+    return tag(
+        "select",
+        {"id": identifier},
+        [tag("option", {"value": value}, words) for value, words in options],
+    )
+
+
+def _group(title: str, *content: Child) -> Markup:
+    return tag("fieldset", None, tag("legend", None, title), *content)
+
+
+def _controls(instance: Instance) -> Markup:
+    most = str(len(instance.sites))
+    levels = [(level, f"loss of any one {level}") for level in instance.levels]
+    question = _group(
+        "Question",
+        _field("replicas", "Replicas", _input("replicas", "number", min="1", max=most)),
+        _field("voters", "Voters", _input("voters", "number", min="1", max=most)),
+        _field("quorum", "Quorum", _input("quorum", "number", min="1", max=most,
+               placeholder="majority")),
+        _field("survive", "Survive", _select("survive", [("", "no rule"), *levels])),
+        _field("goal", "Minimise", _select("goal", [("mean", "mean latency"),
+               ("percentile", "a percentile")])),
+        _field("percentile", "Percentile", _input("percentile", "number", min="1", max="100",
+               step="any")),
+        _field("spread", "Spread of RTTs", _input("spread", "number", min="0", max="3",
+               step="0.05"), "standard deviation, relative to the RTT"),
+    )  # fmt: skip
+    money = None
+    if instance.prices is not None:
+        unit = instance.prices.currency
+        money = _group(
+            "Money",
+            _field("budget", f"Budget, {unit} per month", _input("budget", "number", min="0",
+                   step="any", placeholder="none")),
+            _field("weight", "Weight of money", _input("weight", "number", min="0", step="any",
+                   placeholder="0"), f"ms·operations per {unit}"),
+        )  # fmt: skip
+    mix = _group(
+        "Operation mix",
+        [
+            _field(f"mix-{k}", operation.name, _input(f"mix-{k}", "range", min="0", max="100",
+                   step="0.5", **{"data-operation": operation.name}))
+            for k, operation in enumerate(instance.operations)
+        ],
+        _button("mix-reset", "Mix of the instance"),
+    )  # fmt: skip
+    demand = _group(
+        "Demand",
+        _field("demand-of", "Client or region", tag("select", {"id": "demand-of"})),
+        _field("factor", "Factor", _input("factor", "range", min="0", max="5", step="0.1")),
+        tag("ul", {"id": "factors", "class": "chips"}),
+        _field("interval", "Hour of day", _input("interval", "range", min="0",
+               max=str(len(instance.intervals)), step="1"))
+        if len(instance.intervals) > 1 else None,
+    )  # fmt: skip
+    return tag("form", {"id": "controls", "aria-label": "Question"}, question, money, mix, demand)
+
+
+_SITE_RULES = (
+    ("pinned", "must hold a replica"),
+    ("pinned_voters", "must vote"),
+    ("leader", "must lead"),
+    ("forbidden", "forbidden"),
+    ("lost", "lost"),
+)
+
+
+def _answer(explorer: Explorer) -> Markup:
+    view = map_view(explorer.instance, None, explorer.ground)
+    caption = f"Map of {len(explorer.instance.sites)} sites and {len(view.clients)} clients"
+    rules = [
+        tag("button", {"type": "button", "data-rule": rule, "aria-pressed": "false"}, words)
+        for rule, words in _SITE_RULES
+    ]
+    exports = [("", "choose"), *((name, name) for name in available())]
+    return tag(
+        "div",
+        {"id": "answer", "tabindex": "-1"},
+        tag(
+            "p",
+            {"class": "line"},
+            tag("span", {"class": "badge", "id": "status", "role": "status"}, "asking"),
+            tag("span", {"id": "took", "class": "made"}),
+        ),
+        tag("p", {"id": "difference", "aria-live": "polite"}),
+        tag("p", {"id": "problem", "role": "alert"}),
+        tag("div", {"id": "facts"}),
+        tag(
+            "div",
+            {"class": "site-bar", "role": "toolbar", "aria-label": "Rules of a site"},
+            tag("label", {"for": "site"}, "Site"),
+            _select("site", [("", "choose here or on the map")]),
+            rules,
+            _button("add", "Add a site", **{"aria-pressed": "false"}),
+        ),
+        tag("div", {"class": "map-box"}, svg_map(view, caption=caption)),
+        tag("p", {"class": "story", "id": "story", "aria-live": "polite"}),
+        tag("details", {"class": "legend-box"}, tag("summary", None, "Legend"), map_legend(LEGEND)),
+        tag("p", {"class": "switches"}, tag("label", None,
+            tag("input", {"type": "checkbox", "id": "reads"}), " show where clients read")),
+        tag("div", {"class": "panels"},
+            _panel("replicas-panel", "Replicas", tag("div", {"id": "table"}), shown=True),
+            _panel("clients-panel", "Clients", tag("div", {"id": "clients"}), shown=True),
+            _panel("why", "Why, and what comes next", tag("div", {"id": "why-content"})),
+            _panel("curve", "Curve over replicas", tag("div", {"id": "curve-content"})),
+            _panel("front", "Money and latency", tag("div", {"id": "front-content"}))
+            if explorer.instance.prices is not None else None,
+            _panel("tray", "Tray: compare plans", _button("keep", "Keep this plan"),
+                tag("ul", {"id": "kept"}), tag("div", {"id": "comparison"})),
+            _panel("out", "Take it with you",
+                tag("p", {"class": "tools"}, _button("get-plan", "plan.json"),
+                    _button("get-report", "HTML report")),
+                _field("system", "Statements for", _select("system", exports)),
+                tag("h3", None, "Command line"), tag("pre", {"id": "command", "tabindex": "0"}),
+                tag("p", {"id": "cannot", "class": "note"}),
+                tag("h3", None, "Python"), tag("pre", {"id": "python", "tabindex": "0"})),
+        ),
+    )  # fmt: skip
+
+
+def _panel(identifier: str, title: str, *content: Child, shown: bool = False) -> Markup:
+    attributes: Mapping[str, str | None] = {"id": identifier, "open": "" if shown else None}
+    return tag("details", attributes, tag("summary", None, title), *content)

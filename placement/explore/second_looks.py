@@ -1,0 +1,234 @@
+"""Panels behind a plan: why it is the best, what comes next, curves, and two plans side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from placement.analysis.next_best_plans import next_best_plans
+from placement.analysis.pareto_frontier import changes_in_words, pareto
+from placement.analysis.sweep import sweep
+from placement.errors import PlacementError
+from placement.explore.question import Question
+from placement.explore.rule_costs import price_of_site, rule_costs
+from placement.plan import Plan
+from placement.problem import Problem
+from placement.proving import prove
+from placement.report.charts.html_tables import Column, data_table, milliseconds
+from placement.report.charts.markup import Child, Markup, join, tag
+from placement.report.charts.svg_charts import Dots, Series, dots, lines
+from placement.report.map.map_view import Ground, map_view
+from placement.report.map.svg_map import svg_map
+from placement.status import Status
+
+__all__ = ["compared", "curve", "front", "why"]
+
+_MOST_SIZES = 15
+_HEAVIEST = 20
+
+
+def _ask(problem: Problem) -> Plan:
+    return prove(problem)
+
+
+def why(question: Question, plan: Plan, site: str | None) -> dict[str, object]:
+    """Return the 99th percentile, the runner-up, the cost of each rule, and the worst losses.
+
+    Parameters
+    ----------
+    question, plan
+        The question and its plan.
+    site
+        Site that the user looks at: what a replica there costs.
+    """
+    content: list[Child] = []
+    problem = plan.problem
+    if plan.configuration is not None and not problem.demand.has_waits:
+        tail = question.tail(99)
+        value = tail.value(problem.replace(objective=tail), plan.configuration)
+        said = milliseconds(value) if math.isfinite(value) else tail.beyond
+        words = f"99th percentile of this plan: {said}, RTTs with a spread of {question.spread:g}."
+        content.append(tag("p", None, words))
+    if plan.status is not Status.OPTIMAL:
+        return {"html": join([*content, tag("p", None, "No plan is proven, so nothing is known "
+                              "about the next one.")])}  # fmt: skip
+    try:
+        content += _beside(plan, site)
+    except PlacementError as error:
+        content.append(tag("p", {"class": "note"}, str(error)))
+    return {"html": join([*content, _losses(plan)])}
+
+
+def _beside(plan: Plan, site: str | None) -> list[Child]:
+    """Return the sentences about plans beside the optimum."""
+    found: list[Child] = []
+    if site is not None and site in plan.problem.instance.sites:
+        cost = price_of_site(plan, site, _ask)
+        if cost is not None:
+            words = f"A replica in {site} would cost {-cost.gain_ms:.2f} ms per operation"
+            found.append(tag("p", None, f"{words}: {changes_in_words(plan, cost.plan)}."))
+        elif site in plan.problem.forbidden:
+            found.append(tag("p", None, f"{site} is forbidden; see below what this rule costs."))
+        elif site in plan.replicas:
+            found.append(tag("p", None, f"{site} holds a replica."))
+        else:
+            found.append(tag("p", None, f"No plan that obeys the rules has a replica in {site}."))
+    runner_up = next_best_plans(plan, 1)
+    if runner_up:
+        more = (runner_up[0].objective - plan.objective) / plan.problem.demand.operations
+        slower = f"+{more:.3f} ms" if plan.problem.objective.kind == "mean" else "next"
+        changes = changes_in_words(plan, runner_up[0]) or "other voters"
+        found.append(tag("p", None, f"Runner-up ({slower}): {changes}."))
+    costs = rule_costs(plan, _ask)
+    if costs:
+        found.append(
+            data_table(
+                "Without one rule",
+                [Column("Rule"), Column("Better by, ms", True), Column("Plan then")],
+                [
+                    [one.rule, one.gain_ms, changes_in_words(plan, one.plan) or "the same plan"]
+                    for one in costs
+                ],
+            )
+        )
+    return found
+
+
+def _losses(plan: Plan) -> Markup | None:
+    """Return the table of the losses of single sites with the leader that takes over."""
+    if plan.problem.demand.has_waits:
+        return None
+    rows: list[list[str | float | None]] = [
+        [row.lost, row.leader or "service stops", row.mean_latency] for row in plan.failures.each
+    ]
+    columns = [Column("Lost"), Column("Leader then"), Column("Mean latency, ms", True)]
+    return data_table(f"Loss of {plan.failures.what}", columns, rows)
+
+
+def curve(problem: Problem) -> dict[str, object]:
+    """Return the curve of the value over the number of replicas, around that of a problem."""
+    low = max(1, problem.rules.voters, len(problem.pinned))
+    middle = problem.rules.replicas_max
+    first = max(low, min(middle - _MOST_SIZES // 2, len(problem.instance.sites) - _MOST_SIZES))
+    sizes = range(first, min(first + _MOST_SIZES, len(problem.instance.sites) + 1))
+    rows = sweep(problem, replicas=sizes).to_dict("records")
+    found = [row for row in rows if math.isfinite(row["value"])]
+    unit = problem.objective.describe() or "mean latency"
+    chart = lines(
+        [Series(unit, tuple((float(row["replicas"]), float(row["value"])) for row in found))],
+        caption=f"The {unit} over the number of replicas",
+        x_label="replicas",
+        y_label="ms",
+    )
+    points = [
+        {"problem": {"replicas": int(row["replicas"])}, "words": f"{row['replicas']} replicas"}
+        for row in found
+    ]
+    return {"html": chart, "points": points}
+
+
+def front(problem: Problem) -> dict[str, object]:
+    """Return the frontier of latency and cost, with at most as many replicas as a problem."""
+    most = problem.rules.replicas_max
+    least = max(problem.rules.voters, min(problem.rules.replicas_min, most))
+    table = pareto(problem, replicas=range(least, most + 1))
+    rows = table.to_dict("records")
+    currency = table.attrs["currency"]
+    name = f"{len(rows)} plans that no other beats in both"
+    chart = lines(
+        [Series(name, tuple((float(row["cost"]), float(row["value"])) for row in rows))],
+        caption="Cost against latency",
+        x_label=f"{currency} per month",
+        y_label="ms",
+    )
+    points = [
+        {
+            "problem": {"budget": float(row["cost"]), "replicas": int(row["replicas"])},
+            "words": f"{row['value']:.1f} ms for {row['cost']:,.2f} {currency}",
+        }
+        for row in rows
+    ]
+    sentences = None if table.attrs["complete"] else tag("p", None, "Some points are not proven.")
+    return {"html": join([chart, sentences]), "points": points}
+
+
+def compared(plans: Sequence[Plan], names: Sequence[str], ground: Ground) -> dict[str, object]:
+    """Return two plans side by side: figures, clients, and a map for each.
+
+    Parameters
+    ----------
+    plans, names
+        Two plans, and what the user calls them.
+    ground
+        Of the maps.
+    """
+    first, second = plans
+    if not (first.found and second.found):
+        return {"html": tag("p", None, "One of the questions has no plan."), "differs": [[], []]}
+    table = data_table(
+        f"{names[0]} and {names[1]}",
+        [Column(""), Column(names[0]), Column(names[1])],
+        [[what, *values] for what, values in _compared_values(plans)],
+    )
+    changes = changes_in_words(first, second) or "the same sites, voters and leader"
+    maps = [
+        tag(
+            "figure",
+            None,
+            tag("figcaption", None, f"{name}: leader {plan.leader or 'none'}"),
+            tag("div", {"class": "map-box"}, svg_map(
+                map_view(plan.problem.instance, plan, ground), caption=f"Map of plan {name}",
+                identifier=f"map-{k}")),
+        )
+        for k, (plan, name) in enumerate(zip(plans, names, strict=True))
+    ]  # fmt: skip
+    return {
+        "html": join([table, tag("p", None, f"From {names[0]} to {names[1]}: {changes}."),
+                      tag("div", {"class": "pair"}, maps), _dumbbell(plans, names)]),
+        "differs": [_only(first, second), _only(second, first)],
+    }  # fmt: skip
+
+
+def _compared_values(plans: Sequence[Plan]) -> list[tuple[str, list[str]]]:
+    rows = [
+        ("Mean latency", [milliseconds(plan.mean_latency) for plan in plans]),
+        ("Leader", [plan.leader or "none" for plan in plans]),
+        ("Quorum wait", [milliseconds(plan.quorum_wait) for plan in plans]),
+        ("Voters", [", ".join(plan.voters) for plan in plans]),
+        ("Replicas", [", ".join(plan.replicas) for plan in plans]),
+        ("Status", [plan.status.value for plan in plans]),
+    ]
+    prices = plans[0].problem.instance.prices
+    if prices is not None:
+        bills = [f"{plan.cost:,.2f} {prices.currency}" for plan in plans]
+        rows.insert(1, ("Bill per month", bills))
+    return rows
+
+
+def _dumbbell(plans: Sequence[Plan], names: Sequence[str]) -> Markup:
+    """Return the latencies of the heaviest clients under both plans."""
+    first = sorted(plans[0].per_client, key=lambda row: -row.operations)[:_HEAVIEST]
+    other = {row.client: row.latency for row in plans[1].per_client}
+    rows = [
+        Dots(
+            row.client,
+            (
+                (row.latency, "naive", names[0]),
+                (other.get(row.client, math.nan), "plan", names[1]),
+            ),
+        )
+        for row in first
+    ]
+    return dots(rows, caption=f"The {len(rows)} heaviest clients", unit="ms")
+
+
+def _only(plan: Plan, other: Plan) -> list[int]:
+    """Return the sites whose role in a plan is another one than in the other."""
+
+    def role(of: Plan, site: str) -> str:
+        if site not in of.replicas:
+            return ""
+        return "leader" if site == of.leader else "voter" if site in of.voters else "replica"
+
+    sites = plan.problem.instance.sites
+    return [sites.index(s) for s in plan.replicas if role(plan, s) != role(other, s)]

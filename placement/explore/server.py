@@ -1,0 +1,94 @@
+"""Web application of the explorer. It holds the instance and nothing that a request brings."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Mapping
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from placement.errors import InputError, LimitError
+from placement.explore.desk import Desk
+from placement.explore.guard import MOST_BYTES, Guard
+from placement.explore.jobs import JOBS, Explorer
+from placement.explore.page import page_files
+from placement.explore.worker import Event, Worker
+from placement.io.formats.document import parse_json
+
+__all__ = ["application"]
+
+_LONGEST_LANE = 64
+
+
+def application(explorer: Explorer, worker: Worker, token: str, hosts: frozenset[str]) -> Guard:
+    """Return the application.
+
+    Parameters
+    ----------
+    explorer
+        Instance, origin and limit.
+    worker
+        Runs the jobs; the caller closes it.
+    token
+        First segment of every path.
+    hosts
+        Values of the header Host that are this server, with port.
+
+    Notes
+    -----
+    ``GET /TOKEN/`` and the two files beside it are made when the application starts; no path of a
+    request reaches the file system. ``POST /TOKEN/ask/KIND`` answers with server-sent events:
+    "progress" while a search runs, then one of "answer", "error", "cancelled".
+    """
+    desk = Desk(worker)
+    files = page_files(explorer)
+
+    def shown(name: str) -> Route:
+        content, kind = files[name]
+
+        async def show(request: Request) -> Response:
+            del request
+            return Response(content, media_type=kind)
+
+        return Route(f"/{name}", show, methods=["GET"])
+
+    async def ask(request: Request) -> Response:
+        kind = request.path_params["kind"]
+        if kind not in JOBS:
+            return PlainTextResponse("not found\n", 404)
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST_BYTES:
+                return PlainTextResponse("too long\n", 413)
+        try:
+            value = parse_json(body.decode("utf-8"), "question")
+        except UnicodeDecodeError:
+            return PlainTextResponse("not UTF-8\n", 400)
+        except InputError as error:
+            return PlainTextResponse(f"{error}\n", 400)
+        lane = request.headers.get("x-lane", "")[:_LONGEST_LANE]
+        events = _sent(desk.events(lane, kind, value))
+        return StreamingResponse(events, media_type="text/event-stream")
+
+    routes = [*map(shown, files), Route("/ask/{kind}", ask, methods=["POST"])]
+    return Guard(Starlette(routes=routes), token, hosts)
+
+
+async def _sent(events: AsyncIterator[Event]) -> AsyncIterator[str]:
+    """Yield events as text; the job of an answer that is not read to its end is cancelled."""
+    async with contextlib.aclosing(events) as open_events:  # type: ignore[type-var]  # a generator
+        try:
+            async for name, content in open_events:
+                yield _event(name, content)
+        except LimitError as error:
+            yield _event("error", {"message": str(error)})
+
+
+def _event(name: str, content: Mapping[str, object]) -> str:
+    data = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    return f"event: {name}\ndata: {data}\n\n"

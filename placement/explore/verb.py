@@ -1,0 +1,150 @@
+"""``placement explore``: a page on this machine that answers each change with a proven plan."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+from typing import TYPE_CHECKING
+
+from placement.cli import argument_types as types
+from placement.cli import exit_codes as exits
+from placement.cli.argument_parser import Subparsers
+from placement.cli.options import add_instance, instance_from
+from placement.cli.price_options import add_prices
+from placement.errors import InputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from placement.explore.same_question import Origin
+
+__all__ = ["add_parser", "run"]
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "explore",
+        help="a page in the browser: every change of the question is answered with a proven plan",
+        description="Start a local web application for one instance and open it in the browser. "
+        "Click sites on the map, change numbers, demand and prices: each change is answered with "
+        "the optimal plan and its proof. The page can be reached from this machine only, and its "
+        "address holds a random token. Ctrl-C ends it. Needs: pip install "
+        "'replica-placement[explore]'.",
+    )
+    add_instance(parser)
+    add_prices(parser)
+    group = parser.add_argument_group("server")
+    group.add_argument(
+        "--port", type=types.whole(0, 65535), default=0, metavar="N", help="default: a free one"
+    )
+    group.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address to listen on (default 127.0.0.1: this machine only)",
+    )
+    group.add_argument(
+        "--open",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="open the page in the browser (default)",
+    )
+    group.add_argument(
+        "--time-limit",
+        type=types.seconds,
+        default=30.0,
+        metavar="S",
+        help="most seconds of one search (default 30)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until Ctrl-C."""
+    try:
+        import starlette  # noqa: F401 - the application needs it
+        import uvicorn
+    except ImportError as error:
+        raise MissingDependencyError(
+            "the explorer needs Starlette and uvicorn: pip install 'replica-placement[explore]'"
+        ) from error
+    from placement.explore.guard import new_token
+    from placement.explore.jobs import Explorer
+    from placement.explore.server import application
+    from placement.explore.worker import Worker
+
+    explorer = Explorer(instance_from(args), _origin(args), args.time_limit)
+    listening = _listen(args.host, args.port)
+    port = listening.getsockname()[1]
+    token = new_token()
+    names = {*_LOOPBACK} if args.host in _LOOPBACK else {args.host}
+    hosts = frozenset(f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in names)
+    shown = f"[{args.host}]" if ":" in args.host else args.host
+    address = f"http://{shown}:{port}/{token}/"
+    worker = Worker(explorer)
+    try:
+        app = application(explorer, worker, token, hosts)
+        print(f"{address}\nCtrl-C ends the server.", flush=True)
+        if args.open:
+            import webbrowser
+
+            webbrowser.open(address)
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, server_header=False, ws="none",
+            timeout_graceful_shutdown=1, h11_max_incomplete_event_size=65_536, limit_concurrency=64,
+        )  # fmt: skip
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        worker.close()
+        listening.close()
+    return exits.FOUND
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; the port is then known before the server starts."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(128)
+    except (OSError, UnicodeError) as error:
+        found.close()
+        raise InputError(
+            f"cannot listen there ({error})", field="--host, --port", value=f"{host}, {port}"
+        ) from None
+    return found
+
+
+def _origin(args: argparse.Namespace) -> Origin:
+    """Return where the instance comes from, with the options that changed it."""
+    from placement.explore.same_question import Origin
+
+    words = []
+    for option, value in sorted(vars(args).items()):
+        if option in _REPEATED and value:
+            flag = "--" + option.replace("_", "-")
+            values = value if isinstance(value, list) else [value]
+            words += [word for one in values for word in (flag, str(one))]
+    return Origin(args.instance, args.mix, args.workload_seed, tuple(words))
+
+
+_REPEATED = frozenset(
+    (
+        "scale_demand",
+        "without",
+        "wait",
+        "prices",
+        "transfer",
+        "zones",
+        "marginal_gb",
+        "client_sites",
+        "gb_per_op",
+        "written_gb",
+        "interval_hours",
+        "stored_gb",
+        "replication",
+    )
+)
+"""Options that change the instance, by the name of their value."""

@@ -1,0 +1,191 @@
+"""Process that runs one job at a time and can be interrupted in the middle of a search.
+
+The searches answer to KeyboardInterrupt, which a signal raises in the main thread of a process:
+so they run in a process of their own. A job that does not end soon after the signal ends with its
+process, and the next job gets a new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from types import FrameType
+
+from placement.errors import PlacementError
+from placement.explore.jobs import Explorer, run_job
+from placement.method_options import Progress
+
+__all__ = ["Event", "Worker"]
+
+Event = tuple[str, dict[str, object]]
+"""Name and content: "progress", then "answer", "error" or "cancelled"."""
+
+_GRACE = 2.0
+"""Seconds that an interrupted job has to end."""
+
+_OVERTIME = 20.0
+"""Seconds beyond the limit of a search after which a job is interrupted."""
+
+_EVERY = 0.1
+"""Seconds between two reports."""
+
+_CANCEL = getattr(signal, "SIGUSR1", None)
+
+
+class Worker:
+    """Process for jobs.
+
+    Parameters
+    ----------
+    explorer
+        What the jobs are about; the process gets a copy.
+
+    Notes
+    -----
+    :meth:`run` is called from one thread at a time, :meth:`cancel` from any.
+    """
+
+    def __init__(self, explorer: Explorer) -> None:
+        self._explorer = explorer
+        self._context = multiprocessing.get_context("spawn")
+        self._cancelled = self._context.Value("q", 0, lock=False)
+        self._lock = threading.Lock()
+        self._asked = 0.0  # when the running job was cancelled
+        self._start()
+
+    def _start(self) -> None:
+        here, there = self._context.Pipe()
+        self._pipe: Connection = here
+        self._process = self._context.Process(
+            target=_serve, args=(there, self._explorer, self._cancelled), daemon=True
+        )
+        self._process.start()
+        there.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Number of the process."""
+        return self._process.pid
+
+    def run(self, number: int, kind: str, value: object, tell: Callable[[Event], None]) -> None:
+        """Run a job and tell its events, the last of them "answer", "error" or "cancelled".
+
+        Parameters
+        ----------
+        number
+            Of the job; larger than that of every job before.
+        kind, value
+            As of :func:`placement.explore.jobs.run_job`.
+        tell
+            Called from this thread.
+        """
+        with self._lock:
+            self._asked = 0.0
+            if not self._process.is_alive():
+                self._start()
+        end = time.monotonic() + self._explorer.time_limit + _OVERTIME
+        try:
+            self._pipe.send((number, kind, value))
+            while True:
+                if self._pipe.poll(0.25):
+                    name, content = self._pipe.recv()
+                    tell((name, content))
+                    if name != "progress":
+                        return
+                now = time.monotonic()
+                if now > end and not self._asked:
+                    self.cancel(number)
+                if self._asked and now > self._asked + _GRACE:
+                    break
+        except (EOFError, OSError):
+            tell(("error", {"message": "the process of the search ended; ask again"}))
+        else:
+            tell(("cancelled", {}))
+        self._end()
+
+    def cancel(self, number: int) -> None:
+        """Interrupt the job of a number, and all before it."""
+        with self._lock:
+            if self._cancelled.value >= number:
+                return
+            self._cancelled.value = number
+            self._asked = time.monotonic()
+            if _CANCEL is not None and self._process.is_alive() and self._process.pid is not None:
+                os.kill(self._process.pid, _CANCEL)
+
+    def _end(self) -> None:
+        with contextlib.suppress(OSError):
+            self._pipe.close()
+        self._process.kill()
+        self._process.join()
+
+    def close(self) -> None:
+        """End the process."""
+        self._end()
+
+
+def _serve(pipe: Connection, explorer: Explorer, cancelled: object) -> None:
+    """Run jobs until the pipe closes."""
+    running = 0  # number of the job that may be interrupted
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal running
+        if running and running <= cancelled.value:  # type: ignore[attr-defined]  # a ctypes object
+            running = 0  # once
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which closes the pipe
+    if _CANCEL is not None:
+        signal.signal(_CANCEL, interrupt)
+    _ = explorer.ground
+    told = 0.0
+
+    def listen(report: Progress) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if now - told >= _EVERY:
+            told = now
+            pipe.send(("progress", _finite(report)))
+
+    while True:
+        try:
+            job, kind, value = pipe.recv()
+        except (EOFError, OSError):
+            return
+        told = time.monotonic()
+        try:
+            running = job
+            if cancelled.value >= job:  # type: ignore[attr-defined]  # a ctypes object
+                raise KeyboardInterrupt
+            event = ("answer", run_job(explorer, kind, value, listen))
+            running = 0
+        except KeyboardInterrupt:
+            event = ("cancelled", {})
+        except PlacementError as error:
+            running = 0
+            event = ("error", {"message": str(error)})
+        if cancelled.value >= job:  # type: ignore[attr-defined]  # a search returns what it had
+            event = ("cancelled", {})
+        try:
+            pipe.send(event)
+        except (BrokenPipeError, OSError):
+            return
+
+
+def _finite(report: Progress) -> dict[str, object]:
+    """Return a report as JSON; null where nothing is known."""
+
+    def known(value: float) -> float | None:
+        return value if abs(value) < float("inf") else None
+
+    return {
+        "seconds": report.seconds,
+        "incumbent": known(report.incumbent),
+        "bound": known(report.bound),
+    }
