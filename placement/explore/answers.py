@@ -16,6 +16,7 @@ from placement.report.charts.parts import facts, reasons
 from placement.report.charts.svg_charts import Bar, bars
 from placement.report.map.map_view import Ground, map_view
 from placement.report.map.svg_map import map_layers
+from placement.status import Status
 
 __all__ = ["after_loss", "answer_document"]
 
@@ -114,7 +115,13 @@ def _facts(question: Question, plan: Plan, after: Plan | None) -> str:
     if plan.leader is not None:
         waits = f"waits {milliseconds(plan.quorum_wait)} for its quorum"
         rows.append(("Leader", plan.leader, waits))
-    rows.append(("Gap", percent(plan.gap), f"{len(plan.voters)} of {len(plan.replicas)} vote"))
+    rows.append(
+        (
+            "Gap",
+            percent(plan.gap),
+            f"{_proof(plan)}; {len(plan.voters)} of {len(plan.replicas)} vote",
+        )
+    )
     prices = problem.instance.prices
     if prices is not None:
         rows.append(("Bill", f"{plan.cost:,.2f} {prices.currency}", "per month"))
@@ -128,6 +135,13 @@ def _facts(question: Question, plan: Plan, after: Plan | None) -> str:
             said = f"{after.leader} {took}, {more}"
             rows.append((f"Loss of {what}", milliseconds(after.mean_latency), said))
     return join([facts(rows), reasons("Notes", plan.notes)])
+
+
+def _proof(plan: Plan) -> str:
+    """Return what is known about the gap."""
+    if plan.status is Status.OPTIMAL:
+        return plan.bare_proof or "proven optimal"
+    return "at most this can be saved" if math.isfinite(plan.gap) else "no bound was proven"
 
 
 def _replicas(plan: Plan) -> str:
@@ -144,6 +158,7 @@ def _replicas(plan: Plan) -> str:
         "Replicas",
         [Column("Site"), Column("Role"), Column("RTT from leader, ms", True)],
         rows,
+        sortable=False,
     )
 
 

@@ -133,6 +133,8 @@
     answer.asked = asked;
     last = answer;
     marks();
+    const mark = chosen && map.querySelector(".sites .chosen");
+    $("story").textContent = mark ? mark.dataset.story : "";
     shown(number);
     requestAnimationFrame(() => {
       setTimeout(() => { root.dataset.milliseconds = (performance.now() - started).toFixed(1); }, 0);
@@ -626,7 +628,8 @@
   // --- files ------------------------------------------------------------------------------------
   async function download(format, system) {
     try {
-      const file = await ask("file", { question: state, format, system: system || null }, lane + "-file");
+      const file = await ask("file", { question: state, format, system: system || null, database: $("database").value },
+        lane + "-file");
       if (!file) { return; }
       const link = document.createElement("a");
       link.href = URL.createObjectURL(new Blob([file.text], { type: file.type }));
@@ -634,6 +637,12 @@
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);
       $("problem").textContent = "";
+      $("notes").textContent = "";
+      (file.notes || []).forEach((note) => {
+        const item = document.createElement("li");
+        item.textContent = note;
+        $("notes").append(item);
+      });
       root.dataset.file = file.name;
     } catch (error) { $("problem").textContent = error.message; }
   }

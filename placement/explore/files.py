@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections.abc import Sequence
+
 from placement.databases.deployment import deployment_of_plan
-from placement.databases.localities import Localities
+from placement.databases.localities import Localities, Locality
 from placement.databases.system import load_system, write_deployment
 from placement.errors import InputError
 from placement.io.formats.document import encode_json
@@ -17,8 +21,8 @@ FORMATS = ("plan", "report", "export")
 """Kinds of files."""
 
 
-def plan_file(plan: Plan, format: str, system: str) -> dict[str, object]:
-    """Return a file: its ``name``, its media ``type`` and its ``text``.
+def plan_file(plan: Plan, format: str, system: str, database: str) -> dict[str, object]:
+    """Return a file: its ``name``, its media ``type`` and its ``text``; ``notes`` of an export.
 
     Parameters
     ----------
@@ -29,6 +33,8 @@ def plan_file(plan: Plan, format: str, system: str) -> dict[str, object]:
         it; "report": the HTML page; "export": statements for a database.
     system
         Name of the database system, for "export".
+    database
+        Name of the database, for "export".
 
     Raises
     ------
@@ -46,7 +52,30 @@ def plan_file(plan: Plan, format: str, system: str) -> dict[str, object]:
         text = encode_json(document).decode("utf-8")
         return {"name": "plan.json", "type": "application/json", "text": text}
     found = load_system(system)
-    localities = Localities.plain(plan.problem.instance.sites)
-    deployment = deployment_of_plan(plan)
-    script = write_deployment(found, deployment, found.request(localities, deployment.name), None)
-    return {"name": f"{found.name}.txt", "type": "text/plain", "text": script.text}
+    rows = _plain_names(plan.problem.instance.sites)
+    request = found.request(Localities(plan.problem.instance.sites, rows), database)
+    script = write_deployment(found, deployment_of_plan(plan), request, None)
+    renamed = tuple(f"The site {row.site} is written {row.name}." for row in rows
+                    if row.site in plan.replicas)  # fmt: skip
+    return {
+        "name": f"{found.name}.txt",
+        "type": "text/plain",
+        "text": script.text,
+        "notes": [*script.notes, *renamed],
+    }
+
+
+def _plain_names(sites: Sequence[str]) -> tuple[Locality, ...]:
+    """Return a name of letters, digits, ``_``, ``.`` and ``-`` for each site that needs one."""
+    rows: dict[str, Locality] = {}
+    for site in sites:
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", site).strip("-_.")[:60] or "site"
+        if name == site:
+            continue
+        free = next(
+            other
+            for other in itertools.chain([name], (f"{name}-{k}" for k in itertools.count(2)))
+            if other not in rows and other not in sites
+        )
+        rows[free] = Locality(free, site)
+    return tuple(rows.values())

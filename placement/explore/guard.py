@@ -15,7 +15,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["HEADERS", "MOST_BYTES", "Guard", "new_token"]
+__all__ = ["HEADERS", "MOST_BYTES", "RequestGuard", "new_token"]
 
 MOST_BYTES = 262_144
 """Most bytes of a question."""
@@ -39,7 +39,7 @@ def new_token() -> str:
     return secrets.token_urlsafe(16)
 
 
-class Guard:
+class RequestGuard:
     """ASGI middleware that lets through what comes from the page of this server.
 
     Parameters

@@ -109,7 +109,8 @@ def _file(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> 
     """Make a file of a plan."""
     plan = explorer.solve(explorer.question(value.get("question")), listen)
     kind = text(value.get("format"), "format", choices=FORMATS)
-    return plan_file(plan, kind, text(value.get("system") or "none", "system"))
+    system = text(value.get("system") or "none", "system")
+    return plan_file(plan, kind, system, text(value.get("database") or "app", "database"))
 
 
 def _place(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:

@@ -50,7 +50,8 @@ def _document(explorer: Explorer) -> str:
             tag("p", {"class": "tools"}, _button("theme", "Dark or light"),
                 _button("link", "Copy link"), _button("reset", "Start again")),
         ),
-        tag("main", {"class": "explore"}, _answer(explorer), _controls(instance)),
+        tag("main", {"class": "explore"}, _answer(explorer), _controls(instance),
+            _panels(instance)),
         json_script("data", _data(instance)),
     ]  # fmt: skip
     document = tag("html", {"lang": "en-GB"}, tag("head", None, head), tag("body", None, body))
@@ -186,7 +187,6 @@ def _answer(explorer: Explorer) -> Markup:
         tag("button", {"type": "button", "data-rule": rule, "aria-pressed": "false"}, words)
         for rule, words in _SITE_RULES
     ]
-    exports = [("", "choose"), *((name, name) for name in available())]
     return tag(
         "div",
         {"id": "answer", "tabindex": "-1"},
@@ -212,23 +212,30 @@ def _answer(explorer: Explorer) -> Markup:
         tag("details", {"class": "legend-box"}, tag("summary", None, "Legend"), map_legend(LEGEND)),
         tag("p", {"class": "switches"}, tag("label", None,
             tag("input", {"type": "checkbox", "id": "reads"}), " show where clients read")),
-        tag("div", {"class": "panels"},
+    )  # fmt: skip
+
+
+def _panels(instance: Instance) -> Markup:
+    """Return the panels below the map; the script fills them."""
+    exports = [("", "choose"), *((name, name) for name in available())]
+    return tag("div", {"class": "panels"},
             _panel("replicas-panel", "Replicas", tag("div", {"id": "table"}), shown=True),
             _panel("clients-panel", "Clients", tag("div", {"id": "clients"}), shown=True),
             _panel("why", "Why, and what comes next", tag("div", {"id": "why-content"})),
             _panel("curve", "Curve over replicas", tag("div", {"id": "curve-content"})),
             _panel("front", "Money and latency", tag("div", {"id": "front-content"}))
-            if explorer.instance.prices is not None else None,
+            if instance.prices is not None else None,
             _panel("tray", "Tray: compare plans", _button("keep", "Keep this plan"),
                 tag("ul", {"id": "kept"}), tag("div", {"id": "comparison"})),
             _panel("out", "Take it with you",
                 tag("p", {"class": "tools"}, _button("get-plan", "plan.json"),
                     _button("get-report", "HTML report")),
+                _field("database", "Name of the database", _input("database", "text", value="app")),
                 _field("system", "Statements for", _select("system", exports)),
+                tag("ul", {"id": "notes"}),
                 tag("h3", None, "Command line"), tag("pre", {"id": "command", "tabindex": "0"}),
                 tag("p", {"id": "cannot", "class": "note"}),
                 tag("h3", None, "Python"), tag("pre", {"id": "python", "tabindex": "0"})),
-        ),
     )  # fmt: skip
 
 

@@ -89,6 +89,7 @@ def _beside(plan: Plan, site: str | None) -> list[Child]:
                     [one.rule, one.gain_ms, changes_in_words(plan, one.plan) or "the same plan"]
                     for one in costs
                 ],
+                sortable=False,
             )
         )
     return found
@@ -102,7 +103,7 @@ def _losses(plan: Plan) -> Markup | None:
         [row.lost, row.leader or "service stops", row.mean_latency] for row in plan.failures.each
     ]
     columns = [Column("Lost"), Column("Leader then"), Column("Mean latency, ms", True)]
-    return data_table(f"Loss of {plan.failures.what}", columns, rows)
+    return data_table(f"Loss of {plan.failures.what}", columns, rows, sortable=False)
 
 
 def curve(problem: Problem) -> dict[str, object]:
@@ -169,6 +170,7 @@ def compared(plans: Sequence[Plan], names: Sequence[str], ground: Ground) -> dic
         f"{names[0]} and {names[1]}",
         [Column(""), Column(names[0]), Column(names[1])],
         [[what, *values] for what, values in _compared_values(plans)],
+        sortable=False,
     )
     changes = changes_in_words(first, second) or "the same sites, voters and leader"
     maps = [

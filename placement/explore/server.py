@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
+import socket
 from collections.abc import AsyncIterator, Mapping
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -13,18 +16,18 @@ from starlette.routing import Route
 
 from placement.errors import InputError, LimitError
 from placement.explore.desk import Desk
-from placement.explore.guard import MOST_BYTES, Guard
+from placement.explore.guard import MOST_BYTES, RequestGuard
 from placement.explore.jobs import JOBS, Explorer
 from placement.explore.page import page_files
 from placement.explore.worker import Event, Worker
 from placement.io.formats.document import parse_json
 
-__all__ = ["application"]
+__all__ = ["application", "host_names", "web_server"]
 
 _LONGEST_LANE = 64
 
 
-def application(explorer: Explorer, worker: Worker, token: str, hosts: frozenset[str]) -> Guard:
+def application(explorer: Explorer, worker: Worker, token: str, hosts: frozenset[str]) -> RequestGuard:
     """Return the application.
 
     Parameters
@@ -76,7 +79,37 @@ def application(explorer: Explorer, worker: Worker, token: str, hosts: frozenset
         return StreamingResponse(events, media_type="text/event-stream")
 
     routes = [*map(shown, files), Route("/ask/{kind}", ask, methods=["POST"])]
-    return Guard(Starlette(routes=routes), token, hosts)
+    return RequestGuard(Starlette(routes=routes), token, hosts)
+
+
+def host_names(host: str, port: int) -> frozenset[str]:
+    """Return the values of the header Host that a server on an address has.
+
+    On loopback these are its three names; elsewhere the address and the names of this machine, so
+    that a name that another DNS points here is none of them.
+    """
+    if ipaddress.ip_address(host).is_loopback:
+        names = {"127.0.0.1", "localhost", "[::1]"}
+    else:
+        names = {f"[{host}]" if ":" in host else host, socket.gethostname(), socket.getfqdn()}
+    known = {f"{name}:{port}" for name in names}
+    return frozenset(known | names if port == 80 else known)
+
+
+def web_server(app: RequestGuard) -> uvicorn.Server:
+    """Return the server of an application, without logs of requests: addresses hold the token."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        ws="none",
+        lifespan="off",
+        limit_concurrency=64,
+        timeout_graceful_shutdown=1,
+        h11_max_incomplete_event_size=65_536,
+    )
+    return uvicorn.Server(config)
 
 
 async def _sent(events: AsyncIterator[Event]) -> AsyncIterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import socket
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,10 @@ from placement.cli.price_options import add_prices
 from placement.errors import InputError, MissingDependencyError
 
 if TYPE_CHECKING:
+    from placement.explore.jobs import Explorer
     from placement.explore.same_question import Origin
 
-__all__ = ["add_parser", "run"]
-
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+__all__ = ["add_parser", "run", "serve"]
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -64,52 +64,57 @@ def run(args: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
     try:
         import starlette  # noqa: F401 - the application needs it
-        import uvicorn
+        import uvicorn  # noqa: F401 - the server needs it
     except ImportError as error:
         raise MissingDependencyError(
             "the explorer needs Starlette and uvicorn: pip install 'replica-placement[explore]'"
         ) from error
-    from placement.explore.guard import new_token
     from placement.explore.jobs import Explorer
-    from placement.explore.server import application
-    from placement.explore.worker import Worker
 
     explorer = Explorer(instance_from(args), _origin(args), args.time_limit)
-    listening = _listen(args.host, args.port)
-    port = listening.getsockname()[1]
+    with _listen(args.host, args.port) as listening:
+        serve(explorer, listening, open_page=args.open)
+    return exits.FOUND
+
+
+def serve(explorer: Explorer, listening: socket.socket, *, open_page: bool) -> None:
+    """Serve on a socket until Ctrl-C, and print the address first."""
+    from placement.explore.guard import new_token
+    from placement.explore.server import application, host_names, web_server
+    from placement.explore.worker import Worker
+
+    host, port = listening.getsockname()[:2]
     token = new_token()
-    names = {*_LOOPBACK} if args.host in _LOOPBACK else {args.host}
-    hosts = frozenset(f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in names)
-    shown = f"[{args.host}]" if ":" in args.host else args.host
+    shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{port}/{token}/"
     worker = Worker(explorer)
     try:
-        app = application(explorer, worker, token, hosts)
+        app = application(explorer, worker, token, host_names(host, port))
         print(f"{address}\nCtrl-C ends the server.", flush=True)
-        if args.open:
+        if open_page:
             import webbrowser
 
             webbrowser.open(address)
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, ws="none",
-            timeout_graceful_shutdown=1, h11_max_incomplete_event_size=65_536, limit_concurrency=64,
-        )  # fmt: skip
-        uvicorn.Server(config).run(sockets=[listening])
+        web_server(app).run(sockets=[listening])
     finally:
         worker.close()
-        listening.close()
-    return exits.FOUND
 
 
 def _listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens; the port is then known before the server starts."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        version = ipaddress.ip_address(host).version
+    except ValueError:
+        raise InputError(
+            "not an address", field="--host", value=host, expected="an IP address, as 127.0.0.1"
+        ) from None
+    family = socket.AF_INET6 if version == 6 else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, port))
         found.listen(128)
-    except (OSError, UnicodeError) as error:
+    except OSError as error:
         found.close()
         raise InputError(
             f"cannot listen there ({error})", field="--host, --port", value=f"{host}, {port}"

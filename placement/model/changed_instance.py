@@ -153,7 +153,7 @@ def with_site(instance: Instance, name: str, latitude: float, longitude: float) 
     """Return the instance with one more site, whose RTTs are modelled from distance.
 
     The RTTs are those of :meth:`placement.datasets.distance_rtt.RouteModel.expected_ms`, in both
-    directions and in every interval. The site has no failure domains.
+    directions and in every interval. The failure domains are those of the closest site.
 
     Parameters
     ----------
@@ -183,7 +183,9 @@ def with_site(instance: Instance, name: str, latitude: float, longitude: float) 
     place = np.array([[latitude, longitude]], dtype=np.float64)
     model = RouteModel()
     to_clients = model.expected_ms(great_circle_km(clients, place)).round(model.decimals)
-    to_sites = model.expected_ms(great_circle_km(sites, place)).round(model.decimals)[:, 0]
+    away = great_circle_km(sites, place)[:, 0]
+    to_sites = model.expected_ms(away).round(model.decimals)
+    closest = int(np.argmin(away))
     client_rtt = instance.client_rtt
     site_rtt = instance.site_rtt
     shape = (*client_rtt.shape[:-1], 1)
@@ -195,11 +197,12 @@ def with_site(instance: Instance, name: str, latitude: float, longitude: float) 
         sites=(*instance.sites, name),
         client_rtt=np.concatenate([client_rtt, np.broadcast_to(to_clients, shape)], axis=-1),
         site_rtt=edge,
-        domains={level: (*labels, None) for level, labels in instance.domains.items()},
+        domains={level: (*labels, labels[closest]) for level, labels in instance.domains.items()},
         site_coordinates=np.concatenate([sites, place]),
         provenance=(
             *instance.provenance,
-            f"The site {name} was added at {where}; its RTTs are modelled from distance.",
+            f"The site {name} was added at {where}; its RTTs are modelled from distance, "
+            f"its failure domains are those of {instance.sites[closest]}.",
         ),
     )
 

@@ -116,6 +116,7 @@ def base(
     """A good call of every verb, in a folder of its own."""
     shutil.copytree(files, tmp_path / "folder")
     monkeypatch.chdir(tmp_path / "folder")
+    monkeypatch.setattr("placement.explore.verb.serve", lambda *given, **more: None)
     plan = ["world", *QUESTION, "--method", "exhaustive"]
     zones = ["cockroachdb", "zones.sql", "--instance", "world"]
     return {
@@ -142,6 +143,7 @@ def base(
         ("methods",): [],
         ("protocols",): ["epaxos"],
         ("completion",): ["bash"],
+        ("explore",): ["world", "--no-open"],
         ("deployment", "read"): zones,
         ("deployment", "lint"): zones,
         ("deployment", "evaluate"): ["plan.json", "--instance", "world"],

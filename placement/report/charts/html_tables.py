@@ -32,6 +32,7 @@ def data_table(
     *,
     digits: int = 2,
     mark: Sequence[int] = (),
+    sortable: bool = True,
 ) -> Markup:
     """Build a table.
 
@@ -48,6 +49,8 @@ def data_table(
         Decimals of numbers that are not whole.
     mark
         Positions of rows to stand out.
+    sortable
+        Whether the headings are buttons, which the script of the page makes sort.
     """
     head = tag(
         "tr",
@@ -56,7 +59,9 @@ def data_table(
             tag(
                 "th",
                 {"scope": "col", "class": "number" if column.number else None},
-                tag("button", {"type": "button", "class": "sort"}, column.name),
+                tag("button", {"type": "button", "class": "sort"}, column.name)
+                if sortable
+                else column.name,
             )
             for column in columns
         ],
@@ -88,7 +93,7 @@ def data_table(
         },
         tag(
             "table",
-            {"class": "sortable"},
+            {"class": "sortable" if sortable else None},
             tag("caption", None, caption),
             tag("thead", None, head),
             tag("tbody", None, body),

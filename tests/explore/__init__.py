@@ -1,0 +1,1 @@
+"""Explorer: questions, server, page."""

@@ -1,0 +1,315 @@
+"""The page of the explorer in a real Chromium."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from placement import load, solve
+from placement.explore.question import read_question
+from placement.io.formats.document import parse_json
+from tests.explore.serving import Served, served
+from tests.report import worlds
+from tests.report.browser import CHROMIUM, DRIVER, Browser
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None,
+    reason="needs Chromium and its driver (Debian: apt-get install chromium chromium-driver)",
+)
+
+ROOT = "document.documentElement.dataset"
+SET = """
+const field = document.getElementById(arguments[0]);
+field.value = arguments[1];
+field.dispatchEvent(new Event('input', {bubbles: true}));
+field.dispatchEvent(new Event('change', {bubbles: true}));
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[Served]:
+    yield from served(load("world27"))
+
+
+def until(browser: Browser, condition: str) -> None:
+    """Wait until something is so in the page."""
+    end = time.monotonic() + 60
+    while not browser.run(f"return Boolean({condition})"):
+        assert time.monotonic() < end, f"{condition}: {browser.run(TEXT)}"
+        time.sleep(0.02)
+
+
+TEXT = "return document.getElementById('problem').textContent"
+
+
+def answered(browser: Browser) -> None:
+    """Wait until the answer of the last question is drawn."""
+    until(browser, f"{ROOT}.asked && {ROOT}.asked === {ROOT}.drawn")
+
+
+def opened(browser: Browser, there: Served, question: object = None) -> None:
+    """Open the page, on a question."""
+    browser.console()
+    browser.visit("about:blank")
+    browser.visit(there.address + ("" if question is None else "#" + json.dumps(question)))
+    answered(browser)
+
+
+def silent(browser: Browser) -> None:
+    """Hold the page to silence in the console."""
+    assert [entry for entry in browser.console() if entry["level"] != "INFO"] == []
+
+
+def equals_python(browser: Browser, there: Served) -> None:
+    """The page shows the plan that Python has for the question of the address."""
+    text = unquote(browser.run("return location.hash.slice(1)"))
+    question = read_question(parse_json(text, "address"), there.explorer.instance)
+    plan = solve(question.problem, question.method)
+    status = browser.run("return document.getElementById('status').textContent")
+    assert status.startswith(plan.status.value)
+    if not plan.found:
+        return
+    facts = browser.run("return document.getElementById('facts').innerText")
+    assert f"{plan.mean_latency:.1f} ms" in facts
+    shown = browser.run(
+        "return Array.from(document.querySelectorAll('#table tbody tr'))"
+        ".map(row => row.cells[0].textContent)"
+    )
+    if not question.lost:
+        assert shown[0] == plan.leader
+        assert set(shown) == set(plan.replicas)
+
+
+@pytest.mark.parametrize("width", [375, 1600])
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_page_fits(browser: Browser, world: Served, width: int, dark: bool) -> None:
+    """Nothing runs over the side, everything has a name, the plan is on the map."""
+    browser.resize(width)
+    browser.dark(dark)
+    opened(browser, world)
+    browser.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    until(browser, f"{ROOT}.extras === {ROOT}.drawn")
+    assert browser.run("return document.documentElement.scrollWidth - window.innerWidth") <= 0
+    unnamed = browser.run(
+        "return Array.from(document.querySelectorAll('button, input, select, summary')).filter("
+        "one => !(one.labels && one.labels.length && one.labels[0].textContent.trim())"
+        " && !one.textContent.trim() && !one.ariaLabel).map(one => one.outerHTML)"
+    )
+    assert unnamed == []
+    assert len(browser.run("return Array.from(document.querySelectorAll('.mark'))")) == 5
+    ground = browser.run("return getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") is not dark
+    equals_python(browser, world)
+    silent(browser)
+
+
+def test_every_control_changes_the_plan_or_the_question(browser: Browser, world: Served) -> None:
+    browser.resize(1280)
+    opened(browser, world)
+    for field, value, key in (
+        ("replicas", 6, "replicas"),
+        ("voters", 5, "voters"),
+        ("quorum", 4, "quorum"),
+        ("quorum", "", None),
+        ("survive", "country", "survive"),
+        ("goal", "percentile", "percentile"),
+        ("percentile", 90, "percentile"),
+        ("spread", 0.1, "spread"),
+        ("goal", "mean", None),
+        ("mix-0", 5, "mix"),
+        ("interval", 9, "interval"),
+        ("factor", 3, "demand"),
+    ):
+        browser.run(SET, field, value)
+        answered(browser)
+        asked = unquote(browser.run("return location.hash"))
+        assert key is None or f'"{key}"' in asked
+        assert browser.run(TEXT) == ""
+    equals_python(browser, world)
+    browser.run("document.getElementById('mix-reset').click()")
+    browser.run("document.querySelector('#factors button').click()")
+    answered(browser)
+    assert '"mix"' not in unquote(browser.run("return location.hash"))
+    before = browser.run("return location.hash")
+    opened(browser, world, json.loads(unquote(before[1:])))
+    assert browser.run("return document.getElementById('replicas').value") == "6"
+    assert browser.run("return location.hash") == before
+    browser.run("document.getElementById('reset').click()")
+    answered(browser)
+    equals_python(browser, world)
+    silent(browser)
+
+
+def test_sites_by_mouse_and_by_keyboard(browser: Browser, world: Served) -> None:
+    browser.resize(1280)
+    opened(browser, world)
+    leader = browser.run("return document.querySelector('#table tbody th').textContent")
+    browser.run("document.querySelector('.mark.leader').dispatchEvent("
+                "new MouseEvent('click', {bubbles: true}))")  # fmt: skip
+    assert browser.run("return document.getElementById('site').value") == leader
+    browser.run("document.querySelector('[data-rule=lost]').click()")
+    answered(browser)
+    assert "takes over" in browser.run("return document.getElementById('facts').innerText")
+    browser.run("document.querySelector('[data-rule=lost]').click()")
+    browser.run("document.querySelector('[data-rule=forbidden]').click()")
+    answered(browser)
+    assert leader not in browser.run("return document.getElementById('table').innerText")
+    line = browser.run("return document.getElementById('difference').textContent")
+    assert line.startswith("Against the plan before: +")
+    assert "leader to" in line
+    browser.run("document.getElementById('why').open = true")
+    until(browser, f"{ROOT}.extras === {ROOT}.drawn")
+    assert f"{leader} is forbidden" in browser.run(
+        "return document.getElementById('why-content').innerText"
+    )
+    # arrows go from site to site, Enter chooses, and the rules are buttons
+    key = ("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', "
+           "{key: arguments[0], bubbles: true}))")  # fmt: skip
+    browser.run("document.querySelector('.sites [tabindex=\"0\"]').focus()")
+    browser.run(key, "ArrowRight")
+    sites = world.explorer.instance.sites
+    following = sites[(sites.index(leader) + 1) % len(sites)]
+    assert browser.run("return document.getElementById('site').value") == following
+    assert browser.run("return document.activeElement.getAttribute('aria-pressed')") == "true"
+    browser.run("document.querySelector('[data-rule=leader]').click()")
+    answered(browser)
+    assert browser.run("return document.querySelector('#table tbody th').textContent") == following
+    equals_python(browser, world)
+    silent(browser)
+
+
+def test_an_added_site_and_the_tray(browser: Browser, world: Served) -> None:
+    browser.resize(1280)
+    opened(browser, world)
+    browser.run("document.getElementById('keep').click()")
+    browser.run("document.getElementById('add').click()")
+    browser.run(
+        "const box = document.querySelector('svg.map').getBoundingClientRect();"
+        "document.querySelector('svg.map').dispatchEvent(new MouseEvent('click', {bubbles: true,"
+        "clientX: box.left + box.width / 2, clientY: box.top + box.height / 3}))"
+    )
+    until(browser, "location.hash.includes('New%20site%201')")
+    browser.run("document.querySelector('[data-rule=pinned]').click()")
+    answered(browser)
+    assert "New site 1" in browser.run("return document.getElementById('table').innerText")
+    equals_python(browser, world)
+    browser.run("document.getElementById('keep').click()")
+    until(browser, "document.querySelectorAll('#comparison svg.map').length === 2")
+    assert browser.run("return document.querySelectorAll('#comparison .differs').length") > 0
+    browser.run("document.getElementById('get-plan').click()")
+    until(browser, f"{ROOT}.file === 'plan.json'")
+    silent(browser)
+
+
+def test_a_point_of_the_curve_is_a_question(browser: Browser, world: Served) -> None:
+    opened(browser, world)
+    browser.run("document.getElementById('curve').open = true")
+    until(browser, "document.querySelector('#curve-content [data-point]')")
+    browser.run("document.querySelector('#curve-content [data-point]').dispatchEvent("
+                "new MouseEvent('click', {bubbles: true}))")  # fmt: skip
+    answered(browser)
+    assert browser.run("return document.getElementById('replicas').value") == "3"
+    silent(browser)
+
+
+def test_hostile_names_stay_text(browser: Browser) -> None:
+    plan = worlds.hostile_plan()
+    with Served(plan.problem.instance) as there:
+        opened(browser, there, {"problem": {"replicas": 3, "voters": 3}})
+        browser.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        until(browser, f"{ROOT}.extras === {ROOT}.drawn")
+        browser.run("const list = document.getElementById('site'); list.selectedIndex = 1;"
+                    "list.dispatchEvent(new Event('change'))")  # fmt: skip
+        browser.run("document.querySelector('[data-rule=pinned]').click()")
+        answered(browser)
+        assert browser.run("return document.querySelectorAll('img, b, i').length") == 0
+        silent(browser)
+
+
+CLICK = """
+const all = Array.from(document.querySelectorAll(
+  'button, summary, .sites [data-index], circle.client, select, input')).filter(
+  one => !one.disabled && one.getClientRects().length);
+const one = all[Math.floor(arguments[0] * all.length)];
+if (one.tagName === 'INPUT' && one.type !== 'checkbox') {
+  const low = Number(one.min || 0), high = Math.min(Number(one.max || 9), 12);
+  one.value = one.type === 'text' ? 'app' : String(Math.round(low + arguments[1] * (high - low)));
+  one.dispatchEvent(new Event('input', {bubbles: true}));
+} else if (one.tagName === 'SELECT') {
+  one.selectedIndex = Math.floor(arguments[1] * one.options.length);
+  one.dispatchEvent(new Event('change', {bubbles: true}));
+} else {
+  one.dispatchEvent(new MouseEvent('click', {bubbles: true}));
+}
+return one.id || one.outerHTML.slice(0, 80);
+"""
+
+
+def clicks(browser: Browser, there: Served, seed: int, count: int) -> None:
+    """Click at random; the page stays quiet, and its last answer is that of Python."""
+    opened(browser, there)
+    # a download would open a window of the system, and a percentile may take its time
+    browser.run("for (const id of ['get-plan', 'get-report', 'system', 'goal', 'link'])"
+                "{ document.getElementById(id).disabled = true; }")  # fmt: skip
+    draw = random.Random(seed)
+    done: list[Any] = []
+    for _ in range(count):
+        done.append(browser.run(CLICK, draw.random(), draw.random()))
+    answered(browser)
+    if browser.run(TEXT) == "":
+        equals_python(browser, there)
+    silent(browser)
+
+
+def test_random_clicks(browser: Browser, world: Served) -> None:
+    clicks(browser, world, 0, 100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_more_random_clicks(browser: Browser, world: Served, seed: int) -> None:
+    clicks(browser, world, seed, 100)
+
+
+def hurry(browser: Browser, there: Served, questions: int) -> None:
+    """Ask ten questions a second; the last answer is that of the last question."""
+    opened(browser, there)
+    for k in range(questions):
+        browser.run(SET, "replicas", 3 + k % 9)
+        time.sleep(0.1)
+    browser.run(SET, "replicas", 7)
+    answered(browser)
+    equals_python(browser, there)
+    assert len(browser.run("return Array.from(document.querySelectorAll('.mark'))")) == 7
+    silent(browser)
+
+
+def test_questions_in_a_hurry(browser: Browser, world: Served) -> None:
+    hurry(browser, world, 20)
+
+
+@pytest.mark.slow
+def test_a_minute_of_questions_leaves_no_memory(browser: Browser, world: Served) -> None:
+    """Ten questions a second for a minute: the worker does not grow by more than 20 MB."""
+    hurry(browser, world, 50)
+    before = resident(world.worker.pid)
+    hurry(browser, world, 600)
+    assert resident(world.worker.pid) - before < 20_000
+
+
+def resident(pid: int | None) -> int:
+    """Kilobytes of memory of a process (Linux)."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))

@@ -1,0 +1,311 @@
+"""The server of the explorer: answers equal those of Python, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from placement import Diversity, Problem, check_certificate, load, scale_demand, solve
+from placement.io import load_plan
+from placement.model.changed_instance import with_mix, with_site
+from placement.tail.rtt_spread import percentile_of_spread
+from tests.explore.serving import TOKEN, Served, events_of, served
+from tests.io.worlds import small
+
+QUESTION = {"problem": {"replicas": 5, "voters": 3}}
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[Served]:
+    yield from served(load("world27"))
+
+
+def same(answer, plan) -> None:
+    """Every number to the last bit, every name."""
+    assert answer["status"] == plan.status.value
+    assert answer["leader"] == plan.leader
+    assert tuple(answer["voters"]) == plan.voters
+    assert tuple(answer["replicas"]) == plan.replicas
+    for key, value in (
+        ("objective", plan.objective),
+        ("mean_latency_ms", plan.mean_latency),
+        ("bound", plan.bound),
+        ("gap", plan.gap),
+        ("quorum_wait_ms", plan.quorum_wait),
+    ):
+        assert answer[key] == value, key
+
+
+def test_answers_are_those_of_python(world: Served) -> None:
+    instance = world.explorer.instance
+    same(world.plan(**QUESTION), solve(Problem(instance, replicas=5, voters=3)))
+    asked = world.plan(
+        problem={
+            "replicas": {"least": 5, "most": 7},
+            "voters": 5,
+            "quorum": 3,
+            "pinned": ["eu-central-1"],
+            "forbidden": [instance.sites[0]],
+            "survive": "country",
+            "diversity": [
+                {"level": "continent", "role": "replicas", "cap": None, "min_domains": 2}
+            ],
+        },
+        interval=instance.intervals[7],
+        mix={"weak_read": 60, "single_group": 40},
+        demand={"Tokyo": 2.5},
+        sites=[{"name": "Moon", "lat": 12.5, "lon": 100.25}],
+    )
+    changed = with_site(instance, "Moon", 12.5, 100.25).at_interval(7)
+    changed = scale_demand(with_mix(changed, {"weak_read": 60, "single_group": 40}), {"Tokyo": 2.5})
+    problem = Problem(
+        changed,
+        replicas=(5, 7),
+        voters=5,
+        quorum=3,
+        pinned=["eu-central-1"],
+        forbidden=[instance.sites[0]],
+        survive="country",
+        diversity=[Diversity("continent", "replicas", min_domains=2)],
+    )
+    same(asked, solve(problem))
+    assert "<svg" not in asked["html"]["map"]["sites"]  # layers alone; the land is on the page
+
+
+def test_python_lines_and_command_ask_the_same(
+    world: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import shlex
+
+    from placement.cli import main
+
+    asked = world.plan(
+        problem={
+            "replicas": 4,
+            "voters": 3,
+            "leaders": list(world.explorer.instance.sites[:9]),
+            "non_voters": [world.explorer.instance.sites[1]],
+            "diversity": [{"level": "country", "role": "voters", "cap": 1, "min_domains": None}],
+            "decay": 1.5,
+        },
+        demand={"Tokyo": 0.3},
+        time_limit=20.5,
+    )
+    known: dict[str, object] = {}
+    exec(asked["python"], known)
+    same(asked, known["plan"])
+    words = shlex.split(asked["command"])
+    assert words[0] == "placement"
+    assert main([*words[1:], "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    for key in ("leader", "voters", "replicas", "objective", "mean_latency_ms"):
+        assert document[key] == asked[key]
+    assert asked["cannot"] == []
+    moved = world.plan(
+        **QUESTION, mix={"weak_read": 1}, interval=world.explorer.instance.intervals[0]
+    )
+    assert moved["cannot"] == ["one interval alone", "the operation mix"]
+    exec(moved["python"], known)
+    same(moved, known["plan"])
+
+
+def test_a_percentile_is_that_of_python() -> None:
+    instance = small()
+    with Served(instance) as there:
+        asked = there.plan(problem={"replicas": 2, "voters": 1}, percentile=90, spread=0.3)
+    objective = percentile_of_spread(instance, 90, 0.3)
+    plan = solve(Problem(instance, replicas=2, voters=1, objective=objective))
+    same(asked, plan)
+
+
+def test_a_loss_shows_who_takes_over(world: Served) -> None:
+    plan = solve(Problem(world.explorer.instance, replicas=5, voters=3))
+    row = next(row for row in plan.failures.each if row.lost == plan.leader)
+    asked = world.plan(**QUESTION, lost=[plan.leader])
+    same(asked, plan)  # the plan is another question than its loss
+    assert asked["after"]["leader"] == row.leader
+    assert asked["after"]["mean_latency_ms"] == pytest.approx(row.mean_latency, rel=1e-12)
+    stopped = world.plan(**QUESTION, lost=list(plan.voters[:2]))
+    assert stopped["after"] is None
+    assert "service stops" in stopped["html"]["facts"]
+
+
+def test_an_infeasible_question_says_why(world: Served) -> None:
+    sites = world.explorer.instance.sites
+    found = world.plan(
+        problem={
+            "replicas": 3,
+            "voters": 3,
+            "pinned": list(sites[:2]),
+            "diversity": [
+                {"level": "continent", "role": "replicas", "domain": "Oceania", "least": 2}
+            ],
+        }
+    )
+    assert found["status"] == "infeasible"
+    assert found["reasons"]
+    assert found["mean_latency_ms"] is None
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ({"problem": {"replicas": 5, "voters": 3}, "nosuch": 1}, "nosuch"),
+        ({"problem": {"replicas": 5, "voters": 3, "pinned": ["Atlantis"]}}, "Atlantis"),
+        ({"problem": {"replicas": 5, "voters": 3, "objective": {"kind": "mean"}}}, "percentile"),
+        ({"problem": {"replicas": 2, "voters": 3}}, "voters"),
+        ({"problem": {"replicas": 5}}, "voters"),
+        ({"problem": {"replicas": 5, "voters": 3}, "interval": "never"}, "never"),
+        ({"problem": {"replicas": 5, "voters": 3}, "mix": {"weak_read": -1}}, "weak_read"),
+        ({"problem": {"replicas": 5, "voters": 3}, "lost": ["Atlantis"]}, "Atlantis"),
+        ({"problem": {"replicas": 5, "voters": 3}, "method": "../etc"}, "method"),
+        ({"problem": {"replicas": 5, "voters": 3}, "spread": "x"}, "spread"),
+        (
+            {"problem": {"replicas": 5, "voters": 3},
+             "sites": [{"name": f"n{k}", "lat": 0, "lon": k} for k in range(21)]},
+            "at most 20",
+        ),
+        ("text", "question"),
+        (None, "question"),
+    ],
+)  # fmt: skip
+def test_a_wrong_question_is_an_error_in_words(world: Served, question, words) -> None:
+    name, content = world.ask("plan", {"question": question})
+    assert name == "error"
+    assert words in content["message"]
+
+
+def test_panels_behind_a_plan(world: Served, tmp_path: Path) -> None:
+    instance = world.explorer.instance
+    plan = solve(Problem(instance, replicas=4, voters=3))
+    question = {"problem": {"replicas": 4, "voters": 3, "forbidden": [plan.leader]}}
+    name, found = world.ask("why", {"question": question, "site": plan.leader})
+    assert name == "answer"
+    best = solve(Problem(instance, replicas=4, voters=3, forbidden=[plan.leader]))
+    assert f"{best.mean_latency - plan.mean_latency:,.2f}" in found["html"]
+    assert "Runner-up" in found["html"]
+    name, found = world.ask("curve", {"question": question})
+    assert [point["problem"]["replicas"] for point in found["points"]] == list(range(3, 18))
+    name, found = world.ask("compare", {"questions": [QUESTION, question], "names": ["A", "B"]})
+    assert found["html"].count("<svg") == 2
+    assert all(found["differs"])
+    assert world.ask("place", {"x": 500, "y": 100})[0] == "answer"
+    assert world.ask("place", {"x": -9999, "y": 100})[0] == "error"
+    _, file = world.ask("file", {"question": QUESTION, "format": "plan"})
+    (tmp_path / "plan.json").write_text(file["text"], encoding="utf-8")
+    loaded = load_plan(tmp_path / "plan.json")
+    check_certificate(loaded)
+    _, file = world.ask("file", {"question": QUESTION, "format": "report"})
+    assert file["text"].startswith("<!doctype html>")
+    _, file = world.ask("file", {"question": QUESTION, "format": "export", "system": "cockroachdb"})
+    assert 'ALTER DATABASE "app" CONFIGURE ZONE' in file["text"].replace(" app ", ' "app" ')
+    assert "region=East-Asia" in file["text"]
+    assert any("East-Asia" in note for note in file["notes"])
+    name, _ = world.ask("file", {"question": QUESTION, "format": "../../etc/passwd"})
+    assert name == "error"
+
+
+# --- order ---------------------------------------------------------------------------------------
+
+
+def test_a_later_question_of_a_tab_cancels_the_one_before(world: Served) -> None:
+    """The first would search for long; the second one is answered at once."""
+    long = {"problem": {"replicas": 9, "voters": 5}, "percentile": 99, "spread": 1.0}
+    first: list[tuple[str, object]] = []
+    thread = threading.Thread(
+        target=lambda: first.append(world.ask("plan", {"question": long}, "tab"))
+    )
+    thread.start()
+    time.sleep(0.3)
+    name, content = world.ask("plan", {"question": QUESTION}, "tab")
+    thread.join(60)
+    assert (name, first[0][0]) == ("answer", "cancelled")
+    assert len(content["replicas"]) == 5
+
+
+def test_a_worker_that_ended_is_replaced(world: Served) -> None:
+    import os
+    import signal
+
+    assert world.worker.pid is not None
+    os.kill(world.worker.pid, signal.SIGKILL)
+    name, _ = world.ask("plan", {"question": QUESTION})
+    if name == "error":  # the pipe was still open when the question came
+        name, _ = world.ask("plan", {"question": QUESTION})
+    assert name == "answer"
+
+
+# --- who may ask ---------------------------------------------------------------------------------
+
+
+def test_the_page_and_its_headers(world: Served) -> None:
+    status, headers, text = world.request("GET", f"/{TOKEN}/")
+    assert status == 200
+    assert headers["content-type"] == "text/html; charset=utf-8"
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "unsafe-inline" not in policy.replace("style-src-attr 'unsafe-inline'", "")
+    assert "unsafe-eval" not in policy
+    assert headers["cache-control"] == "no-store"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "server" not in headers
+    assert "http://" not in text
+    assert "https://" not in text
+    for name in ("style.css", "script.js"):
+        assert world.request("GET", f"/{TOKEN}/{name}")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/wrong/", f"/{TOKEN}", f"/{TOKEN}x/", f"/{TOKEN}/../", f"/{TOKEN}/explore.js",
+     f"/{TOKEN}/%2e%2e/%2e%2e/etc/passwd", f"/{TOKEN}//etc/passwd", "/%00/", "//",
+     f"/{TOKEN}/ask/plan"],
+)  # fmt: skip
+def test_other_paths_do_not_exist(world: Served, path: str) -> None:
+    status, _, text = world.request("GET", path)
+    assert status in (404, 405)
+    assert "root:" not in text
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"Host": "evil.example"}, 403),
+        ({"Host": "evil.example:80"}, 403),
+        ({"Host": "127.0.0.1"}, 403),
+        ({"Host": None}, 400),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": None}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, 415),
+        ({"Content-Length": "999999999"}, 413),
+        ({"Content-Length": "300000"}, 413),
+    ],
+)
+def test_strangers_are_refused(world: Served, change, status) -> None:
+    headers = {**world.headers(), **change}
+    given = {name: value for name, value in headers.items() if value is not None}
+    body = json.dumps({"question": QUESTION}).encode()
+    got, _, text = world.request("POST", f"/{TOKEN}/ask/plan", body, given)
+    assert got == status, text
+
+
+def test_a_wrong_token_is_refused_for_questions_too(world: Served) -> None:
+    body = json.dumps({"question": QUESTION}).encode()
+    assert world.request("POST", "/wrong/ask/plan", body, world.headers())[0] == 404
+
+
+def test_what_is_no_json_is_refused(world: Served) -> None:
+    for body in (b"{", b"\xff", b'{"a": NaN}', b'{"a": 1, "a": 2}', b"[" * 3000):
+        assert world.request("POST", f"/{TOKEN}/ask/plan", body, world.headers())[0] == 400
+    assert world.request("POST", f"/{TOKEN}/ask/nosuch", b"{}", world.headers())[0] == 404
+    status, _, text = world.request("POST", f"/{TOKEN}/ask/plan", b"[]", world.headers())
+    assert (status, events_of(text)[-1][0]) == (200, "error")
