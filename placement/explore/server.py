@@ -27,7 +27,9 @@ __all__ = ["application", "host_names", "web_server"]
 _LONGEST_LANE = 64
 
 
-def application(explorer: Explorer, worker: Worker, token: str, hosts: frozenset[str]) -> RequestGuard:
+def application(
+    explorer: Explorer, worker: Worker, token: str, hosts: frozenset[str]
+) -> RequestGuard:
     """Return the application.
 
     Parameters
