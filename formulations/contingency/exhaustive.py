@@ -1,8 +1,8 @@
 """Contingency placement by enumeration: method ``exhaustive`` when the objective is a contingency.
 
-With one RTT matrix and clients that stay where they are, replica sets are evaluated by the thousand
-(:mod:`formulations.contingency.enumerate_losses`); otherwise every configuration is evaluated on
-its own.
+For the mean with one RTT matrix and clients that stay where they are, replica sets are evaluated by
+the thousand (:mod:`formulations.contingency.enumerate_losses`); otherwise every configuration is
+evaluated on its own.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ def solve(problem: Problem, options: Options) -> Plan:
     """
     contingency = problem.objective
     assert isinstance(contingency, Contingency)
-    fast = problem.demand.scenarios == 1 and not contingency.clients_move
+    plain = not contingency.clients_move and contingency.percentile is None
+    fast = problem.demand.scenarios == 1 and plain
     look = best_of_block if fast else _one_by_one
     return enumerate_sets(
         problem,
         options,
         lambda sets: look(problem, contingency, sets),
         block=_BLOCK if fast else 16,
-        instead="'cp-sat' or 'local-search'",
+        instead="'exact'" if contingency.percentile is not None else "'cp-sat' or 'local-search'",
     )
 
 

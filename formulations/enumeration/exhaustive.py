@@ -181,7 +181,7 @@ METHOD = Method(
     call=solve,
     summary="every replica set with its best roles: the referee",
     exact=True,
-    objectives=("mean", "contingency", "percentile", "waits"),
+    objectives=("mean", "contingency", "contingency-percentile", "percentile", "waits"),
     cost_parts=("near reads",),
     settings={"limit": Setting(20_000_000, "most replica sets to enumerate", minimum=1)},
     complexity="O(C(|S|, |R|)·(C + |R|²·|V|))",

@@ -60,13 +60,24 @@ def late_voters(
     votes: _Ints,
     share: _Floats,
     asked: _Floats,
-    sizes: tuple[int, int, int, int, int, bool],
+    sizes: tuple[int, int, int, int, int, int, int, bool],
     /,
 ) -> _LateVoters: ...
 def least_late(voters: _LateVoters, state: bytes, room: int, /) -> float: ...
 def search_thresholds(
     orders: _Ints,
-    scenarios: tuple[tuple[_Floats | None, _Floats | None, float, float, float, object], ...],
+    scenarios: tuple[
+        tuple[
+            _Floats | None,
+            _Floats | None,
+            float,
+            float,
+            float,
+            object,
+            npt.NDArray[np.bool_] | None,
+        ],
+        ...,
+    ],
     may_hold: npt.NDArray[np.bool_],
     must_hold: npt.NDArray[np.bool_],
     sizes: tuple[int, int, int, int, int, int, int],

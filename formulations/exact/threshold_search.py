@@ -5,7 +5,8 @@ Wanted is a plan with X_s <= T_s in each of a few *scenarios*
     X(R, V) = K + Σ_c w[near(c, R), c] + Σ_r p_r x_r + voters(V)
 
 or the proof that there is none. near(c, R) is the replica that client c prefers; the voters' part
-is that of late operations, D times the wait of the leader for its quorum, or prices of votes.
+is that of late operations, D times the wait of the leader for its quorum, or prices of votes. The
+scenario of a loss has R and V without the sites that are lost.
 """
 
 from __future__ import annotations
@@ -143,6 +144,9 @@ class Scenario:
         What X and T are divided by before scenarios are weighed against each other, > 0.
     prices
         p, shape (sites,), of either sign; None: replicas cost nothing.
+    lost
+        Sites that a loss takes, shape (sites,): they serve nobody and do not vote, and the scenario
+        counts for the plans that have a replica there. None: nothing is lost.
     """
 
     costs: FloatArray | None
@@ -151,6 +155,7 @@ class Scenario:
     threshold: float
     scale: float = 1.0
     prices: FloatArray | None = None
+    lost: BoolArray | None = None
 
 
 @dataclass
@@ -191,7 +196,7 @@ def search_leader(
     leader
         Site index.
     scenarios
-        One to four, at most one of them with late operations.
+        At most one of them with late operations where nothing is lost.
     leaf
         Decides about a complete replica set. It may lower the threshold of the last scenario and
         return None to go on.
@@ -221,6 +226,8 @@ def search_leader(
     from formulations.exact import _scenarios
 
     last, found = scenarios[-1], None
+    # scenarios of the same costs share one array, which is copied once
+    costs = {id(s.costs): np.ascontiguousarray(s.costs.T) for s in scenarios if s.costs is not None}
     counters = SearchCounters() if counters is None else counters
 
     def decide(state: bytes) -> bool | float | None:
@@ -235,12 +242,13 @@ def search_leader(
         orders,
         tuple(
             (
-                None if s.costs is None else np.ascontiguousarray(s.costs.T),
+                None if s.costs is None else costs[id(s.costs)],
                 None if s.prices is None else np.ascontiguousarray(s.prices),
                 s.constant,
                 s.threshold,
                 s.scale,
                 s.voters.handle,
+                s.lost,
             )
             for s in scenarios
         ),

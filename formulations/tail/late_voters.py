@@ -8,6 +8,8 @@ them, and so does the chance that the sum is in time. So for V out of sites A:
 * else sort A by mean RTT and let E_i(τ) be the highest P(d(ℓ, x) <= τ) of the places i and beyond.
   The i-th of V stands at place i or beyond, so that voters with E_1 … E_{v−1} bound d from below.
 
+After a loss fewer voters may be left. Those that are lost never answer, and the bound holds.
+
 Ours; Sharov et al. (PVLDB 8(12), 2015) choose voters by mean RTT.
 """
 
@@ -28,7 +30,7 @@ from placement.tail.late_operations import LateOperations
 if TYPE_CHECKING:
     from formulations.exact._scenarios import _LateVoters
 
-__all__ = ["LateVoters", "VoterOrder"]
+__all__ = ["LateHeirs", "LateVoters", "VoterOrder"]
 
 _KNOWN = 20_000
 """Sets of sites whose bound is remembered."""
@@ -76,12 +78,16 @@ class LateVoters:
         t, in bins.
     order
         Around the leader.
+    most, fewest
+        Voters beside the leader: at most, and at least. None: |V| − 1.
     """
 
     late: LateOperations
     leader: int
     deadline: int
     order: VoterOrder
+    most: int | None = None
+    fewest: int | None = None
     _answered: FloatArray = field(init=False, repr=False)
     _asked: tuple[tuple[int, float, FloatArray], ...] = field(init=False, repr=False)
     _known: dict[bytes, float] = field(init=False, repr=False, default_factory=dict)
@@ -100,8 +106,18 @@ class LateVoters:
             asked.append((votes, late.led_shares[votes], row[::-1]))
         self._asked = tuple(asked)
 
+    @property
+    def others(self) -> int:
+        """Voters beside the leader, at most."""
+        return self.late.problem.rules.voters - 1 if self.most is None else self.most
+
+    @property
+    def handle(self) -> list[_LateVoters]:
+        """The same as the compiled search takes it: of every leader, which is this one."""
+        return [self.compiled]
+
     @cached_property
-    def handle(self) -> _LateVoters:
+    def compiled(self) -> _LateVoters:
         """Object of the compiled kernel with these tables."""
         from formulations.exact import _scenarios
 
@@ -113,8 +129,10 @@ class LateVoters:
             np.array([share for _, share, _ in self._asked], dtype=np.float64),
             np.array([row for _, _, row in self._asked], dtype=np.float64),
             (
+                self.leader,
                 len(self.order.sites),
-                rules.voters - 1,
+                self.others,
+                self.others if self.fewest is None else self.fewest,
                 rules.quorum - 1,
                 self.deadline + 1,
                 len(self._asked),
@@ -127,7 +145,8 @@ class LateVoters:
 
         Infinite where there are too few of them.
         """
-        others, sites = self.late.problem.rules.voters - 1, self.order.sites
+        others, sites = self.others, self.order.sites
+        fewest = others if self.fewest is None else self.fewest
         if others == 0:
             return self._late(self._answered[:0])
         able = inside[sites] | free[sites] if room else inside[sites]
@@ -135,7 +154,7 @@ class LateVoters:
         if self.order.ordered:
             extra = ~inside[sites[places]]
             places = places[~extra | (np.cumsum(extra) <= room)][:others]
-        if len(places) < others:
+        if len(places) < fewest:
             return math.inf
         key = places.tobytes()
         value = self._known.get(key)
@@ -150,8 +169,12 @@ class LateVoters:
 
     def of(self, voters: tuple[int, ...]) -> float:
         """Share that is late for a set of voters, the leader among them."""
-        places = np.nonzero(np.isin(self.order.sites, voters))[0]
-        return self._late(self._answered[places])
+        from formulations.exact import _scenarios
+
+        state = bytearray(b"\x02" * len(self.late.problem.rules.may_vote))
+        for voter in voters:
+            state[voter] = 1
+        return _scenarios.least_late(self.compiled, bytes(state), 0)
 
     def _late(self, answered: FloatArray) -> float:
         """Share of all operations that is late when others answer with these probabilities."""
@@ -170,3 +193,21 @@ class LateVoters:
                 in_time = float(asked @ by_then)
             total += max(0.0, share - in_time)
         return total
+
+
+@dataclass(frozen=True, eq=False)
+class LateHeirs:
+    """The voters' part after a loss that the leader does not survive, or may leave after.
+
+    Attributes
+    ----------
+    each
+        Of everyone who may lead then: the least of them counts.
+    """
+
+    each: tuple[LateVoters, ...]
+
+    @property
+    def handle(self) -> list[_LateVoters]:
+        """The same as the compiled search takes it: of every leader."""
+        return [one.compiled for one in self.each]

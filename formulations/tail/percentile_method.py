@@ -1,5 +1,7 @@
 """The least percentile with a proof: method ``exact`` when the objective is a percentile.
 
+With nothing lost, or after the worst loss.
+
 :mod:`formulations.tail.percentile_search` is the search. Here stands which problems it takes, who
 answers the others, and the plan that is made of its result.
 """
@@ -14,10 +16,12 @@ from formulations.exact.enumeration_claim import certified_or_named
 from formulations.exact.method import METHOD
 from formulations.exact.scenario_kernel import missing
 from formulations.tail.percentile_search import PercentileProof
+from placement.contingency.objective import Contingency
 from placement.methods import Options, load_method, run
 from placement.plan import Plan
 from placement.problem import Problem
 from placement.tail.late_operations import why_no_sum
+from placement.tail.objective import Percentile
 
 __all__ = ["solve"]
 
@@ -32,15 +36,19 @@ def solve(problem: Problem, options: Options) -> Plan:
 
     Problems that the search cannot take are enumerated: operations that ask a replica nearby and a
     quorum besides, budgets, and rules for replicas that are not caps on nested levels. Without a
-    compiled search those of few replica sets are, and others go to the local search and its bound.
+    compiled search those of few replica sets are, and others go to the local search and its bound,
+    which knows no losses.
     """
-    reason = why_no_sum(problem)
+    goal, losses = problem.objective, isinstance(problem.objective, Contingency)
+    percentile = goal.percentile if isinstance(goal, Contingency) else goal
+    assert isinstance(percentile, Percentile)
+    reason = why_no_sum(problem, percentile)
     if reason is not None:
         reason = f"{reason}, which the search for percentiles cannot take"
         return _answered_by("exhaustive", problem, options, reason)
     reason = missing(options)
     if reason is not None:
-        few = count_sets(problem) <= _FEW_SETS
+        few = losses or count_sets(problem) <= _FEW_SETS
         reason = f"the search for percentiles was not used: {reason}"
         return _answered_by("exhaustive" if few else "local-search", problem, options, reason)
     search = PercentileProof(problem, options)
@@ -88,8 +96,8 @@ def _nothing(problem: Problem, search: PercentileProof) -> Plan:
     """Say that there is no plan, or that none was found in time."""
     if math.isinf(search.bound):
         reason = (
-            f"no configuration has its {search.goal.describe()} within the horizon (proved under "
-            f"each of the {len(search.least)} possible leaders)"
+            f"no configuration has its {problem.objective.describe()} within the horizon "
+            f"(proved under each of the {len(search.least)} possible leaders)"
         )
         plan = Plan.infeasible(
             problem, method=METHOD.name, reasons=(reason, *search.goal.caveats(problem))

@@ -1,5 +1,7 @@
 """The search for the least percentile, with its proof, and for the least mean among its plans.
 
+Of the percentile with nothing lost, or of the worst after any loss (:mod:`.late_losses`).
+
 The p-th percentile of a plan is at most t when no more than a share 1 − p of all operations takes
 longer, and under one leader that share is a sum over clients and a term of the voters
 (:mod:`placement.tail.late_operations`). So "can t be reached under this leader?" is a question of
@@ -46,8 +48,10 @@ from formulations.tail.late_certificate import (
     TreeRecord,
     rounding_of_shares,
 )
+from formulations.tail.late_losses import LateLosses
 from formulations.tail.late_voters import LateVoters, VoterOrder
 from placement.checks import BoolArray, FloatArray, IntArray
+from placement.contingency.objective import Contingency
 from placement.evaluation.objective import MEAN_LATENCY, score_of
 from placement.evaluation.score import TIE, closest_first
 from placement.evaluation.voter_choice import best_voters
@@ -69,6 +73,9 @@ _BLOCK = 4
 _LATE_SCALE = 2.0
 """Divisor of the late scenario in the search for ties, in budgets."""
 
+_VOTER_SETS = 4096
+"""Sets of voters that are checked against the rules at once."""
+
 _MEAN_SLACK = 5e-10
 """Share of the mean by which another plan of the same percentile must be better."""
 
@@ -80,6 +87,7 @@ class PercentileProof:
     problem: Problem
     options: Options
     goal: Percentile = field(init=False)
+    losses: LateLosses | None = field(init=False, default=None)
     plain: Problem = field(init=False)
     late: LateOperations = field(init=False)
     orders: IntArray = field(init=False)
@@ -101,12 +109,22 @@ class PercentileProof:
     termination: Termination = Termination.FINISHED
 
     def __post_init__(self) -> None:
-        assert isinstance(self.problem.objective, Percentile)
-        self.goal = self.problem.objective
-        self.plain = self.problem.replace(objective=MEAN_LATENCY)
+        objective, rules = self.problem.objective, self.problem.rules
+        goal = objective.percentile if isinstance(objective, Contingency) else objective
+        assert isinstance(goal, Percentile)
+        self.goal = goal
+        # of losses, the rules that every plan that survives them obeys
+        more = objective.diversity(rules.voters, rules.quorum)
+        self.plain = self.problem.replace(
+            objective=MEAN_LATENCY, diversity=(*self.problem.diversity, *more)
+        )
         self.late = LateOperations(self.problem, self.goal.distributions)
         self.orders = closest_first(self.problem.demand.client_rtt[0]).astype(np.int32)
         self.rank = np.ascontiguousarray(np.argsort(self.orders, axis=1, kind="stable").T)
+        if isinstance(objective, Contingency):
+            self.losses = LateLosses(objective, self.late, self.rank, self.allowed)
+            self.records.fail()  # certificates are about plans with nothing lost
+            self.tie_records.fail()
         self.least = dict.fromkeys(np.nonzero(self.problem.rules.may_lead)[0].tolist(), 0)
         if self.options.time_limit is not None:
             self.end = self.started + self.options.time_limit
@@ -132,7 +150,8 @@ class PercentileProof:
         if math.isfinite(self.value):
             return round(self.value / self.goal.distributions.width)
         most = max((flow.hops for flow in self.late.flows), default=0)
-        return most * (self.goal.distributions.bins - 1) + 1
+        end = most * (self.goal.distributions.bins - 1)
+        return 1 + (end if self.losses is None else int(min(end, self.losses.ceiling)))
 
     @property
     def bound(self) -> float:
@@ -255,7 +274,10 @@ class PercentileProof:
         return float(np.where(usable, table[:-1], math.inf).min(axis=0).sum())
 
     def _tree(self, voters: LateVoters, table: FloatArray) -> Configuration | None:
-        scenario = Scenario(table[:-1], 0.0, voters, self.allowed, max(self.allowed, 1e-6))
+        scale = max(self.allowed, 1e-6)
+        scenarios = [Scenario(table[:-1], 0.0, voters, self.allowed, scale)]
+        if self.losses is not None:
+            scenarios += self.losses.scenarios(voters, scenarios[0])
 
         def leaf(replicas: list[int]) -> Configuration | None:
             for chosen, late in self._kept(voters, table, replicas):
@@ -270,12 +292,12 @@ class PercentileProof:
             self.problem.rules,
             self.orders,
             voters.leader,
-            [scenario],
+            scenarios,
             leaf,
             end=self.end,
             counters=self.counters,
             record=self.records.left,
-            keep=self._keeper(self.records, voters, [scenario]),
+            keep=self._keeper(self.records, voters, scenarios),
         )
 
     def _says_nothing(self, deadline: int) -> bool:
@@ -322,26 +344,33 @@ class PercentileProof:
         """
         near = np.array(replicas)[self.rank[replicas].argmin(axis=0)]
         nearby = float(table[near, np.arange(len(near))].sum())
+        losses = None
+        if self.losses is not None:
+            losses = self.losses.of_set(voters.leader, replicas, voters.deadline)
         for chosen in self._voter_sets(voters, replicas):
             self._in_time()
             late = nearby + voters.of(chosen)
-            if late <= self.allowed:
+            if late > self.allowed:
+                continue
+            if losses is None or losses.keeps(chosen):
                 yield Configuration.of(voters.leader, chosen, replicas), late
 
     def _voter_sets(self, voters: LateVoters, replicas: list[int]) -> Iterator[tuple[int, ...]]:
         """Yield the voter sets of a replica set that may be best."""
         rules, leader = self.problem.rules, voters.leader
-        if voters.order.ordered and rules.nested_voter_caps:
+        if voters.order.ordered and rules.nested_voter_caps and self.losses is None:
             best = best_voters(self.problem.demand, rules, leader, replicas)
             if best is not None:
                 yield best
             return
         able = [r for r in replicas if rules.may_vote[r] and r != leader]
         pinned = set(np.nonzero(rules.must_vote)[0].tolist())
-        for others in itertools.combinations(able, rules.voters - 1):
-            chosen = tuple(sorted((leader, *others)))
-            if pinned <= set(chosen) and rules.obeyed("voters", np.array([chosen]))[0]:
-                yield chosen
+        others = itertools.combinations(able, rules.voters - 1)
+        while block := [(leader, *some) for some in itertools.islice(others, _VOTER_SETS)]:
+            obeyed = rules.obeyed("voters", np.array(block))
+            for chosen in itertools.compress(block, obeyed.tolist()):
+                if pinned.issubset(chosen):
+                    yield tuple(sorted(chosen))
 
     # --- the mean ------------------------------------------------------------------------
 
@@ -391,6 +420,9 @@ class PercentileProof:
         )
         threshold = self.mean * (1 - _MEAN_SLACK)
         mean = Scenario(costs, direct, waits, threshold, max(threshold, 1e-300))
+        scenarios = [late, mean]
+        if self.losses is not None:
+            scenarios[1:1] = self.losses.scenarios(voters, late)
 
         def leaf(replicas: list[int]) -> None:
             for chosen, share in self._kept(voters, table, replicas):
@@ -406,12 +438,12 @@ class PercentileProof:
             self.problem.rules,
             self.orders,
             voters.leader,
-            [late, mean],
+            scenarios,
             leaf,
             end=self.end,
             counters=self.counters,
             record=self.tie_records.left,
-            keep=self._keeper(self.tie_records, voters, [late, mean]),
+            keep=self._keeper(self.tie_records, voters, scenarios),
         )
 
     # --- the certificate -----------------------------------------------------------------

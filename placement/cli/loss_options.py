@@ -28,7 +28,7 @@ def add_goals(parser: argparse.ArgumentParser, title: str) -> argparse._Mutually
     """
     goal = parser.add_argument_group(title).add_mutually_exclusive_group()
     goal.add_argument(
-        "--worst", action="store_true", help="the worst mean latency over all losses, and none"
+        "--worst", action="store_true", help="the worst latency over all losses, and none"
     )
     goal.add_argument(
         "--weighted",
@@ -69,45 +69,58 @@ def add_losses(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def worst_case(args: argparse.Namespace) -> Contingency:
-    """Return the objective of the worst case over the losses that are asked for."""
+def worst_case(args: argparse.Namespace, problem: Problem) -> Contingency:
+    """Return the objective of the worst case over the losses that are asked for.
+
+    Of the mean latency, or of the percentile that the problem asks for.
+    """
     from placement.contingency.objective import Contingency
+    from placement.tail.objective import Percentile
 
     return Contingency(
         args.level,
         together=2 if args.pairs else 1,
         leader_may_move=args.leader_may_move,
         clients_move=args.clients_move,
+        percentile=problem.objective if isinstance(problem.objective, Percentile) else None,
     )
 
 
-def loss_goal(args: argparse.Namespace) -> Contingency | None:
-    """Return the objective that a goal of :func:`add_goals` asks for; None: none is given."""
+def loss_goal(args: argparse.Namespace, problem: Problem) -> Contingency | None:
+    """Return the objective that a goal of :func:`add_goals` asks for; None: none is given.
+
+    Raises
+    ------
+    InputError
+        For a percentile that is weighted or whose clients move.
+    """
     from dataclasses import replace
 
+    goal = worst_case(args, problem)
     if args.limit is not None:
-        return replace(worst_case(args), goal="bounded", limit=args.limit)
+        return replace(goal, goal="bounded", limit=args.limit)
     if args.weighted is not None:
-        return replace(worst_case(args), goal="weighted", probability=_probability(args.weighted))
-    return worst_case(args) if args.worst else None
+        return replace(goal, goal="weighted", probability=_probability(args.weighted))
+    return goal if args.worst else None
 
 
 def apply_losses(problem: Problem, args: argparse.Namespace) -> Problem:
     """Return the problem with the objective that the options ask for, if they ask for one.
 
+    A percentile that the problem asks for already is then scored after the losses as well.
+
     Raises
     ------
     InputError
-        For options that do nothing, or a percentile besides.
+        For options that do nothing, or a percentile that is weighted or whose clients move.
     """
-    goal = loss_goal(args)
-    if goal is None:
-        given = {
-            "--level": args.level if args.level != "site" else None,
-            "--pairs": args.pairs or None,
-            "--leader-may-move": args.leader_may_move or None,
-            "--clients-move": args.clients_move or None,
-        }
+    given = {
+        "--level": args.level if args.level != "site" else None,
+        "--pairs": args.pairs or None,
+        "--leader-may-move": args.leader_may_move or None,
+        "--clients-move": args.clients_move or None,
+    }
+    if args.limit is None and args.weighted is None and not args.worst:
         for option, value in given.items():
             if value is not None:
                 raise InputError(
@@ -117,13 +130,8 @@ def apply_losses(problem: Problem, args: argparse.Namespace) -> Problem:
                     expected="none",
                 )
         return problem
-    if not problem.objective.minimises_mean:
-        raise InputError(
-            "a percentile after losses is not an objective",
-            field="--percentile",
-            value=args.percentile,
-            expected="none with --worst, --weighted or --limit",
-        )
+    goal = loss_goal(args, problem)
+    assert goal is not None
     goal.check(problem)
     return problem.replace(objective=goal)
 

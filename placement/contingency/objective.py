@@ -2,11 +2,13 @@
 
 After the loss of F the score is that of :func:`placement.evaluation.losses.score_after`: the
 survivors serve, the quorum size stays, and if the leader is lost the best surviving voter leads.
-Three goals are offered:
+The score is the mean latency, or a percentile of the latency of all operations
+(:mod:`placement.contingency.percentile_losses`). Three goals are offered:
 
-- ``worst``: min max(normal, max_F score_F), of those that tie the least normal score;
-- ``bounded``: min normal score subject to max_F score_F <= a given mean latency;
-- ``weighted``: min (1 − Σ_F p_F)·normal + Σ_F p_F·score_F with outage probabilities p_F.
+- ``worst``: min max(normal, max_F score_F), of those that tie the least normal mean;
+- ``bounded``: min normal score subject to max_F score_F <= a given latency;
+- ``weighted``: min (1 − Σ_F p_F)·normal + Σ_F p_F·score_F with outage probabilities p_F, for the
+  mean alone: a percentile over outages is no weighted sum of percentiles.
 
 A configuration that some loss stops altogether (fewer than m voters left) is not feasible.
 """
@@ -20,7 +22,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from placement.checks import flag, number, text, whole
+from placement.checks import flag, instance_of, number, text, whole
+from placement.contingency.document import contingency_document, contingency_from
+from placement.contingency.percentile_losses import (
+    mixed_percentiles,
+    percentile_rows,
+    percentile_tables,
+    percentiles_after,
+)
 from placement.errors import InputError
 from placement.evaluation.losses import (
     Failures,
@@ -29,6 +38,7 @@ from placement.evaluation.losses import (
     losses,
     moving_clients,
     score_after,
+    survivors,
     unnoticed,
 )
 from placement.evaluation.objective import ProofMethod, score_of, values_one_by_one
@@ -43,6 +53,7 @@ if TYPE_CHECKING:
     from placement.model.instance import Instance
     from placement.plan import Plan
     from placement.problem import Problem
+    from placement.tail.objective import Percentile
 
 __all__ = ["Contingency", "Goal", "solve_within"]
 
@@ -68,7 +79,7 @@ class Contingency:
     together
         Domains lost at once; 2 on level "site" is N−2.
     limit
-        For "bounded": the largest mean latency after any loss, ms.
+        For "bounded": the largest latency after any loss, ms: the mean, or the percentile.
     probability
         For "weighted": p_F of every loss, one number or by name; a loss that is not named has 0.
         Their sum may be at most 1.
@@ -77,11 +88,15 @@ class Contingency:
     clients_move
         Whether the closest surviving site serves the clients of a lost one, who then wait for the
         RTT to it as well (:mod:`placement.evaluation.losses`); else they stay.
+    percentile
+        The percentile that is scored normally and after every loss, with the distributions of
+        RTTs; None: the mean latency. With "worst" and "bounded", and clients that stay.
 
     Raises
     ------
     InputError
-        For an unknown goal, a missing or superfluous limit or probability.
+        For an unknown goal, a missing or superfluous limit or probability, a percentile that is
+        weighted or whose clients move.
     """
 
     level: str = "site"
@@ -92,6 +107,7 @@ class Contingency:
     probability: float | Mapping[str, float] | None = field(default=None, hash=False)
     leader_may_move: bool = False
     clients_move: bool = False
+    percentile: Percentile | None = None
 
     def __post_init__(self) -> None:
         text(self.level, "level")
@@ -125,11 +141,25 @@ class Contingency:
                 number(p, f"probability[{name!r}]")
         elif self.probability is not None:
             number(self.probability, "probability")
+        if self.percentile is not None:
+            self._check_percentile(self.percentile)
+
+    def _check_percentile(self, percentile: Percentile) -> None:
+        from placement.tail.objective import Percentile
+
+        instance_of(percentile, Percentile, "percentile", "placement.tail.Percentile")
+        for field_, refused, why, expected in (
+            ("goal", self.goal == "weighted", "percentiles are not weighted", "'worst', 'bounded'"),
+            ("clients_move", self.clients_move, "the clients of a percentile stay", "False"),
+        ):
+            if refused:
+                value = self.goal if field_ == "goal" else True
+                raise InputError(why, field=field_, value=value, expected=expected)
 
     @property
     def kind(self) -> str:
-        """Return "contingency"."""
-        return "contingency"
+        """Return "contingency", or "contingency-percentile" where a percentile is scored."""
+        return "contingency" if self.percentile is None else "contingency-percentile"
 
     @property
     def minimises_mean(self) -> bool:
@@ -139,7 +169,7 @@ class Contingency:
     @property
     def decimals(self) -> int:
         """Return the decimals with which a value in ms is shown."""
-        return 3
+        return 3 if self.percentile is None else self.percentile.decimals
 
     def check(self, problem: Problem) -> None:
         """Check the level and the probabilities against the instance, and that no money counts."""
@@ -150,6 +180,8 @@ class Contingency:
                 value=problem.cost_weight,
                 expected="0, or a budget",
             )
+        if self.percentile is not None:
+            self.percentile.check(problem)
         self.probabilities(problem)
 
     def losses(self, problem: Problem) -> tuple[Loss, ...]:
@@ -196,24 +228,35 @@ class Contingency:
     ) -> tuple[tuple[Loss, float], ...]:
         """score_F of every loss; the normal score where it is not noticed, ∞ where it stops."""
         rows = []
-        normal = score_of(problem, configuration)
+        normal = self._normal(problem, configuration)
         for loss in self.losses(problem):
             if unnoticed(problem, configuration, loss.sites, clients_move=self.clients_move):
                 rows.append((loss, normal))
                 continue
-            scores = score_after(
-                problem,
-                configuration,
-                loss.sites,
-                leader_may_move=self.leader_may_move,
-                clients_move=self.clients_move,
-            )
+            moves = self.leader_may_move
+            if self.percentile is None:
+                scores = score_after(
+                    problem,
+                    configuration,
+                    loss.sites,
+                    leader_may_move=moves,
+                    clients_move=self.clients_move,
+                )
+            else:
+                scores = percentiles_after(
+                    problem, self.percentile, configuration, loss.sites, leader_may_move=moves
+                )
             rows.append((loss, min(scores.values(), default=math.inf)))
         return tuple(rows)
 
+    def _normal(self, problem: Problem, configuration: Configuration) -> float:
+        if self.percentile is None:
+            return score_of(problem, configuration)
+        return self.percentile.value(problem, configuration)
+
     def value(self, problem: Problem, configuration: Configuration) -> float:
-        """Value of a configuration under the goal, in ms times operations."""
-        normal = score_of(problem, configuration)
+        """Value of a configuration under the goal: ms times operations, of percentiles ms."""
+        normal = self._normal(problem, configuration)
         after = [score for _, score in self.scores_after(problem, configuration)]
         return self._under_goal(problem, normal, after)
 
@@ -236,8 +279,10 @@ class Contingency:
 
     @property
     def beyond(self) -> str:
-        """Return the text for a configuration that a loss stops."""
-        return "service stops"
+        """Return the text for an infinite value."""
+        if self.percentile is None:
+            return "service stops"
+        return "service stops, or beyond the horizon"
 
     def mixed(
         self, problem: Problem, configurations: Sequence[Configuration], shares: Sequence[float]
@@ -246,6 +291,9 @@ class Contingency:
 
         A loss hits all of them at once, so that their scores after it are weighted first.
         """
+        if self.percentile is not None:
+            mixed = mixed_percentiles(problem, self, configurations, shares)
+            return self._under_goal(problem, *mixed)
         normal, afters = 0.0, np.zeros(len(self.losses(problem)))
         for configuration, share in zip(configurations, shares, strict=True):
             if share:
@@ -255,18 +303,20 @@ class Contingency:
         return self._under_goal(problem, normal, afters.tolist())
 
     def of_intervals(self, intervals: int | slice) -> Contingency:
-        """Return the objective as it is: losses do not depend on the interval."""
-        del intervals
-        return self
+        """Return the objective: losses do not depend on the interval, distributions may."""
+        if self.percentile is None:
+            return self
+        return replace(self, percentile=self.percentile.of_intervals(intervals))
 
     def in_ms(self, problem: Problem, value: float) -> float:
-        """Return a value, or a bound on one, as a mean latency in ms."""
-        return value / problem.demand.operations
+        """Return a value, or a bound on one, as a latency in ms."""
+        return value if self.percentile is not None else value / problem.demand.operations
 
     def failures(self, problem: Problem, configuration: Configuration) -> Failures:
-        """Latency under every loss that counts, by the definition of :meth:`value`.
+        """Mean latency under every loss that counts, by the definition of :meth:`value`.
 
-        For the goal "worst" the value is the largest of the normal latency and the worst of them.
+        For the goal "worst" the value is the largest of the normal latency and the worst of them,
+        unless a percentile is scored: :meth:`tables` has those.
         """
         return failures(
             problem,
@@ -280,31 +330,39 @@ class Contingency:
     def headline(self, problem: Problem) -> str:
         """Return the name of the value, or the empty string where it is the normal mean latency."""
         del problem
+        if self.percentile is not None:
+            word = f"p{self.percentile.percent:g}"
+            return f"Worst {word}" if self.goal == "worst" else word
         return {"worst": "Worst case", "weighted": "Mean over outages", "bounded": ""}[self.goal]
 
     def tie_break(self, problem: Problem, configuration: Configuration) -> float:
-        """Second criterion among configurations of equal value: the normal score."""
+        """Second criterion among configurations of equal value: the normal mean."""
         return score_of(problem, configuration)
 
     def ceiling(self, problem: Problem) -> float:
         """Largest score_F that the goal "bounded" allows, rounding included; else infinite."""
         if self.limit is None:
             return math.inf
-        return self.limit * problem.demand.operations * (1 + 1e-12)
+        unit = 1.0 if self.percentile is not None else problem.demand.operations
+        return self.limit * unit * (1 + 1e-12)
 
     def violations(self, problem: Problem, configuration: Configuration) -> tuple[str, ...]:
         """Losses that stop the service or break the limit, in words."""
-        broken = []
+        broken: list[str] = []
+        word = "" if self.percentile is None else f"a p{self.percentile.percent:g} of "
+        if self.percentile is not None:
+            broken.extend(self.percentile.violations(problem, configuration))
         for loss, score in self.scores_after(problem, configuration):
-            if math.isinf(score):
+            if survivors(problem, configuration, loss.sites) is None:
                 broken.append(
                     f"the loss of {loss.name} leaves fewer than {problem.rules.quorum} voters"
                 )
+            elif math.isinf(score):
+                broken.append(f"the loss of {loss.name} gives {word}more than the horizon")
             elif score > self.ceiling(problem):
-                latency = score / problem.demand.operations
                 broken.append(
-                    f"the loss of {loss.name} gives {latency:.6g} ms, above the limit of "
-                    f"{self.limit:g} ms"
+                    f"the loss of {loss.name} gives {word}{self.in_ms(problem, score):.6g} ms, "
+                    f"above the limit of {self.limit:g} ms"
                 )
         return tuple(broken)
 
@@ -328,9 +386,8 @@ class Contingency:
         )
 
     def caveats(self, problem: Problem) -> tuple[str, ...]:
-        """Return nothing: the losses have their reasons among the constraints."""
-        del problem
-        return ()
+        """Say so when a horizon may be the reason; losses have theirs among the constraints."""
+        return () if self.percentile is None else self.percentile.caveats(problem)
 
     def proof_method(
         self, problem: Problem, sets: Callable[[], int], time_limit: float | None
@@ -338,83 +395,65 @@ class Contingency:
         """Return ``exhaustive`` for few replica sets, else ``cp-sat``.
 
         Enumeration is vectorised and proves nothing before its end; branching bounds from the
-        start, and of the two methods that can, CP-SAT is the faster by far.
+        start, and of the two methods that can, CP-SAT is the faster by far. Percentiles as without
+        losses (:meth:`placement.tail.Percentile.proof_method`).
         """
-        del problem
+        if self.percentile is not None:
+            return self.percentile.proof_method(problem, sets, time_limit)
         few = sets() <= (_ENUMERATED_SETS if time_limit is None else _ENUMERATED_IN_TIME)
         return ProofMethod("exhaustive" if few else "cp-sat", "it minimises over losses")
 
     def unproven(self, plan: Plan) -> tuple[str, str] | None:
-        """Return None: the certificate decides."""
-        del plan
-        return None
+        """Return None, since the certificate decides; of a percentile, what was evaluated again."""
+        return None if self.percentile is None else self.percentile.unproven(plan)
 
     def describe(self) -> str:
         """Return the objective in words."""
         lost = f"any {'two' if self.together == 2 else 'one'} {self.level}" + (
             "s" if self.together == 2 else ""
         )
+        if self.percentile is not None:
+            word = f"p{self.percentile.percent:g} latency"
+            if self.goal == "worst":
+                return f"worst {word} after the loss of {lost}"
+            return f"{word}, at most {self.limit:g} ms after the loss of {lost}"
         if self.goal == "worst":
             return f"best worst case after the loss of {lost}"
         if self.goal == "bounded":
             return f"at most {self.limit:g} ms after the loss of {lost}"
         return f"mean over outages of {lost}"
 
+    @property
+    def lost_words(self) -> str:
+        """Return what is lost at once, in words that end with "is" or "are"."""
+        return f"two of level {self.level} are" if self.together == 2 else f"one {self.level} is"
+
     def tables(self, problem: Problem, configuration: Configuration) -> tuple[ValueTable, ...]:
-        """Return no table: the losses have one of their own in every plan."""
-        del problem, configuration
-        return ()
+        """Return those of percentiles; the mean after every loss is in every plan."""
+        if self.percentile is None:
+            return ()
+        return percentile_tables(problem, self, configuration)
 
     def plan_rows(
         self, problem: Problem, configuration: Configuration
     ) -> Mapping[str, Sequence[object]]:
-        """Return nothing: every plan file tells the losses."""
-        del problem, configuration
-        return {}
+        """Return the percentiles, by loss as well; every plan file tells the mean after losses."""
+        if self.percentile is None:
+            return {}
+        normal = problem.replace(objective=self.percentile)
+        return {
+            **self.percentile.plan_rows(normal, configuration),
+            "losses": percentile_rows(problem, self, configuration),
+        }
 
     def document(self, instance: Instance) -> dict[str, object]:
-        """Return the losses and the goal."""
-        del instance
-        given = self.probability
-        probability = (
-            {name: float(p) for name, p in given.items()}
-            if isinstance(given, Mapping)
-            else None
-            if given is None
-            else float(given)
-        )
-        return {
-            "level": self.level,
-            "goal": self.goal,
-            "together": self.together,
-            "limit": None if self.limit is None else float(self.limit),
-            "probability": probability,
-            "leader_may_move": self.leader_may_move,
-            "clients_move": self.clients_move,
-        }
+        """Return the losses and the goal, and the percentile that is scored."""
+        return contingency_document(self, instance)
 
     @classmethod
     def from_document(cls, document: Document, instance: Instance) -> Contingency:
         """Return the objective that :meth:`document` wrote."""
-        del instance
-        goal = document.text("goal")
-        if goal not in ("worst", "bounded", "weighted"):
-            raise document.refuse("goal", "unknown goal", "'worst', 'bounded' or 'weighted'")
-        probability: float | dict[str, float] | None = None
-        if isinstance(document.values.get("probability"), dict):
-            table = document.table("probability")
-            probability = {name: table.number(name) for name in table.values}
-        elif document.has("probability"):
-            probability = number(document.number("probability"), "probability")
-        return cls(
-            document.text("level"),
-            goal,  # type: ignore[arg-type]  # one of the three, checked above
-            together=document.whole("together"),
-            limit=document.number("limit") if document.has("limit") else None,
-            probability=probability,
-            leader_may_move=document.values.get("leader_may_move") is True,
-            clients_move=document.values.get("clients_move") is True,
-        )
+        return contingency_from(document, instance)
 
 
 def solve_within(
@@ -463,7 +502,7 @@ def solve_within(
     if not first.found:
         return first, first
     left = None if time_limit is None else max(0.0, time_limit - (perf_counter() - began))
-    limit = (1 + slack) * first.objective / problem.demand.operations
+    limit = (1 + slack) * goal.in_ms(problem, first.objective)
     second = solve(
         problem.replace(objective=replace(goal, goal="bounded", limit=limit)),
         method,

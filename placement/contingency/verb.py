@@ -20,6 +20,7 @@ from placement.cli.options import (
     settings_from,
 )
 from placement.cli.page import print_page
+from placement.cli.percentile_options import add_percentile, apply_percentile
 from placement.cli.plan_output import check_target, exit_code, print_json
 from placement.cli.progress_line import progress_of
 from placement.cli.verb_registry import add_parts
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from placement.evaluation.losses import Failures
     from placement.evaluation.objective import Objective
     from placement.plan import Plan
+    from placement.problem import Problem
 
 __all__ = ["add_parser", "run"]
 
@@ -52,13 +54,13 @@ def _add_leader(parts: Subparsers) -> None:
         help="leader, voters and replicas under the loss of sites",
         description="Choose replicas, voters and leader so that latency stays low after a loss. "
         "The survivors serve, the quorum size stays, and if the leader is lost the best surviving "
-        "voter leads.",
+        "voter leads. With --percentile, the latency is that percentile instead of the mean.",
     )
     add_instance(parser)
     add_constraints(parser)
     goal = add_goals(parser, "objective (default --worst)")
     goal.add_argument(
-        "--normal", action="store_true", help="mean latency with nothing lost; losses are shown"
+        "--normal", action="store_true", help="latency with nothing lost; losses are shown"
     )
     goal.add_argument(
         "--within",
@@ -67,6 +69,7 @@ def _add_leader(parts: Subparsers) -> None:
         help="normal latency, with at most (1 + E) times the best worst case after any loss",
     )
     add_losses(parser)
+    add_percentile(parser)
     add_method(parser)
     add_output(parser, plan=True)
     parser.set_defaults(run=run)
@@ -79,9 +82,9 @@ def run(args: argparse.Namespace) -> int:
     from placement.methods import solve
 
     check_target(args)
-    problem = problem_from(args, instance_from(args))
-    objective = _objective(args)
-    shown = objective if isinstance(objective, Contingency) else worst_case(args)
+    problem = apply_percentile(problem_from(args, instance_from(args)), args)
+    objective = _objective(args, problem)
+    shown = objective if isinstance(objective, Contingency) else worst_case(args, problem)
     shown.check(problem)  # an unknown level is refused before any work
     problem = problem.replace(objective=objective)
     first: Plan | None = None
@@ -123,10 +126,10 @@ def run(args: argparse.Namespace) -> int:
     return _show(plan, report, first, args)
 
 
-def _objective(args: argparse.Namespace) -> Objective:
-    from placement.evaluation.objective import MEAN_LATENCY
-
-    return MEAN_LATENCY if args.normal else loss_goal(args) or worst_case(args)
+def _objective(args: argparse.Namespace, problem: Problem) -> Objective:
+    if args.normal:
+        return problem.objective
+    return loss_goal(args, problem) or worst_case(args, problem)
 
 
 def _show(plan: Plan, report: Failures | None, first: Plan | None, args: argparse.Namespace) -> int:
@@ -140,12 +143,14 @@ def _show(plan: Plan, report: Failures | None, first: Plan | None, args: argpars
         document = plan_document(plan, reference=reference, embed=reference is None)
         document["contingency"] = None if report is None else failures_document(report)
         if first is not None and first.found:
-            document["best_worst_case_ms"] = first.objective / first.problem.demand.operations
+            document["best_worst_case_ms"] = first.problem.objective.in_ms(
+                first.problem, first.objective
+            )
         print_json(document)
     else:
         print_page(str(plan))
         if first is not None and first.found:
-            best = first.objective / first.problem.demand.operations
+            best = first.problem.objective.in_ms(first.problem, first.objective)
             print(f"\nThe best worst case is {best:.3f} ms ({first.status}).")
         if report is not None and (
             report.describe() != plan.failures.describe() or len(report.each) > MOST_FAILURES

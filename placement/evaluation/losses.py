@@ -69,11 +69,13 @@ __all__ = [
     "Failure",
     "Failures",
     "Loss",
+    "Survivors",
     "demand_after",
     "failures",
     "losses",
     "moving_clients",
     "score_after",
+    "survivors",
     "unnoticed",
 ]
 
@@ -92,6 +94,26 @@ class Loss:
 
     name: str
     sites: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Survivors:
+    """The part of a plan that a loss leaves.
+
+    Attributes
+    ----------
+    leaders
+        Those who may lead, site indices: the leader alone if it survives and stays.
+    voters, replicas
+        Site indices.
+    quorum
+        Votes that a commit waits for, as before the loss.
+    """
+
+    leaders: tuple[int, ...]
+    voters: tuple[int, ...]
+    replicas: tuple[int, ...]
+    quorum: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +218,42 @@ def losses(problem: Problem, level: str = "site", *, together: int = 1) -> tuple
     )
 
 
+def survivors(
+    problem: Problem,
+    configuration: Configuration,
+    lost: Iterable[int],
+    *,
+    leader_may_move: bool = False,
+) -> Survivors | None:
+    """Return what a loss leaves of a plan; None when the service is lost.
+
+    Parameters
+    ----------
+    problem, configuration
+        The plan.
+    lost
+        Site indices F.
+    leader_may_move
+        Whether a leader that survives may hand over to a better one.
+
+    Notes
+    -----
+    Voters that may not lead by the problem's leader candidates are among the leaders only when no
+    candidate survives.
+    """
+    gone = frozenset(lost)
+    voters = tuple(v for v in configuration.voters if v not in gone)
+    replicas = tuple(r for r in configuration.replicas if r not in gone)
+    quorum = quorum_size(problem, configuration)
+    if len(voters) < quorum:
+        return None
+    leaders: tuple[int, ...] = (configuration.leader,)
+    if configuration.leader not in voters or leader_may_move:
+        able = tuple(v for v in sorted(voters) if problem.rules.may_lead[v])
+        leaders = able or tuple(sorted(voters))
+    return Survivors(leaders, voters, replicas, quorum)
+
+
 def score_after(
     problem: Problem,
     configuration: Configuration,
@@ -220,21 +278,16 @@ def score_after(
     Returns
     -------
     dict
-        Leader (site index) -> score in ms times operations. Voters that may not lead by the
-        problem's leader candidates are taken only when no candidate survives.
+        Leader (site index) -> score in ms times operations, for the leaders of :func:`survivors`.
     """
     gone = frozenset(lost)
-    voters = [v for v in configuration.voters if v not in gone]
-    replicas = [r for r in configuration.replicas if r not in gone]
-    quorum = quorum_size(problem, configuration)
-    if len(voters) < quorum:
+    left = survivors(problem, configuration, gone, leader_may_move=leader_may_move)
+    if left is None:
         return {}
     demand = demand_after(problem, gone) if clients_move else problem.demand
-    if configuration.leader in voters and not leader_may_move:
-        leaders = [configuration.leader]
-    else:
-        leaders = [v for v in sorted(voters) if problem.rules.may_lead[v]] or sorted(voters)
-    return {ell: score(demand, ell, voters, replicas, quorum) for ell in leaders}
+    return {
+        ell: score(demand, ell, left.voters, left.replicas, left.quorum) for ell in left.leaders
+    }
 
 
 def moving_clients(problem: Problem, lost: Iterable[int]) -> tuple[int, ...]:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from placement.problem import Problem
 from placement.tail.distribution_arithmetic import quorum_distribution, sum_of_independent
 from placement.tail.latency_mixture import Flow, flows
 from placement.tail.rtt_distributions import Distributions
+
+if TYPE_CHECKING:
+    from placement.tail.objective import Percentile
 
 __all__ = ["LateOperations", "why_no_sum"]
 
@@ -219,18 +223,17 @@ class LateOperations:
         return self._waits[key]
 
 
-def why_no_sum(problem: Problem) -> str | None:
+def why_no_sum(problem: Problem, goal: Percentile) -> str | None:
     """Return why no search for sums over clients takes a percentile, or None.
 
     Parameters
     ----------
     problem
-        Whose objective is a percentile.
+        The question.
+    goal
+        The percentile that it asks for.
     """
-    from placement.tail.objective import Percentile
-
-    goal, rules = problem.objective, problem.rules
-    assert isinstance(goal, Percentile)
+    rules = problem.rules
     if goal.by_interval:
         return "RTTs vary by interval"
     if rules.budget is not None:

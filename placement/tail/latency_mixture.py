@@ -95,6 +95,7 @@ def mixture(
     configuration: Configuration,
     distributions: Distributions,
     scenario: int = 0,
+    quorum: int | None = None,
 ) -> FloatArray:
     """Distribution of the latency of all operations under a configuration, per bin.
 
@@ -108,6 +109,8 @@ def mixture(
         Of the problem's instance in the scenario.
     scenario
         Of the demand: 0, or one of those of RTTs that vary by interval.
+    quorum
+        Votes that a commit waits for; None: those of the configuration.
 
     Returns
     -------
@@ -130,7 +133,7 @@ def mixture(
     others = [v for v in configuration.voters if v != leader]
     wait = quorum_distribution(
         distributions.site_site[leader, others].reshape(len(others), bins),
-        quorum_size(problem, configuration),
+        quorum_size(problem, configuration) if quorum is None else quorum,
     )
     tables = (
         distributions.client_site[np.arange(len(near)), near],

@@ -61,7 +61,7 @@ class Percentile:
     distributions: Distributions = field(hash=False)
     by_interval: tuple[Distributions, ...] = field(hash=False, default=())
     # A value takes a convolution, and methods, rules and plans all ask for it.
-    _known: dict[tuple[Problem, Configuration], float] = field(
+    _known: dict[tuple[Problem, Configuration, int | None], float] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
 
@@ -110,21 +110,35 @@ class Percentile:
         """Return "percentile"."""
         return "percentile"
 
-    def value(self, problem: Problem, configuration: Configuration) -> float:
-        """p-th percentile in ms; infinite when it lies beyond the horizon of the distributions."""
-        key = (problem, configuration)
+    def value(
+        self, problem: Problem, configuration: Configuration, quorum: int | None = None
+    ) -> float:
+        """p-th percentile in ms; infinite when it lies beyond the horizon of the distributions.
+
+        `quorum` as in :meth:`latency`.
+        """
+        key = (problem, configuration, quorum)
         value = self._known.get(key)
         if value is None:
-            value = self._of_latency(self.latency(problem, configuration))
+            value = self._of_latency(self.latency(problem, configuration, quorum))
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[key] = value
         return value
 
-    def latency(self, problem: Problem, configuration: Configuration) -> FloatArray:
+    def latency(
+        self, problem: Problem, configuration: Configuration, quorum: int | None = None
+    ) -> FloatArray:
         """Distribution of the latency of all operations, per bin.
 
         Where RTTs vary, the mixture of the intervals, each with its weight in the demand.
+
+        Parameters
+        ----------
+        problem, configuration
+            The plan, or what a loss leaves of it.
+        quorum
+            Votes that a commit waits for; None: those of the configuration.
         """
         parts = self._of_scenarios(problem)
         counts = problem.demand.counts
@@ -133,7 +147,7 @@ class Percentile:
             [
                 (
                     float(counts[scenario].sum()) / whole if len(parts) > 1 else 1.0,
-                    mixture(problem, configuration, one, scenario),
+                    mixture(problem, configuration, one, scenario, quorum),
                 )
                 for scenario, one in enumerate(parts)
             ]
@@ -157,15 +171,17 @@ class Percentile:
         self, problem: Problem, configurations: Sequence[Configuration], shares: Sequence[float]
     ) -> float:
         """p-th percentile in ms of a database whose groups run on several configurations."""
-        return self._of_latency(
-            weighted_sum(
-                [
-                    (share, self.latency(problem, one))
-                    for one, share in zip(configurations, shares, strict=True)
-                    if share
-                ]
-            )
+        return self.of_mixture(
+            [
+                (share, self.latency(problem, one))
+                for one, share in zip(configurations, shares, strict=True)
+                if share
+            ]
         )
+
+    def of_mixture(self, parts: Sequence[tuple[float, FloatArray]]) -> float:
+        """p-th percentile in ms of latencies per bin with their shares, which sum to 1."""
+        return self._of_latency(weighted_sum(parts))
 
     def of_intervals(self, intervals: int | slice) -> Percentile:
         """Return the percentile with the distributions of one interval, or of several."""
@@ -274,7 +290,7 @@ class Percentile:
         from placement.tail.late_operations import why_no_sum
 
         del time_limit
-        reason = why_no_sum(problem)
+        reason = why_no_sum(problem, self)
         if reason is None:
             return None
         count, refusal = sets(), ""
@@ -298,7 +314,7 @@ class Percentile:
             rules = "breaks constraints" if plan.reasons else "obeys all constraints"
             held = (
                 "the configuration was evaluated again from the distributions in the file: its "
-                f"{self.describe()} is {plan.objective:g} ms, and it {rules}"
+                f"{plan.problem.objective.describe()} is {plan.objective:g} ms, and it {rules}"
             )
         return held, (
             "the plan carries no certificate, so that no other plan is ruled out here; "

@@ -40,8 +40,6 @@ def test_sweep_and_compare_take_losses(capsys):
     assert ms == pytest.approx(weighted["headline"]["ms"])
     assert main(["sweep", *asked, "--pairs"]) == 1
     assert "does nothing without --worst" in capsys.readouterr().err
-    assert main(["compare", *asked, "--worst", "--percentile", "99", "--spread", "0.2"]) == 1
-    assert "a percentile after losses" in capsys.readouterr().err
 
 
 def test_goals_order_as_they_must(capsys):

@@ -2,21 +2,23 @@
  * question (scenario.h).
  *
  * Each scenario is a sum over clients, prices of the replicas, a constant and a part of the voters: late operations that ask
- * the leader (late_voters.h), D times the quorum-th least wait of the leader, or prices of votes. The mathematics:
+ * the leader (late_voters.h), D times the quorum-th least wait of the leader, or prices of votes. After a loss, without the
+ * sites that it takes; where these are the leader's, for the best of those who may lead then. The mathematics:
  * formulations/tail, formulations/exact/limits. */
 #ifndef EXACT_LATE_H
 #define EXACT_LATE_H
 
 #include "late_voters.h"
 
-#define MOST_LATE 4 /* scenarios of a question */
-
 typedef struct {
     double *cost;              /* sites x padded; NULL: the clients cost nothing */
+    int borrowed;              /* 1: the cost is that of a scenario before */
     double *price;             /* of a replica at each site; NULL: nothing */
     double *first;             /* padded: half the cost at the leader */
     double constant;
-    late_voters *late;         /* the voters' part; NULL: it is the following */
+    unsigned char *lost;       /* sites: 1 where a loss takes it, and the scenario counts where one of them is IN; NULL: none */
+    late_voters **late;        /* the voters' part: the least of so many, one for each who may lead; ... */
+    int lates;                 /* ... 0: it is the following */
     int able, place;           /* sites that may vote; m - 1, or all voters beside the leader less 1 */
     int summed;                /* 1: the voters' part is the sum of the waits up to that place, which are prices of votes */
     int *site;                 /* in order of their waits, shape (able) */
@@ -29,8 +31,8 @@ typedef struct late_problem {
     unsigned char *may, *must; /* hold a replica */
     cap_levels caps;           /* of replicas */
     int scenarios;
-    late_scenario given[MOST_LATE];
-    scenario scenario[MOST_LATE];
+    late_scenario *given;      /* scenarios */
+    scenario *scenario;
     scenario_question question;
     scenario_tree tree;
     int opened;
@@ -38,7 +40,8 @@ typedef struct late_problem {
                                                                              1 ends the search; may lower thresholds */
     void *caller;
     unsigned char *state, *near; /* scratch: sites */
-    double *left;              /* scratch: MOST_LATE */
+    double *left;              /* scratch: scenarios */
+    unsigned char *surviving;  /* scratch: sites */
     double *cheapest;          /* scratch: sites */
     int *voters;               /* scratch: sites */
 } late_problem;

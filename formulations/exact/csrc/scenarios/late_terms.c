@@ -42,16 +42,46 @@ static double completion(const late_problem *x, const double *price, const unsig
     return sum;
 }
 
-static double voters_part(const late_scenario *g, const unsigned char *state, int room)
+/* The state without the sites of a loss. */
+static const unsigned char *survivors(const late_problem *x, const late_scenario *g, const unsigned char *state)
 {
-    return g->late ? least_late(g->late, state, room) : least_wait(g, state, room);
+    if (!g->lost)
+        return state;
+    for (int j = 0; j < x->sites; j++)
+        x->surviving[j] = g->lost[j] ? OUT : state[j];
+    return x->surviving;
+}
+
+static double voters_part(const late_problem *x, const late_scenario *g, const unsigned char *given, int room)
+{
+    const unsigned char *state = survivors(x, g, given);
+    double least = BIG;
+    if (!g->lates)
+        return least_wait(g, state, room);
+    for (int i = 0; i < g->lates; i++) {
+        unsigned char at = state[g->late[i]->leader];
+        if (at == OUT || (at == FREE && room < 1))
+            continue;
+        double late = least_late(g->late[i], state, room - (at == FREE));
+        least = late < least ? late : least;
+    }
+    return least;
+}
+
+/* Whether a scenario counts in a state: what it loses, if anything, is hit. */
+static int counts_in(const late_problem *x, const late_scenario *g, const unsigned char *state)
+{
+    int hit = !g->lost;
+    for (int j = 0; j < x->sites && !hit; j++)
+        hit = g->lost[j] && state[j] == IN;
+    return hit;
 }
 
 static double rest(void *self, int s, const unsigned char *state, int most)
 {
     const late_problem *x = self;
     const late_scenario *g = &x->given[s];
-    double sum = voters_part(g, state, most);
+    double sum = voters_part(x, g, state, most);
     int in = 0;
     if (sum >= BIG)
         return BIG;
@@ -69,23 +99,26 @@ static double rest(void *self, int s, const unsigned char *state, int most)
 static int in_force(void *self, const unsigned char *state, int *which, double *weight)
 {
     const late_problem *x = self;
-    (void)state;
+    int count = 0;
     (void)weight;
     for (int s = 0; s < x->scenarios; s++)
-        which[s] = s;
-    return x->scenarios;
+        if (counts_in(x, &x->given[s], state))
+            which[count++] = s;
+    return count;
 }
 
-/* The first sites that may vote, as many as voters are needed, and of them the free ones. */
+/* The first sites that may vote, as many as voters are needed, and of them the free ones. Nothing is said of several who may
+ * lead. */
 static int matter(void *self, int s, const unsigned char *state, int most, int *sites)
 {
     const late_problem *x = self;
     const late_scenario *g = &x->given[s];
-    const int *site = g->late ? g->late->site : g->site;
-    int count = 0, able = g->late ? g->late->others : g->able, needed = g->late ? g->late->members : g->place + 1;
+    const late_voters *v = g->lates ? g->late[0] : NULL;
+    const int *site = v ? v->site : g->site;
+    int count = 0, able = v ? v->others : g->able, needed = v ? v->members : g->place + 1;
     (void)most;
-    for (int i = 0; i < able && needed > 0; i++) {
-        if (state[site[i]] == OUT)
+    for (int i = 0; i < able && needed > 0 && g->lates < 2; i++) {
+        if (state[site[i]] == OUT || (g->lost && g->lost[site[i]]))
             continue;
         needed--;
         if (state[site[i]] == FREE)
@@ -94,8 +127,8 @@ static int matter(void *self, int s, const unsigned char *state, int most, int *
     return count;
 }
 
-/* Voters that keep the late operations within their slack and the waits within theirs; the terms are bounded one by one,
- * and where the RTTs of the leader are ordered that is all there is to know. */
+/* Voters that keep the late operations within their slack and the waits within theirs, with nothing lost; the terms are
+ * bounded one by one, and where the RTTs of the leader are ordered that is all there is to know. */
 static voters_found fit(void *self, const unsigned char *state, int most, const double *slack, double *effort, int *voters,
                         int *count)
 {
@@ -108,8 +141,10 @@ static voters_found fit(void *self, const unsigned char *state, int most, const 
     *count = 0;
     for (int s = 0; s < x->scenarios; s++) {
         const late_scenario *g = &x->given[s];
-        if (g->late) {
-            v = g->late;
+        if (g->lost)
+            continue;
+        if (g->lates) {
+            v = g->late[0];
             at = s;
         } else if (slack[s] < BIG) {
             memset(x->near, 0, (size_t)x->sites);
@@ -131,17 +166,23 @@ static voters_found fit(void *self, const unsigned char *state, int most, const 
     return found;
 }
 
-VECTORISED static double assigned(const double *cost, const int *rank, const int *replicas, int count, int clients,
+/* Sum of the costs of the clients at their first replica that is not lost; 0 where there is none. */
+VECTORISED static double assigned(const late_scenario *g, const int *rank, const int *replicas, int count, int clients,
                                   size_t padded)
 {
     double sum = 0.0;
+    int first = 0;
+    while (first < count && g->lost && g->lost[replicas[first]])
+        first++;
+    if (first == count)
+        return 0.0;
     for (int c = 0; c < clients; c++) {
-        size_t at = (size_t)replicas[0] * padded + (size_t)c;
-        for (int i = 1; i < count; i++) {
+        size_t at = (size_t)replicas[first] * padded + (size_t)c;
+        for (int i = first + 1; i < count; i++) {
             size_t other = (size_t)replicas[i] * padded + (size_t)c;
-            at = rank[other] < rank[at] ? other : at;
+            at = rank[other] < rank[at] && !(g->lost && g->lost[replicas[i]]) ? other : at;
         }
-        sum += cost[at];
+        sum += g->cost[at];
     }
     return sum;
 }
@@ -158,11 +199,13 @@ static int leaf(void *self, const int *replicas, int count)
     for (int s = 0; s < x->scenarios; s++) {
         const late_scenario *g = &x->given[s];
         x->left[s] = x->scenario[s].threshold;
+        if (!counts_in(x, g, x->state))
+            continue;
         if (g->cost)
-            x->left[s] -= assigned(g->cost, x->rank, replicas, count, x->clients, (size_t)x->padded);
+            x->left[s] -= assigned(g, x->rank, replicas, count, x->clients, (size_t)x->padded);
         for (int i = 0; i < count && g->price; i++)
             x->left[s] -= g->price[replicas[i]];
-        if (x->left[s] < g->constant || g->constant + voters_part(g, x->state, 0) > x->left[s])
+        if (x->left[s] < g->constant || g->constant + voters_part(x, g, x->state, 0) > x->left[s])
             return 0;
     }
     voters_found found = fit(x, x->state, 0, x->left, &effort, x->voters, &voters);
@@ -173,19 +216,22 @@ static int leaf(void *self, const int *replicas, int count)
 int late_open(late_problem *x)
 {
     size_t S = (size_t)x->sites;
-    int late = 0;
+    int late = 0, lost = 0;
     scenario_question *q = &x->question;
     x->state = malloc(S + 1);
     x->near = malloc(S + 1);
-    x->left = malloc(MOST_LATE * sizeof(double));
+    x->surviving = malloc(S + 1);
+    x->left = malloc(((size_t)x->scenarios + 1) * sizeof(double));
     x->voters = malloc((S + 1) * sizeof(int));
     x->cheapest = malloc((S + 1) * sizeof(double));
-    if (!x->state || !x->near || !x->left || !x->voters || !x->cheapest)
+    if (!x->state || !x->near || !x->surviving || !x->left || !x->voters || !x->cheapest)
         return 0;
     for (int s = 0; s < x->scenarios; s++) {
         late_scenario *g = &x->given[s];
-        late = late || g->late;
+        late = late || g->lates;
+        lost = lost || g->lost;
         x->scenario[s].price = g->price;
+        x->scenario[s].lost = g->lost;
         if (!g->cost)
             continue;
         if (!(g->first = malloc(((size_t)x->padded + 1) * sizeof(double))))
@@ -202,7 +248,7 @@ int late_open(late_problem *x)
     q->caps = &x->caps;
     q->scenarios = x->scenarios;
     q->scenario = x->scenario;
-    q->weigh_selection = 1;
+    q->weigh_selection = !lost;
     q->self = x;
     q->in_force = in_force;
     q->rest = rest;
@@ -218,13 +264,18 @@ void late_close(late_problem *x)
 {
     if (x->opened)
         tree_close(&x->tree);
-    for (int s = 0; s < MOST_LATE; s++) {
-        free(x->given[s].cost);
+    for (int s = 0; s < x->scenarios && x->given; s++) {
+        if (!x->given[s].borrowed)
+            free(x->given[s].cost);
         free(x->given[s].price);
         free(x->given[s].first);
+        free(x->given[s].lost);
+        free(x->given[s].late);
         free(x->given[s].site);
         free(x->given[s].wait);
     }
+    free(x->given);
+    free(x->scenario);
     for (int k = 0; k < MAX_LEVELS; k++)
         free(x->caps.label[k]);
     free(x->rank);
@@ -232,6 +283,7 @@ void late_close(late_problem *x)
     free(x->must);
     free(x->state);
     free(x->near);
+    free(x->surviving);
     free(x->left);
     free(x->cheapest);
     free(x->voters);

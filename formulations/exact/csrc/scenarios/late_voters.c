@@ -27,6 +27,7 @@ int open_late_voters(late_voters *v)
     v->chosen = malloc(((size_t)v->members + 1) * sizeof(int));
     v->rows = malloc(((size_t)v->members + 1) * sizeof *v->rows);
     v->one = malloc((size_t)v->times * sizeof(double));
+    v->never = calloc((size_t)v->times, sizeof(double));
     for (int u = 0; v->one && u < v->times; u++)
         v->one[u] = 1.0;
     v->row = malloc(rows * (size_t)v->times * sizeof(double));
@@ -34,7 +35,7 @@ int open_late_voters(late_voters *v)
     v->close = malloc(((size_t)v->others + 1) * (size_t)v->times * sizeof(double));
     v->memory = v->others <= 128 ? calloc(1, sizeof(struct late_memory)) : NULL;
     v->computed = 0;
-    return v->place && v->chosen && v->rows && v->one && v->row && v->beyond && v->close && (v->memory || v->others > 128);
+    return v->place && v->chosen && v->rows && v->one && v->never && v->row && v->beyond && v->close && (v->memory || v->others > 128);
 }
 
 void close_late_voters(late_voters *v)
@@ -48,6 +49,7 @@ void close_late_voters(late_voters *v)
     free(v->chosen);
     free(v->rows);
     free(v->one);
+    free(v->never);
     free(v->row);
     free(v->beyond);
     free(v->close);
@@ -173,7 +175,7 @@ double least_late(late_voters *v, const unsigned char *state, int room)
     if (v->members == 0)
         return late_of(v, NULL, v->row, BIG);
     int found = gather(v, state, room);
-    if (found < v->members)
+    if (found < v->least)
         return BIG;
     uint64_t key[2] = {0, 0};
     uint64_t slot = 0;
@@ -186,9 +188,9 @@ double least_late(late_voters *v, const unsigned char *state, int room)
     }
     const double **row = v->rows;
     double *envelope = v->row;
-    if (found == v->members)
-        for (int i = 0; i < found; i++)
-            row[i] = v->answered + (size_t)v->place[i] * times;
+    if (found <= v->members)
+        for (int i = 0; i < v->members; i++)
+            row[i] = i < found ? v->answered + (size_t)v->place[i] * times : v->never;
     else { /* rows i = members - 1 … 0: the highest of the places from i on */
         for (int i = 0; i < v->members; i++)
             row[i] = envelope + (size_t)i * times;

@@ -8,7 +8,9 @@
 
 typedef struct {
     int others;     /* sites that may vote, without the leader, by mean RTT from it */
-    int members;    /* v - 1 */
+    int leader;     /* a site that is none of them */
+    int members;    /* v - 1, at most */
+    int least;      /* so many of them at least: fewer than `members` after a loss */
     int needed;     /* m - 1 */
     int times;      /* t + 1 */
     int ordered;    /* each answers stochastically no later than the next */
@@ -18,7 +20,8 @@ typedef struct {
     int *votes;     /* rounds of votes, rising, shape (kinds) */
     double *share;  /* of all operations, shape (kinds) */
     double *asked;  /* share that reaches the leader after t - u, shape (kinds, times) */
-    double *one;    /* 1 everywhere, shape (times) */
+    double *one;    /* 1 everywhere, shape (times) ... */
+    double *never;  /* ... and 0: the answer of a voter that is lost */
     int *place;     /* scratch, shape (others) */
     int *chosen;    /* scratch, shape (members) */
     const double **rows; /* scratch, shape (members) */
@@ -30,7 +33,7 @@ typedef struct {
 } late_voters;
 
 /* Least share that is late for voters out of the sites that are IN and at most `room` of those that are FREE;
-   BIG where there are too few. */
+   BIG where there are fewer than `least`. */
 double least_late(late_voters *v, const unsigned char *state, int room);
 
 /* Are there voters out of those sites with at most `cutoff` late, of whom at most `far` are not `near` (bytes by

@@ -19,7 +19,8 @@ static void free_voters(PyObject *capsule)
 }
 
 PyDoc_STRVAR(late_voters_doc,
-    "late_voters(order, answered, votes, share, asked, (others, members, needed, times, kinds, ordered))\n--\n\n"
+    "late_voters(order, answered, votes, share, asked,\n"
+    "            (leader, others, members, least, needed, times, kinds, ordered))\n--\n\n"
     "Hold the distributions of the voters of one leader up to one deadline.");
 
 static PyObject *py_late_voters(PyObject *self, PyObject *args)
@@ -29,12 +30,13 @@ static PyObject *py_late_voters(PyObject *self, PyObject *args)
     (void)self;
     if (!v)
         return PyErr_NoMemory();
-    if (!PyArg_ParseTuple(args, "OOOOO(iiiiip)", &order, &answered, &votes, &share, &asked, &v->others, &v->members,
-                          &v->needed, &v->times, &v->kinds, &v->ordered)) {
+    if (!PyArg_ParseTuple(args, "OOOOO(iiiiiiip)", &order, &answered, &votes, &share, &asked, &v->leader, &v->others,
+                          &v->members, &v->least, &v->needed, &v->times, &v->kinds, &v->ordered)) {
         free(v);
         return NULL;
     }
-    if (v->others < 0 || v->members < 0 || v->needed < 0 || v->needed > v->members || v->times < 1 || v->kinds < 0) {
+    if (v->others < 0 || v->members < 0 || v->least < 0 || v->least > v->members || v->needed < 0 ||
+        v->needed > v->members || v->times < 1 || v->kinds < 0) {
         PyErr_SetString(PyExc_ValueError, "sizes of late voters that do not fit");
         free(v);
         return NULL;
@@ -114,28 +116,62 @@ static int ask_caller(late_problem *x, const int *replicas, int count)
     return found;
 }
 
-/* Read a scenario from (costs by client and site or None, prices or None, constant, threshold, scale, part); part: late voters,
- * or (sites in order, waits, place, summed). */
-static int take_scenario(PyObject *given, late_problem *x, int s)
+/* Read late voters, one for each who may lead. */
+static int take_voters(PyObject *list, late_problem *x, late_scenario *g)
 {
-    PyObject *costs, *prices, *part, *order, *waits;
-    late_scenario *g = &x->given[s];
-    if (!PyArg_ParseTuple(given, "OOdddO", &costs, &prices, &g->constant, &x->scenario[s].threshold, &x->scenario[s].scale,
-                          &part))
+    Py_ssize_t count = PyList_Size(list);
+    if (count < 1 || count > x->sites) {
+        PyErr_SetString(PyExc_ValueError, "no leader, or more than sites");
         return 0;
-    if (costs != Py_None && !(g->cost = copy_transposed(costs, (size_t)x->clients, (size_t)x->sites, (size_t)x->padded)))
+    }
+    if (!(g->late = calloc((size_t)count, sizeof *g->late))) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    for (; g->lates < count; g->lates++) {
+        late_voters *v = PyCapsule_GetPointer(PyList_GetItem(list, g->lates), VOTERS);
+        int known = v && v->leader >= 0 && v->leader < x->sites;
+        for (int i = 0; known && i < v->others; i++)
+            known = v->site[i] >= 0 && v->site[i] < x->sites;
+        if (v && !known)
+            PyErr_SetString(PyExc_ValueError, "a voter that is no site");
+        if (!known)
+            return 0;
+        g->late[g->lates] = v;
+    }
+    return 1;
+}
+
+/* Read the costs of a scenario; arrays that are the same object are copied once. */
+static int take_costs(PyObject *costs, PyObject *scenarios, late_problem *x, int s)
+{
+    late_scenario *g = &x->given[s];
+    for (int before = 0; before < s && costs != Py_None; before++)
+        if (PyTuple_GetItem(PyTuple_GetItem(scenarios, before), 0) == costs) {
+            g->cost = x->given[before].cost;
+            g->borrowed = 1;
+            return 1;
+        }
+    return costs == Py_None ||
+           (g->cost = copy_transposed(costs, (size_t)x->clients, (size_t)x->sites, (size_t)x->padded)) != NULL;
+}
+
+/* Read a scenario from (costs by client and site or None, prices or None, constant, threshold, scale, part, lost or None); part:
+ * a list of late voters, or (sites in order, waits, place, summed). */
+static int take_scenario(PyObject *scenarios, late_problem *x, int s)
+{
+    PyObject *costs, *prices, *part, *order, *waits, *lost;
+    late_scenario *g = &x->given[s];
+    if (!PyArg_ParseTuple(PyTuple_GetItem(scenarios, s), "OOdddOO", &costs, &prices, &g->constant, &x->scenario[s].threshold,
+                          &x->scenario[s].scale, &part, &lost) ||
+        !take_costs(costs, scenarios, x, s))
         return 0;
     if (prices != Py_None && !(g->price = copy_buffer(prices, (size_t)x->sites * sizeof(double))))
         return 0;
-    if (!PyTuple_Check(part)) {
-        g->late = PyCapsule_GetPointer(part, VOTERS);
-        for (int i = 0; g->late && i < g->late->others; i++)
-            if (g->late->site[i] < 0 || g->late->site[i] >= x->sites) {
-                PyErr_SetString(PyExc_ValueError, "a voter that is no site");
-                return 0;
-            }
-        return g->late != NULL;
-    }
+    if (lost != Py_None && !(g->lost = copy_buffer(lost, (size_t)x->sites)))
+        return 0;
+    if (PyList_Check(part))
+        return take_voters(part, x, g);
     if (!PyArg_ParseTuple(part, "OOiip", &order, &waits, &g->able, &g->place, &g->summed))
         return 0;
     if (g->able < 0 || g->able > x->sites) {
@@ -166,7 +202,7 @@ static PyObject *py_search_thresholds(PyObject *self, PyObject *args)
                           &caps, &seconds, &record, &c.leaf))
         return NULL;
     if (x.sites < 1 || x.clients < 0 || x.clients > INT_MAX - PAD || x.leader < 0 || x.leader >= x.sites ||
-        PyTuple_Size(scenarios) < 1 || PyTuple_Size(scenarios) > MOST_LATE) {
+        PyTuple_Size(scenarios) < 1 || PyTuple_Size(scenarios) > INT_MAX) {
         PyErr_SetString(PyExc_ValueError, "sizes of a threshold search that do not fit");
         return NULL;
     }
@@ -174,8 +210,15 @@ static PyObject *py_search_thresholds(PyObject *self, PyObject *args)
     good = (x.rank = read_ranks(orders, x.clients, x.sites, (size_t)x.padded)) &&
            (x.may = copy_buffer(may, (size_t)x.sites)) && (x.must = copy_buffer(must, (size_t)x.sites)) &&
            read_levels(caps, &x.caps, x.sites);
-    for (; good && x.scenarios < PyTuple_Size(scenarios); x.scenarios += good)
-        good = take_scenario(PyTuple_GetItem(scenarios, x.scenarios), &x, x.scenarios);
+    if (good) {
+        x.scenarios = (int)PyTuple_Size(scenarios);
+        x.given = calloc((size_t)x.scenarios, sizeof *x.given);
+        x.scenario = calloc((size_t)x.scenarios, sizeof *x.scenario);
+        if (!(good = x.given && x.scenario))
+            PyErr_NoMemory();
+    }
+    for (int s = 0; good && s < x.scenarios; s++)
+        good = take_scenario(scenarios, &x, s);
     if (good && !late_open(&x)) {
         PyErr_NoMemory();
         good = 0;
