@@ -35,6 +35,8 @@ MODULES = MappingProxyType(
         "exact.speed": "benchmarks.exact.speed",
         "exact.sweep": "benchmarks.exact.sweep",
         "foundation": "benchmarks.foundation.study",
+        "live.etcd": "benchmarks.live.etcd_study",
+        "live.postgresql": "benchmarks.live.postgresql_study",
         "local_search": "benchmarks.local_search.study",
         "local_search.large": "benchmarks.local_search.large",
         "milp.strength": "benchmarks.milp.strength",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import pwd
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-__all__ = ["Processes"]
+__all__ = ["Processes", "as_account"]
+
+
+def as_account(name: str) -> list[str]:
+    """Return the words before options and command that run it as a user; empty: as this process."""
+    if not name:
+        return ["setpriv"]
+    group = str(pwd.getpwnam(name).pw_gid)
+    return ["setpriv", "--reuid", name, "--regid", group, "--clear-groups"]
 
 
 class Processes:
@@ -60,10 +69,9 @@ class Processes:
         environment
             Variables beside those of this process.
         """
-        rights = ["--reuid", account, "--regid", account, "--clear-groups"] if account else []
         with log.open("ab") as file:
             process = subprocess.Popen(
-                [*inside, "setpriv", *rights, "--pdeathsig", "KILL", "--", *map(str, command)],
+                [*inside, *as_account(account), "--pdeathsig", "KILL", "--", *map(str, command)],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
@@ -73,6 +81,10 @@ class Processes:
             )
         self._running.append(process)
         return process
+
+    def adopt(self, process: subprocess.Popen[bytes]) -> None:
+        """Stop a process too that was started otherwise, as the leader of its session."""
+        self._running.append(process)
 
     def stop(self, process: subprocess.Popen[bytes]) -> None:
         """Kill a process and its group, and wait for its end."""

@@ -88,7 +88,9 @@ def _built(
         [*before, part, *after], cwd=folder, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise UnsupportedError(f"{name} could not be built: {' '.join(done.stderr.split())[-300:]}")
+        said = " ".join(done.stderr.split())[-300:]
+        assert not any(f"{source.name}:" in said for source in sources), said  # a fault of ours
+        raise UnsupportedError(f"{name} could not be built: {said}")
     part.replace(target)
     return target
 

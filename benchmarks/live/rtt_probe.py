@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 _PORT = 9  # nothing listens on it in the namespaces: TCP refuses after one round trip
 
@@ -22,13 +23,12 @@ def _rtt(address: str) -> float:
     raise SystemExit(f"something listens on port {_PORT} of {address}")
 
 
+def _rtts(address: str, count: int) -> list[float]:
+    return [_rtt(address) for _ in range(count + 1)][1:]
+
+
 if __name__ == "__main__":
     count, addresses = int(sys.argv[1]), sys.argv[2:]
-    rows: list[list[float]] = [[] for _ in addresses]
-    for turn in range(count + 1):
-        for address, row in zip(addresses, rows, strict=True):
-            ms = _rtt(address)
-            if turn:
-                row.append(ms)
-    for row in rows:
-        print(*(f"{ms:.4f}" for ms in row))
+    with ThreadPoolExecutor(len(addresses) or 1) as pool:
+        for row in pool.map(_rtts, addresses, [count] * len(addresses)):
+            print(*(f"{ms:.4f}" for ms in row))

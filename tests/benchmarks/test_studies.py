@@ -35,6 +35,7 @@ def test_every_study_is_in_the_table_and_has_no_other_entry() -> None:
     assert _modules_with('\nif __name__ == "__main__"') == {
         "benchmarks.__main__",
         "benchmarks.harness.cell_process",
+        "benchmarks.live.rtt_probe",
     }
     assert not set(MODULES) & set(SUITES)
 

@@ -41,12 +41,12 @@ func main() {
 	}
 }
 
-// members keeps a connection to each member, and knows which of them leads.
+// members keeps a connection to each member, and knows which of them leads and which answers first.
 type members struct {
-	lock    sync.Mutex
-	clients map[string]*clientv3.Client
-	urls    []string
-	leader  atomic.Pointer[clientv3.Client]
+	lock         sync.Mutex
+	clients      map[string]*clientv3.Client
+	urls         []string
+	leader, near atomic.Pointer[clientv3.Client]
 }
 
 func (all *members) at(url string) *clientv3.Client {
@@ -68,11 +68,12 @@ func (all *members) at(url string) *clientv3.Client {
 }
 
 // find asks every member at once whether it leads, and remembers the one that says so in the
-// newest term.
+// newest term, and the one that answers first.
 func (all *members) find(limit time.Duration) {
 	type said struct {
 		url  string
 		term uint64
+		lead bool
 	}
 	all.lock.Lock()
 	urls := append([]string(nil), all.urls...)
@@ -83,17 +84,26 @@ func (all *members) find(limit time.Duration) {
 			ctx, stop := context.WithTimeout(context.Background(), limit)
 			defer stop()
 			status, err := all.at(url).Status(ctx, url)
-			if err == nil && status.Leader == status.Header.MemberId {
-				answers <- said{url, status.RaftTerm}
-			} else {
+			if err != nil {
 				answers <- said{}
+				return
 			}
+			answers <- said{url, status.RaftTerm, status.Leader == status.Header.MemberId}
 		}()
 	}
-	best := said{}
+	var term uint64
+	first := true
 	for range urls {
-		if one := <-answers; one.url != "" && one.term >= best.term {
-			best = one
+		one := <-answers
+		if one.url == "" {
+			continue
+		}
+		if first {
+			all.near.Store(all.at(one.url))
+			first = false
+		}
+		if one.lead && one.term >= term {
+			term = one.term
 			all.leader.Store(all.at(one.url))
 		}
 	}
@@ -111,19 +121,19 @@ type operation struct {
 func load(arguments []string) {
 	flags := flag.NewFlagSet("load", flag.ExitOnError)
 	endpoints := flags.String("endpoints", "", "client URLs of all members, with commas")
-	ops := flags.String("ops", "", "KIND:WEIGHT:URL with commas; URL is 'leader' to follow the leader")
+	ops := flags.String("ops", "", "KIND:WEIGHT:URL with commas; URL is 'leader' or 'near' to follow the leader or the closest")
 	workers := flags.Int("workers", 1, "clients, each with one operation at a time")
 	count := flags.Int("count", 0, "operations of each worker; 0: no limit")
 	seconds := flags.Float64("seconds", 3600, "end after this time")
-	pause := flags.Duration("pause", 0, "between two operations of a worker")
+	pause := flags.Duration("pause", 0, "mean of the time between two operations of a worker, exponential")
 	patience := flags.Duration("patience", 10*time.Second, "until an operation is given up")
 	attempt := flags.Duration("attempt", 2*time.Second, "until an attempt is given up")
 	every := flags.Duration("find", 500*time.Millisecond, "between two looks for the leader")
-	warm := flags.Int("warm", 3, "operations before that are not reported")
+	rounds := flags.Int("warm", 3, "operations of each kind before, which are not reported")
 	size := flags.Int("size", 64, "bytes of a value")
 	name := flags.String("name", "c", "beginning of the keys")
 	seed := flags.Int64("seed", 1, "of the draws of operations")
-	stdin := flags.Bool("stdin", false, "end when the input ends, and take new lists of endpoints from it")
+	stdin := flags.Bool("stdin", false, "end with the input; take 'urls URL,URL' and 'pause 20ms' from it")
 	_ = flags.Parse(arguments)
 
 	var mix []operation
@@ -137,6 +147,7 @@ func load(arguments []string) {
 		mix = append(mix, operation{parts[0], parts[2], weight})
 		total += weight
 	}
+	warm := *rounds * len(mix)
 	all := &members{clients: map[string]*clientv3.Client{}, urls: strings.Split(*endpoints, ",")}
 	for all.leader.Load() == nil {
 		all.find(3 * time.Second)
@@ -153,12 +164,21 @@ func load(arguments []string) {
 		}
 	}()
 	var over atomic.Bool
+	var resting atomic.Int64
+	resting.Store(int64(*pause))
 	if *stdin {
 		go func() {
 			lines := bufio.NewScanner(os.Stdin)
 			for lines.Scan() {
+				word, value, _ := strings.Cut(lines.Text(), " ")
+				if word == "pause" {
+					if length, err := time.ParseDuration(value); err == nil {
+						resting.Store(int64(length))
+					}
+					continue
+				}
 				all.lock.Lock()
-				all.urls = strings.Split(lines.Text(), ",")
+				all.urls = strings.Split(value, ",")
 				all.lock.Unlock()
 			}
 			over.Store(true)
@@ -187,12 +207,12 @@ func load(arguments []string) {
 			key := fmt.Sprintf("%s-%d", *name, w)
 			filler := strings.Repeat("x", *size)
 			written := 0
-			for i := -*warm; *count == 0 || i < *count; i++ {
+			for i := -warm; *count == 0 || i < *count; i++ {
 				if over.Load() || time.Now().After(end) {
 					break
 				}
-				op := mix[0]
-				for at, rest := 0, draw.Float64()*total; at < len(mix); at++ {
+				op := mix[(i+warm)%len(mix)]
+				for at, rest := 0, draw.Float64()*total; i >= 0 && at < len(mix); at++ {
 					op = mix[at]
 					if rest -= op.weight; rest < 0 {
 						break
@@ -205,10 +225,10 @@ func load(arguments []string) {
 					if attempts > 1 {
 						time.Sleep(20 * time.Millisecond)
 					}
-					good = try(all, op, key, fmt.Sprintf("%09d%s", i+*warm+1, filler), *attempt) == nil
+					good = try(all, op, key, fmt.Sprintf("%09d%s", i+warm+1, filler), *attempt) == nil
 				}
 				if good && op.kind == "put" {
-					written = i + *warm + 1
+					written = i + warm + 1
 				}
 				if i >= 0 {
 					ok := 0
@@ -218,7 +238,7 @@ func load(arguments []string) {
 					lines <- fmt.Sprintf("%d %s %d %d %d\n", started.UnixMicro(), op.kind,
 						time.Since(started).Microseconds(), attempts, ok)
 				}
-				time.Sleep(*pause)
+				time.Sleep(time.Duration(draw.ExpFloat64() * float64(resting.Load())))
 			}
 			if written > 0 {
 				missing := 1
@@ -250,7 +270,9 @@ func try(all *members, op operation, key, value string, limit time.Duration) err
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
 	client := all.leader.Load()
-	if op.url != "leader" {
+	if op.url == "near" {
+		client = all.near.Load()
+	} else if op.url != "leader" {
 		client = all.at(op.url)
 	}
 	var err error

@@ -251,8 +251,10 @@ def _start(
     server: Server, cluster: Sequence[Server], request: Request, state: str
 ) -> dict[str, object]:
     members = ",".join(f"{one.name}={_peer(one, request)}" for one in cluster)
+    again = " (again if it ends at once: a peer has not heard of it yet)"
     return _step(
-        f"start {server.name} with an empty data directory, beside your own options",
+        f"start {server.name} with an empty data directory, beside your own options"
+        + again * (state == "existing"),
         "etcd",
         f"--name={server.name}",
         f"--initial-advertise-peer-urls={_peer(server, request)}",

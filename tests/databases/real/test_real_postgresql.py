@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import pwd
 import shutil
 import subprocess
 import tempfile
@@ -10,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.live.postgresql_cluster import server_account, server_programs
 from placement.databases import Deployment, Localities, Locality, load_system
 from placement.databases.system import read_deployment, write_deployment
-from tests.databases.real.tools import awaited, free_port
+from tests.databases.real.tools import awaited, free_port, or_skip
 
 pytestmark = pytest.mark.databases
 
@@ -23,31 +23,12 @@ LOCALITIES = Localities(SITES, tuple(map(Locality, NAMES, SITES)))
 USER = "postgres"
 
 
-def programs():
-    """Return the folder of the newest server, or skip."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: p.parts[4])
-    if found:
-        return found[-1].parent
-    if (initdb := shutil.which("initdb")) is not None:
-        return Path(initdb).resolve().parent
-    return pytest.skip("no PostgreSQL server (initdb) is installed")
-
-
-def account():
-    """Return whom the server runs as: it refuses root."""
-    if os.geteuid() != 0:
-        return None
-    for name in ("postgres", "nobody"):
-        with contextlib.suppress(KeyError):
-            return pwd.getpwnam(name).pw_name
-    return pytest.skip("the server does not run as root, and there is no other account")
-
-
 class Servers:
     """A primary and its standbys in a temporary folder, stopped whatever happens."""
 
     def __init__(self, folder):
-        self.bin, self.user, self.folder = programs(), account(), folder
+        self.bin, self.folder = or_skip(server_programs)(), folder
+        self.user = or_skip(server_account)() or None
         self.ports = {name: free_port() for name in NAMES}
         self.started = []
         if self.user is not None:

@@ -1,0 +1,168 @@
+"""Losses of a leader, a site or a follower, and load up to saturation: model against etcd."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from benchmarks.harness.result_files import Row
+from benchmarks.live.etcd_clients import Measured
+from benchmarks.live.etcd_world import EtcdBench, Layout, azure_part, planned
+from benchmarks.live.live_world import PUT, configured, live_instance, predicted
+from benchmarks.live.programs import awaited
+from placement import Instance
+from placement.evaluation.losses import score_after
+from placement.evaluation.objective import quorum_size
+from placement.evaluation.score import operation_latency
+
+__all__ = ["load", "losses"]
+
+_PUT = ("put",)
+
+
+def losses(quick: bool) -> Iterator[Row]:
+    """Yield a row per loss: time without service, who leads then, latency before and after.
+
+    Columns: layout, loss, site, before (leader), after (leader), best and worst (leaders by the
+    model, with latencies), gap (s without a successful write anywhere), predicted and measured
+    (mean ms of writes afterwards, with the leader that was elected), share (largest relative error
+    of a client).
+    """
+    instance = live_instance(azure_part(), azure_part().sites, azure_part().clients, [PUT])
+    tried = (
+        [planned(instance, 4, 3)] if quick else [planned(instance, 5, 3), planned(instance, 7, 5)]
+    )
+    with EtcdBench(instance) as bench:
+        for layout in tried:
+            follower = _quorum_member(instance, layout)
+            kinds = [("server killed", layout.leaders[0])]
+            if not quick:
+                kinds += [("site cut off", layout.leaders[0])]
+                kinds += [("server killed", follower), ("site cut off", follower)]
+            for kind, site in kinds:
+                yield _loss(bench, layout, kind, site, 12 if quick else 20)
+
+
+def _quorum_member(instance: Instance, layout: Layout) -> str:
+    """Return the voter closest to the leader."""
+    row = instance.site_rtt[instance.sites.index(layout.leaders[0])]
+    others = [site for site in layout.voters if site != layout.leaders[0]]
+    return min(others, key=lambda site: row[instance.sites.index(site)])
+
+
+def _loss(bench: EtcdBench, layout: Layout, kind: str, site: str, seconds: float) -> Row:
+    cluster = bench.start(layout, layout.leaders[0])
+    clients = bench.clients(bench.mix(layout, *_PUT), workers=2, pause="20ms", attempt="2s",
+                            patience="60s")  # fmt: skip
+    time.sleep(6)
+    happened = time.time()
+    if kind == "site cut off":
+        bench.wan.cut_off(site)
+        cluster.forget(site)
+    else:
+        cluster.kill(site)
+    # who leads, once somebody else does; the rest of the time is for measuring
+    after = awaited(
+        lambda: cluster.deployment().leaders, lambda found: found not in ((), (site,)), 60
+    )[0]
+    time.sleep(seconds)
+    clients.end()
+    found, missing = clients.finish(60)
+    assert missing == 0, f"{missing} acknowledged writes cannot be read"
+    if kind == "site cut off":
+        bench.wan.reconnect(site)
+    again = _service_again(found, happened)
+    expected = _after(bench.instance, layout, site, after)
+    late = [one for one in found if one.start > again + 4 and one.done]
+    measured = {
+        client: float(np.mean([one.ms for one in late if one.client == client]))
+        for client in bench.instance.clients
+    }
+    early = [one for one in found if one.start + one.ms / 1000 < happened]
+    problem, plan = configured(bench.instance, layout.leaders[0], layout.voters, layout.replicas)
+    lost = bench.instance.sites.index(site)
+    ranked = sorted(score_after(problem, plan, [lost]).items(), key=lambda item: item[1])
+    operations = problem.demand.operations
+    return {
+        "layout": layout.name,
+        "loss": kind,
+        "site": site,
+        "before": layout.leaders[0],
+        "after": after,
+        "best": bench.instance.sites[ranked[0][0]],
+        "best ms": round(ranked[0][1] / operations, 2),
+        "worst": bench.instance.sites[ranked[-1][0]],
+        "worst ms": round(ranked[-1][1] / operations, 2),
+        "gap": round(again - happened, 2),
+        "failed": sum(not one.done for one in found),
+        "again": sum(one.attempts > 1 for one in found),
+        "predicted before": round(float(np.mean(list(predicted(
+            bench.instance, layout.leaders[0], layout.voters, layout.replicas).values()))), 2),
+        "measured before": round(_mean_of_clients(early, bench.instance), 2),
+        "predicted": round(float(np.mean(list(expected.values()))), 2),
+        "measured": round(float(np.mean(list(measured.values()))), 2),
+        "share": round(max(abs(measured[c] / expected[c] - 1) for c in expected), 4),
+    }  # fmt: skip
+
+
+def _mean_of_clients(found: Sequence[Measured], instance: Instance) -> float:
+    return float(
+        np.mean([np.mean([one.ms for one in found if one.client == c]) for c in instance.clients])
+    )
+
+
+def _service_again(found: Sequence[Measured], happened: float) -> float:
+    """Return when the first write that was issued after a loss was acknowledged anywhere."""
+    return min(one.start + one.ms / 1000 for one in found if one.done and one.start > happened)
+
+
+def _after(instance: Instance, layout: Layout, lost: str, leader: str) -> dict[str, float]:
+    """Return the latency of writes by client without a site; the quorum stays as it was."""
+    problem, plan = configured(instance, layout.leaders[0], layout.voters, layout.replicas)
+    gone = instance.sites.index(lost)
+    latency = operation_latency(
+        problem.demand,
+        instance.sites.index(leader),
+        [v for v in plan.voters if v != gone],
+        [r for r in plan.replicas if r != gone],
+        quorum_size(problem, plan),
+    )
+    return {client: float(latency[0, c, 0]) for c, client in enumerate(instance.clients)}
+
+
+def load(quick: bool) -> Iterator[Row]:
+    """Yield a row per number of concurrent clients: writes a second, and their latency.
+
+    Columns: layout, workers, rate (writes a second), predicted, mean, p50, p99 (ms).
+    """
+    instance = live_instance(azure_part(), azure_part().sites, azure_part().clients, [PUT])
+    layout = planned(instance, 5, 3)
+    steps = (1, 64) if quick else (1, 4, 16, 64, 128, 256, 512, 1024)
+    with EtcdBench(instance) as bench:
+        bench.start(layout, layout.leaders[0])
+        expected = predicted(instance, layout.leaders[0], layout.voters, layout.replicas)
+        mean = float(np.mean(list(expected.values())))
+        bench.measure(bench.mix(layout, *_PUT), 60, count=5)
+        for workers in steps:
+            bench.wan.statistics()
+            found = bench.measure(
+                bench.mix(layout, *_PUT), 120, seconds=4 if quick else 10, workers=workers,
+                patience="60s", attempt="30s", warm=2,
+            )  # fmt: skip
+            end = max(one.start + one.ms / 1000 for one in found)
+            begin = min(one.start for one in found)
+            excess = [one.ms - expected[one.client, one.operation] for one in found]
+            lateness = bench.wan.statistics()
+            yield {
+                "layout": layout.name,
+                "workers": workers * len(instance.clients),
+                "rate": round(len(found) / (end - begin), 1),
+                "predicted": round(mean, 2),
+                "excess": round(float(np.mean(excess)), 2),
+                "excess p99": round(float(np.quantile(excess, 0.99)), 2),
+                "network late": round(lateness["mean"], 3),
+                "same leader": bench.leader() == layout.leaders[0],
+                "n": len(found),
+            }

@@ -1,0 +1,25 @@
+"""Real etcd on the emulated network runs what `placement watch` recommends; no write is lost."""
+
+import pytest
+
+from benchmarks.live.etcd_day import day
+from placement.errors import UnsupportedError
+
+pytestmark = pytest.mark.live
+
+
+def test_a_move_is_carried_out_while_clients_run():
+    try:
+        *hours, whole = day(quick=True)
+    except UnsupportedError as error:
+        pytest.skip(str(error))
+    assert whole["moves"] >= 1
+    assert whole["operations"] > 300
+    assert whole["failed"] == 0
+    assert whole["writes missing"] == 0
+    moved = [row for row in hours if row["action"] == "move"]
+    assert moved
+    assert moved[0]["leader"] != hours[0]["leader"]
+    for row in hours:
+        if row["mix"]["put"] >= 20:
+            assert abs(row["measured"] - row["predicted"]) < max(0.25 * row["predicted"], 30)
