@@ -112,6 +112,7 @@ def _facts(question: Question, plan: Plan, after: Plan | None) -> str:
         said = milliseconds(value) if math.isfinite(value) else problem.objective.beyond
         rows.append((problem.objective.describe(), said, "what this plan minimises"))
     rows.append(("Mean latency", milliseconds(plan.mean_latency), "over all operations"))
+    rows.append(("99th percentile", "…", f"RTTs with a spread of {question.spread:g}"))
     if plan.leader is not None:
         waits = f"waits {milliseconds(plan.quorum_wait)} for its quorum"
         rows.append(("Leader", plan.leader, waits))

@@ -521,10 +521,22 @@
     if (!last || running || !last.replicas.length) { return; }
     const mine = extra = new AbortController();
     const question = last.asked;
-    for (const kind of ["why", "curve", "front"]) {
-      if (!$(kind) || !$(kind).open) { continue; }
+    const panels = ["why", "curve", "front"].filter((kind) => $(kind) && $(kind).open);
+    panels.forEach((kind) => $(kind + "-content").setAttribute("aria-busy", "true"));
+    const tail = Array.from(document.querySelectorAll("#facts dt")).find((name) => name.textContent === "99th percentile");
+    if (tail && !last.tail) {
+      try {
+        const answer = await ask("tail", { question }, lane, mine.signal);
+        if (!answer || mine !== extra) { return; }
+        last.tail = answer.words;
+      } catch (error) {
+        if (error.name === "AbortError") { return; }
+        last.tail = "not known";
+      }
+      tail.nextElementSibling.querySelector("strong").textContent = last.tail;
+    }
+    for (const kind of panels) {
       const place = $(kind + "-content");
-      place.setAttribute("aria-busy", "true");
       try {
         const answer = await ask(kind, { question, site: chosen || null }, lane, mine.signal);
         if (!answer || mine !== extra) { return; }

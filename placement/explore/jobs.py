@@ -12,7 +12,7 @@ from placement.explore.answers import answer_document
 from placement.explore.files import FORMATS, plan_file
 from placement.explore.question import Question, read_question
 from placement.explore.same_question import Origin, command_line, python_lines
-from placement.explore.second_looks import compared, curve, front, why
+from placement.explore.second_looks import compared, curve, front, tail, why
 from placement.methods import Progress, solve
 from placement.model.instance import Instance
 from placement.plan import Plan
@@ -74,12 +74,18 @@ def _plan(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> 
     }
 
 
+def _tail(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
+    """Return the 99th percentile of a plan."""
+    question = explorer.question(value.get("question"))
+    return tail(question, explorer.solve(question, listen))
+
+
 def _why(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
     """Tell what is beside a plan."""
     question = explorer.question(value.get("question"))
     site = value.get("site")
     plan = explorer.solve(question, listen)
-    return why(question, plan, None if site is None else text(site, "site"))
+    return why(plan, None if site is None else text(site, "site"))
 
 
 def _curve(explorer: Explorer, value: Mapping[str, object], listen: Listener) -> Answer:
@@ -127,6 +133,7 @@ Job = Callable[[Explorer, Mapping[str, object], Listener], Answer]
 
 JOBS: Mapping[str, Job] = {
     "plan": _plan,
+    "tail": _tail,
     "why": _why,
     "curve": _curve,
     "front": _front,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from placement.analysis.next_best_plans import next_best_plans
 from placement.analysis.pareto_frontier import changes_in_words, pareto
 from placement.analysis.sweep import sweep
-from placement.errors import PlacementError
+from placement.errors import InputError, PlacementError
 from placement.explore.question import Question
 from placement.explore.rule_costs import price_of_site, rule_costs
 from placement.plan import Plan
@@ -21,7 +21,7 @@ from placement.report.map.map_view import Ground, map_view
 from placement.report.map.svg_map import svg_map
 from placement.status import Status
 
-__all__ = ["compared", "curve", "front", "why"]
+__all__ = ["compared", "curve", "front", "tail", "why"]
 
 _MOST_SIZES = 15
 _HEAVIEST = 20
@@ -31,31 +31,43 @@ def _ask(problem: Problem) -> Plan:
     return prove(problem)
 
 
-def why(question: Question, plan: Plan, site: str | None) -> dict[str, object]:
-    """Return the 99th percentile, the runner-up, the cost of each rule, and the worst losses.
+def tail(question: Question, plan: Plan) -> dict[str, object]:
+    """Return the 99th percentile of a plan: ``ms``, None beyond the horizon, and ``words``.
+
+    Raises
+    ------
+    InputError
+        Where operations have waits, or nothing was found.
+    """
+    if plan.configuration is None:
+        raise InputError("there is no plan to evaluate", field="plan", value=plan.status.value)
+    objective = question.tail(99)
+    problem = plan.problem.replace(objective=objective)
+    value = objective.value(problem, plan.configuration)
+    known = math.isfinite(value)
+    return {
+        "ms": value if known else None,
+        "words": milliseconds(value) if known else objective.beyond,
+    }
+
+
+def why(plan: Plan, site: str | None) -> dict[str, object]:
+    """Return the runner-up, the cost of each rule, and the losses of single sites.
 
     Parameters
     ----------
-    question, plan
-        The question and its plan.
+    plan
+        Any plan.
     site
         Site that the user looks at: what a replica there costs.
     """
-    content: list[Child] = []
-    problem = plan.problem
-    if plan.configuration is not None and not problem.demand.has_waits:
-        tail = question.tail(99)
-        value = tail.value(problem.replace(objective=tail), plan.configuration)
-        said = milliseconds(value) if math.isfinite(value) else tail.beyond
-        words = f"99th percentile of this plan: {said}, RTTs with a spread of {question.spread:g}."
-        content.append(tag("p", None, words))
     if plan.status is not Status.OPTIMAL:
-        return {"html": join([*content, tag("p", None, "No plan is proven, so nothing is known "
-                              "about the next one.")])}  # fmt: skip
+        words = "No plan is proven, so nothing is known about the next one."
+        return {"html": join([tag("p", None, words), _losses(plan)])}
     try:
-        content += _beside(plan, site)
+        content = _beside(plan, site)
     except PlacementError as error:
-        content.append(tag("p", {"class": "note"}, str(error)))
+        content = [tag("p", {"class": "note"}, str(error))]
     return {"html": join([*content, _losses(plan)])}
 
 
@@ -97,7 +109,7 @@ def _beside(plan: Plan, site: str | None) -> list[Child]:
 
 def _losses(plan: Plan) -> Markup | None:
     """Return the table of the losses of single sites with the leader that takes over."""
-    if plan.problem.demand.has_waits:
+    if not plan.has_failures:
         return None
     rows: list[list[str | float | None]] = [
         [row.lost, row.leader or "service stops", row.mean_latency] for row in plan.failures.each
@@ -130,9 +142,7 @@ def curve(problem: Problem) -> dict[str, object]:
 
 def front(problem: Problem) -> dict[str, object]:
     """Return the frontier of latency and cost, with at most as many replicas as a problem."""
-    most = problem.rules.replicas_max
-    least = max(problem.rules.voters, min(problem.rules.replicas_min, most))
-    table = pareto(problem, replicas=range(least, most + 1))
+    table = pareto(problem, replicas=range(problem.rules.voters, problem.rules.replicas_max + 1))
     rows = table.to_dict("records")
     currency = table.attrs["currency"]
     name = f"{len(rows)} plans that no other beats in both"

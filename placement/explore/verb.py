@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ipaddress
 import socket
+import sys
 from typing import TYPE_CHECKING
 
 from placement.cli import argument_types as types
@@ -91,6 +92,11 @@ def serve(explorer: Explorer, listening: socket.socket, *, open_page: bool) -> N
     try:
         app = application(explorer, worker, token, host_names(host, port))
         print(f"{address}\nCtrl-C ends the server.", flush=True)
+        if not ipaddress.ip_address(host).is_loopback:
+            print(
+                "warning: other machines can reach this server; who knows its address can use it",
+                file=sys.stderr,
+            )
         if open_page:
             import webbrowser
 

@@ -92,8 +92,7 @@ def equals_python(browser: Browser, there: Served) -> None:
         assert set(shown) == set(plan.replicas)
 
 
-@pytest.mark.parametrize("width", [375, 1600])
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(("width", "dark"), [(375, False), (1600, True)])
 def test_the_page_fits(browser: Browser, world: Served, width: int, dark: bool) -> None:
     """Nothing runs over the side, everything has a name, the plan is on the map."""
     browser.resize(width)
@@ -115,6 +114,7 @@ def test_the_page_fits(browser: Browser, world: Served, width: int, dark: bool) 
     silent(browser)
 
 
+@pytest.mark.slow
 def test_every_control_changes_the_plan_or_the_question(browser: Browser, world: Served) -> None:
     browser.resize(1280)
     opened(browser, world)
@@ -213,6 +213,7 @@ def test_an_added_site_and_the_tray(browser: Browser, world: Served) -> None:
     silent(browser)
 
 
+@pytest.mark.slow
 def test_a_point_of_the_curve_is_a_question(browser: Browser, world: Served) -> None:
     opened(browser, world)
     browser.run("document.getElementById('curve').open = true")
@@ -224,6 +225,7 @@ def test_a_point_of_the_curve_is_a_question(browser: Browser, world: Served) -> 
     silent(browser)
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_text(browser: Browser) -> None:
     plan = worlds.hostile_plan()
     with Served(plan.problem.instance) as there:

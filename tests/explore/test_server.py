@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from placement import Diversity, Problem, check_certificate, load, scale_demand, solve
+from placement import (
+    Diversity,
+    Prices,
+    Problem,
+    check_certificate,
+    load,
+    pareto,
+    scale_demand,
+    solve,
+)
 from placement.io import load_plan
 from placement.model.changed_instance import with_mix, with_site
 from placement.tail.rtt_spread import percentile_of_spread
@@ -117,10 +126,15 @@ def test_python_lines_and_command_ask_the_same(
 def test_a_percentile_is_that_of_python() -> None:
     instance = small()
     with Served(instance) as there:
-        asked = there.plan(problem={"replicas": 2, "voters": 1}, percentile=90, spread=0.3)
+        question = {"problem": {"replicas": 2, "voters": 1}, "percentile": 90, "spread": 0.3}
+        asked = there.plan(**question)
+        _, tail = there.ask("tail", {"question": question})
     objective = percentile_of_spread(instance, 90, 0.3)
     plan = solve(Problem(instance, replicas=2, voters=1, objective=objective))
     same(asked, plan)
+    assert tail["ms"] == percentile_of_spread(instance, 99, 0.3).value(
+        plan.problem, plan.configuration
+    )
 
 
 def test_a_loss_shows_who_takes_over(world: Served) -> None:
@@ -208,6 +222,32 @@ def test_panels_behind_a_plan(world: Served, tmp_path: Path) -> None:
     assert any("East-Asia" in note for note in file["notes"])
     name, _ = world.ask("file", {"question": QUESTION, "format": "../../etc/passwd"})
     assert name == "error"
+
+
+def test_money() -> None:
+    """The bill, a budget, and the frontier, whose points are questions."""
+    instance = load("world27")
+    prices = {site: 50.0 + 7 * (k % 5) for k, site in enumerate(instance.sites)}
+    priced = instance.replace(prices=Prices(storage=list(prices.values())))
+    with Served(priced) as there:
+        asked = there.plan(problem={"replicas": 4, "voters": 3, "budget": 230.0})
+        plan = solve(Problem(priced, replicas=4, voters=3, budget=230.0))
+        same(asked, plan)
+        assert asked["cost"] == plan.cost
+        name, found = there.ask("front", {"question": {"problem": {"replicas": 4, "voters": 3}}})
+        assert name == "answer"
+        table = pareto(priced, replicas=[3, 4], voters=3)
+        budgets = [point["problem"]["budget"] for point in found["points"]]
+        assert budgets == table["cost"].tolist()
+        point = found["points"][0]["problem"]
+        again = there.plan(problem={"voters": 3, **point})
+        assert again["mean_latency_ms"] == pytest.approx(table["mean_latency"][0], rel=1e-12)
+        _, why = there.ask("why", {"question": {"problem": {"voters": 3, **point}}})
+        assert "budget" in why["html"]
+        name, content = there.ask(
+            "plan", {"question": {**QUESTION, "sites": [{"name": "x", "lat": 1, "lon": 1}]}}
+        )
+        assert (name, "no price" in content["message"]) == ("error", True)
 
 
 # --- order ---------------------------------------------------------------------------------------

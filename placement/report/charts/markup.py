@@ -42,6 +42,8 @@ def text(value: str) -> Markup:
     """
     if isinstance(value, Markup):
         return value
+    if value.isascii() and value.isprintable():  # most of what pages have: nothing to look up
+        return Markup(html.escape(value, quote=True))
     shown = "".join(
         character.encode("unicode_escape").decode("ascii")
         if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
