@@ -60,7 +60,7 @@ OF_VERBS = sorted({verb for verb, _ in OPTIONS})
 def some(values: Sequence[str], verb: tuple[str, ...], action: argparse.Action) -> Sequence[str]:
     """Return all values for the first verb with an option, and in the long form for every verb.
 
-    Another verb with the option, of the same type, gets every fourth: together they get them all.
+    The other verbs with the option, of the same type, share them out: together they get them all.
     """
     verbs = [
         of
@@ -70,7 +70,8 @@ def some(values: Sequence[str], verb: tuple[str, ...], action: argparse.Action) 
     number = verbs.index(verb)
     if number == 0 or PROFILE != "ordinary" or not action.option_strings:
         return values
-    return values[number % 4 :: 4]
+    shares = max(4, min(len(verbs) - 1, len(values)))
+    return values[number % shares :: shares]
 
 
 def converter(action: argparse.Action) -> Callable[[str], object]:
@@ -109,14 +110,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def base(
-    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Mapping[tuple[str, ...], list[str]]:
-    """A good call of every verb, in a folder of its own."""
-    shutil.copytree(files, tmp_path / "folder")
-    monkeypatch.chdir(tmp_path / "folder")
-    monkeypatch.setattr("placement.explore.verb.serve", lambda *given, **more: None)
+def good_calls() -> Mapping[tuple[str, ...], list[str]]:
+    """Return a good call of every verb, by its arguments."""
     plan = ["world", *QUESTION, "--method", "exhaustive"]
     zones = ["cockroachdb", "zones.sql", "--instance", "world"]
     return {
@@ -152,8 +147,19 @@ def base(
     }  # fmt: skip
 
 
-def test_every_verb_has_a_good_call(base):
-    assert set(base) == set(OF_VERBS)
+@pytest.fixture
+def base(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Mapping[tuple[str, ...], list[str]]:
+    """A good call of every verb, in a folder of its own."""
+    shutil.copytree(files, tmp_path / "folder")
+    monkeypatch.chdir(tmp_path / "folder")
+    monkeypatch.setattr("placement.explore.verb.serve", lambda *given, **more: None)
+    return good_calls()
+
+
+def test_every_verb_has_a_good_call():
+    assert set(good_calls()) == set(OF_VERBS)
 
 
 def test_numbers_are_read_by_a_type_of_ours():
@@ -167,13 +173,15 @@ def test_numbers_are_read_by_a_type_of_ours():
     [(verb, action) for verb, action in OPTIONS if is_number(action)],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else value.option_strings[-1],
 )
-def test_numbers_that_are_none_are_refused(base, capsys, verb, action):
-    option = action.option_strings[-1]
+def test_numbers_that_are_none_are_refused(files, monkeypatch, capsys, verb, action):
+    monkeypatch.chdir(files)  # shared: nothing is written where everything is refused
+    option, call = action.option_strings[-1], [*verb, *good_calls()[verb]]
+    there = set(files.rglob("*"))
     for value in some(NO_NUMBERS, verb, action):
         if value == "inf" and (option in ("--decay", "--half-life") or option.endswith("-price")):
             continue  # it has a meaning there
         capsys.readouterr()
-        assert main([*verb, *base[verb], f"{option}={value}"]) == 1, value[:20]
+        assert main([*call, f"{option}={value}"]) == 1, value[:20]
         shown = capsys.readouterr()
         assert shown.out == ""
         assert shown.err.startswith("error: ")
@@ -181,6 +189,7 @@ def test_numbers_that_are_none_are_refused(base, capsys, verb, action):
         assert "expected" in shown.err
         assert len(shown.err) < 500
         assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in shown.err
+    assert set(files.rglob("*")) == there
 
 
 @pytest.mark.parametrize("verb", OF_VERBS, ids=" ".join)
