@@ -88,7 +88,8 @@ def explain_infeasible(problem: Problem) -> tuple[str, ...]:
     -------
     tuple of str
         Empty when the constraints have a plan and only the objective (one with conditions of its
-        own, such as surviving losses) or a wait without enough members rejects it.
+        own, such as surviving losses), a limit on moves or a wait without enough members rejects
+        it.
 
     Raises
     ------
@@ -97,7 +98,8 @@ def explain_infeasible(problem: Problem) -> tuple[str, ...]:
     """
     found, confirmed, plan = minimal_conflict(problem)
     if plan is not None:
-        if not problem.objective.minimises_mean or problem.demand.waits:
+        moves = problem.move_costs is not None and problem.move_costs.limits
+        if not problem.objective.minimises_mean or problem.demand.waits or moves:
             return ()
         raise SolverError(f"no plan is said to exist, but here is one: {plan}")
     voters = problem.rules.voters

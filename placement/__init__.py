@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from placement.errors import SolverError as SolverError
     from placement.errors import UnitsWarning as UnitsWarning
     from placement.errors import UnsupportedError as UnsupportedError
+    from placement.evaluation.moves import Moves as Moves
     from placement.methods import Method as Method
     from placement.methods import Options as Options
     from placement.methods import Progress as Progress
@@ -94,6 +95,7 @@ _HOME = {
     "UnsupportedError": "placement.errors",
     "Instance": "placement.model.instance",
     "Prices": "placement.model.instance",
+    "Moves": "placement.evaluation.moves",
     "Method": "placement.methods",
     "Options": "placement.methods",
     "Progress": "placement.methods",

@@ -201,6 +201,7 @@ def refusal(method: Method, problem: Problem) -> str | None:
 _PRICE_FIELDS = {
     "near reads": "reads from the nearest replica have prices (prices.gb_per_op, prices.requests)",
     "votes": "replicas that do not vote have prices of their own (prices.machines_non_voting)",
+    "moves": "moves from the present configuration have prices or limits (moves)",
 }
 """Why the cost is no sum of prices of sites, by the part of the cost."""
 
@@ -208,13 +209,17 @@ _PRICE_FIELDS = {
 def _cost_refusal(method: Method, problem: Problem) -> str | None:
     """Return which part of the cost a method cannot take, and a way out; or None."""
     for part in problem.cost_parts:
-        way_out = "leave out the budget and the weight of the cost, or these prices"
+        way_out, others = "leave out the budget and the weight of the cost, or these prices", ""
+        if part == "moves":
+            way_out = "leave out the moves"
+        else:
+            others = " or 'milp'"
         if problem.objective.kind != "mean":
             return f"{_PRICE_FIELDS[part]}, and the objective is not the mean latency: {way_out}"
-        if part == "near reads" and problem.instance.varying_rtt:
+        if part != "votes" and problem.instance.varying_rtt:
             return f"{_PRICE_FIELDS[part]}, and RTTs vary by interval: {way_out}"
         if part not in method.cost_parts:
-            return f"{_PRICE_FIELDS[part]}: use the method 'exact' or 'milp', or {way_out}"
+            return f"{_PRICE_FIELDS[part]}: use the method 'exact'{others}, or {way_out}"
     return None
 
 

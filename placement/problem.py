@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
@@ -11,9 +11,12 @@ import numpy as np
 
 from placement.checks import LARGEST, FloatArray, elements, instance_of, number, text
 from placement.errors import InputError
-from placement.evaluation.cost_model import cost_model
+from placement.evaluation.cost_model import LinearCost, cost_model
+from placement.evaluation.move_costs import Limit, MoveCosts
+from placement.evaluation.moves import CurrentSites, Moves
 from placement.evaluation.objective import MEAN_LATENCY, Objective
 from placement.evaluation.wait_checks import check_waits
+from placement.model.configuration import Configuration
 from placement.model.constraints import Diversity, Rules, majority
 from placement.model.demand import Demand, aggregate, decay_weights
 from placement.model.instance import Instance
@@ -70,6 +73,11 @@ class Problem:
     protocol
         The commit protocol, as :class:`Protocol` or as its text ("epaxos:slow=0.05"): what the
         operations of each kind wait for. None: what the operations of the instance say.
+    current
+        The configuration that runs today: a :class:`Configuration` on site indices, or a table of
+        `leader`, `voters` and `replicas` by name. It need not obey the rules.
+    moves
+        Prices of the changes to it, and limits on them: :class:`Moves`.
 
     Raises
     ------
@@ -96,6 +104,8 @@ class Problem:
     cost_weight: float = 0.0
     objective: Objective = MEAN_LATENCY
     protocol: Protocol | str | None = None
+    current: CurrentSites | Configuration | Mapping[str, object] | None = None
+    moves: Moves | None = None
 
     def __post_init__(self) -> None:
         instance_of(
@@ -144,9 +154,20 @@ class Problem:
                 value=self.budget if self.budget is not None else self.cost_weight,
                 expected="an instance with prices: Instance(prices=Prices(…)), or --prices",
             )
+        if self.current is not None:
+            object.__setattr__(self, "current", CurrentSites.of(self.current, self.instance))
+        if self.moves is not None:
+            instance_of(self.moves, Moves, "moves", "placement.Moves(…)")
+            if self.current is None:
+                raise InputError(
+                    "moves from no present configuration",
+                    field="moves",
+                    value=self.moves.given,
+                    expected="current=…, the configuration that runs today",
+                )
         if self.protocol is not None and not isinstance(self.protocol, Protocol):
             object.__setattr__(self, "protocol", Protocol(text(self.protocol, "protocol")))
-        _ = self.rules, self.demand, cost_model(self.instance)  # all three validate
+        _ = self.rules, self.demand, cost_model(self.instance), self.limits  # all four validate
         check_waits(self)
         self.objective.check(self)
 
@@ -204,8 +225,57 @@ class Problem:
 
     @property
     def minimises_mean(self) -> bool:
-        """Return whether the objective is the mean latency alone: no loss, percentile or money."""
-        return self.objective.minimises_mean and not self.cost_weight
+        """Return whether the objective is the mean latency alone: no loss, percentile or price."""
+        weighs = self.cost_weight or (self.moves is not None and self.moves.priced)
+        return self.objective.minimises_mean and not weighs
+
+    @property
+    def present(self) -> Configuration | None:
+        """The configuration that runs today, on site indices; None: none is given."""
+        if self.current is None:
+            return None
+        assert isinstance(self.current, CurrentSites)
+        return self.current.on(self.instance)
+
+    @cached_property
+    def move_costs(self) -> MoveCosts | None:
+        """Prices of moves from the present configuration and limits on them; None without."""
+        present = self.present
+        if self.moves is None or present is None:
+            return None
+        return MoveCosts(self.instance, present, self.moves)
+
+    @cached_property
+    def limits(self) -> tuple[Limit, ...]:
+        """Limits on the cost, on the changes and on the GB copied, as far as they are given."""
+        found = () if self.move_costs is None else self.move_costs.limits
+        model, budget = cost_model(self.instance), self.rules.budget
+        if model is None or budget is None:
+            return found
+        return (Limit("budget", budget, model), *found)
+
+    def added_cost(self, leader: int) -> LinearCost | None:
+        """Return what the objective adds to the score under a leader, in ms·operations; or None.
+
+        The cost with its weight, and the price of the move from the present configuration.
+        """
+        total: LinearCost | None = None
+        if self.cost_weight:
+            model = cost_model(self.instance)
+            assert model is not None
+            total = model.linear(leader).times(self.rules.cost_weight)
+        if self.moves is not None and self.moves.priced:
+            assert self.move_costs is not None
+            price = self.move_costs.price.linear(leader).times(self.demand.operations)
+            total = price.plus(total)
+        return total
+
+    def move_price(self, configuration: Configuration) -> float:
+        """Return the price of the move to a configuration over the horizon, in ms·operations."""
+        if self.moves is None or not self.moves.priced:
+            return 0.0
+        assert self.move_costs is not None
+        return self.demand.operations * self.move_costs.price.value(configuration)
 
     def site_costs(self, leader: int) -> FloatArray | None:
         """Return the cost of a replica at each site under a leader, shape (sites,).
@@ -232,15 +302,17 @@ class Problem:
         """Parts of the cost that count and that :meth:`site_costs` does not hold.
 
         "near reads": what the nearest replica of each client costs; "votes": replicas that do not
-        vote cost less. Empty where neither a budget nor a weight of the cost is given.
+        vote cost less; "moves": prices or limits of moves. The first two only where a budget or a
+        weight of the cost is given.
         """
+        moves = () if self.moves is None else ("moves",)
         model = cost_model(self.instance)
         if model is None or (self.budget is None and not self.cost_weight):
-            return ()
+            return moves
         linear, rules = model.linear(0), self.rules
         some_vote = linear.voter is not None and rules.replicas_max > rules.voters
         near = linear.nearest is not None
-        return (*(["near reads"] if near else []), *(["votes"] if some_vote else []))
+        return (*(["near reads"] if near else []), *(["votes"] if some_vote else []), *moves)
 
     @property
     def tier(self) -> int:
@@ -300,6 +372,13 @@ def describe(problem: Problem) -> str:
         parts.append(f"budget {rules.budget:g}")
     if rules.cost_weight:
         parts.append(f"cost weight {rules.cost_weight:g}")
+    if isinstance(problem.current, CurrentSites) and problem.moves is not None:
+        parts.append(f"moves from {', '.join(problem.current.replicas)}")
+        parts.extend(
+            f"at most {limit.most:g} {limit.name}"
+            for limit in problem.limits[-2:]
+            if limit.name != "budget"
+        )
     if problem.objective.describe():
         parts.append(problem.objective.describe())
     if problem.decay != 1:

@@ -75,6 +75,7 @@ def search_thresholds(
             float,
             object,
             npt.NDArray[np.bool_] | None,
+            object | None,
         ],
         ...,
     ],

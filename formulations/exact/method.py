@@ -3,7 +3,7 @@
 What the engine takes: RTTs of every interval, a weight of prices that are a sum over the replicas,
 and everything else of a problem. A budget, on prices of any kind, adds a search of its own
 (:mod:`formulations.exact.budget`). A budget with RTTs that vary by interval, a weight of prices of
-near reads or of votes, and voters who would have to be searched among too many sets go to the
+near reads, and voters who would have to be searched among too many sets go to the
 method ``milp``, and the plan says so.
 """
 
@@ -41,7 +41,16 @@ _DELEGATE = "milp"
 
 
 def refuses(problem: Problem) -> str | None:
-    """Return why no method proves a plan for the problem's objective, or None."""
+    """Return why no method proves a plan for the problem's objective or its moves, or None."""
+    if problem.moves is not None:
+        other_terms = "near reads" in problem.cost_parts and bool(problem.cost_weight)
+        reason = (
+            "moves count, and so do prices of near reads"
+            if other_terms
+            else _beyond_limits(problem)
+        )
+        if reason is not None:
+            return reason
     other = problem.objective.proof_method(problem, partial(count_sets, problem), None)
     return None if other is None else other.refusal or None
 
@@ -95,27 +104,24 @@ class Session(BatchSession):
                 start = repaired(problem, self._before.configuration, problem.rules.replicas_max)
                 options = dataclasses.replace(options, start=start)
             plan = _delegate(problem, options, *other)
-        elif problem.budget is not None:
-            plan = self._within_budget(problem, options)
+        elif _has_limits(problem):
+            plan = self._within_limits(problem, options)
         else:
             best = None if prepared is None else prepared[2].proposal
             plan = self._search(problem, options, best)
         self._before = plan
         return plan
 
-    def _within_budget(self, problem: Problem, options: Options) -> Plan:
-        """Answer the question without its budget first, and search where that plan is too dear."""
-        from formulations.exact.budget.budget_plan import plan_of_search, too_dear
+    def _within_limits(self, problem: Problem, options: Options) -> Plan:
+        """Answer the question without its limits first, and search where that plan is no answer."""
+        from formulations.exact.budget.budget_plan import answers, plan_of_search, without_limits
         from formulations.exact.budget.budget_search import BudgetSearch
 
         started = time.perf_counter()
         limit = math.inf if options.time_limit is None else options.time_limit
-        free = problem.replace(budget=None)
         unlimited = dataclasses.replace(options, start=None, gap_limit=0.0, progress=None)
-        plan = self._search(free, unlimited, None)
-        if plan.configuration is None and plan.termination is Termination.FINISHED:
-            return plan.replace(problem=problem)
-        if plan.configuration is not None and not too_dear(problem, plan.configuration):
+        plan = self._search(without_limits(problem), unlimited, None)
+        if answers(problem, plan):
             return plan.replace(problem=problem)
         search = BudgetSearch(problem, options, started + limit, plan.bound)
         if plan.termination is Termination.INTERRUPTED:
@@ -204,15 +210,27 @@ def _refuses(problem: Problem, options: Options) -> tuple[str, str] | None:
     if other is not None:
         return other.reason, other.name
     reason = ReducedProblem.refuses(problem.demand, problem.rules)
-    if reason is None and problem.cost_parts and problem.cost_weight:
-        reason = f"{' and '.join(problem.cost_parts)} have prices"
-    if reason is None and problem.budget is not None:
-        reason = missing(options)
-        if not problem.rules.nested_replica_caps:
-            reason = "there is a budget, and rules for replicas are not caps on nested levels"
-        if problem.demand.scenarios > 1:
-            reason = "there is a budget, and RTTs vary by interval"
+    if reason is None and "near reads" in problem.cost_parts and problem.cost_weight:
+        reason = "near reads have prices"
+    if reason is None and _has_limits(problem):
+        reason = missing(options) or _beyond_limits(problem)
     return None if reason is None else (reason, _DELEGATE)
+
+
+def _has_limits(problem: Problem) -> bool:
+    """Return whether the search within limits answers a problem."""
+    votes_weigh = "votes" in problem.cost_parts and bool(problem.cost_weight)
+    return bool(problem.limits) or votes_weigh or problem.moves is not None
+
+
+def _beyond_limits(problem: Problem) -> str | None:
+    """Return why the search within limits cannot take a problem, or None."""
+    what = "there is a budget" if problem.moves is None else "moves count"
+    if not problem.rules.nested_replica_caps:
+        return f"{what}, and rules for replicas are not caps on nested levels"
+    if problem.demand.scenarios > 1:
+        return f"{what}, and RTTs vary by interval"
+    return None
 
 
 def _seconds_until(end: float) -> float:
@@ -330,7 +348,7 @@ METHOD = Method(
     summary="tier 3 with proof: Lagrangean branch and bound over leaders and replicas",
     exact=True,
     objectives=("mean", "contingency", "contingency-percentile", "percentile", "waits"),
-    cost_parts=("near reads", "votes"),
+    cost_parts=("near reads", "votes", "moves"),
     refuses=refuses,
     settings={
         "certificate": Setting(True, "keep what re-proves the bound (plan.certificate)"),

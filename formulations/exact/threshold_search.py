@@ -147,6 +147,8 @@ class Scenario:
     lost
         Sites that a loss takes, shape (sites,): they serve nobody and do not vote, and the scenario
         counts for the plans that have a replica there. None: nothing is lost.
+    votes
+        Prices of votes beside the part of the voters, of either sign; None: there are none.
     """
 
     costs: FloatArray | None
@@ -156,6 +158,7 @@ class Scenario:
     scale: float = 1.0
     prices: FloatArray | None = None
     lost: BoolArray | None = None
+    votes: VotePrices | None = None
 
 
 @dataclass
@@ -249,6 +252,7 @@ def search_leader(
                 s.scale,
                 s.voters.handle,
                 s.lost,
+                None if s.votes is None else s.votes.handle,
             )
             for s in scenarios
         ),

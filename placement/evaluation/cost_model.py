@@ -79,7 +79,10 @@ class CostTerm:
 
 @dataclass(frozen=True, eq=False)
 class LinearCost:
-    """Cost per month under one leader as a linear function of the placement.
+    """Cost under one leader as a linear function of the placement.
+
+    The cost per month, or that of moves (:mod:`placement.evaluation.move_costs`), whose prices of
+    sites and votes are of either sign.
 
     Attributes
     ----------
@@ -88,7 +91,7 @@ class LinearCost:
     replica
         a^ℓ, shape (sites,).
     voter
-        b, shape (sites,), >= 0; None: all 0.
+        b, shape (sites,); None: all 0.
     nearest
         n, shape (clients, sites), the same for every leader; None: all 0.
     """
@@ -97,6 +100,38 @@ class LinearCost:
     replica: FloatArray
     voter: FloatArray | None
     nearest: FloatArray | None
+
+    def times(self, weight: float) -> LinearCost:
+        """Return a multiple of the function."""
+        return LinearCost(
+            weight * self.constant,
+            weight * self.replica,
+            None if self.voter is None else weight * self.voter,
+            None if self.nearest is None else weight * self.nearest,
+        )
+
+    def plus(self, other: LinearCost | None) -> LinearCost:
+        """Return the sum of two functions; None is 0."""
+        if other is None:
+            return self
+        return LinearCost(
+            self.constant + other.constant,
+            self.replica + other.replica,
+            _sum(self.voter, other.voter),
+            _sum(self.nearest, other.nearest),
+        )
+
+    def with_votes_in_replicas(self) -> LinearCost:
+        """Return the function where every replica votes: a vote is part of the replica's price."""
+        if self.voter is None:
+            return self
+        return LinearCost(self.constant, self.replica + self.voter, None, self.nearest)
+
+
+def _sum(one: FloatArray | None, other: FloatArray | None) -> FloatArray | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,6 +357,14 @@ class CostModel:
         self._linear[leader] = found
         return found
 
+    def value(self, configuration: Configuration) -> float:
+        """Return the cost of a configuration."""
+        linear = self.linear(configuration.leader)
+        total = linear.constant + float(linear.replica[list(configuration.replicas)].sum())
+        if linear.voter is not None:
+            total += float(linear.voter[list(configuration.voters)].sum())
+        return total + self.near_cost(configuration.replicas)
+
     @cached_property
     def nearest(self) -> FloatArray | None:
         """n: price of each site as the nearest replica of each client; None: all 0."""
@@ -377,8 +420,4 @@ def configuration_cost(instance: Instance, configuration: Configuration) -> floa
     model = cost_model(instance)
     if model is None:
         return 0.0
-    linear = model.linear(configuration.leader)
-    total = linear.constant + float(linear.replica[list(configuration.replicas)].sum())
-    if linear.voter is not None:
-        total += float(linear.voter[list(configuration.voters)].sum())
-    return total + model.near_cost(configuration.replicas)
+    return model.value(configuration)

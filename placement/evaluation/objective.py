@@ -227,11 +227,11 @@ class MeanLatency:
         del problem
 
     def value(self, problem: Problem, configuration: Configuration) -> float:
-        """Return score + cost_weight · cost."""
+        """Return score + cost_weight · cost + price of the move."""
         total = score_of(problem, configuration)
         if problem.rules.cost_weight:
             total += problem.rules.cost_weight * configuration_cost(problem.instance, configuration)
-        return total
+        return total + problem.move_price(configuration)
 
     def values(
         self, problem: Problem, configurations: Sequence[Configuration]
@@ -254,6 +254,8 @@ class MeanLatency:
         if problem.rules.cost_weight:
             costs = [configuration_cost(problem.instance, one) for one in configurations]
             values += problem.rules.cost_weight * np.array(costs)
+        if problem.moves is not None:
+            values += np.array([problem.move_price(one) for one in configurations])
         return values
 
     def mixed(

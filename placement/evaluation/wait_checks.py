@@ -61,6 +61,13 @@ def check_waits(problem: Problem) -> None:
         )
     if not demand.has_waits:
         return
+    if problem.moves is not None:
+        raise InputError(
+            "moves are not weighed for operations with waits or constants",
+            field="moves",
+            value=problem.moves.given,
+            expected="operations of the four coefficients alone, or no moves",
+        )
     if not problem.objective.minimises_mean:
         raise InputError(
             f"the objective {problem.objective.kind!r} is not computed for operations with waits "

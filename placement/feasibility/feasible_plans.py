@@ -195,10 +195,7 @@ def violations(problem: Problem, configuration: Configuration) -> tuple[str, ...
     for group in rules.groups:
         if not group.satisfied(voters if group.role == "voters" else replicas):
             broken.append(f"{group.why} does not hold")
-    if rules.budget is not None:
-        cost = configuration_cost(problem.instance, configuration)
-        if cost > rules.budget + 1e-9 * (1 + abs(rules.budget)):
-            broken.append(f"the cost {cost:g} is above the budget {rules.budget:g}")
+    broken += [why for limit in problem.limits if (why := limit.broken(configuration))]
     if not broken:
         broken.extend(problem.objective.violations(problem, configuration))
     return tuple(broken)

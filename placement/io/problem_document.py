@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from placement.evaluation.moves import CurrentSites, Moves, SitePrice
 from placement.io.formats.document import Document
 from placement.io.objective_document import objective_document, objective_from
 from placement.io.recomputed_fields import check_recomputed
@@ -45,7 +46,43 @@ def problem_document(problem: Problem) -> dict[str, object]:
         "cost_weight": float(problem.cost_weight),
         "objective": objective_document(problem.objective, problem.instance),
         **({} if problem.protocol is None else {"protocol": str(problem.protocol)}),
+        **_moves_document(problem),
     }
+
+
+def _moves_document(problem: Problem) -> dict[str, object]:
+    if not isinstance(problem.current, CurrentSites):
+        return {}
+    found: dict[str, object] = {"current": problem.current.document()}
+    return found if problem.moves is None else {**found, "moves": problem.moves.given}
+
+
+def _current_from(document: Document) -> CurrentSites | None:
+    if not document.has("current"):
+        return None
+    table = document.table("current")
+    return CurrentSites(table.text("leader"), table.names("voters"), table.names("replicas"))
+
+
+def _moves_from(document: Document) -> Moves | None:
+    """Read what the given fields of the moves say."""
+    if not document.has("moves"):
+        return None
+    table = document.table("moves")
+
+    def price(name: str) -> SitePrice:
+        if isinstance(table.values.get(name), dict):
+            by_site = table.table(name)
+            return {site: by_site.number(site) for site in by_site.values}
+        return table.number(name, 0.0)
+
+    return Moves(
+        *(price(name) for name in ("add", "remove", "promote", "demote", "leader")),
+        at_most=table.whole("at_most") if table.has("at_most") else None,
+        horizon=table.number("horizon", 1.0),
+        copy_gb=table.number("copy_gb") if table.has("copy_gb") else None,
+        stored_gb=table.number("stored_gb") if table.has("stored_gb") else None,
+    )
 
 
 def problem_from(document: Document, instance: Instance) -> Problem:
@@ -90,6 +127,8 @@ def problem_from(document: Document, instance: Instance) -> Problem:
         cost_weight=document.number("cost_weight", 0.0),
         objective=objective_from(document.table("objective"), instance),
         protocol=document.text("protocol") if document.has("protocol") else None,
+        current=_current_from(document),
+        moves=_moves_from(document),
     )
     check_recomputed(
         document, problem_document(problem), "the question as it was read", defaults=True

@@ -1,4 +1,4 @@
-"""Check of a certificate about a budget (format ``replica-placement/budget/1``).
+"""Check of a certificate about limits (format ``replica-placement/budget/1``).
 
 =============  ====================================================================================
 "clients"      indices of the clients that count, in the order of the multipliers
@@ -6,20 +6,22 @@
 =============  ====================================================================================
 
 A leader without a proof is closed by the checker: every client at its best site and the closest
-quorum are no better than the bound, or the cheapest replicas exceed the budget. Under a leader
-there are at most as many replicas as the budget pays where they are the cheapest. Events and
-multipliers are those of :mod:`placement.proof.loss_check`; scenario 0 is the cost, 1 the objective.
-A bound of +∞ says that no configuration keeps the budget.
+quorum are no better than the bound, or the cheapest replicas exceed a limit. Under a leader there
+are at most as many replicas as the limits let in where they are the cheapest. Events and
+multipliers are those of :mod:`placement.proof.loss_check`. A bound of +∞ says that no configuration
+keeps the limits.
 
-Scenario 0 is the cost per month, with the threshold above which the evaluator refuses a
-configuration; scenario 1 is the objective, with the threshold that is claimed of it, or none
-(:mod:`placement.proof.threshold_proof`). With the weights λ_0 and λ_1 of a bound, μ = λ_0 / λ_1 is
-the multiplier of the budget:
+The first scenarios are the limits of the question (:attr:`placement.Problem.limits`): the cost per
+month, the number of changes to the present configuration, the GB copied; their thresholds are the
+values above which the evaluator refuses a configuration. The last one is the objective, with the
+threshold that is claimed of it, or none (:mod:`placement.proof.threshold_proof`). With the weights
+λ_i of the limits and λ of the objective in a bound, μ_i = λ_i / λ is the multiplier of a limit:
 
-    λ_0 (cost − B) + λ_1 (objective − T) >= 0
+    Σ_i λ_i (f_i − B_i) + λ (objective − T) >= 0
 
-for every configuration of a state says that none is better than T within B. Prices are doubles;
-they are rounded down to a grid, and the budget is rounded up.
+for every configuration of a state says that none is better than T within the limits. Prices of
+replicas and votes may be of either sign. They are rounded down to a grid, and limits are rounded
+up.
 """
 
 from __future__ import annotations
@@ -28,13 +30,15 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import CertificateError
-from placement.evaluation.cost_model import CostModel, cost_model
+from placement.evaluation.cost_model import LinearCost
+from placement.evaluation.move_costs import Limit
 from placement.model.constraints import Rules
 from placement.problem import Problem
 from placement.proof.claim import Claim, Scale
@@ -45,67 +49,85 @@ from placement.proof.rounded_costs import TableCosts
 from placement.proof.site_choice import SiteChoice
 from placement.proof.threshold_proof import ThresholdProof, check_clients, prove_leaders
 
-__all__ = ["FORMAT", "BudgetClaim", "BudgetProof", "check_budget"]
+__all__ = ["FORMAT", "LimitsClaim", "LimitsProof", "check_limits"]
 
 FORMAT = "replica-placement/budget/1"
-
-_COST, _OBJECTIVE = 0, 1
-_ALLOWED = 1e-9
-"""Relative and absolute: what the evaluator takes above a budget."""
 
 _ROUNDING = 1e-12
 """Relative: more than the sums of the evaluator can be wrong by."""
 
 _BITS = 60
 _MOST_SHIFT = 500
+_BELOW = 2.0**-51
 
 
-class BudgetClaim:
-    """A question with a budget, and the bound that is claimed of it.
+class LimitsClaim:
+    """A question with limits or prices of moves, and the bound that is claimed of it.
 
     Parameters
     ----------
     problem
-        With a budget.
+        The question.
     bound
-        None: it is claimed that no configuration is within the budget.
+        None: it is claimed that no configuration keeps the limits.
 
     Raises
     ------
     ValueError
         Where clients without reads nearby have prices of them, or the numbers are too large.
-
-    Attributes
-    ----------
-    allowed
-        A cost from which on the evaluator refuses a configuration.
     """
 
     def __init__(self, problem: Problem, bound: float | None) -> None:
-        model = cost_model(problem.instance)
-        assert model is not None
-        assert problem.budget is not None
         self.problem, self.rules, self.bound = problem, problem.rules, bound
-        self.model: CostModel = model
+        self.limits = problem.limits
         self.claim = Claim(problem, bound or 0.0, 0.0)
-        self.allowed = problem.budget + _ALLOWED * (1 + abs(problem.budget))
-        self.allowed *= 1 + _ROUNDING
-        near = model.nearest
-        if near is not None and np.delete(near, self.claim.clients, axis=0).any():
-            raise ValueError("near reads of a client have prices, but no round trips")
+        for limit in self.limits:
+            near = limit.linear(0).nearest
+            if near is not None and np.delete(near, self.claim.clients, axis=0).any():
+                raise ValueError("near reads of a client have prices, but no round trips")
+
+    def linear(self, given: LinearCost) -> LinearCost:
+        """Return a function with the votes in the prices of replicas where all of them vote."""
+        alike = self.rules.replicas_max == self.rules.voters
+        return given.with_votes_in_replicas() if alike else given
 
 
-class _CostTable:
-    """The cost under a leader on a grid, rounded down."""
+class _VotePrices:
+    """Prices of votes beside the leader's on a grid, rounded down."""
 
-    def __init__(self, question: BudgetClaim, leader: int) -> None:
-        linear, rules = question.model.linear(leader), question.rules
+    def __init__(self, rules: Rules, leader: int, prices: Sequence[int]) -> None:
+        self.prices, self.rules = prices, rules
+        self.order = [s for s in np.nonzero(rules.may_vote)[0].tolist() if s != leader]
+        self.order.sort(key=prices.__getitem__)
+
+    def least(self, state: State, most: int) -> int | None:
+        """Least sum in a state with so many replicas at most; None: there are too few sites."""
+        room, found = most - len(state.inside), []
+        for site in self.order:
+            if site in state.inside or (site not in state.outside and room > 0):
+                room -= site not in state.inside
+                found.append(self.prices[site])
+        others = self.rules.voters - 1
+        return None if len(found) < others else sum(found[:others])
+
+    def of(self, voters: Sequence[int], leader: int) -> int:
+        """Return what the votes of a set of voters cost beside the leader's."""
+        return sum(self.prices[v] for v in voters if v != leader)
+
+
+class _LimitTable:
+    """A limited function under a leader on a grid, rounded down."""
+
+    def __init__(self, question: LimitsClaim, limit: Limit, leader: int) -> None:
+        linear, rules = question.linear(limit.linear(leader)), question.rules
         clients, sites = question.claim.clients, len(rules.may_hold)
         near = np.zeros((len(clients), sites))
         if linear.nearest is not None:
             near = linear.nearest[clients]
         votes = np.zeros(sites) if linear.voter is None else linear.voter
-        total = question.allowed + linear.constant + float(linear.replica.sum() + votes.sum())
+        allowed = limit.allowed * (1 + _ROUNDING)
+        total = allowed + linear.constant
+        total += float(np.abs(linear.replica).sum() + np.abs(votes).sum())
         total += float(near.max(axis=1).sum()) if len(near) else 0.0
         if not 0 < total < math.inf:
             raise ValueError("the costs are too large to be proved")
@@ -116,28 +138,29 @@ class _CostTable:
         self.costs = TableCosts(question.claim.rank, scale, self._whole(near))
         self.costs.constant = int(self._whole(np.array(linear.constant + votes[leader])))
         self.costs.price = self._whole(linear.replica)
-        self.votes: list[int] = self._whole(votes).tolist()
-        self.threshold = math.ceil(math.ldexp(question.allowed, self.bits)) + 1
+        self.votes = _VotePrices(rules, leader, self._whole(votes).tolist())
+        self.threshold = math.ceil(math.ldexp(allowed, self.bits)) + 1
 
-    def affordable(self, rules: Rules, leader: int) -> int:
-        """Return how many replicas the budget pays at most, where they are the cheapest."""
+    def admitted(self, rules: Rules, leader: int) -> int:
+        """Return how many replicas the limit lets in at most, where they are the cheapest."""
         fixed = {int(s) for s in np.nonzero(rules.must_hold)[0]} | {leader}
         others = [s for s in np.nonzero(rules.may_hold)[0].tolist() if s not in fixed]
         prices: list[int] = self.costs.price.tolist()
         spent, count = self.costs.constant + sum(prices[s] for s in fixed), len(fixed)
-        for price in sorted(prices[s] for s in others):
+        spent += sum(self.votes.prices[s] for s in self.votes.order[: rules.voters - 1])
+        for more, price in enumerate(sorted(prices[s] for s in others), 1):
             spent += price
-            if spent >= self.threshold:
-                break
-            count += 1
+            if spent < self.threshold:
+                count = len(fixed) + more
         return max(rules.replicas_min, min(rules.replicas_max, count))
 
     def _whole(self, values: FloatArray) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-        below = np.floor(np.ldexp(values, self.bits) * (1 - 2.0**-51))
+        scaled = np.ldexp(values, self.bits)
+        below = np.floor(scaled - np.abs(scaled) * _BELOW)
         return np.asarray(below.astype(np.int64))
 
 
-class BudgetProof(ThresholdProof[LedCosts]):
+class LimitsProof(ThresholdProof[LedCosts]):
     """The proof of one leader.
 
     Parameters
@@ -150,76 +173,85 @@ class BudgetProof(ThresholdProof[LedCosts]):
         Steps that may still be taken.
     """
 
-    def __init__(self, question: BudgetClaim, leader: int, work: Work) -> None:
+    def __init__(self, question: LimitsClaim, leader: int, work: Work) -> None:
         self.question, self.leader = question, leader
         claim, rules = question.claim, question.rules
-        self.table = _CostTable(question, leader)
+        self.tables = [_LimitTable(question, limit, leader) for limit in question.limits]
+        self.last = len(self.tables)
         exact = claim.rounded is None
         grids = [(LedCosts(claim, exact=exact), CELLS_PER_STEP)]
         if question.bound is not None and not exact:
             grids.append((LedCosts(claim, exact=True), 1))
-        rules = dataclasses.replace(rules, replicas_max=self.table.affordable(rules, leader))
-        choice = SiteChoice(rules, leader, None)
+        most = min([rules.replicas_max, *(t.admitted(rules, leader) for t in self.tables)])
+        choice = SiteChoice(dataclasses.replace(rules, replicas_max=most), leader, None)
         whom, clients = f"leader {leader}", len(claim.clients)
-        super().__init__(choice, whom, work, clients, 2, grids)
-        self._voting = [s for s in np.nonzero(rules.may_vote)[0].tolist() if s != leader]
-        self._voting.sort(key=self.table.votes.__getitem__)
+        super().__init__(choice, whom, work, clients, self.last + 1, grids)
+        added = question.problem.added_cost(leader)
+        self._added = None if added is None else question.linear(added).voter
+        self._weighed: dict[bool, _VotePrices] = {}
+
+    def _votes(self, form: LedCosts) -> _VotePrices | None:
+        """Prices of votes in the objective, on the grid of a form; None: votes are free there."""
+        if self._added is None:
+            return None
+        if form.exact not in self._weighed:
+            scale = Fraction(2) ** self._bits(form, self.last)
+            prices = [math.floor(Fraction(float(price)) * scale) for price in self._added]
+            self._weighed[form.exact] = _VotePrices(self.choice.rules, self.leader, prices)
+        return self._weighed[form.exact]
 
     # --- bounds -----------------------------------------------------------------------------
 
     def _in_force(self, state: State) -> set[int]:
-        return {_COST, _OBJECTIVE}
+        return set(range(self.last + 1))
 
     def _costs(self, form: LedCosts, scenario: int) -> TableCosts | ExactCosts:
-        return self.table.costs if scenario == _COST else form.single(self.leader)
+        return form.single(self.leader) if scenario == self.last else self.tables[scenario].costs
 
     def _threshold(self, form: LedCosts, scenario: int) -> int | None:
-        if scenario == _COST:
-            return self.table.threshold
+        if scenario < self.last:
+            return self.tables[scenario].threshold
         return None if self.question.bound is None else form.threshold(self.question.claim.needed)
 
     def _bits(self, form: LedCosts, scenario: int) -> int:
-        if scenario == _COST:
-            return self.table.bits
+        if scenario < self.last:
+            return self.tables[scenario].bits
         claim = self.question.claim
         return claim.bits if form.exact or claim.rounded is None else claim.rounded.shift
 
     def _rest(self, form: LedCosts, scenario: int, state: State) -> int | None:
-        if scenario == _OBJECTIVE:
-            most = self.choice.rules.replicas_max
-            return form.led((self.leader,), frozenset(), state, most)
-        votes = self._votes(state)
+        most = self.choice.rules.replicas_max
+        if scenario == self.last:
+            rest = form.led((self.leader,), frozenset(), state, most)
+            priced = self._votes(form)
+            votes = 0 if priced is None else priced.least(state, most)
+            return None if rest is None or votes is None else rest + votes
+        table = self.tables[scenario]
+        votes = table.votes.least(state, most)
         if votes is None:
             return None
-        rest = self.table.costs.constant + votes
-        prices: list[int] = self.table.costs.price.tolist()
-        held = sum(prices[s] for s in state.inside)
-        missing = max(0, self.question.rules.replicas_min - len(state.inside))
-        cheapest = sorted(prices[s] for s in self._free(state))[:missing]
-        return None if rest + held + sum(cheapest) >= self.table.threshold else rest
+        rest = table.costs.constant + votes
+        reached = rest + self._least_prices(table.costs, state) >= table.threshold
+        return None if reached else rest
 
-    def _votes(self, state: State) -> int | None:
-        """Least sum of the votes beside the leader's; None: there are too few sites."""
+    def _least_prices(self, costs: TableCosts | ExactCosts, state: State) -> int:
+        """Least sum of prices of replicas: those fixed, and the cheapest that complete them."""
         rules = self.choice.rules
-        room, found = rules.replicas_max - len(state.inside), []
-        for site in self._voting:
-            if site in state.inside or (site not in state.outside and room > 0):
-                room -= site not in state.inside
-                found.append(self.table.votes[site])
-        others = rules.voters - 1
-        return None if len(found) < others else sum(found[:others])
+        held = sum(int(costs.price[s]) for s in state.inside)
+        missing = rules.replicas_min - len(state.inside)
+        room = max(0, rules.replicas_max - len(state.inside))
+        free = sorted(int(costs.price[s]) for s in self._free(state))[:room]
+        return held + sum(price for at, price in enumerate(free) if at < missing or price < 0)
 
     # --- sets of replicas -------------------------------------------------------------------
 
     def _no_better(self, form: LedCosts, replicas: list[int]) -> bool:
-        rules, table = self.question.rules, self.table
+        rules = self.question.rules
         if not all(group.satisfied(replicas) for group in rules.of("replicas")):
             return True
-        spent, costs = table.costs.reads(replicas), form.single(self.leader)
-        goal = self._threshold(form, _OBJECTIVE)
+        costs = form.single(self.leader)
+        spent = [table.costs.reads(replicas) for table in self.tables]
         reads = costs.reads(replicas)
-        if spent >= table.threshold or (goal is not None and reads >= goal):
-            return True
         able = [r for r in replicas if rules.may_vote[r]]
         pinned = {int(s) for s in np.nonzero(rules.must_vote)[0]} | {self.leader}
         spare = rules.voters - len(pinned)
@@ -228,34 +260,43 @@ class BudgetProof(ThresholdProof[LedCosts]):
         others = [r for r in able if r not in pinned]
         self.work.take(math.comb(len(others), spare) * rules.voters)
         return all(
-            self._reached([*pinned, *more], spent, reads, costs.radius_costs, goal)
+            self._reached(form, [*pinned, *more], spent, reads, costs.radius_costs)
             for more in itertools.combinations(others, spare)
         )
 
     def _reached(
-        self, voters: Sequence[int], spent: int, reads: int, waits: Sequence[int], goal: int | None
+        self,
+        form: LedCosts,
+        voters: Sequence[int],
+        spent: Sequence[int],
+        reads: int,
+        waits: Sequence[int],
     ) -> bool:
-        """Return whether voters break a rule, the budget or the claim."""
-        rules, votes = self.question.rules, self.table.votes
+        """Return whether voters break a rule, a limit or the claim."""
+        rules = self.question.rules
         if not all(group.satisfied(voters) for group in rules.of("voters")):
             return True
-        if spent + sum(votes[v] for v in voters if v != self.leader) >= self.table.threshold:
-            return True
-        wait = sorted(waits[v] for v in voters)[rules.quorum - 1]
-        return goal is not None and reads + wait >= goal
+        for table, of_replicas in zip(self.tables, spent, strict=True):
+            if of_replicas + table.votes.of(voters, self.leader) >= table.threshold:
+                return True
+        goal, priced = self._threshold(form, self.last), self._votes(form)
+        value = reads + sorted(waits[v] for v in voters)[rules.quorum - 1]
+        value += 0 if priced is None else priced.of(voters, self.leader)
+        return goal is not None and value >= goal
 
 
-def check_budget(
+def check_limits(
     problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
 ) -> tuple[int, int, int]:
-    """Prove that no configuration within the budget is below a bound, or refuse.
+    """Prove that no configuration within the limits is below a bound, or refuse.
 
     Parameters
     ----------
     problem
-        Minimises the mean, with a budget and caps on nested levels for replicas.
+        Minimises the mean and the prices of moves, with limits and caps on nested levels for
+        replicas.
     bound
-        What is to be proved; +∞: nothing is within the budget.
+        What is to be proved; +∞: nothing is within the limits.
     certificate
         See the module.
     work
@@ -272,11 +313,11 @@ def check_budget(
         When a step of the proof does not hold, or something is not covered.
     """
     try:
-        question = BudgetClaim(problem, None if bound == math.inf else bound)
+        question = LimitsClaim(problem, None if bound == math.inf else bound)
     except ValueError as flaw:
         raise CertificateError(str(flaw)) from None
     check_clients(certificate, question.claim.clients.tolist())
     leaders: list[int] = np.nonzero(question.rules.may_lead)[0].tolist()
     return prove_leaders(
-        certificate, leaders, lambda leader, _: BudgetProof(question, leader, work)
+        certificate, leaders, lambda leader, _: LimitsProof(question, leader, work)
     )

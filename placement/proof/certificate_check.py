@@ -35,7 +35,7 @@ from placement.model.configuration import Configuration
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.proof.budget_proof import FORMAT as BUDGET
-from placement.proof.budget_proof import BudgetClaim, BudgetProof, check_budget
+from placement.proof.budget_proof import LimitsClaim, LimitsProof, check_limits
 from placement.proof.claim import Claim
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.proof.enumeration_check import check_enumeration, steps_of_enumeration
@@ -130,9 +130,9 @@ def check_certificate(plan: Plan, *, work: int = WORK) -> CheckResult:
 def _check_no_plan(plan: Plan, certificate: Mapping[str, Any] | None, work: Work) -> CheckResult:
     """Show by counting that there is no plan, or by looking at everything where that is little."""
     rules, sites = _survivors(plan.problem).rules, plan.problem.instance.sites
-    budgeted = plan.problem.budget is not None and plan.problem.objective.minimises_mean
+    limited = bool(plan.problem.limits) and plan.problem.objective.minimises_mean
     try:
-        if certificate is None and budgeted and _costs_too_much(plan.problem, work):
+        if certificate is None and limited and _beyond_limits(plan.problem, work):
             return CheckResult(math.inf, math.inf, int(rules.may_lead.sum()), 0, bounds=0)
         counted = check_no_plan(rules, sites, certificate)
     except CertificateError:
@@ -143,16 +143,16 @@ def _check_no_plan(plan: Plan, certificate: Mapping[str, Any] | None, work: Work
     return CheckResult(math.inf, math.inf, *counted, bounds=0)
 
 
-def _costs_too_much(problem: Problem, work: Work) -> bool:
-    """Return whether the cheapest replicas exceed the budget under every leader."""
+def _beyond_limits(problem: Problem, work: Work) -> bool:
+    """Return whether the cheapest replicas exceed a limit under every leader."""
     if problem.demand.scenarios > 1:
         return False
     try:
-        question = BudgetClaim(problem, None)
+        question = LimitsClaim(problem, None)
     except ValueError:
         return False
     leaders: list[int] = np.nonzero(question.rules.may_lead)[0].tolist()
-    trees = [BudgetProof(question, leader, work) for leader in leaders]
+    trees = [LimitsProof(question, leader, work) for leader in leaders]
     return all(
         tree.closed_at_once(tree.start(leader)) for tree, leader in zip(trees, leaders, strict=True)
     )
@@ -179,11 +179,11 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
         return CheckResult(bound, score, leaders, events, 0, normal)
     if problem.demand.scenarios != 1 and kind != FORMAT:
         raise CertificateError("certificates of this format prove questions of one RTT matrix only")
-    if rules.budget is not None and not problem.objective.minimises_mean:
-        raise CertificateError("certificates prove budgets only where the mean is minimised")
+    if problem.limits and not problem.objective.minimises_mean:
+        raise CertificateError("certificates prove limits only where the mean is minimised")
     score, bound = _claimed(plan, problem, certificate)
     if kind == BUDGET:
-        return CheckResult(bound, score, *_check_budget(problem, bound, certificate, work))
+        return CheckResult(bound, score, *_check_limits(problem, bound, certificate, work))
     if kind != FORMAT:
         if not rules.nested_replica_caps or (kind == LOSSES and not rules.nested_voter_caps):
             raise CertificateError("certificates of this format take caps on nested levels only")
@@ -198,19 +198,20 @@ def _check(plan: Plan, problem: Problem, certificate: Mapping[str, Any], work: W
         )
     if not problem.objective.minimises_mean:
         raise CertificateError("certificates of this format prove mean latency only")
-    # what no plan undercuts without a budget, none within a budget does
-    return CheckResult(bound, score, *_check_mean(problem, bound, certificate, work))
+    # what no plan undercuts without limits and prices of moves, none does with them
+    free = problem.replace(current=None, moves=None)
+    return CheckResult(bound, score, *_check_mean(free, bound, certificate, work))
 
 
-def _check_budget(
+def _check_limits(
     problem: Problem, bound: float, certificate: Mapping[str, Any], work: Work
 ) -> tuple[int, int, int]:
-    rules = problem.rules
-    if rules.budget is None or not problem.objective.minimises_mean:
-        raise CertificateError("certificates of this format prove a mean under a budget only")
-    if not rules.nested_replica_caps or (rules.cost_weight and problem.cost_parts):
+    if not problem.objective.minimises_mean:
+        raise CertificateError("certificates of this format prove a mean within limits only")
+    weighs_reads = problem.rules.cost_weight and "near reads" in problem.cost_parts
+    if not problem.rules.nested_replica_caps or weighs_reads:
         raise CertificateError("certificates of this format take caps on nested levels only")
-    return check_budget(problem, bound, certificate, work)
+    return check_limits(problem, bound, certificate, work)
 
 
 def _check_ties(

@@ -307,15 +307,24 @@ class Claim:
 
 
 def _prices(problem: Problem) -> list[FloatArray]:
-    """cost_weight · price of a replica at each site under each leader.
+    """What the objective adds for a replica at each site under each leader, of either sign.
 
-    In the doubles that make the objective.
+    In the doubles that make the objective. The leader's entry has what is paid under it anyway,
+    with its vote; where all replicas vote, every entry has the vote.
     """
-    sites = len(problem.instance.sites)
-    if not problem.rules.cost_weight or problem.instance.prices is None:
-        return [np.zeros(sites)]
-    costs = [problem.site_costs(leader) for leader in range(sites)]
-    return [np.asarray(problem.rules.cost_weight * row) for row in costs if row is not None]
+    rules, sites = problem.rules, len(problem.instance.sites)
+    rows = []
+    for leader in range(sites):
+        added = problem.added_cost(leader)
+        if added is None:
+            return [np.zeros(sites)]
+        costs = added.replica.copy()
+        costs[leader] += added.constant
+        if added.voter is not None:
+            votes = slice(None) if rules.replicas_max == rules.voters else leader
+            costs[votes] += added.voter[votes]
+        rows.append(costs)
+    return rows
 
 
 def floor_costs(waits: npt.NDArray[Any], order: IntArray) -> list[int]:

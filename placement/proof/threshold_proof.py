@@ -160,9 +160,14 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
                     return True
                 if threshold is None or not isinstance(costs, TableCosts):
                     continue
-                if costs.least(state.inside, free) - costs.constant + rest >= threshold:
+                reads = costs.least(state.inside, free) - costs.constant
+                if reads + self._least_prices(costs, state) + rest >= threshold:
                     return True
         return False
+
+    def _least_prices(self, costs: TableCosts, state: State) -> int:
+        """Least sum of the prices of replicas in a state, where `_costs` has prices."""
+        return 0
 
     def _cells(self, multipliers: list[BoundPart] | None) -> int:
         if multipliers is None:

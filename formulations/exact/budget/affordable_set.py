@@ -1,8 +1,9 @@
-"""A set of replicas within a budget under one leader, by a greedy choice and swaps: no proof."""
+"""A set of replicas within limits under one leader, by a greedy choice and swaps: no proof."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,25 +17,25 @@ _MOST_SWAPS = 50
 
 
 def affordable_set(
-    rules: Rules, leader: int, cost: Scenario, objective: Scenario
+    rules: Rules, leader: int, limits: Sequence[Scenario], objective: Scenario
 ) -> list[int] | None:
-    """Return replicas within the budget that are hard to improve by one swap.
+    """Return replicas within the limits that are hard to improve by one swap.
 
     Caps, prices of votes and of near reads are left out of account.
 
     Parameters
     ----------
     rules
-        With the number of replicas that the budget pays at most.
+        With the number of replicas that the limits let in at most.
     leader
         ℓ.
-    cost, objective
-        The scenarios of a leader; the threshold of the first is the budget.
+    limits, objective
+        The scenarios of a leader; the thresholds of the first are the limits.
 
     Returns
     -------
     list of int or None
-        None where the greedy choice finds nothing within the budget.
+        None where the greedy choice finds nothing within the limits.
 
     Notes
     -----
@@ -43,7 +44,7 @@ def affordable_set(
     start = np.nonzero(rules.must_hold)[0].tolist()
     chosen = [*dict.fromkeys([*start, leader])]
     fixed = len(chosen)
-    search = _Trials(rules, leader, cost, objective)
+    search = _Trials(rules, leader, limits, objective)
     while len(chosen) < rules.replicas_max:
         more = max(0, rules.replicas_min - len(chosen) - 1)
         values = search.values(chosen, more)
@@ -71,13 +72,16 @@ def affordable_set(
 class _Trials:
     """Objective of a set of replicas and one more, for every site."""
 
-    def __init__(self, rules: Rules, leader: int, cost: Scenario, objective: Scenario) -> None:
+    def __init__(
+        self, rules: Rules, leader: int, limits: Sequence[Scenario], objective: Scenario
+    ) -> None:
         assert objective.costs is not None
-        assert cost.prices is not None
         assert isinstance(objective.voters, QuorumWait)
         self.may_hold, self.leader = rules.may_hold, leader
         self.reads: FloatArray = objective.costs
-        self.prices, self.budget = cost.prices, cost.threshold - cost.constant
+        self.limits = [
+            (one.prices, one.threshold - one.constant) for one in limits if one.prices is not None
+        ]
         self.weighed = objective.prices
         self.place = objective.voters.place
         self.waits = np.full(len(self.reads), np.inf)
@@ -99,9 +103,10 @@ class _Trials:
             values += self.weighed + self.weighed[chosen].sum()
         open_sites = self.may_hold.copy()
         open_sites[chosen] = False
-        spare = np.sort(self.prices[open_sites])[:more].sum()
-        spent = self.prices[chosen].sum() + self.prices + spare
-        return np.where(open_sites & (spent <= self.budget), values, np.inf)
+        for prices, most in self.limits:
+            spare = np.sort(prices[open_sites])[:more].sum()
+            values[prices[chosen].sum() + prices + spare > most] = np.inf
+        return np.where(open_sites, values, np.inf)
 
     def value(self, chosen: list[int]) -> float:
         """Objective of `chosen`."""

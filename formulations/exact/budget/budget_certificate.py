@@ -1,8 +1,8 @@
 """Certificates of plans within a budget: what the compiled search recorded, as a document.
 
 The format, and what a checker makes of it, stands in :mod:`placement.proof.budget_proof`; how
-records become events, in :mod:`formulations.exact.threshold_events`. The multiplier μ of the budget
-is the quotient of the two weights of a bound.
+records become events, in :mod:`formulations.exact.threshold_events`. The multiplier μ of a limit is
+the quotient of its weight in a bound and that of the objective.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CLAIMED_LESS = 9e-10
 SEARCHED_LESS = 5e-10
 """Share of the best objective by which the search asks for less than it."""
 
-_COST_SLACK = 8e-12  # what a checker asks less of the cost than the search
+_LIMIT_SLACK = 8e-12  # what a checker asks less of a limit than the search
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +37,16 @@ class LeaderRecord:
     events
         As the kernel recorded them.
     scales
-        What the weights of the cost and of the objective are divided by.
+        What the weights of the limits and of the objective are divided by.
     """
 
     events: FloatArray
-    scales: tuple[float, float]
+    scales: tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class BudgetCertificate:
-    """The certificate of the best plan within a budget, or that there is none.
+    """The certificate of the best plan within limits, or that there is none.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class BudgetCertificate:
     replicas
         The most replicas.
     allowed
-        The largest cost.
+        The largest value of each limited function.
     records
         By leader; a leader that needs no tree has none.
     """
@@ -67,7 +67,7 @@ class BudgetCertificate:
     bound: float
     clients: IntArray
     replicas: int
-    allowed: float
+    allowed: tuple[float, ...]
     records: Mapping[int, LeaderRecord]
 
     def to_json(self) -> Mapping[str, object]:
@@ -89,7 +89,7 @@ class BudgetCertificate:
     def _events(self, record: LeaderRecord) -> list[object]:
         found = self.configuration is not None
         slacks = (
-            _COST_SLACK * self.allowed,
+            *(_LIMIT_SLACK * allowed for allowed in self.allowed),
             (CLAIMED_LESS - SEARCHED_LESS) * abs(self.value) if found else 0.0,
         )
         written = ThresholdEvents(

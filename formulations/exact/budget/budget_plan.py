@@ -1,26 +1,40 @@
-"""The plan that is made of a search within a budget."""
+"""The plan that is made of a search within limits."""
 
 from __future__ import annotations
 
 import math
 
-from formulations.exact.budget.budget_search import BudgetSearch, allowed_cost
+from formulations.exact.budget.budget_search import BudgetSearch
 from formulations.exact.enumeration_claim import certified_or_named
-from placement.evaluation.cost_model import configuration_cost
-from placement.model.configuration import Configuration
-from placement.plan import Plan
+from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import Termination
 
-__all__ = ["plan_of_search", "too_dear"]
+__all__ = ["answers", "plan_of_search", "without_limits"]
 
-_PROOF = "a search within the budget under every leader"
+_PROOF = "a search within the limits under every leader"
 
 
-def too_dear(problem: Problem, configuration: Configuration) -> bool:
-    """Return whether a configuration exceeds the budget of a problem."""
-    assert problem.budget is not None
-    return configuration_cost(problem.instance, configuration) > allowed_cost(problem.budget)
+def without_limits(problem: Problem) -> Problem:
+    """Return the question without limits, prices of moves and prices of votes.
+
+    What no configuration undercuts there, none does in the problem.
+    """
+    weight = 0.0 if "votes" in problem.cost_parts else problem.cost_weight
+    return problem.replace(budget=None, cost_weight=weight, current=None, moves=None)
+
+
+def answers(problem: Problem, plan: Plan) -> bool:
+    """Return whether the plan of the question without limits is the answer to the problem.
+
+    So is a proof that there is none; else the plan keeps the limits and is worth the same.
+    """
+    found = plan.configuration
+    if found is None:
+        return plan.termination is Termination.FINISHED
+    if any(limit.broken(found) for limit in problem.limits):
+        return False
+    return objective_value(problem, found) <= plan.objective
 
 
 def plan_of_search(search: BudgetSearch, method: str) -> Plan:
@@ -31,9 +45,10 @@ def plan_of_search(search: BudgetSearch, method: str) -> Plan:
     reasons: tuple[str, ...] = ()
     if proven:
         leaders = int(search.problem.rules.may_lead.sum())
+        limits = " and ".join(f"{limit.name} {limit.most:g}" for limit in search.problem.limits)
         reasons = (
-            f"no configuration costs at most {search.problem.budget:g}, under any of the {leaders} "
-            "possible leaders (proved by a search)",
+            f"no configuration keeps the limit ({limits}), under any of the {leaders} possible "
+            "leaders (proved by a search)",
         )
     plan = Plan.of(
         search.problem,

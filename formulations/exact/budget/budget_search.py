@@ -1,21 +1,22 @@
-r"""The best plan within a budget, with a proof: one threshold tree for each leader.
+r"""The best plan within a budget and limits on moves: one threshold tree for each leader.
 
-Under a leader ℓ the objective and the cost are both sums over clients, replicas and votes
-(:mod:`placement.evaluation.cost_model`). Let B be the budget and T the best objective known. A plan
-under ℓ that is better keeps two thresholds, objective < T and cost <= B, and for any weight μ >= 0
+Under a leader ℓ the objective, the cost and the number of changes to the present configuration are
+all sums over clients, replicas and votes (:mod:`placement.evaluation.move_costs`). Let B_i be the
+limit of the function f_i and T the best objective known. A plan under ℓ that is better keeps the
+thresholds objective < T and f_i <= B_i, and for any weights μ_i >= 0
 
-    objective − T + μ (cost − B) < 0
+    objective − T + Σ_i μ_i (f_i − B_i) < 0
 
-So μ is a multiplier of the budget: it is optimised together with the multipliers of the clients, in
-every part of the tree (``csrc/scenarios/scenario.h``). A part is also closed where the replicas
-that are fixed, and the cheapest ones that complete them, exceed the budget. A complete set of
-replicas that is better lowers T for the rest of the search.
+So μ_i is a multiplier of limit i: all are optimised together with the multipliers of the clients,
+in every part of the tree (``csrc/scenarios/scenario.h``). A part is also closed where the replicas
+that are fixed, and the cheapest ones that complete them, exceed a limit. A complete set of replicas
+that is better lowers T for the rest of the search. Prices of moves are part of the objective.
 
-Under a leader there are at most as many replicas as the budget pays where they are the cheapest
-ones; where prices are alike, this alone is nearly all of the budget.
+Under a leader there are at most as many replicas as the limits let in where they are the cheapest
+ones; where prices are alike, this alone is nearly all of a budget.
 
-The search begins with the plan of the same question without a budget, whose proof is a proof of
-this one where the plan fits.
+The search begins with the plan of the same question without limits and prices of moves, whose
+proof is a proof of this one where the plan keeps the limits and has no price.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ from formulations.exact.threshold_search import (
     search_leader,
 )
 from placement.checks import FloatArray, IntArray
-from placement.evaluation.cost_model import CostModel, cost_model
+from placement.evaluation.cost_model import LinearCost
 from placement.evaluation.voter_choice import best_voters
 from placement.feasibility.feasible_plans import violations
+from placement.feasibility.neighbours import neighbours
 from placement.methods import Options, Progress
 from placement.model.configuration import Configuration
 from placement.model.constraints import Rules
@@ -55,26 +57,24 @@ from placement.plan import objective_value
 from placement.problem import Problem
 from placement.status import Termination
 
-__all__ = ["BudgetSearch", "allowed_cost"]
+__all__ = ["BudgetSearch"]
 
 _ABOVE = 1e-11
 """Relative: the budget of the search is above that of the evaluator, so that rounding is safe."""
 
 _SCALE = 5.0
-"""The cost is divided by so many budgets, the objective by itself, before they are weighed."""
+"""A function is divided by so many limits, the objective by itself, before they are weighed."""
 
 _PROPOSED = 12
 """Leaders under which a first plan is looked for."""
 
-
-def allowed_cost(budget: float) -> float:
-    """Return the largest cost that the evaluator takes under a budget."""
-    return budget + 1e-9 * (1 + abs(budget))
+_MOST_STEPS = 30
+"""Steps of the descent from the present configuration."""
 
 
 @dataclass
 class BudgetSearch:
-    """The search for one problem with a budget.
+    """The search for one problem with limits, or with prices of moves.
 
     Parameters
     ----------
@@ -86,12 +86,12 @@ class BudgetSearch:
     end
         A time.perf_counter() at which to stop.
     floor
-        A bound on the question without the budget.
+        A bound on the question without limits and prices of moves.
 
     Attributes
     ----------
     best, value
-        The best configuration within the budget, and its objective; None and +∞: none is known.
+        The best configuration within the limits, and its objective; None and +∞: none is known.
     records
         What closed each leader, for a certificate; None: too long, or not wanted.
     """
@@ -108,17 +108,16 @@ class BudgetSearch:
     floors: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        model, budget = cost_model(self.problem.instance), self.problem.budget
-        assert model is not None
-        assert budget is not None
-        self._model: CostModel = model
-        self.allowed = allowed_cost(budget) * (1 + _ABOVE)
-        if self.allowed == 0.0:
-            self.allowed = math.ulp(0.0)
+        self._limits = self.problem.limits
+        self.allowed = tuple(
+            limit.allowed * (1 + _ABOVE) or math.ulp(0.0) for limit in self._limits
+        )
         demand = self.problem.demand
         counted = (demand.near[0] > 0) | (demand.relay[0] > 0)
-        if model.nearest is not None:
-            counted |= model.nearest.any(axis=1)
+        for limit in self._limits:
+            near = limit.linear(0).nearest
+            if near is not None:
+                counted |= near.any(axis=1)
         self.clients: IntArray = np.nonzero(counted)[0]
         rtt = demand.client_rtt[0][self.clients]
         self._orders: IntArray = np.argsort(rtt, axis=1, kind="stable").astype(np.int32)
@@ -185,21 +184,40 @@ class BudgetSearch:
         return True
 
     def _propose(self, leaders: list[tuple[int, float]]) -> None:
-        """Find a first plan: a greedy one and swaps, under the most promising leaders."""
-        if self.options.start is not None:
-            self.accept(self.options.start)
+        """Find a first plan: what runs, or a greedy one and swaps under promising leaders."""
+        for start in (self.options.start, self.problem.present):
+            if start is not None:
+                self.accept(start)
         for leader, floor in leaders[:_PROPOSED]:
             if time.perf_counter() > self.end:
                 raise TimeoutError
             if floor < self.threshold:
-                cost, objective = self._scenarios(leader)
-                found = affordable_set(self._affordable(leader), leader, cost, objective)
+                *limits, objective = self._scenarios(leader)
+                found = affordable_set(self._affordable(leader), leader, limits, objective)
                 for one in () if found is None else self._kept(leader, found):
                     self.accept(one)
+        if self.problem.moves is not None:
+            self._descend()
+
+    def _descend(self) -> None:
+        """Take the best single change to the best plan until none improves it."""
+        for _ in range(_MOST_STEPS):
+            before = self.best
+            if before is None:
+                return
+            for one in neighbours(self.problem, before):
+                if time.perf_counter() > self.end:
+                    raise TimeoutError
+                self.accept(one)
+            if self.best is before:
+                return
 
     def _kept(self, leader: int, replicas: list[int]) -> Iterator[Configuration]:
         """Yield the configurations of a set of replicas, the best voters of each cost first."""
-        rules, priced = self.problem.rules, self._model.linear(leader).voter is not None
+        rules = self.problem.rules
+        functions = [limit.linear(leader) for limit in self._limits]
+        added = self.problem.added_cost(leader)
+        priced = any(one is not None and one.voter is not None for one in (*functions, added))
         if rules.nested_voter_caps:
             best = best_voters(self.problem.demand, rules, leader, replicas)
             if best is None:
@@ -233,52 +251,67 @@ class BudgetSearch:
         return [(leader, floor) for floor, leader in sorted(floors)]
 
     def _affordable(self, leader: int) -> Rules:
-        """Return the rules with no more replicas than the budget pays at their least prices."""
-        rules, linear = self.problem.rules, self._model.linear(leader)
+        """Return the rules with no more replicas than every limit lets in at their least prices."""
+        rules, most = self.problem.rules, self.problem.rules.replicas_max
         fixed = rules.must_hold.copy()
         fixed[leader] = True
-        spent = self._constant(leader) + float(linear.replica[fixed].sum())
-        free = np.sort(linear.replica[rules.may_hold & ~fixed])
-        count = int(fixed.sum() + (spent + np.cumsum(free) <= self.allowed).sum())
-        most = max(rules.replicas_min, min(rules.replicas_max, count))
-        return dataclasses.replace(rules, replicas_max=most)
+        for limit, allowed in zip(self._limits, self.allowed, strict=True):
+            linear = self._linear(limit.linear(leader))
+            spent = constant_of(linear, leader) + float(linear.replica[fixed].sum())
+            votes = VotePrices.of(rules, linear.voter, leader)
+            spent += float(votes.prices[: votes.others].sum())
+            free = np.sort(linear.replica[rules.may_hold & ~fixed])
+            within = np.nonzero(spent + np.cumsum(np.append(0.0, free)) <= allowed)[0]
+            count = int(fixed.sum()) + (int(within[-1]) if len(within) else 0)
+            most = min(most, count)
+        return dataclasses.replace(rules, replicas_max=max(rules.replicas_min, most))
 
-    def _constant(self, leader: int) -> float:
-        """Return what every plan under a leader costs, its vote included."""
-        linear = self._model.linear(leader)
-        return linear.constant + (0.0 if linear.voter is None else float(linear.voter[leader]))
+    def _linear(self, linear: LinearCost) -> LinearCost:
+        """Return a function with the votes in the prices of replicas where all of them vote."""
+        rules = self.problem.rules
+        alike = rules.replicas_max == rules.voters
+        return linear.with_votes_in_replicas() if alike else linear
 
     def _scenarios(self, leader: int) -> list[Scenario]:
-        """The cost, and the objective, whose threshold falls."""
+        """The limits, and the objective, whose threshold falls."""
         demand, rules = self.problem.demand, self.problem.rules
         rtt, between = demand.client_rtt[0], demand.site_rtt[0]
-        linear = self._model.linear(leader)
-        near = None if linear.nearest is None else linear.nearest[self.clients].T
-        cost = Scenario(
-            near,
-            self._constant(leader),
-            VotePrices.of(rules, linear.voter, leader),
-            self.allowed,
-            _SCALE * self.allowed,
-            linear.replica,
-        )
+        scenarios = []
+        for limit, allowed in zip(self._limits, self.allowed, strict=True):
+            linear = self._linear(limit.linear(leader))
+            near = None if linear.nearest is None else linear.nearest[self.clients].T
+            least = 0.0 if limit.name == "budget" else float(np.abs(linear.replica).max())
+            scenarios.append(
+                Scenario(
+                    near,
+                    constant_of(linear, leader),
+                    VotePrices.of(rules, linear.voter, leader),
+                    allowed,
+                    _SCALE * max(allowed, least),
+                    linear.replica,
+                )
+            )
         reads = demand.near[0][self.clients] * rtt[self.clients].T
         reads = reads + demand.relay[0][self.clients] * between[:, leader, np.newaxis]
         direct = float(demand.direct[0] @ rtt[:, leader])
         waits = QuorumWait.of(rules, between[leader], float(demand.quorum[0]))
-        weighed = None
-        if rules.cost_weight:
-            prices = self.problem.site_costs(leader)
-            assert prices is not None
-            weighed = rules.cost_weight * prices
+        prices, votes, added = None, None, self.problem.added_cost(leader)
+        if added is not None:
+            added = self._linear(added)
+            direct += constant_of(added, leader)
+            prices = added.replica
+            if added.voter is not None:
+                votes = VotePrices.of(rules, added.voter, leader)
         threshold = self.threshold
         scale = threshold if math.isfinite(threshold) else self.floors[leader]
-        objective = Scenario(reads, direct, waits, threshold, max(scale, 1e-300), weighed)
-        return [cost, objective]
+        return [
+            *scenarios,
+            Scenario(reads, direct, waits, threshold, max(scale, 1e-300), prices, votes=votes),
+        ]
 
     def _tree(self, leader: int) -> None:
         scenarios = self._scenarios(leader)
-        objective, scales = scenarios[-1], (scenarios[0].scale, scenarios[1].scale)
+        objective, scales = scenarios[-1], tuple(one.scale for one in scenarios)
 
         def leaf(replicas: list[int]) -> None:
             for one in self._kept(leader, replicas):
@@ -303,3 +336,8 @@ class BudgetSearch:
             record=0 if self.records is None else max(MOST_RECORDED - used, 1),
             keep=None if self.records is None else keep,
         )
+
+
+def constant_of(linear: LinearCost, leader: int) -> float:
+    """Return what every plan under a leader costs, its vote included."""
+    return linear.constant + (0.0 if linear.voter is None else float(linear.voter[leader]))

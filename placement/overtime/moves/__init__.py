@@ -1,10 +1,9 @@
 """Stability: what moves cost, when they pay, and how to carry one out without losing a quorum."""
 
+from placement.evaluation.moves import RoleChanges, changes
 from placement.overtime.moves.hysteresis import Hysteresis, choose, leader_path
 from placement.overtime.moves.move_prices import (
     MovePrices,
-    RoleChanges,
-    changes,
     outage_price,
     price_table,
 )

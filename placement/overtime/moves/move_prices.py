@@ -19,52 +19,10 @@ import numpy as np
 
 from placement.checks import BoolArray, FloatArray
 from placement.errors import InputError
+from placement.evaluation.moves import RoleChanges
 from placement.model.configuration import Configuration
 
-__all__ = ["MovePrices", "RoleChanges", "changes", "outage_price", "price_table"]
-
-
-@dataclass(frozen=True, slots=True)
-class RoleChanges:
-    """Roles that differ between two configurations.
-
-    Attributes
-    ----------
-    leader
-        Whether another site leads.
-    promoted, demoted
-        Sites that gain, lose a vote, ascending.
-    added, removed
-        Sites that gain, lose a replica, ascending.
-    """
-
-    leader: bool
-    promoted: tuple[int, ...]
-    demoted: tuple[int, ...]
-    added: tuple[int, ...]
-    removed: tuple[int, ...]
-
-    def __bool__(self) -> bool:
-        return self.size > 0
-
-    @property
-    def size(self) -> int:
-        """Number of sites and votes that come or go, and one for another leader."""
-        sets = (self.promoted, self.demoted, self.added, self.removed)
-        return int(self.leader) + sum(map(len, sets))
-
-
-def changes(before: Configuration, after: Configuration) -> RoleChanges:
-    """Return what differs between two configurations; the order of voters does not count."""
-    votes, votes_after = set(before.voters), set(after.voters)
-    held, held_after = set(before.replicas), set(after.replicas)
-    return RoleChanges(
-        leader=before.leader != after.leader,
-        promoted=tuple(sorted(votes_after - votes)),
-        demoted=tuple(sorted(votes - votes_after)),
-        added=tuple(sorted(held_after - held)),
-        removed=tuple(sorted(held - held_after)),
-    )
+__all__ = ["MovePrices", "outage_price", "price_table"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,13 +34,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from placement.errors import InputError, UnitsWarning
+from placement.evaluation.moves import changes
 from placement.evaluation.score import TIE
 from placement.evaluation.wait_checks import refuse_waits
 from placement.feasibility.feasible_plans import violations
 from placement.feasibility.neighbours import neighbours
 from placement.model.configuration import Configuration
 from placement.model.instance import Prices
-from placement.overtime.moves.move_prices import MovePrices, changes
+from placement.overtime.moves.move_prices import MovePrices
 from placement.plan import Plan, objective_value
 from placement.problem import Problem
 from placement.status import Status, status_of

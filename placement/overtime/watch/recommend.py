@@ -21,6 +21,7 @@ import numpy as np
 
 from placement.checks import FloatArray
 from placement.errors import InputError
+from placement.evaluation.moves import changes
 from placement.evaluation.objective import score_of
 from placement.evaluation.score import TIE
 from placement.feasibility.feasible_plans import violations
@@ -28,7 +29,6 @@ from placement.methods import Options, load_method, refusal, run
 from placement.model.configuration import Configuration
 from placement.overtime.decayed_counts import DecayedCounts
 from placement.overtime.moves.hysteresis import choose
-from placement.overtime.moves.move_prices import changes
 from placement.overtime.moves.move_search import best_move
 from placement.overtime.moves.move_steps import step_document, steps_between
 from placement.overtime.watch.watch_settings import WatchSettings

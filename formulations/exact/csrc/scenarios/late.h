@@ -2,7 +2,7 @@
  * question (scenario.h).
  *
  * Each scenario is a sum over clients, prices of the replicas, a constant and a part of the voters: late operations that ask
- * the leader (late_voters.h), D times the quorum-th least wait of the leader, or prices of votes. After a loss, without the
+ * the leader (late_voters.h), D times the quorum-th least wait of the leader, and prices of votes. After a loss, without the
  * sites that it takes; where these are the leader's, for the best of those who may lead then. The mathematics:
  * formulations/tail, formulations/exact/limits. */
 #ifndef EXACT_LATE_H
@@ -23,6 +23,9 @@ typedef struct {
     int summed;                /* 1: the voters' part is the sum of the waits up to that place, which are prices of votes */
     int *site;                 /* in order of their waits, shape (able) */
     double *wait;              /* D times the wait, in this order */
+    int paid, votes;           /* prices of votes besides: sites that may vote, how many of them do; 0: none */
+    int *paid_site;            /* in order of these prices, shape (paid) */
+    double *vote;              /* the prices, of either sign, in this order */
 } late_scenario;
 
 typedef struct late_problem {

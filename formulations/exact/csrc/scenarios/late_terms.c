@@ -5,18 +5,20 @@
 
 #define SET_EFFORT 2e8 /* for the voters of a complete set: 0.1 s */
 
-static double least_wait(const late_scenario *g, const unsigned char *state, int room)
+/* The value at a place of an ascending list over sites, or the sum up to it, at sites IN and at most `room` sites FREE. */
+static double least_at(const int *site, const double *value, int count, int place, int summed, const unsigned char *state,
+                       int room)
 {
     int found = 0;
     double sum = 0.0;
-    if (g->place < 0)
+    if (place < 0)
         return 0.0;
-    for (int i = 0; i < g->able; i++) {
-        unsigned char at = state[g->site[i]];
+    for (int i = 0; i < count; i++) {
+        unsigned char at = state[site[i]];
         if (at == IN || (at == FREE && room-- > 0)) {
-            sum += g->wait[i];
-            if (found++ == g->place)
-                return g->summed ? sum : g->wait[i];
+            sum += value[i];
+            if (found++ == place)
+                return summed ? sum : value[i];
         }
     }
     return BIG;
@@ -55,9 +57,11 @@ static const unsigned char *survivors(const late_problem *x, const late_scenario
 static double voters_part(const late_problem *x, const late_scenario *g, const unsigned char *given, int room)
 {
     const unsigned char *state = survivors(x, g, given);
-    double least = BIG;
+    double least = BIG, votes = least_at(g->paid_site, g->vote, g->paid, g->votes - 1, 1, state, room);
+    if (votes >= BIG)
+        return BIG;
     if (!g->lates)
-        return least_wait(g, state, room);
+        least = least_at(g->site, g->wait, g->able, g->place, g->summed, state, room);
     for (int i = 0; i < g->lates; i++) {
         unsigned char at = state[g->late[i]->leader];
         if (at == OUT || (at == FREE && room < 1))
@@ -65,7 +69,7 @@ static double voters_part(const late_problem *x, const late_scenario *g, const u
         double late = least_late(g->late[i], state, room - (at == FREE));
         least = late < least ? late : least;
     }
-    return least;
+    return least >= BIG ? BIG : votes + least;
 }
 
 /* Whether a scenario counts in a state: what it loses, if anything, is hit. */
@@ -107,6 +111,24 @@ static int in_force(void *self, const unsigned char *state, int *which, double *
     return count;
 }
 
+/* Add the free ones of the first `needed` sites that are neither OUT nor lost; sites that are there already are not added. */
+static int add_first(const int *site, int able, int needed, const unsigned char *lost, const unsigned char *state, int *sites,
+                     int count)
+{
+    int before = count;
+    for (int i = 0; i < able && needed > 0; i++) {
+        int known = 0;
+        if (state[site[i]] == OUT || (lost && lost[site[i]]))
+            continue;
+        needed--;
+        for (int k = 0; k < before && !known; k++)
+            known = sites[k] == site[i];
+        if (state[site[i]] == FREE && !known)
+            sites[count++] = site[i];
+    }
+    return count;
+}
+
 /* The first sites that may vote, as many as voters are needed, and of them the free ones. Nothing is said of several who may
  * lead. */
 static int matter(void *self, int s, const unsigned char *state, int most, int *sites)
@@ -117,14 +139,9 @@ static int matter(void *self, int s, const unsigned char *state, int most, int *
     const int *site = v ? v->site : g->site;
     int count = 0, able = v ? v->others : g->able, needed = v ? v->members : g->place + 1;
     (void)most;
-    for (int i = 0; i < able && needed > 0 && g->lates < 2; i++) {
-        if (state[site[i]] == OUT || (g->lost && g->lost[site[i]]))
-            continue;
-        needed--;
-        if (state[site[i]] == FREE)
-            sites[count++] = site[i];
-    }
-    return count;
+    if (g->lates < 2)
+        count = add_first(site, able, needed, g->lost, state, sites, count);
+    return add_first(g->paid_site, g->paid, g->votes, g->lost, state, sites, count);
 }
 
 /* Voters that keep the late operations within their slack and the waits within theirs, with nothing lost; the terms are
@@ -205,7 +222,8 @@ static int leaf(void *self, const int *replicas, int count)
             x->left[s] -= assigned(g, x->rank, replicas, count, x->clients, (size_t)x->padded);
         for (int i = 0; i < count && g->price; i++)
             x->left[s] -= g->price[replicas[i]];
-        if (x->left[s] < g->constant || g->constant + voters_part(x, g, x->state, 0) > x->left[s])
+        int below_zero = g->summed || g->votes; /* prices of votes may be */
+        if ((!below_zero && x->left[s] < g->constant) || g->constant + voters_part(x, g, x->state, 0) > x->left[s])
             return 0;
     }
     voters_found found = fit(x, x->state, 0, x->left, &effort, x->voters, &voters);
@@ -273,6 +291,8 @@ void late_close(late_problem *x)
         free(x->given[s].late);
         free(x->given[s].site);
         free(x->given[s].wait);
+        free(x->given[s].paid_site);
+        free(x->given[s].vote);
     }
     free(x->given);
     free(x->scenario);

@@ -156,19 +156,37 @@ static int take_costs(PyObject *costs, PyObject *scenarios, late_problem *x, int
            (g->cost = copy_transposed(costs, (size_t)x->clients, (size_t)x->sites, (size_t)x->padded)) != NULL;
 }
 
-/* Read a scenario from (costs by client and site or None, prices or None, constant, threshold, scale, part, lost or None); part:
- * a list of late voters, or (sites in order, waits, place, summed). */
+/* Read the prices of votes, in the form of the waits of a quorum. */
+static int take_votes(PyObject *votes, late_problem *x, late_scenario *g)
+{
+    PyObject *order, *prices;
+    int last, summed;
+    if (!PyArg_ParseTuple(votes, "OOiip", &order, &prices, &g->paid, &last, &summed))
+        return 0;
+    g->votes = last + 1;
+    if (g->paid < 0 || g->paid > x->sites) {
+        PyErr_SetString(PyExc_ValueError, "more voters than sites");
+        return 0;
+    }
+    return (g->paid_site = copy_buffer(order, (size_t)g->paid * sizeof(int))) &&
+           (g->vote = copy_buffer(prices, (size_t)g->paid * sizeof(double)));
+}
+
+/* Read a scenario from (costs by client and site or None, prices or None, constant, threshold, scale, part, lost or None, prices
+ * of votes or None); part: a list of late voters, or (sites in order, waits, their number, place, summed). */
 static int take_scenario(PyObject *scenarios, late_problem *x, int s)
 {
-    PyObject *costs, *prices, *part, *order, *waits, *lost;
+    PyObject *costs, *prices, *part, *order, *waits, *lost, *votes;
     late_scenario *g = &x->given[s];
-    if (!PyArg_ParseTuple(PyTuple_GetItem(scenarios, s), "OOdddOO", &costs, &prices, &g->constant, &x->scenario[s].threshold,
-                          &x->scenario[s].scale, &part, &lost) ||
+    if (!PyArg_ParseTuple(PyTuple_GetItem(scenarios, s), "OOdddOOO", &costs, &prices, &g->constant, &x->scenario[s].threshold,
+                          &x->scenario[s].scale, &part, &lost, &votes) ||
         !take_costs(costs, scenarios, x, s))
         return 0;
     if (prices != Py_None && !(g->price = copy_buffer(prices, (size_t)x->sites * sizeof(double))))
         return 0;
     if (lost != Py_None && !(g->lost = copy_buffer(lost, (size_t)x->sites)))
+        return 0;
+    if (votes != Py_None && !take_votes(votes, x, g))
         return 0;
     if (PyList_Check(part))
         return take_voters(part, x, g);
