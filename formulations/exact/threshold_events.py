@@ -47,6 +47,8 @@ class ThresholdEvents:
     shared
         The same as `slack` for questions with one threshold for all scenarios, whose weights the
         checker knows; None: every scenario has its own.
+    number
+        Number of a scenario in the certificate, from that of the record.
     """
 
     recorded: int
@@ -55,6 +57,7 @@ class ThresholdEvents:
     slack: Callable[[int], float]
     scale: Callable[[int], float]
     shared: float | None = None
+    number: Callable[[int], int] = int
 
     def of(self, record: FloatArray) -> Iterator[list[object]]:
         """Yield the events of a tree."""
@@ -102,7 +105,8 @@ class ThresholdEvents:
         parts: list[object] = []
         for scenario, weight, u in zip(scenarios, weights, rows[:, 2:], strict=True):
             bits, whole = self.rounded(u, spare / len(weights), weight)
-            parts.append([scenario, weight if self.shared is None else None, bits, whole])
+            told = weight if self.shared is None else None
+            parts.append([self.number(scenario), told, bits, whole])
         return parts
 
     def rounded(self, u: FloatArray, spare: float, weight: float) -> tuple[int, list[int]]:

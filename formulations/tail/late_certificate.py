@@ -1,6 +1,6 @@
 """Certificates about percentiles: what the compiled search recorded, as a document.
 
-The format, and what a checker makes of it, stands in :mod:`placement.proof.late_check`; how
+The format, and what a checker makes of it, stands in :mod:`placement.proof.late.late_check`; how
 records become events, in :mod:`formulations.exact.threshold_events`. A leader that is late with
 every client at its best site needs no record: the checker sees that for itself.
 """
@@ -50,12 +50,15 @@ class TreeRecord:
     events
         As the kernel recorded them.
     scales
-        What weights of late operations, and of the mean, are divided by.
+        What weights of each scenario are divided by.
+    scenarios
+        Their numbers in a certificate: 0 late operations, 1 the mean, 2 + L those after the loss L.
     """
 
     deadline: int
     events: FloatArray
     scales: tuple[float, ...]
+    scenarios: tuple[int, ...]
 
 
 @dataclass
@@ -156,8 +159,9 @@ class LateCertificate:
         def events(tree: TreeRecord) -> list[object]:
             written = ThresholdEvents(
                 self.recorded, self.clients, self.replicas,
-                slack=lambda scenario: mean_slack if scenario else self.late_slack,
-                scale=lambda scenario: tree.scales[scenario],
+                slack=lambda k: mean_slack if tree.scenarios[k] == 1 else self.late_slack,
+                scale=lambda k: tree.scales[k],
+                number=lambda k: tree.scenarios[k],
             )  # fmt: skip
             return list(written.of(tree.events))
 

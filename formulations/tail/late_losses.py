@@ -129,6 +129,12 @@ class LateLosses:
             end = min(end, distributions.bins - 1)
         return min(math.floor(most * (1 + 1e-12)), end)
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Numbers in a certificate of what :meth:`scenarios` returns."""
+        may_hold = self.late.problem.rules.may_hold
+        return tuple(2 + n for n, lost in enumerate(self._lost) if (lost & may_hold).any())
+
     def scenarios(self, voters: LateVoters, normal: Scenario) -> list[Scenario]:
         """Return the scenarios of the losses that a plan may have.
 

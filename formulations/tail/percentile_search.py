@@ -123,8 +123,6 @@ class PercentileProof:
         self.rank = np.ascontiguousarray(np.argsort(self.orders, axis=1, kind="stable").T)
         if isinstance(objective, Contingency):
             self.losses = LateLosses(objective, self.late, self.rank, self.allowed)
-            self.records.fail()  # certificates are about plans with nothing lost
-            self.tie_records.fail()
         self.least = dict.fromkeys(np.nonzero(self.problem.rules.may_lead)[0].tolist(), 0)
         if self.options.time_limit is not None:
             self.end = self.started + self.options.time_limit
@@ -317,12 +315,14 @@ class PercentileProof:
         if not records.complete or self._says_nothing(voters.deadline):
             return None
         scales = tuple(scenario.scale for scenario in scenarios)
+        numbers = (0, *(() if self.losses is None else self.losses.numbers))
+        numbers = numbers if len(numbers) == len(scenarios) else (*numbers, 1)  # the mean
 
         def keep(events: FloatArray | None) -> None:
             if events is None:
                 records.fail()
             else:
-                records.close(voters.leader, TreeRecord(voters.deadline, events, scales))
+                records.close(voters.leader, TreeRecord(voters.deadline, events, scales, numbers))
 
         return keep
 

@@ -40,8 +40,8 @@ from placement.proof.claim import Claim
 from placement.proof.enumeration_check import FORMAT as ENUMERATION
 from placement.proof.enumeration_check import check_enumeration, steps_of_enumeration
 from placement.proof.event_tree import Work
-from placement.proof.late_check import FORMAT as PERCENTILE
-from placement.proof.late_check import check_percentile
+from placement.proof.late.late_check import FORMAT as PERCENTILE
+from placement.proof.late.late_check import check_percentile
 from placement.proof.leader_proof import LeaderProof
 from placement.proof.loss_check import FORMAT as LOSSES
 from placement.proof.loss_check import check_losses

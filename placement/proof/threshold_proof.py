@@ -15,7 +15,7 @@ For weights λ >= 0, not all 0, Σ_s λ_s (X_s − T_s) >= 0 says that some X_s 
 the sum is bounded by the least Σ_j Σ_s λ_s ρ_js over the sets that the rules allow.
 
 Which scenarios there are is a matter of the question: losses (:mod:`placement.proof.loss_proof`),
-late operations and the mean (:mod:`placement.proof.late_proof`).
+late operations and the mean (:mod:`placement.proof.late.late_proof`).
 """
 
 from __future__ import annotations
@@ -158,7 +158,9 @@ class ThresholdProof(EventTree[_Form, list[BoundPart]]):
                 costs = self._costs(form, scenario)
                 if rest is None:
                     return True
-                if threshold is None or not isinstance(costs, TableCosts):
+                if threshold is None or self._lost(scenario):
+                    continue
+                if not isinstance(costs, TableCosts):
                     continue
                 reads = costs.least(state.inside, free) - costs.constant
                 if reads + self._least_prices(costs, state) + rest >= threshold:

@@ -10,16 +10,24 @@ from placement.errors import CertificateError, UnitsWarning
 from placement.methods import Options, load_method, run
 from placement.proof.certificate_check import check_certificate
 from placement.proof.event_tree import State, Work
-from placement.proof.late_claim import LateClaim, LateTables
+from placement.proof.late.late_claim import LateClaim, LateTables
 from placement.status import Status
 from placement.tail.late_operations import LateOperations
 from tests.effort import examples, seeds
+from tests.tail import test_losses
 from tests.tail.test_exact import question
 
 EXACT, EXHAUSTIVE = load_method("exact"), load_method("exhaustive")
+QUESTIONS = {"nothing lost": question, "losses": test_losses.question}
+ASKED = pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 
 
-def proven(seed):
+def width_of(problem):
+    goal = problem.objective
+    return getattr(goal, "percentile", goal).distributions.width
+
+
+def proven(seed, question=question):
     """A question and its plan by enumeration; None where there is no plan."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnitsWarning)
@@ -67,15 +75,16 @@ def certificate_of(plan, deadline, bound, ties=None):
     )
 
 
+@ASKED
 @pytest.mark.parametrize("block", seeds(1, 20))
-def test_no_false_claim_is_proved_by_looking_at_everything(block):
+def test_no_false_claim_is_proved_by_looking_at_everything(block, question):
     """Five questions in every run: the percentile holds, one bin more does not, nor a mean."""
     for seed in range(5 * block, 5 * block + 5):
-        found = proven(seed)
+        found = proven(seed, question)
         if found is None:
             continue
         problem, plan = found
-        width = problem.objective.distributions.width
+        width = width_of(problem)
         deadline = round(plan.objective / width)
         mean = enumerated(plan, deadline, bound=plan.score * (1 - 9e-10))
         whole = certificate_of(plan, deadline - 1, plan.objective, mean)
@@ -90,8 +99,9 @@ def test_no_false_claim_is_proved_by_looking_at_everything(block):
         assert refused(plan.replace(certificate={**whole, "ties": earlier})), seed
 
 
+@ASKED
 @pytest.mark.parametrize("block", seeds(1, 30))
-def test_every_certificate_of_the_search_holds_and_none_proves_more(block):
+def test_every_certificate_of_the_search_holds_and_none_proves_more(block, question):
     """Ten questions in every run: ordered and crossing spreads, with mass beyond the horizon."""
     for seed in range(10 * block, 10 * block + 10):
         with warnings.catch_warnings():
@@ -102,7 +112,7 @@ def test_every_certificate_of_the_search_holds_and_none_proves_more(block):
         assert checked.bound == plan.bound, seed
         if plan.found:
             assert checked.normal_bound == pytest.approx(plan.score, rel=1e-9)
-            width = problem.objective.distributions.width
+            width = width_of(problem)
             later = dict(plan.certificate)
             later |= {"deadline": later["deadline"] + 1, "bound": later["bound"] + width}
             believer = plan.replace(certificate=later, bound=later["bound"])
@@ -112,7 +122,8 @@ def test_every_certificate_of_the_search_holds_and_none_proves_more(block):
             assert refused(plan.replace(certificate=lower)), seed
 
 
-def test_no_mutation_proves_a_later_percentile():
+@ASKED
+def test_no_mutation_proves_a_later_percentile(question):
     """Changed proofs, with the claim of one bin more, or of a mean that is too large."""
     rng = np.random.default_rng(5)
     refusals = 0
@@ -123,7 +134,7 @@ def test_no_mutation_proves_a_later_percentile():
         plan = run(EXACT, problem, Options())
         if not plan.found or not plan.certificate["proofs"]:
             continue
-        width = problem.objective.distributions.width
+        width = width_of(problem)
         for _ in range(examples(30)):
             changed = copy.deepcopy(dict(plan.certificate))
             changed |= {"deadline": changed["deadline"] + 1, "bound": changed["bound"] + width}
@@ -131,13 +142,16 @@ def test_no_mutation_proves_a_later_percentile():
             proof["deadline"] += int(rng.integers(0, 3))
             events = proof["events"]
             place = int(rng.integers(len(events)))
-            kind = int(rng.integers(4))
+            kind = int(rng.integers(5))
             if kind == 0:
                 events[place] = ["close", []]
             elif kind == 1:
                 events[place] = ["voters", [[0, 1.0, 3, [1] * len(changed["clients"])]]]
             elif kind == 2:
                 del events[place]
+            elif kind == 3:  # another scenario, such as a loss that hits nothing
+                for part in events[place][1] if events[place][0] in ("close", "fix") else ():
+                    part[0] = int(rng.integers(8))
             else:
                 for part in events[place][1] if events[place][0] in ("close", "fix") else ():
                     part[2] -= int(rng.integers(1, 9))

@@ -35,6 +35,7 @@ from functools import cached_property
 import numpy as np
 
 from placement.checks import FloatArray, IntArray
+from placement.contingency.objective import Contingency
 from placement.evaluation.score import closest_first
 from placement.problem import Problem
 from placement.proof.claim import Claim, Scale
@@ -59,7 +60,7 @@ class LateClaim:
     Parameters
     ----------
     problem
-        Whose objective is a percentile that is a sum for each deadline.
+        Whose objective is a percentile that is a sum for each deadline, or that after losses.
     bound
         For the second claim: no plan that keeps the deadline has a mean below it. None: no plan
         keeps the deadline.
@@ -76,11 +77,23 @@ class LateClaim:
     last
         The latest deadline that says anything, in bins: of one that is kept for too few the
         percentile is infinite.
+    losses
+        Sites of each loss that is to be survived.
+    leader_may_move
+        Whether a leader that survives a loss may hand over.
+    limit
+        The latest deadline that counts after a loss, in bins; None: that of the claim.
     """
 
     def __init__(self, problem: Problem, bound: float | None) -> None:
-        goal = problem.objective
+        asked = problem.objective
+        goal = asked.percentile if isinstance(asked, Contingency) else asked
         assert isinstance(goal, Percentile)
+        self.losses: list[frozenset[int]] = []
+        self.leader_may_move, self.limit = False, None
+        if isinstance(asked, Contingency):
+            self.losses = [loss.sites for loss in asked.losses(problem)]
+            self.leader_may_move = asked.leader_may_move
         self.problem, self.rules, self.bound = problem, problem.rules, bound
         self.distributions = goal.distributions
         self.claim = Claim(problem, bound or 0.0, 0.0)
@@ -95,6 +108,9 @@ class LateClaim:
         if masses.max() <= _OVERFLOWS and all(flow.near + flow.direct for flow in found):
             # then every latency has mass beyond the horizon, behind which percentiles are infinite
             self.last = min(self.last, self.distributions.bins - 1)
+        if isinstance(asked, Contingency) and asked.limit is not None:
+            bins = asked.ceiling(problem) / self.distributions.width * (1 + 1e-12)
+            self.limit = self.last = min(self.last, math.floor(min(bins, self.last)))
         self.budget = math.ceil(late * (1 << _BITS))
 
     @cached_property
@@ -137,8 +153,10 @@ class LateTables:
 
     Attributes
     ----------
+    shares
+        s, of the clients that ask a replica nearby, shape (clients, sites).
     costs
-        s, of the clients that ask a replica nearby.
+        Bounds with them.
     """
 
     bits = _BITS
@@ -151,7 +169,8 @@ class LateTables:
         several = max((flow.quorum for flow, _ in question.flows), default=0) > 1
         self._steps = _STEPS_OF_A_SHARE + times * (rows + several * times) // CELLS_PER_STEP
         scale = Scale(_BITS, math.ldexp(1.0, _BITS))
-        self.costs = TableCosts(claim.rank, scale, self._nearby())
+        self.shares = self._nearby()
+        self.costs = TableCosts(claim.rank, scale, self.shares)
         table = question.distributions.site_site[leader]
         able = np.nonzero(question.rules.may_vote)[0]
         able = able[able != leader]
@@ -203,15 +222,35 @@ class LateTables:
             found[flow.quorum] = share + float(weight.sum()) * _LESS * _LESS, arrived
         return [_Asked(votes, share, row[::-1]) for votes, (share, row) in sorted(found.items())]
 
-    def led(self, state: State) -> int | None:
-        """Return d from below for the voters that a state leaves; None: there are too few."""
+    def led(
+        self,
+        state: State,
+        lost: frozenset[int] = frozenset(),
+        most: int | None = None,
+        fewest: int | None = None,
+    ) -> int | None:
+        """Return d from below for the voters that a state leaves; None: there are too few.
+
+        Parameters
+        ----------
+        state
+            I, O and free sites.
+        lost
+            Sites that do not vote.
+        most, fewest
+            Voters beside the leader, at most and at least; None: v − 1.
+        """
         rules = self.question.rules
-        room, others = rules.replicas_max - len(state.inside), rules.voters - 1
+        room = rules.replicas_max - len(state.inside | {self.leader})
+        if room < 0:
+            return None
+        others = rules.voters - 1 if most is None else most
         sites: list[int] = self._order.tolist()
         able = [
             place
             for place, site in enumerate(sites)
-            if site in state.inside or (room > 0 and site not in state.outside)
+            if (site in state.inside or (room > 0 and site not in state.outside))
+            and site not in lost
         ]
         chosen = []
         for place in able:
@@ -219,7 +258,7 @@ class LateTables:
                 room -= 1
             if sites[place] in state.inside or room >= 0:
                 chosen.append(place)
-        if len(chosen) < others:
+        if len(chosen) < (others if fewest is None else fewest):
             return None
         chosen = chosen[:others]
         key = np.array([*able, -1, *chosen]).tobytes()

@@ -7,7 +7,9 @@
 
 A leader without a proof is closed by the checker: every client at its best site up to the leader,
 and the best voters, are late already. Events and multipliers are those of
-:mod:`placement.proof.loss_check`; scenario 0 are late operations, 1 is the mean.
+:mod:`placement.proof.loss_check`; scenario 0 are late operations, 1 is the mean, and 2 + L are late
+operations after the loss L, where the percentile is to be kept after losses. Then all proofs are
+replayed at the deadline of the claim: at an earlier deadline no share is smaller.
 
 A plan may hold a second claim under "ties", with a "bound": of the configurations that keep its
 "deadline" none has a mean below the bound. It is a claim of this format, or one of the mean
@@ -23,11 +25,13 @@ from typing import Any
 
 import numpy as np
 
+from placement.contingency.objective import Contingency
 from placement.errors import CertificateError
 from placement.problem import Problem
 from placement.proof.event_tree import Work
-from placement.proof.late_claim import LateClaim
-from placement.proof.late_proof import LateProof
+from placement.proof.late.late_claim import LateClaim
+from placement.proof.late.late_losses import LossTables
+from placement.proof.late.late_proof import LateProof
 from placement.proof.threshold_proof import check_clients, prove_leaders
 from placement.tail.objective import Percentile
 
@@ -49,7 +53,7 @@ def check_percentile(
     Parameters
     ----------
     problem
-        Whose objective is a percentile, with caps on nested levels.
+        Whose objective is a percentile, or one after losses, with caps on nested levels.
     bound
         What is to be proved, in ms; +∞: every percentile lies beyond the horizon.
     certificate
@@ -70,7 +74,8 @@ def check_percentile(
     CertificateError
         When a step of the proof does not hold, or something is not covered.
     """
-    goal = problem.objective
+    asked = problem.objective
+    goal = asked.percentile if isinstance(asked, Contingency) else asked
     if not isinstance(goal, Percentile):
         raise CertificateError("certificates of this format are about percentiles")
     deadline, width = index(certificate["deadline"]), goal.distributions.width
@@ -89,11 +94,17 @@ def check_percentile(
     if deadline < 0:  # nothing takes less than no time
         return int(question.rules.may_lead.sum()), 0, 0
 
+    losses = None
+    if question.losses:
+        losses = LossTables(question, min(deadline, question.last), work)
+
     def open_tree(leader: int, given: Mapping[str, Any] | None) -> LateProof:
         own = deadline if given is None else min(index(given["deadline"]), question.last)
         if own < min(deadline, question.last):
             raise CertificateError(f"the proof of leader {leader} is about an earlier deadline")
-        return LateProof(question, leader, own, work)
+        if losses is not None:
+            own = min(deadline, question.last)
+        return LateProof(question, leader, own, work, losses)
 
     leaders: list[int] = np.nonzero(question.rules.may_lead)[0].tolist()
     return prove_leaders(certificate, leaders, open_tree)

@@ -4,7 +4,10 @@ Scenario 0 is the share of late operations at a deadline, with the threshold of 
 scenario 1 is the mean, with the threshold that is claimed of it, or none
 (:mod:`placement.proof.threshold_proof`). A configuration that reaches the first threshold misses
 the deadline. Shares of late operations fall as the deadline grows, so a proof may be about a later
-deadline than the claim. s, d and their rounding are those of :mod:`placement.proof.late_claim`.
+deadline than the claim. s, d and their rounding: :mod:`placement.proof.late.late_claim`.
+
+Where losses are to be survived, scenario 2 + L is the share of late operations after the loss L
+(:mod:`placement.proof.late.late_losses`). It counts in a state that has a replica there.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ import numpy as np
 
 from placement.proof.event_tree import CELLS_PER_STEP, State, Work
 from placement.proof.exact_costs import ExactCosts
-from placement.proof.late_claim import LateClaim, LateTables
+from placement.proof.late.late_claim import LateClaim, LateTables
+from placement.proof.late.late_losses import LossTables
 from placement.proof.led_costs import LedCosts
 from placement.proof.rounded_costs import TableCosts
 from placement.proof.site_choice import SiteChoice, SortedSites
@@ -42,10 +46,19 @@ class LateProof(ThresholdProof[LedCosts]):
         That of the share of late operations, in bins.
     work
         Steps that may still be taken.
+    losses
+        Shares after losses; None: none is to be survived.
     """
 
-    def __init__(self, question: LateClaim, leader: int, deadline: int, work: Work) -> None:
-        self.question, self.leader = question, leader
+    def __init__(
+        self,
+        question: LateClaim,
+        leader: int,
+        deadline: int,
+        work: Work,
+        losses: LossTables | None = None,
+    ) -> None:
+        self.question, self.leader, self.losses = question, leader, losses
         claim, rules = question.claim, question.rules
         sites, clients = len(rules.may_hold), len(claim.clients)
         cells = sites * (clients + sites)
@@ -57,28 +70,41 @@ class LateProof(ThresholdProof[LedCosts]):
         if question.bound is not None and not exact:
             grids.append((LedCosts(claim, exact=True), 1))
         choice = SiteChoice(rules, leader, None)
-        super().__init__(choice, f"leader {leader}", work, clients, 2, grids)
+        scenarios = 2 + len(question.losses)
+        super().__init__(choice, f"leader {leader}", work, clients, scenarios, grids)
 
     # --- bounds -----------------------------------------------------------------------------
 
     def _in_force(self, state: State) -> set[int]:
-        return {_LATE, _MEAN}
+        hit = (2 + n for n, lost in enumerate(self.question.losses) if lost & state.inside)
+        return {_LATE, _MEAN, *hit}
+
+    def _lost(self, scenario: int) -> frozenset[int]:
+        return self.question.losses[scenario - 2] if scenario > _MEAN else super()._lost(scenario)
 
     def _costs(self, form: LedCosts, scenario: int) -> TableCosts | ExactCosts:
+        if self.losses is not None and scenario > _MEAN:
+            # without anyone who can lead in time, `_rest` says that nothing is left
+            leaders = self.losses.leaders(self.leader, self._lost(scenario)) or (self.leader,)
+            return self.losses.costs(leaders)
         return self.tables.costs if scenario == _LATE else form.single(self.leader)
 
     def _rest(self, form: LedCosts, scenario: int, state: State) -> int | None:
+        if self.losses is not None and scenario > _MEAN:
+            lost = self._lost(scenario)
+            leaders = self.losses.leaders(self.leader, lost)
+            return self.losses.led(self.leader, leaders, lost, state)
         if scenario == _LATE:
             return self.tables.led(state)
         return form.led((self.leader,), frozenset(), state)
 
     def _threshold(self, form: LedCosts, scenario: int) -> int | None:
-        if scenario == _LATE:
+        if scenario != _MEAN:
             return self.question.budget
         return None if self.question.bound is None else form.threshold(self.question.claim.needed)
 
     def _bits(self, form: LedCosts, scenario: int) -> int:
-        if scenario == _LATE:
+        if scenario != _MEAN:
             return self.tables.bits
         rounded = self.question.claim.rounded
         return self.question.claim.bits if form.exact or rounded is None else rounded.shift
@@ -99,6 +125,8 @@ class LateProof(ThresholdProof[LedCosts]):
         rules, near = self.question.rules, None
         cutoff = 1 << self.tables.bits
         for part in parts:
+            if part.scenario > _MEAN:  # the voters after a loss are others
+                continue
             self.bounds += 1
             costs, threshold = (
                 self._costs(form, part.scenario),
@@ -151,6 +179,8 @@ class LateProof(ThresholdProof[LedCosts]):
                 continue
             if frozenset(voters) not in self._led:
                 self._led[frozenset(voters)] = late.of(voters)
-            if nearby + self._led[frozenset(voters)] < self.question.budget:
+            if nearby + self._led[frozenset(voters)] < self.question.budget and not (
+                self.losses is not None and self.losses.late(self.leader, replicas, voters)
+            ):
                 return False
         return True

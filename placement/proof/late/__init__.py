@@ -1,0 +1,1 @@
+"""Checks of certificates about percentiles, with nothing lost and after losses."""
