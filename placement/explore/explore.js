@@ -79,7 +79,7 @@
       clearTimeout(slow);
       clearTimeout(turn.timer);
       running = null;
-      if (dirty) { send(); }
+      if (dirty) { send(); } else { extras(); }
     }
   }
 
@@ -139,7 +139,6 @@
     requestAnimationFrame(() => {
       setTimeout(() => { root.dataset.milliseconds = (performance.now() - started).toFixed(1); }, 0);
     });
-    extras();
   }
 
   function duration(seconds) {
@@ -518,7 +517,12 @@
 
   async function extras() {
     stopExtras();
-    if (!last || running || !last.replicas.length) { return; }
+    if (!last || running) { return; }
+    if (!last.replicas.length) {
+      ["why", "curve", "front"].forEach((kind) => { if ($(kind)) { $(kind + "-content").textContent = ""; } });
+      root.dataset.extras = counts.drawn;
+      return;
+    }
     const mine = extra = new AbortController();
     const question = last.asked;
     const panels = ["why", "curve", "front"].filter((kind) => $(kind) && $(kind).open);
