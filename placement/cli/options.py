@@ -48,7 +48,9 @@ _RANGE = re.compile(r"(\d+)\s*\.\.\s*(\d+)")
 # --- adding them -----------------------------------------------------------------------------
 
 
-def add_instance(parser: argparse.ArgumentParser, *, option: bool = False) -> None:
+def add_instance(
+    parser: argparse.ArgumentParser, *, option: bool = False, waits: bool = True
+) -> None:
     """Add the instance: a data set or a path.
 
     Parameters
@@ -57,6 +59,8 @@ def add_instance(parser: argparse.ArgumentParser, *, option: bool = False) -> No
         Of the verb.
     option
         Whether it is an option ``--instance`` that must be given, instead of the first argument.
+    waits
+        Whether ``--wait`` is offered: for verbs that compute waits.
     """
     group = parser.add_argument_group("instance")
     meaning = "a bundled data set (placement datasets), or a path"
@@ -80,14 +84,15 @@ def add_instance(parser: argparse.ArgumentParser, *, option: bool = False) -> No
         help="multiply the demand of a client by F; may be repeated",
     )
     add_sites(group, "--without", "sites that are gone; the clients there stay")
-    group.add_argument(
-        "--wait",
-        action="append",
-        default=[],
-        metavar="OPERATION=WAIT",
-        help="what an operation waits for in place of its votes, for example 'single_group=leader: "
-        "quorum of voters + 1 of voters outside region'; may be repeated (placement protocols)",
-    )
+    parser.set_defaults(wait=[])
+    if waits:
+        group.add_argument(
+            "--wait",
+            action="append",
+            metavar="OPERATION=WAIT",
+            help="wait of an operation in place of its votes, for example 'single_group=leader: "
+            "quorum of voters + 1 of voters outside region'; may be repeated (placement protocols)",
+        )
 
 
 def add_constraints(parser: argparse.ArgumentParser, *, configuration: bool = False) -> None:

@@ -87,6 +87,16 @@ def test_the_command_line_refuses(
     assert said in run(capsys, *ASK, *words, code=1)
 
 
+@pytest.mark.parametrize("verb", [("online", "reads"), ("online", "dynamic"), ("replay",)])
+def test_verbs_without_waits_do_not_offer_them(
+    capsys: pytest.CaptureFixture[str], verb: tuple[str, ...]
+) -> None:
+    wait = "single_group=leader: 1 of voters"
+    said = run(capsys, *verb, "world27", "--replicas", "3", "--voters", "1", "--wait", wait, code=1)
+    assert "unrecognized arguments" in said
+    assert "--wait" in said
+
+
 def test_the_list_and_the_description_of_protocols(capsys: pytest.CaptureFixture[str]) -> None:
     listed = json.loads(run(capsys, "protocols", "--json"))["protocols"]
     for row in listed:

@@ -40,7 +40,7 @@ def installed(name: str) -> Any:
 
 def add_question(parser: argparse.ArgumentParser, *, leader: bool) -> None:
     """Add the instance, and the options that say where the replicas are."""
-    add_instance(parser)
+    add_instance(parser, waits=False)
     group = parser.add_argument_group("replicas: --plan, or their sites by name")
     group.add_argument(
         "--plan", metavar="FILE", help="a plan for this instance: its replicas and its leader"

@@ -53,7 +53,7 @@ def add_parser(verbs: Subparsers) -> None:
         "what then came. The first interval is only learnt from. An interval counts half of the "
         "one after it unless --decay or --half-life says otherwise.",
     )
-    add_instance(parser)
+    add_instance(parser, waits=False)
     group = parser.add_argument_group("demand (default: the instance's own, as one database)")
     source = group.add_mutually_exclusive_group()
     source.add_argument(

@@ -48,7 +48,7 @@ def add_parser(verbs: Subparsers) -> None:
         "All state is in one file: a watch may be killed at any moment and started again. "
         f"The decay is {DEFAULT_DECAY:g} unless --decay says otherwise.",
     )
-    add_instance(parser)
+    add_instance(parser, waits=False)
     parser.add_argument(
         "intervals", metavar="INTERVALS", help="a folder of files, or one table that grows"
     )
