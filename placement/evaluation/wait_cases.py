@@ -94,7 +94,7 @@ class WaitCases:
         """
         waits, rounds = _waits_of(demand, rules)
         sites = len(rules.may_hold)
-        per_leader = sites ** len(waits) * MOST_BLOCKS * sites
+        per_leader = sites ** len(waits) * sites
         step = max(1, _CELLS_AT_ONCE // per_leader)
         parts = [
             _Draft.of(demand, rules, np.array(leaders[first : first + step], dtype=np.intp), waits)
@@ -226,14 +226,20 @@ class _Draft:
         """Combine the cases of the waits, each wait's with each other's."""
         distance = demand.site_rtt[0, leaders]
         distance[np.arange(len(leaders)), leaders] = 0.0
-        whole, *others = (_of_wait(rules, leaders, distance, wait) for wait in waits)
-        for other in others:  # at most one
+        clauses = [{clause for clause, _ in wait} for wait in waits]
+        # a wait of some clauses of another is never the longer one, and met wherever that one is
+        pair = (0, 1) if len(waits) > 1 else ()
+        short = next((at for at in pair if clauses[at] <= clauses[1 - at]), None)
+        drafts = [
+            _of_wait(rules, leaders, distance, wait, clauses[short] if short == 1 - at else set())
+            for at, wait in enumerate(waits)
+        ]
+        whole = drafts[0]
+        for other in drafts[1:]:  # at most one
             pairs = whole.which[:, np.newaxis] == other.which
-            one, two = ({clause for clause, _ in wait} for wait in waits)
-            if one <= two:  # then the first is never the longer one
-                pairs &= whole.radii <= other.radii.T
-            elif two <= one:
-                pairs &= whole.radii >= other.radii.T
+            if short is not None:
+                one, two = whole.radii, other.radii.T
+                pairs &= one <= two if short == 0 else one >= two
             first, second = np.nonzero(pairs)
             whole = cls(
                 rules,
@@ -261,10 +267,11 @@ class _Draft:
         keep = np.lexsort((price, self.which))
         keep = keep[good[keep]]
         blocks, need, own, size = blocks[keep], need[keep], own[keep], size[keep]
-        # smaller blocks first, and those that ask for nothing last
-        turn = np.argsort(np.where(need > 0, size, blocks.shape[2] + 1), axis=1, kind="stable")
-        blocks = np.take_along_axis(blocks, turn[..., np.newaxis], axis=1)
-        need, own, size = (np.take_along_axis(one, turn, axis=1) for one in (need, own, size))
+        turn = np.zeros(need.shape, dtype=np.intp)
+        if need.shape[1] > 1:  # smaller blocks first, and those that ask for nothing last
+            turn = np.argsort(np.where(need > 0, size, blocks.shape[2] + 1), axis=1, kind="stable")
+            blocks = np.take_along_axis(blocks, turn[..., np.newaxis], axis=1)
+            need, own, size = (np.take_along_axis(one, turn, axis=1) for one in (need, own, size))
         count = (need > 0).sum(axis=1)
         forest = _Forest.of(blocks, need, size, self.of_voters[turn], rules)
         fits = forest.voters_needed(need - own) < rules.voters
@@ -302,6 +309,9 @@ class _Forest:
     ) -> _Forest:
         """Put each block, small ones first, into the first family that it does not cross."""
         cases, number = need.shape
+        if number <= 1:
+            nobody = np.full((cases, number), -1, dtype=np.intp)
+            return cls(nobody, np.zeros_like(nobody), of_voters & (need > 0))
         weights = blocks.astype(np.float32)
         shared = np.matmul(weights, weights.transpose(0, 2, 1))
         inside = shared == size[:, :, np.newaxis]  # block a within block b
@@ -339,8 +349,10 @@ class _Forest:
         return np.asarray(total.max(axis=1, initial=0))
 
 
-def _of_wait(rules: Rules, leaders: IntArray, distance: FloatArray, wait: _Wait) -> _Draft:
-    """Return the cases of one wait."""
+def _of_wait(
+    rules: Rules, leaders: IntArray, distance: FloatArray, wait: _Wait, implied: set[Clause]
+) -> _Draft:
+    """Return the cases of one wait; the blocks of implied clauses are left out."""
     scopes = [_scope(leaders, clause, labels, distance) for clause, labels in wait]
     able = [rules.may_vote if c.role == "voters" else np.ones_like(rules.may_vote) for c, _ in wait]
     asked = np.zeros_like(distance, dtype=bool)
@@ -374,7 +386,7 @@ def _of_wait(rules: Rules, leaders: IntArray, distance: FloatArray, wait: _Wait)
             size = np.full_like(which, rules.voters)
             role = rules.voters if votes else rules.replicas_max
             count = size if clause.need == "all" else needed(clause, role, rules.quorum, size)
-            found = [(part & ball, count)]
+            found = [] if clause in implied else [(part & ball, count)]
         for sites, least in found:
             blocks.append(sites)
             need.append(least)
